@@ -1,6 +1,7 @@
 """What all tests of the core and the companions rely on.
 
-Modules of `tests/python` and of a companion's `tests` can be imported by their name.
+Modules of `tests/python`, `tests/closed_forms` and of a companion's `tests` can be imported by
+their name.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from hypothesis import settings
 ROOT = Path(__file__).parent
 TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
 """The last resort against a test that hangs, on a quiet machine."""
-sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "companions/like/tests")]
+FOLDERS = ("tests/python", "tests/closed_forms", "companions/like/tests")
+sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS]
 from patience import patience  # noqa: E402
 
 # A stall of a shared machine is no failure: no example has a time to keep.
@@ -41,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _longest_first(items: list[pytest.Item]) -> None:
     """Begin with the longest files: workers take whole files, and one would be alone at the end."""
-    first = ("vm", "e2e/test_redis", "e2e/test_", "python/validate", "test_study_cycle")
+    first = ("vm", "e2e/test_", "python/validate")
 
     def order(item: pytest.Item) -> int:
         name = item.path.relative_to(ROOT).as_posix()

@@ -18,7 +18,7 @@ import msgspec
 
 from benchmarks.turns import Turns, end_verified
 from nearfar.base.errors import NearfarError
-from nearfar.base.owned_folders import owned_folder
+from nearfar.base.folders import owned_folder
 from nearfar_bench.memories import find_memory
 from nearfar_bench.native import Mode, WorkloadRun, bench_file, counted, run
 

@@ -189,6 +189,61 @@ class HandOff:
     @property
     def disturbed(self) -> bool: ...
 
+def missing_code() -> str:
+    """
+    Why no instructions can be generated here, as the end of a sentence; empty: they can.
+    """
+
+def check_code() -> None:
+    """Generate a loop; OSError where the system forbids that."""
+
+def filler_names() -> list[str]:
+    """Instructions that can stand between two misses."""
+
+def operation_names() -> list[str]:
+    """Operations whose latency can be measured."""
+
+class CoreProbe:
+    """Times that show what a core holds, see core/probe.hpp."""
+
+    def __init__(self, chain_bytes: int, cpu: int, seed: int = 1) -> None: ...
+    def overlap(
+        self, fillers: Sequence[str], counts: Sequence[int], trials: int
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """
+        ns per round of two misses, each with so many fillers behind it; by count, by trial.
+        """
+
+    def chains(
+        self, counts: Sequence[int], trials: int
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """ns per round of so many misses at once; by count, by trial."""
+
+    def throughput(
+        self, filler: str, trials: int
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """ns per instruction of independent ones."""
+
+    def dependent(
+        self, operation: str, trials: int
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """ns per operation, each on the result of the one before."""
+
+    def branches(self, trials: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """ns per branch: in one direction, then in random directions; by trial."""
+
+    def after_stream(
+        self, length: int, stride_bytes: int, ahead: int, at_page_end: bool, trials: int
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """ns of a read `ahead` strides beyond a stream of `length` reads."""
+
+def spread_chase(
+    memory: Memory, step_bytes: int, count: int, cpu: int, trials: int
+) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+    """
+    ns per dependent read of `count` lines, one in each step, in random order.
+    """
+
 def core_to_core(cpu_a: int, cpu_b: int, memory: Memory) -> HandOff:
     """
     How long a line takes from one core to another, one way; see core_to_core.hpp.

@@ -15,6 +15,7 @@ class Trace:
         conditional: Annotated[
             NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)
         ],
+        computing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
         address_begins: Annotated[
             NDArray[numpy.uint32], dict(shape=(None,), order="C", writable=False)
         ],
@@ -58,6 +59,9 @@ class Core:
         window: int,
         width: float,
         store_buffer: int,
+        miss_buffers: int,
+        computing: int,
+        arithmetic: float,
         first_level: float,
         second_level: float,
         last_level: float,
@@ -69,8 +73,8 @@ class Medium:
         self,
         *,
         latency: Sequence[float],
-        buffer: float,
         line: float,
+        write: float,
         write_back: float,
         stream: float,
     ) -> None: ...

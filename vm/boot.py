@@ -137,11 +137,13 @@ def _payload(work: Path, kernel: Kernel, disk: Path, words: list[str]) -> None:
     """Pack nearfar's code and the checks: the guest's second disk, which outlives a reboot."""
     payload = work / "payload"
     # The compiler pass would bring LLVM's 100 MB with it, and compiles nothing here.
-    leave = shutil.ignore_patterns("nearfar_pass-*", "vendor", "studies")
+    leave = shutil.ignore_patterns("nearfar_pass-*", "vendor")
     shutil.copytree(REPOSITORY / "nearfar", payload / "nearfar", ignore=leave)
     built = Path(sysconfig.get_path("platlib")) / "nearfar"
     if built != REPOSITORY / "nearfar" and built.is_dir():
         shutil.copytree(built, payload / "nearfar", dirs_exist_ok=True, ignore=leave)
+    studies = REPOSITORY / "companions/studies/nearfar_studies"
+    shutil.copytree(studies, payload / "nearfar_studies")
     shutil.copytree(HERE / "guest", payload / "guest")
     (payload / "checks").mkdir()
     for check in sorted((HERE / "checks").glob("*.py")):

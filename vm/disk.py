@@ -49,12 +49,16 @@ PACKAGES = [
     "numpy.libs",
     "packaging",
     "pygments",
+    "readchar",
+    "readchar-*.dist-info",
     "rich",
     "rich_rst",
     "ruptures",
     "scipy",
     "scipy.libs",
     "typing_extensions.py",
+    "uniplot",
+    "uniplot-*.dist-info",
 ]
 """What nearfar imports at run time, of its dependencies; pictures and Parquet are left out."""
 LEFT_OUT = {"test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3"}
@@ -109,7 +113,7 @@ def get_disk(cache: Path, kernel: Kernel) -> Path:
     site = Path(sysconfig.get_path("purelib"))
     standard = Path(sysconfig.get_path("stdlib"))
     wanted = [Path(path) for path in tools.values() if path]
-    wanted += [site / name for name in PACKAGES if (site / name).exists()]
+    wanted += _packages(site)
     wanted += [standard, Path(sys.executable).resolve(), kernel.image, Path(__file__)]
     # One of each kernel is kept.
     image = cache / f"disk-{kernel.release}-{_key(wanted)}.ext4"
@@ -124,6 +128,10 @@ def get_disk(cache: Path, kernel: Kernel) -> Path:
             _list_of(image).write_text("\n".join(names))
             (Path(work) / "image").rename(image)
     return image
+
+
+def _packages(site: Path) -> list[Path]:
+    return [path for name in PACKAGES for path in sorted(site.glob(name))]
 
 
 def libraries_on(disk: Path) -> set[str]:
@@ -178,9 +186,8 @@ def _fill(root: Path, tools: list[Path], site: Path, standard: Path, kernel: Ker
     (root / "usr/bin/python3").unlink(missing_ok=True)
     (root / "usr/bin/python3").symlink_to(python)
     _copy(standard, root / str(standard)[1:])
-    for name in PACKAGES:
-        if (site / name).exists():
-            _copy(site / name, root / "opt/site" / name)
+    for path in _packages(site):
+        _copy(path, root / "opt/site" / path.name)
     for file in module_files(kernel):
         _copy(file, root / "usr" / file.relative_to(kernel.folder))
     for file in kernel.modules.glob("modules.[bo]*"):

@@ -13,8 +13,8 @@ import time
 from collections.abc import Iterable
 
 from benchmarks import Row, make_row
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.judge import judge
+from nearfar.compare.api import judge
+from nearfar.compare.kind import ComparedValue
 from nearfar.sim.from_device import from_device
 from nearfar.sim.simulate import SimulationRequest, simulate_pattern
 

@@ -20,7 +20,7 @@ from nearfar.crash.checker import Check, parse
 from nearfar.crash.engine import RANKS, Engine, ExplorationPlan
 from nearfar.crash.record import RecordedRun, environment, record
 from nearfar.crash.scratch import copy_sparse, scratch
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind
 from nearfar.native_files import include_folder
 
 FOLDER = Path(__file__).parent

@@ -12,14 +12,17 @@ from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.cycle_profiles import profiles
 
 BARS = {
-    ("nopf", "x2"): (6.0, 20.0),
-    ("nopf", "x4"): (8.0, 25.0),
-    ("nopf", "bw4"): (5.0, 20.0),
-    ("pf", "x2"): (10.0, 30.0),
-    ("pf", "x4"): (15.0, 40.0),
-    ("pf", "bw4"): (7.0, 25.0),
+    ("nopf", "x2"): (3.0, 12.0),
+    ("nopf", "x4"): (5.0, 15.0),
+    ("nopf", "bw4"): (3.0, 8.0),
+    ("pf", "x2"): (4.0, 15.0),
+    ("pf", "x4"): (6.0, 20.0),
+    ("pf", "bw4"): (4.0, 15.0),
 }
-"""Mean and greatest error, %, that the issue asks for."""
+"""Mean and greatest error, %, that the issue asks for, with counts that are not scaled."""
+
+COUNT_BARS = (1.0, 5.0)
+"""Mean and greatest error of the profiles' misses, %."""
 
 CORES = {"nopf": "no prefetchers", "pf": "prefetchers"}
 
@@ -57,7 +60,24 @@ def rows() -> list[Row]:
                     command="nearfar reproduce cycle-level",
                 )
             )
-    return found + _of_intervals(every)
+    return _of_counts(cycle_level.counts(reference, profiled)) + found + _of_intervals(every)
+
+
+def _of_counts(counted: list[cycle_level.CountComparison]) -> list[Row]:
+    """Judge the profiles' own counts, beside which errors of time are read."""
+    errors = [abs(count.error) * 100 for count in counted]
+    return [
+        make_row(
+            f"cycle-level core: {word} error of the misses that profiles count, "
+            f"{len(counted)} kernels",
+            of(errors),
+            "%",
+            bar=bar,
+            peer="none: the counts decide what the model can know",
+            command="nearfar reproduce cycle-level",
+        )
+        for word, of, bar in zip(("mean", "max"), (statistics.mean, max), COUNT_BARS, strict=True)
+    ]
 
 
 def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[Row]:

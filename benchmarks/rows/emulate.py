@@ -35,7 +35,7 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="nearfar-emulate-") as name:
         folder = Path(name)
         near, program = folder / "near.json", folder / "lookup"
-        _nearfar("measure", "dram", "--quick", "--quiet", "-o", near)
+        _nearfar("measure", "dram", "--quick", "--quiet", "--accept-noise", "-o", near)
         _nearfar("c++", "-O2", "-DWIDE", SOURCE, "-o", program)
         for _ in range(JUDGED):
             for target, judged in found.items():

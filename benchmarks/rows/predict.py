@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, load, save
-from nearfar.place.frontier import frontier
+from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import problem_of
 from nearfar.predict.api import predict
 from nearfar.predict.derive import near_memory
@@ -28,10 +28,14 @@ USUAL_OBJECTS, USUAL_PHASES = 100, ("-", "load", "get", "order", "rank")
 """As many as the demonstration's profile of Redis has."""
 
 
+BURST_INSTRUCTIONS = 96_000
+
+
 def rows() -> list[Row]:
     """Predict all devices, then each one's whole frontier and the time at every budget."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests/python"))
     import samples
+    import window_bursts
 
     workload, near, devices = samples.workload(objects=OBJECTS), samples.device(), fifty_devices()
     slowdowns: list[list[float]] = []
@@ -51,6 +55,14 @@ def rows() -> list[Row]:
 
     usual = samples.workload(objects=USUAL_OBJECTS, phases=USUAL_PHASES)
 
+    fitted = samples.workload(objects=USUAL_OBJECTS, phases=("-",))
+    fitted = msgspec.structs.replace(fitted, bursts=window_bursts.many_bursts(("-",)))
+
+    def with_window() -> None:
+        # Every time a new profile: nothing is known of it.
+        prediction = predict(msgspec.structs.replace(fitted), near, devices)
+        assert all("window" in " ".join(device.caveats) for device in prediction.devices)
+
     with tempfile.TemporaryDirectory() as name:
         command = verb(Path(name), usual, near, devices)
 
@@ -60,8 +72,13 @@ def rows() -> list[Row]:
         def quick() -> None:
             subprocess.run(command, check=True, env=environment)
 
-        seconds, quick_seconds = alternate(
-            [lambda: wall_seconds(work), lambda: wall_seconds(quick)], REPETITIONS
+        seconds, quick_seconds, window_seconds = alternate(
+            [
+                lambda: wall_seconds(work),
+                lambda: wall_seconds(quick),
+                lambda: wall_seconds(with_window),
+            ],
+            REPETITIONS,
         )
         assert len(load(Path(name) / "p.json", Prediction).devices) == DEVICES
     return [
@@ -80,6 +97,15 @@ def rows() -> list[Row]:
             sorted(seconds)[len(seconds) // 2],
             "s",
             bar=3.0,
+            peer="none: the limit is the issue's",
+            command="ONLY=predict python -m benchmarks",
+        ),
+        make_row(
+            f"predict with a window fitted to bursts of {BURST_INSTRUCTIONS} instructions, after "
+            f"the start: {USUAL_OBJECTS} objects, {DEVICES} devices",
+            sorted(window_seconds)[len(window_seconds) // 2],
+            "s",
+            bar=0.5,
             peer="none: the limit is the issue's",
             command="ONLY=predict python -m benchmarks",
         ),

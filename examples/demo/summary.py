@@ -19,6 +19,8 @@ def print_summary(
     console.rule(f"{title}: what if its memory were far?")
     console.print(_times(prediction))
     console.print(_placement(plans))
+    if prediction.get("noise"):
+        console.print(f"Noise: {prediction['noise']['sentence']}")
     sampling = run["sampling"]
     console.print(
         f"Traced at {run['instrumented_slowdown']:.2f}x the plain build's CPU time; one line in "

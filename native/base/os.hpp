@@ -106,6 +106,13 @@ inline void bind_to_node(std::byte* address, Bytes size, unsigned node) {
   }
 }
 
+// What was written there can be run, and no longer written. Some systems refuse that.
+inline void make_executable(std::byte* address, Bytes size) {
+  if (mprotect(address, size.count, PROT_READ | PROT_EXEC) != 0) {
+    fail(errno, "make generated code executable");
+  }
+}
+
 // Gives every page of the range, writable, now rather than while a kernel is timed.
 inline void populate(std::byte* address, Bytes size) {
   if (madvise(address, size.count, MADV_POPULATE_WRITE) == 0) return;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "measure/core/code.hpp"
+#include "measure/core/probe.hpp"
 #include "measure/core_to_core.hpp"
 #include "measure/harness.hpp"
 #include "measure/kernel.hpp"
@@ -51,6 +53,13 @@ auto to_numpy(std::vector<float>&& values) {
   const nb::capsule owner(kept,
                           [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
   return nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// The result of `run`, while other Python threads go on.
+template <class Run>
+auto unlocked(Run run) {
+  const nb::gil_scoped_release released;
+  return run();
 }
 
 }  // namespace
@@ -240,6 +249,71 @@ NB_MODULE(_measure, m) {
       .def_prop_ro("modified_ns", [](const HandOff& one) { return one.modified.count; })
       .def_prop_ro("clean_ns", [](const HandOff& one) { return one.clean.count; })
       .def_ro("disturbed", &HandOff::disturbed);
+  m.def("missing_code", &missing_code,
+        "Why no instructions can be generated here, as the end of a sentence; empty: they can.");
+  m.def(
+      "check_code", [] { static_cast<void>(filler_code("nop", 1)); },
+      "Generate a loop; OSError where the system forbids that.");
+  m.def("filler_names", &filler_names, "Instructions that can stand between two misses.");
+  m.def("operation_names", &operation_names, "Operations whose latency can be measured.");
+  nb::class_<CoreProbe>(m, "CoreProbe", "Times that show what a core holds, see core/probe.hpp.")
+      .def(
+          "__init__",
+          [](CoreProbe* self, std::uint64_t chain_bytes, unsigned cpu, std::uint64_t seed) {
+            new (self) CoreProbe({chain_bytes}, cpu, seed);
+          },
+          "chain_bytes"_a, "cpu"_a, "seed"_a = 1, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "overlap",
+          [](CoreProbe& probe, const std::vector<std::string>& fillers,
+             const std::vector<unsigned>& counts, unsigned trials) {
+            return to_numpy(unlocked([&] { return probe.overlap(fillers, counts, trials); }));
+          },
+          "fillers"_a, "counts"_a, "trials"_a,
+          "ns per round of two misses, each with so many fillers behind it; by count, by trial.")
+      .def(
+          "chains",
+          [](CoreProbe& probe, const std::vector<unsigned>& counts, unsigned trials) {
+            return to_numpy(unlocked([&] { return probe.chains(counts, trials); }));
+          },
+          "counts"_a, "trials"_a, "ns per round of so many misses at once; by count, by trial.")
+      .def(
+          "throughput",
+          [](const CoreProbe& probe, const std::string& filler, unsigned trials) {
+            return to_numpy(unlocked([&] { return probe.throughput(filler, trials); }));
+          },
+          "filler"_a, "trials"_a, "ns per instruction of independent ones.")
+      .def(
+          "dependent",
+          [](const CoreProbe& probe, const std::string& operation, unsigned trials) {
+            return to_numpy(unlocked([&] { return probe.dependent(operation, trials); }));
+          },
+          "operation"_a, "trials"_a, "ns per operation, each on the result of the one before.")
+      .def(
+          "branches",
+          [](CoreProbe& probe, unsigned trials) {
+            return to_numpy(unlocked([&] { return probe.branches(trials); }));
+          },
+          "trials"_a, "ns per branch: in one direction, then in random directions; by trial.")
+      .def(
+          "after_stream",
+          [](CoreProbe& probe, unsigned length, std::uint64_t stride_bytes, int ahead,
+             bool at_page_end, unsigned trials) {
+            return to_numpy(unlocked([&] {
+              return probe.after_stream(length, stride_bytes, ahead, at_page_end, trials);
+            }));
+          },
+          "length"_a, "stride_bytes"_a, "ahead"_a, "at_page_end"_a, "trials"_a,
+          "ns of a read `ahead` strides beyond a stream of `length` reads.");
+  m.def(
+      "spread_chase",
+      [](Memory& memory, std::uint64_t step_bytes, std::uint64_t count, unsigned cpu,
+         unsigned trials) {
+        return to_numpy(
+            unlocked([&] { return spread_chase(memory, {step_bytes}, count, cpu, trials); }));
+      },
+      "memory"_a, "step_bytes"_a, "count"_a, "cpu"_a, "trials"_a,
+      "ns per dependent read of `count` lines, one in each step, in random order.");
   m.def("core_to_core", &core_to_core, "cpu_a"_a, "cpu_b"_a, "memory"_a,
         nb::call_guard<nb::gil_scoped_release>(),
         "How long a line takes from one core to another, one way; see core_to_core.hpp.");

@@ -37,14 +37,19 @@ RegisterLists lists_of(const Words<std::uint32_t>& begins, const Words<std::uint
 }
 
 void set_code(Trace& trace, const Words<std::uint8_t>& cycles,
-              const Words<std::uint8_t>& conditional, const Words<std::uint32_t>& address_begins,
-              const Words<std::uint8_t>& address, const Words<std::uint32_t>& uses_begins,
-              const Words<std::uint8_t>& uses, const Words<std::uint32_t>& defs_begins,
-              const Words<std::uint8_t>& defs) {
+              const Words<std::uint8_t>& conditional, const Words<std::uint8_t>& computing,
+              const Words<std::uint32_t>& address_begins, const Words<std::uint8_t>& address,
+              const Words<std::uint32_t>& uses_begins, const Words<std::uint8_t>& uses,
+              const Words<std::uint32_t>& defs_begins, const Words<std::uint8_t>& defs) {
   const std::size_t rows = cycles.size();
-  if (conditional.size() != rows) throw std::invalid_argument("columns of code differ in length");
-  trace.code = {lists_of(address_begins, address, rows), lists_of(uses_begins, uses, rows),
-                lists_of(defs_begins, defs, rows), vector_of(cycles), vector_of(conditional)};
+  if (conditional.size() != rows || computing.size() != rows)
+    throw std::invalid_argument("columns of code differ in length");
+  trace.code = {lists_of(address_begins, address, rows),
+                lists_of(uses_begins, uses, rows),
+                lists_of(defs_begins, defs, rows),
+                vector_of(cycles),
+                vector_of(conditional),
+                vector_of(computing)};
 }
 
 void add_block(Trace& trace, std::uint32_t first, std::uint32_t count, std::uint64_t begin,
@@ -90,13 +95,13 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
   trace.bursts.push_back(std::move(burst));
 }
 
-Medium medium_of(const std::vector<double>& latency, double buffer, double line, double write_back,
+Medium medium_of(const std::vector<double>& latency, double line, double write, double write_back,
                  double stream) {
   if (latency.size() != most_in_flight) throw std::invalid_argument("a curve has 64 points");
   Medium medium;
   std::copy(latency.begin(), latency.end(), medium.latency.begin() + 1);
-  medium.buffer = buffer;
   medium.line = line;
+  medium.write = write;
   medium.write_back = write_back;
   medium.stream = stream;
   return medium;
@@ -108,8 +113,8 @@ NB_MODULE(_window, m) {
   m.attr("MOST_IN_FLIGHT") = most_in_flight;
   nb::class_<Trace>(m, "Trace")
       .def(nb::init<>())
-      .def("set_code", &set_code, nb::kw_only(), "cycles"_a, "conditional"_a, "address_begins"_a,
-           "address"_a, "uses_begins"_a, "uses"_a, "defs_begins"_a, "defs"_a)
+      .def("set_code", &set_code, nb::kw_only(), "cycles"_a, "conditional"_a, "computing"_a,
+           "address_begins"_a, "address"_a, "uses_begins"_a, "uses"_a, "defs_begins"_a, "defs"_a)
       .def("add_block", &add_block, "first"_a, "count"_a, "begin"_a, "end"_a)
       .def("add_burst", &add_burst, nb::kw_only(), "blocks"_a, "instructions"_a, "lines"_a,
            "offsets"_a, "widths"_a, "stores"_a)
@@ -133,23 +138,24 @@ NB_MODULE(_window, m) {
   nb::class_<Core>(m, "Core").def(
       "__init__",
       [](Core* core, std::uint32_t window, double width, std::uint32_t store_buffer,
-         double first_level, double second_level, double last_level, double mispredicted) {
-        if (window == 0 || width <= 0 || store_buffer == 0) {
+         std::uint32_t miss_buffers, std::uint32_t computing, double arithmetic, double first_level,
+         double second_level, double last_level, double mispredicted) {
+        if (window == 0 || width <= 0 || store_buffer == 0 || miss_buffers == 0 || computing == 0) {
           throw std::invalid_argument("a core has room for something");
         }
-        new (core)
-            Core{window, width, store_buffer, first_level, second_level, last_level, mispredicted};
+        new (core) Core{window,     width,       store_buffer, miss_buffers, computing,
+                        arithmetic, first_level, second_level, last_level,   mispredicted};
       },
-      nb::kw_only(), "window"_a, "width"_a, "store_buffer"_a, "first_level"_a, "second_level"_a,
-      "last_level"_a, "mispredicted"_a);
+      nb::kw_only(), "window"_a, "width"_a, "store_buffer"_a, "miss_buffers"_a, "computing"_a,
+      "arithmetic"_a, "first_level"_a, "second_level"_a, "last_level"_a, "mispredicted"_a);
   nb::class_<Medium>(m, "Medium")
       .def(
           "__init__",
-          [](Medium* medium, const std::vector<double>& latency, double buffer, double line,
+          [](Medium* medium, const std::vector<double>& latency, double line, double write,
              double write_back, double stream) {
-            new (medium) Medium(medium_of(latency, buffer, line, write_back, stream));
+            new (medium) Medium(medium_of(latency, line, write, write_back, stream));
           },
-          nb::kw_only(), "latency"_a, "buffer"_a, "line"_a, "write_back"_a, "stream"_a);
+          nb::kw_only(), "latency"_a, "line"_a, "write"_a, "write_back"_a, "stream"_a);
   nb::class_<Windowed>(m, "Windowed")
       .def_ro("cycles", &Windowed::cycles)
       .def_ro("instructions", &Windowed::instructions)

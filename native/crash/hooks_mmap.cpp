@@ -1,13 +1,11 @@
 // The system's calls about the pool: mapped, unmapped, protected, synchronised.
 #include <errno.h>
-#include <stdarg.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 using namespace nearfar::crash;
+using namespace nearfar::hooks;
 
 namespace {
 
@@ -17,8 +15,7 @@ void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int fil
     Lock const lock;
     pool_unmapping(wanted, bytes);
   }
-  auto* const made =
-      reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
+  void* const made = system_mmap(wanted, bytes, protection, flags, file, offset);
   if (!watched || made == MAP_FAILED || file < 0 || (flags & MAP_ANONYMOUS) != 0) return made;
   const int error = errno;
   if ((protection & PROT_WRITE) != 0 && is_pool(file)) {
@@ -38,39 +35,24 @@ void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int fil
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
-           off_t offset) noexcept {
-  return mapped(wanted, bytes, protection, flags, file, offset);
-}
-
-// off_t has 64 bits here, so both names are one function.
-void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
-             off64_t offset) noexcept {
-  return mapped(wanted, bytes, protection, flags, file, offset);
-}
+NEARFAR_HOOK_MMAP(return mapped(wanted, bytes, protection, flags, file, offset);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   if (recording()) {
     Lock const lock;
     if (recording()) pool_unmapping(begin, bytes);
   }
-  return static_cast<int>(syscall(SYS_munmap, begin, bytes));
+  return system_munmap(begin, bytes);
 }
 
 void* mremap(void* begin, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
-  va_list rest;
-  va_start(rest, flags);
-  void* const place = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
-  va_end(rest);
-  if (!recording()) {
-    return reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, wanted, flags, place));
-  }
+  NEARFAR_MREMAP_PLACE(place, flags)
+  if (!recording()) return system_mremap(begin, bytes, wanted, flags, place);
   Lock const lock;
   const bool ours = mapping_of(begin) != nullptr;
   if (ours) sweep();
   if (place != nullptr) pool_unmapping(place, wanted);
-  auto* const made =
-      reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, wanted, flags, place));
+  void* const made = system_mremap(begin, bytes, wanted, flags, place);
   const int error = errno;
   if (ours && made != MAP_FAILED) remapped(begin, made, wanted);
   errno = error;
@@ -94,24 +76,17 @@ int msync(void* begin, std::size_t bytes, int flags) {
   return result;
 }
 
-int fsync(int file) {
-  const int result = static_cast<int>(syscall(SYS_fsync, file));
-  if (recording() && result == 0 && is_pool(file)) {
-    const Stack stack = NEARFAR_CRASH_STACK;
-    flushed_all(stack);
-    fenced(stack);
+#define NEARFAR_HOOK_SYNC(name)                                     \
+  int name(int file) {                                              \
+    const int result = static_cast<int>(syscall(SYS_##name, file)); \
+    if (recording() && result == 0 && is_pool(file)) {              \
+      const Stack stack = NEARFAR_CRASH_STACK;                      \
+      flushed_all(stack);                                           \
+      fenced(stack);                                                \
+    }                                                               \
+    return result;                                                  \
   }
-  return result;
-}
-
-int fdatasync(int file) {
-  const int result = static_cast<int>(syscall(SYS_fdatasync, file));
-  if (recording() && result == 0 && is_pool(file)) {
-    const Stack stack = NEARFAR_CRASH_STACK;
-    flushed_all(stack);
-    fenced(stack);
-  }
-  return result;
-}
+NEARFAR_HOOK_SYNC(fsync)
+NEARFAR_HOOK_SYNC(fdatasync)
 }
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 // What makes stores durable: libpmem's calls, the marks that `nearfar cc` compiles in, and the
 // program's own of nearfar/crash.h.
-#include <dlfcn.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 #include "crash/schedule.hpp"
 #include "nearfar/crash.h"
@@ -21,9 +21,9 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-#define NEARFAR_REAL(name)                                                                \
-  static auto* const real = reinterpret_cast<decltype(&(name))>(dlsym(RTLD_NEXT, #name)); \
-  const bool seen = recording() && depth == 0;                                            \
+#define NEARFAR_REAL(name)                     \
+  NEARFAR_NEXT(name);                          \
+  const bool seen = recording() && depth == 0; \
   Inside const inside
 
 // libpmem.h: flags of pmem_memcpy and its like.
@@ -98,7 +98,7 @@ int pmem_deep_persist(const void* address, std::size_t bytes) {
 
 // Its msync is told by msync itself where it reaches that; told twice it would be one fence more.
 int pmem_msync(const void* address, std::size_t bytes) {
-  static auto* const real = reinterpret_cast<decltype(&pmem_msync)>(dlsym(RTLD_NEXT, "pmem_msync"));
+  NEARFAR_NEXT(pmem_msync);
   return real(address, bytes);
 }
 

@@ -4,7 +4,6 @@
 //
 // libc's own readers (fread, the checked ones of _FORTIFY_SOURCE) call the system by names that
 // cannot be stood before, so each has its hook here.
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 using namespace nearfar::crash;
@@ -89,9 +89,6 @@ auto reading(const iovec* pieces, int count, const Stack& stack, Call call) {
     if (!recording() || !is_ours(all, number)) return call;                 \
     return reading(all, number, NEARFAR_CRASH_STACK, [&] { return call; }); \
   } while (0)
-#define NEARFAR_REAL(name) \
-  static auto* const real = reinterpret_cast<decltype(&(name))>(dlsym(RTLD_NEXT, #name))
-
 }  // namespace
 
 #pragma GCC visibility push(default)
@@ -126,70 +123,64 @@ ssize_t preadv64v2(int file, const iovec* pieces, int count, off64_t offset, int
 }
 
 ssize_t recv(int socket, void* into, std::size_t bytes, int flags) {
-  NEARFAR_REAL(recv);
+  NEARFAR_NEXT(recv);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, flags));
 }
 ssize_t recvfrom(int socket, void* into, std::size_t bytes, int flags, sockaddr* from,
                  socklen_t* size) {
-  NEARFAR_REAL(recvfrom);
+  NEARFAR_NEXT(recvfrom);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, flags, from, size));
 }
 ssize_t recvmsg(int socket, msghdr* message, int flags) {
-  NEARFAR_REAL(recvmsg);
+  NEARFAR_NEXT(recvmsg);
   NEARFAR_READ_PIECES(message->msg_iov, static_cast<int>(message->msg_iovlen),
                       real(socket, message, flags));
 }
 
 std::size_t fread(void* into, std::size_t size, std::size_t count, FILE* file) {
-  NEARFAR_REAL(fread);
+  NEARFAR_NEXT(fread);
   NEARFAR_READ(into, size * count, real(into, size, count, file));
 }
 std::size_t fread_unlocked(void* into, std::size_t size, std::size_t count, FILE* file) {
-  NEARFAR_REAL(fread_unlocked);
+  NEARFAR_NEXT(fread_unlocked);
   NEARFAR_READ(into, size * count, real(into, size, count, file));
 }
 
 ssize_t getrandom(void* into, std::size_t bytes, unsigned flags) {
-  NEARFAR_REAL(getrandom);
+  NEARFAR_NEXT(getrandom);
   NEARFAR_READ(into, bytes, real(into, bytes, flags));
 }
 
 // What _FORTIFY_SOURCE makes of the above, with the room that the compiler knows of.
-using ReadChecked = ssize_t(int, void*, std::size_t, std::size_t);
 ssize_t __read_chk(int file, void* into, std::size_t bytes, std::size_t room) {
-  static auto* const real = reinterpret_cast<ReadChecked*>(dlsym(RTLD_NEXT, "__read_chk"));
+  NEARFAR_NEXT(__read_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, room));
 }
-using PreadChecked = ssize_t(int, void*, std::size_t, off_t, std::size_t);
 ssize_t __pread_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t room) {
-  static auto* const real = reinterpret_cast<PreadChecked*>(dlsym(RTLD_NEXT, "__pread_chk"));
+  NEARFAR_NEXT(__pread_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, offset, room));
 }
 ssize_t __pread64_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t room) {
-  static auto* const real = reinterpret_cast<PreadChecked*>(dlsym(RTLD_NEXT, "__pread64_chk"));
+  NEARFAR_NEXT(__pread64_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, offset, room));
 }
-using RecvChecked = ssize_t(int, void*, std::size_t, std::size_t, int);
 ssize_t __recv_chk(int socket, void* into, std::size_t bytes, std::size_t room, int flags) {
-  static auto* const real = reinterpret_cast<RecvChecked*>(dlsym(RTLD_NEXT, "__recv_chk"));
+  NEARFAR_NEXT(__recv_chk);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, room, flags));
 }
-using RecvFromChecked = ssize_t(int, void*, std::size_t, std::size_t, int, sockaddr*, socklen_t*);
 ssize_t __recvfrom_chk(int socket, void* into, std::size_t bytes, std::size_t room, int flags,
                        sockaddr* from, socklen_t* size) {
-  static auto* const real = reinterpret_cast<RecvFromChecked*>(dlsym(RTLD_NEXT, "__recvfrom_chk"));
+  NEARFAR_NEXT(__recvfrom_chk);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, room, flags, from, size));
 }
-using FreadChecked = std::size_t(void*, std::size_t, std::size_t, std::size_t, FILE*);
 std::size_t __fread_chk(void* into, std::size_t room, std::size_t size, std::size_t count,
                         FILE* file) {
-  static auto* const real = reinterpret_cast<FreadChecked*>(dlsym(RTLD_NEXT, "__fread_chk"));
+  NEARFAR_NEXT(__fread_chk);
   NEARFAR_READ(into, size * count, real(into, room, size, count, file));
 }
 std::size_t __fread_unlocked_chk(void* into, std::size_t room, std::size_t size, std::size_t count,
                                  FILE* file) {
-  static auto* const real =
-      reinterpret_cast<FreadChecked*>(dlsym(RTLD_NEXT, "__fread_unlocked_chk"));
+  NEARFAR_NEXT(__fread_unlocked_chk);
   NEARFAR_READ(into, size * count, real(into, room, size, count, file));
 }
 }

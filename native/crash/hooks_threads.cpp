@@ -1,5 +1,4 @@
 // Threads and what they wait for, so that they take turns (schedule.hpp).
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -8,15 +7,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <type_traits>
+
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 #include "crash/schedule.hpp"
 
 using namespace nearfar::crash;
 
 namespace {
-
-#define NEARFAR_NEXT(name) \
-  static auto* const real = reinterpret_cast<decltype(&(name))>(dlsym(RTLD_NEXT, #name))
 
 struct Beginning {
   void* (*start)(void*);
@@ -104,50 +103,29 @@ int pthread_join(pthread_t thread, void** answer) {
   return real(thread, answer);
 }
 
-int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
-  NEARFAR_NEXT(pthread_mutex_lock);
-  if (!scheduled()) return real(mutex);
-  return take(mutex, [&] { return pthread_mutex_trylock(mutex); });
-}
+#define NEARFAR_LOCK(name, type, try_name)                             \
+  int name(type* lock) noexcept {                                      \
+    NEARFAR_NEXT(name);                                                \
+    if (!scheduled()) return real(lock);                               \
+    return take(const_cast<const std::remove_volatile_t<type>*>(lock), \
+                [&] { return try_name(lock); });                       \
+  }
+NEARFAR_LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
+NEARFAR_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock)
+NEARFAR_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock)
+NEARFAR_LOCK(pthread_spin_lock, pthread_spinlock_t, pthread_spin_trylock)
 
-int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
-  NEARFAR_NEXT(pthread_mutex_unlock);
-  const int result = real(mutex);
-  wake(mutex);
-  return result;
-}
-
-int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
-  NEARFAR_NEXT(pthread_rwlock_rdlock);
-  if (!scheduled()) return real(lock);
-  return take(lock, [&] { return pthread_rwlock_tryrdlock(lock); });
-}
-
-int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
-  NEARFAR_NEXT(pthread_rwlock_wrlock);
-  if (!scheduled()) return real(lock);
-  return take(lock, [&] { return pthread_rwlock_trywrlock(lock); });
-}
-
-int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
-  NEARFAR_NEXT(pthread_rwlock_unlock);
-  const int result = real(lock);
-  wake(lock);
-  return result;
-}
-
-int pthread_spin_lock(pthread_spinlock_t* lock) noexcept {
-  NEARFAR_NEXT(pthread_spin_lock);
-  if (!scheduled()) return real(lock);
-  return take(const_cast<const int*>(lock), [&] { return pthread_spin_trylock(lock); });
-}
-
-int pthread_spin_unlock(pthread_spinlock_t* lock) noexcept {
-  NEARFAR_NEXT(pthread_spin_unlock);
-  const int result = real(lock);
-  wake(const_cast<const int*>(lock));
-  return result;
-}
+#define NEARFAR_UNLOCK(name, type)                               \
+  int name(type* lock) noexcept {                                \
+    NEARFAR_NEXT(name);                                          \
+    const int result = real(lock);                               \
+    wake(const_cast<const std::remove_volatile_t<type>*>(lock)); \
+    return result;                                               \
+  }
+NEARFAR_UNLOCK(pthread_mutex_unlock, pthread_mutex_t)
+NEARFAR_UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t)
+NEARFAR_UNLOCK(pthread_spin_unlock, pthread_spinlock_t)
+NEARFAR_UNLOCK(sem_post, sem_t)
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   NEARFAR_NEXT(pthread_cond_wait);
@@ -219,42 +197,21 @@ int sem_wait(sem_t* semaphore) {
   return 0;
 }
 
-int sem_post(sem_t* semaphore) noexcept {
-  NEARFAR_NEXT(sem_post);
-  const int result = real(semaphore);
-  wake(semaphore);
-  return result;
-}
-
 // Nobody sleeps: the others go on, as they would in that time.
-int nanosleep(const struct timespec* wanted, struct timespec* left) {
-  NEARFAR_NEXT(nanosleep);
-  if (!scheduled()) return real(wanted, left);
-  give_way();
-  return 0;
-}
-
-int clock_nanosleep(clockid_t clock, int flags, const struct timespec* wanted,
-                    struct timespec* left) {
-  NEARFAR_NEXT(clock_nanosleep);
-  if (!scheduled()) return real(clock, flags, wanted, left);
-  give_way();
-  return 0;
-}
-
-int usleep(useconds_t wanted) {
-  NEARFAR_NEXT(usleep);
-  if (!scheduled()) return real(wanted);
-  give_way();
-  return 0;
-}
-
-unsigned sleep(unsigned wanted) {
-  NEARFAR_NEXT(sleep);
-  if (!scheduled()) return real(wanted);
-  give_way();
-  return 0;
-}
+#define NEARFAR_SLEEP(result, name, parameters, arguments) \
+  result name parameters {                                 \
+    NEARFAR_NEXT(name);                                    \
+    if (!scheduled()) return real arguments;               \
+    give_way();                                            \
+    return 0;                                              \
+  }
+NEARFAR_SLEEP(int, nanosleep, (const struct timespec* wanted, struct timespec* left),
+              (wanted, left))
+NEARFAR_SLEEP(int, clock_nanosleep,
+              (clockid_t clock, int flags, const struct timespec* wanted, struct timespec* left),
+              (clock, flags, wanted, left))
+NEARFAR_SLEEP(int, usleep, (useconds_t wanted), (wanted))
+NEARFAR_SLEEP(unsigned, sleep, (unsigned wanted), (wanted))
 
 int sched_yield() noexcept {
   NEARFAR_NEXT(sched_yield);

@@ -32,7 +32,7 @@ void added(const void* address, std::size_t bytes, std::uint64_t flags, const St
 extern "C" {
 
 int pmemobj_tx_begin(void* pool, void* environment, ...) {
-  NEARFAR_NEXT(int (*)(void*, void*, ...), pmemobj_tx_begin);
+  NEARFAR_NEXT(pmemobj_tx_begin);
   long params[most_params + 1] = {};
   va_list list;
   va_start(list, environment);
@@ -50,19 +50,19 @@ int pmemobj_tx_begin(void* pool, void* environment, ...) {
 }
 
 void pmemobj_tx_abort(int error) {
-  NEARFAR_NEXT(void (*)(int), pmemobj_tx_abort);
+  NEARFAR_NEXT(pmemobj_tx_abort);
   tell(NF_CRASH_TX_ABORT, depth, 0, NEARFAR_CRASH_STACK);
   real(error);
 }
 
 void pmemobj_tx_commit() {
-  NEARFAR_NEXT(void (*)(), pmemobj_tx_commit);
+  NEARFAR_NEXT(pmemobj_tx_commit);
   tell(NF_CRASH_TX_COMMIT, depth, 0, NEARFAR_CRASH_STACK);
   real();
 }
 
 int pmemobj_tx_end() {
-  NEARFAR_NEXT(int (*)(), pmemobj_tx_end);
+  NEARFAR_NEXT(pmemobj_tx_end);
   const int error = real();
   tell(NF_CRASH_TX_END, depth, 0, NEARFAR_CRASH_STACK, static_cast<std::uint32_t>(error));
   if (depth != 0) --depth;
@@ -70,25 +70,25 @@ int pmemobj_tx_end() {
 }
 
 int pmemobj_tx_add_range(Oid object, std::uint64_t begin, std::size_t bytes) {
-  NEARFAR_NEXT(int (*)(Oid, std::uint64_t, std::size_t), pmemobj_tx_add_range);
+  NEARFAR_NEXT(pmemobj_tx_add_range);
   added(direct(object, begin), bytes, 0, NEARFAR_CRASH_STACK);
   return real(object, begin, bytes);
 }
 
 int pmemobj_tx_xadd_range(Oid object, std::uint64_t begin, std::size_t bytes, std::uint64_t flags) {
-  NEARFAR_NEXT(int (*)(Oid, std::uint64_t, std::size_t, std::uint64_t), pmemobj_tx_xadd_range);
+  NEARFAR_NEXT(pmemobj_tx_xadd_range);
   added(direct(object, begin), bytes, flags, NEARFAR_CRASH_STACK);
   return real(object, begin, bytes, flags);
 }
 
 int pmemobj_tx_add_range_direct(const void* address, std::size_t bytes) {
-  NEARFAR_NEXT(int (*)(const void*, std::size_t), pmemobj_tx_add_range_direct);
+  NEARFAR_NEXT(pmemobj_tx_add_range_direct);
   added(address, bytes, 0, NEARFAR_CRASH_STACK);
   return real(address, bytes);
 }
 
 int pmemobj_tx_xadd_range_direct(const void* address, std::size_t bytes, std::uint64_t flags) {
-  NEARFAR_NEXT(int (*)(const void*, std::size_t, std::uint64_t), pmemobj_tx_xadd_range_direct);
+  NEARFAR_NEXT(pmemobj_tx_xadd_range_direct);
   added(address, bytes, flags, NEARFAR_CRASH_STACK);
   return real(address, bytes, flags);
 }

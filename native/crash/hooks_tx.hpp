@@ -2,11 +2,10 @@
 // declared here by what they take, and found when the program has them.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <cstddef>
 #include <cstdint>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -16,10 +15,6 @@ struct Oid {
   std::uint64_t pool;
   std::uint64_t offset;
 };
-
-// The function that this one stands before, whose type is given as a pointer's.
-#define NEARFAR_NEXT(type, name) \
-  static auto* const real = reinterpret_cast<type>(dlsym(RTLD_NEXT, #name))
 
 // Instead of an offset: not in the pool that is explored.
 constexpr std::uint64_t elsewhere = UINT64_MAX;
@@ -43,7 +38,7 @@ inline std::uint64_t offset_of(const void* address) {
 // Where an object is in this process, or null.
 inline const char* direct(Oid object, std::uint64_t begin = 0) {
   if (object.offset == 0) return nullptr;
-  NEARFAR_NEXT(const char* (*)(Oid), pmemobj_direct);
+  NEARFAR_NEXT_AS(const char* (*)(Oid), pmemobj_direct);
   const char* const found = real == nullptr ? nullptr : real(object);
   return found == nullptr ? nullptr : found + begin;
 }

@@ -37,7 +37,7 @@ extern "C" {
 
 #define NEARFAR_TX_ALLOC(name)                                            \
   Oid name(std::size_t bytes, std::uint64_t type) {                       \
-    NEARFAR_NEXT(Oid (*)(std::size_t, std::uint64_t), name);              \
+    NEARFAR_NEXT(name);                                                   \
     const Oid made = real(bytes, type);                                   \
     allocated(made, bytes, type, NF_CRASH_TX_ALLOC, NEARFAR_CRASH_STACK); \
     return made;                                                          \
@@ -46,7 +46,7 @@ NEARFAR_TX_ALLOC(pmemobj_tx_alloc)
 NEARFAR_TX_ALLOC(pmemobj_tx_zalloc)
 
 Oid pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type, std::uint64_t flags) {
-  NEARFAR_NEXT(Oid(*)(std::size_t, std::uint64_t, std::uint64_t), pmemobj_tx_xalloc);
+  NEARFAR_NEXT(pmemobj_tx_xalloc);
   const Oid made = real(bytes, type, flags);
   allocated(made, bytes, type, NF_CRASH_TX_ALLOC, NEARFAR_CRASH_STACK);
   return made;
@@ -54,14 +54,14 @@ Oid pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type, std::uint64_t flags
 
 #define NEARFAR_TX_REALLOC(name)                                                             \
   Oid name(Oid before, std::size_t bytes, std::uint64_t type) {                              \
-    NEARFAR_NEXT(Oid (*)(Oid, std::size_t, std::uint64_t), name);                            \
+    NEARFAR_NEXT(name);                                                                      \
     return moved(before, real(before, bytes, type), bytes, type, true, NEARFAR_CRASH_STACK); \
   }
 NEARFAR_TX_REALLOC(pmemobj_tx_realloc)
 NEARFAR_TX_REALLOC(pmemobj_tx_zrealloc)
 
 Oid pmemobj_tx_strdup(const char* text, std::uint64_t type) {
-  NEARFAR_NEXT(Oid(*)(const char*, std::uint64_t), pmemobj_tx_strdup);
+  NEARFAR_NEXT(pmemobj_tx_strdup);
   const Oid made = real(text, type);
   if (made.offset != 0) {
     allocated(made, strlen(text) + 1, type, NF_CRASH_TX_ALLOC, NEARFAR_CRASH_STACK);
@@ -70,13 +70,13 @@ Oid pmemobj_tx_strdup(const char* text, std::uint64_t type) {
 }
 
 int pmemobj_tx_free(Oid object) {
-  NEARFAR_NEXT(int (*)(Oid), pmemobj_tx_free);
+  NEARFAR_NEXT(pmemobj_tx_free);
   freed(object, NF_CRASH_TX_FREE, NEARFAR_CRASH_STACK);
   return real(object);
 }
 
 int pmemobj_tx_xfree(Oid object, std::uint64_t flags) {
-  NEARFAR_NEXT(int (*)(Oid, std::uint64_t), pmemobj_tx_xfree);
+  NEARFAR_NEXT(pmemobj_tx_xfree);
   freed(object, NF_CRASH_TX_FREE, NEARFAR_CRASH_STACK);
   return real(object, flags);
 }
@@ -84,7 +84,7 @@ int pmemobj_tx_xfree(Oid object, std::uint64_t flags) {
 // Where nobody asks for the object it is not known which one it is.
 int pmemobj_alloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t type, void* constructor,
                   void* argument) {
-  NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t, void*, void*), pmemobj_alloc);
+  NEARFAR_NEXT(pmemobj_alloc);
   const int error = real(pool, object, bytes, type, constructor, argument);
   if (error == 0 && object != nullptr) {
     allocated(*object, bytes, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
@@ -94,8 +94,7 @@ int pmemobj_alloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t type
 
 int pmemobj_xalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t type,
                    std::uint64_t flags, void* constructor, void* argument) {
-  NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t, std::uint64_t, void*, void*),
-               pmemobj_xalloc);
+  NEARFAR_NEXT(pmemobj_xalloc);
   const int error = real(pool, object, bytes, type, flags, constructor, argument);
   if (error == 0 && object != nullptr) {
     allocated(*object, bytes, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
@@ -104,7 +103,7 @@ int pmemobj_xalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t typ
 }
 
 int pmemobj_zalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {
-  NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t), pmemobj_zalloc);
+  NEARFAR_NEXT(pmemobj_zalloc);
   const int error = real(pool, object, bytes, type);
   if (error == 0 && object != nullptr) {
     allocated(*object, bytes, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
@@ -114,7 +113,7 @@ int pmemobj_zalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t typ
 
 #define NEARFAR_REALLOC(name)                                                        \
   int name(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {         \
-    NEARFAR_NEXT(int (*)(void*, Oid*, std::size_t, std::uint64_t), name);            \
+    NEARFAR_NEXT(name);                                                              \
     const Oid before = *object;                                                      \
     const int error = real(pool, object, bytes, type);                               \
     if (error == 0) moved(before, *object, bytes, type, false, NEARFAR_CRASH_STACK); \
@@ -124,7 +123,7 @@ NEARFAR_REALLOC(pmemobj_realloc)
 NEARFAR_REALLOC(pmemobj_zrealloc)
 
 int pmemobj_strdup(void* pool, Oid* object, const char* text, std::uint64_t type) {
-  NEARFAR_NEXT(int (*)(void*, Oid*, const char*, std::uint64_t), pmemobj_strdup);
+  NEARFAR_NEXT(pmemobj_strdup);
   const int error = real(pool, object, text, type);
   if (error == 0 && object != nullptr) {
     allocated(*object, strlen(text) + 1, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
@@ -133,13 +132,13 @@ int pmemobj_strdup(void* pool, Oid* object, const char* text, std::uint64_t type
 }
 
 void pmemobj_free(Oid* object) {
-  NEARFAR_NEXT(void (*)(Oid*), pmemobj_free);
+  NEARFAR_NEXT(pmemobj_free);
   freed(*object, NF_CRASH_FREE, NEARFAR_CRASH_STACK);
   real(object);
 }
 
 Oid pmemobj_reserve(void* pool, void* action, std::size_t bytes, std::uint64_t type) {
-  NEARFAR_NEXT(Oid(*)(void*, void*, std::size_t, std::uint64_t), pmemobj_reserve);
+  NEARFAR_NEXT(pmemobj_reserve);
   const Oid made = real(pool, action, bytes, type);
   allocated(made, bytes, type, NF_CRASH_RESERVE, NEARFAR_CRASH_STACK);
   return made;
@@ -147,7 +146,7 @@ Oid pmemobj_reserve(void* pool, void* action, std::size_t bytes, std::uint64_t t
 
 Oid pmemobj_xreserve(void* pool, void* action, std::size_t bytes, std::uint64_t type,
                      std::uint64_t flags) {
-  NEARFAR_NEXT(Oid(*)(void*, void*, std::size_t, std::uint64_t, std::uint64_t), pmemobj_xreserve);
+  NEARFAR_NEXT(pmemobj_xreserve);
   const Oid made = real(pool, action, bytes, type, flags);
   allocated(made, bytes, type, NF_CRASH_RESERVE, NEARFAR_CRASH_STACK);
   return made;
@@ -156,16 +155,14 @@ Oid pmemobj_xreserve(void* pool, void* action, std::size_t bytes, std::uint64_t 
 Oid pmemobj_list_insert_new(void* pool, std::size_t entry, void* head, Oid where, int before,
                             std::size_t bytes, std::uint64_t type, void* constructor,
                             void* argument) {
-  NEARFAR_NEXT(
-      Oid(*)(void*, std::size_t, void*, Oid, int, std::size_t, std::uint64_t, void*, void*),
-      pmemobj_list_insert_new);
+  NEARFAR_NEXT(pmemobj_list_insert_new);
   const Oid made = real(pool, entry, head, where, before, bytes, type, constructor, argument);
   allocated(made, bytes, type, NF_CRASH_ALLOC, NEARFAR_CRASH_STACK);
   return made;
 }
 
 int pmemobj_list_remove(void* pool, std::size_t entry, void* head, Oid object, int frees) {
-  NEARFAR_NEXT(int (*)(void*, std::size_t, void*, Oid, int), pmemobj_list_remove);
+  NEARFAR_NEXT(pmemobj_list_remove);
   if (frees != 0) freed(object, NF_CRASH_FREE, NEARFAR_CRASH_STACK);
   return real(pool, entry, head, object, frees);
 }

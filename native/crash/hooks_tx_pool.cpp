@@ -43,7 +43,7 @@ void opened(const char* path, const char* layout, bool made, bool worked, const 
 }
 
 std::uint64_t root_size(void* pool) {
-  NEARFAR_NEXT(std::size_t(*)(void*), pmemobj_root_size);
+  NEARFAR_NEXT_AS(std::size_t(*)(void*), pmemobj_root_size);
   return real == nullptr ? 0 : real(pool);
 }
 
@@ -61,21 +61,21 @@ void rooted(Oid root, std::size_t bytes, std::uint64_t before, const Stack& stac
 extern "C" {
 
 void* pmemobj_open(const char* path, const char* layout) {
-  NEARFAR_NEXT(void* (*)(const char*, const char*), pmemobj_open);
+  NEARFAR_NEXT(pmemobj_open);
   void* const pool = real(path, layout);
   opened(path, layout, false, pool != nullptr, NEARFAR_CRASH_STACK);
   return pool;
 }
 
 void* pmemobj_create(const char* path, const char* layout, std::size_t bytes, mode_t mode) {
-  NEARFAR_NEXT(void* (*)(const char*, const char*, std::size_t, mode_t), pmemobj_create);
+  NEARFAR_NEXT(pmemobj_create);
   void* const pool = real(path, layout, bytes, mode);
   opened(path, layout, true, pool != nullptr, NEARFAR_CRASH_STACK);
   return pool;
 }
 
 Oid pmemobj_root(void* pool, std::size_t bytes) {
-  NEARFAR_NEXT(Oid(*)(void*, std::size_t), pmemobj_root);
+  NEARFAR_NEXT(pmemobj_root);
   const std::uint64_t before = root_size(pool);
   const Oid root = real(pool, bytes);
   rooted(root, bytes, before, NEARFAR_CRASH_STACK);
@@ -83,7 +83,7 @@ Oid pmemobj_root(void* pool, std::size_t bytes) {
 }
 
 Oid pmemobj_root_construct(void* pool, std::size_t bytes, void* constructor, void* argument) {
-  NEARFAR_NEXT(Oid(*)(void*, std::size_t, void*, void*), pmemobj_root_construct);
+  NEARFAR_NEXT(pmemobj_root_construct);
   const std::uint64_t before = root_size(pool);
   const Oid root = real(pool, bytes, constructor, argument);
   rooted(root, bytes, before, NEARFAR_CRASH_STACK);
@@ -91,7 +91,7 @@ Oid pmemobj_root_construct(void* pool, std::size_t bytes, void* constructor, voi
 }
 
 Oid pmemobj_first(void* pool) {
-  NEARFAR_NEXT(Oid(*)(void*), pmemobj_first);
+  NEARFAR_NEXT(pmemobj_first);
   tell(NF_CRASH_WALK, 0, 0, NEARFAR_CRASH_STACK);
   return real(pool);
 }

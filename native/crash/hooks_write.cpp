@@ -1,6 +1,5 @@
 // Stores into the pool's file by system calls while it is mapped: what they changed is in memory
 // like any other store, and durable when a flush or fsync has covered it.
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 using namespace nearfar::crash;
@@ -49,99 +49,73 @@ ssize_t told(int file, ssize_t result, off_t offset, const Stack& stack) {
 
 }  // namespace
 
-#define NEARFAR_REAL(name) \
-  static auto* const real = reinterpret_cast<decltype(&(name))>(dlsym(RTLD_NEXT, #name))
-
 #pragma GCC visibility push(default)
 extern "C" {
 
+// What a system call wrote, at `offset` or, with -1, up to the file's position.
+#define NEARFAR_WRITE(offset, ...)                   \
+  const ssize_t result = syscall(__VA_ARGS__);       \
+  if (!recording() || !is_pool(file)) return result; \
+  return told(file, result, offset, NEARFAR_CRASH_STACK)
+
 ssize_t write(int file, const void* from, std::size_t bytes) {
-  const ssize_t result = syscall(SYS_write, file, from, bytes);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, -1, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(-1, SYS_write, file, from, bytes);
 }
-
 ssize_t pwrite(int file, const void* from, std::size_t bytes, off_t offset) {
-  const ssize_t result = syscall(SYS_pwrite64, file, from, bytes, offset);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwrite64, file, from, bytes, offset);
 }
-
 // off_t has 64 bits here, so both names are one function.
 ssize_t pwrite64(int file, const void* from, std::size_t bytes, off64_t offset) {
-  const ssize_t result = syscall(SYS_pwrite64, file, from, bytes, offset);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwrite64, file, from, bytes, offset);
 }
 
 ssize_t writev(int file, const iovec* pieces, int count) {
-  const ssize_t result = syscall(SYS_writev, file, pieces, count);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, -1, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(-1, SYS_writev, file, pieces, count);
 }
-
 ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
-  const ssize_t result = syscall(SYS_pwritev, file, pieces, count, offset, 0L);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwritev, file, pieces, count, offset, 0L);
 }
-
 ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
-  const ssize_t result = syscall(SYS_pwritev, file, pieces, count, offset, 0L);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwritev, file, pieces, count, offset, 0L);
 }
-
 // An offset of -1 is the file's position, also for the system.
 ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
-  const ssize_t result = syscall(SYS_pwritev2, file, pieces, count, offset, 0L, flags);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwritev2, file, pieces, count, offset, 0L, flags);
 }
-
 ssize_t pwritev64v2(int file, const iovec* pieces, int count, off64_t offset, int flags) {
-  const ssize_t result = syscall(SYS_pwritev2, file, pieces, count, offset, 0L, flags);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, offset, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(offset, SYS_pwritev2, file, pieces, count, offset, 0L, flags);
 }
 
 ssize_t sendfile(int file, int from, off_t* offset, std::size_t bytes) noexcept {
-  const ssize_t result = syscall(SYS_sendfile, file, from, offset, bytes);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, -1, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(-1, SYS_sendfile, file, from, offset, bytes);
 }
-
 ssize_t sendfile64(int file, int from, off64_t* offset, std::size_t bytes) noexcept {
-  const ssize_t result = syscall(SYS_sendfile, file, from, offset, bytes);
-  if (!recording() || !is_pool(file)) return result;
-  return told(file, result, -1, NEARFAR_CRASH_STACK);
+  NEARFAR_WRITE(-1, SYS_sendfile, file, from, offset, bytes);
 }
 
 ssize_t copy_file_range(int from, off64_t* begin, int file, off64_t* offset, std::size_t bytes,
                         unsigned flags) {
-  const ssize_t result = syscall(SYS_copy_file_range, from, begin, file, offset, bytes, flags);
-  if (!recording() || !is_pool(file)) return result;
-  // The system has moved it behind what it copied.
-  const off_t at = offset == nullptr || result < 0 ? -1 : *offset - result;
-  return told(file, result, at, NEARFAR_CRASH_STACK);
+  // The system has moved the offset behind what it copied.
+  NEARFAR_WRITE(offset == nullptr || result < 0 ? -1 : *offset - result, SYS_copy_file_range, from,
+                begin, file, offset, bytes, flags);
 }
 
 std::size_t fwrite(const void* from, std::size_t size, std::size_t count, FILE* file) {
-  NEARFAR_REAL(fwrite);
+  NEARFAR_NEXT(fwrite);
   const std::size_t result = real(from, size, count, file);
   if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
   return result;
 }
 
 int fflush(FILE* file) {
-  NEARFAR_REAL(fflush);
+  NEARFAR_NEXT(fflush);
   const int result = real(file);
   if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
   return result;
 }
 
 int fclose(FILE* file) {
-  NEARFAR_REAL(fclose);
+  NEARFAR_NEXT(fclose);
   const bool ours = is_pool(file);
   const int result = real(file);
   if (ours) told_whole(NEARFAR_CRASH_STACK);

@@ -1,8 +1,8 @@
 #include "crash/signals.hpp"
 
-#include <dlfcn.h>
 #include <string.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -19,7 +19,7 @@ Kept kept[] = {{SIGSEGV, false, {}}, {SIGTRAP, false, {}}};
 using SetAction = int(int, const struct sigaction*, struct sigaction*);
 
 int set_action(int number, const struct sigaction* action, struct sigaction* before) {
-  static auto* const real = reinterpret_cast<SetAction*>(dlsym(RTLD_NEXT, "sigaction"));
+  NEARFAR_NEXT_AS(SetAction*, sigaction);
   return real(number, action, before);
 }
 
@@ -111,12 +111,12 @@ sighandler_t signal(int number, sighandler_t handler) noexcept {
 }
 
 int pthread_sigmask(int how, const sigset_t* wanted, sigset_t* before) noexcept {
-  static auto* const real = reinterpret_cast<SetMask*>(dlsym(RTLD_NEXT, "pthread_sigmask"));
+  NEARFAR_NEXT_AS(SetMask*, pthread_sigmask);
   return set_mask(real, how, wanted, before);
 }
 
 int sigprocmask(int how, const sigset_t* wanted, sigset_t* before) noexcept {
-  static auto* const real = reinterpret_cast<SetMask*>(dlsym(RTLD_NEXT, "sigprocmask"));
+  NEARFAR_NEXT_AS(SetMask*, sigprocmask);
   return set_mask(real, how, wanted, before);
 }
 }

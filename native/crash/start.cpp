@@ -1,10 +1,10 @@
 // How the library wakes up, forks and ends.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -53,7 +53,7 @@ void _Exit(int status) noexcept { _exit(status); }
 
 void abort() noexcept {
   nearfar::crash::end();
-  static auto* const real = reinterpret_cast<void (*)()>(dlsym(RTLD_NEXT, "abort"));
+  NEARFAR_NEXT_AS(void (*)(), abort);
   real();
   for (;;) syscall(SYS_exit_group, 127);
 }

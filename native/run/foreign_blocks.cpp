@@ -1,31 +1,21 @@
 #include "run/foreign_blocks.hpp"
 
-#include <dlfcn.h>
 #include <string.h>
 
+#include "base/hooks.hpp"
 #include "run/jemalloc.hpp"
 #include "run/state.hpp"
 
 namespace nearfar::run {
 
-namespace {
-
-// The next definition after this library's: libc's, or another preloaded allocator's.
-template <typename Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
-}
-
-}  // namespace
-
 void foreign_free(void* block) {
-  static const auto real = next<void (*)(void*)>("free");
+  NEARFAR_NEXT_AS(void (*)(void*), free);
   add(state.foreign_frees, std::uint64_t{1});
   if (real != nullptr) real(block);
 }
 
 std::size_t foreign_usable_size(void* block) {
-  static const auto real = next<std::size_t (*)(void*)>("malloc_usable_size");
+  NEARFAR_NEXT_AS(std::size_t(*)(void*), malloc_usable_size);
   return real == nullptr ? 0 : real(block);
 }
 

@@ -1,8 +1,8 @@
 // dlclose: the addresses of an unloaded library may be reused, so known return addresses in it
 // become invalid.
-#include <dlfcn.h>
 #include <link.h>
 
+#include "base/hooks.hpp"
 #include "run/stack_objects.hpp"
 #include "run/state.hpp"
 #include "run/verb_socket.hpp"
@@ -25,7 +25,7 @@ unsigned long long closed() {
 
 extern "C" [[gnu::visibility("default")]] int dlclose(void* handle) noexcept {
   using namespace nearfar::run;
-  static const auto real = reinterpret_cast<int (*)(void*)>(dlsym(RTLD_NEXT, "dlclose"));
+  NEARFAR_NEXT_AS(int (*)(void*), dlclose);
   if (real == nullptr) return -1;
   if (mode == Mode::inert) return real(handle);
   const unsigned long long before = closed();

@@ -1,11 +1,8 @@
 // mmap and related functions: large anonymous mappings are objects too.
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "run/lock.hpp"
 #include "run/placement.hpp"
 #include "run/snapshot_requests.hpp"
@@ -13,6 +10,7 @@
 #include "run/state.hpp"
 
 using nearfar::profile::Call;
+using namespace nearfar::hooks;
 using namespace nearfar::run;
 
 namespace {
@@ -21,11 +19,6 @@ namespace {
 constexpr std::size_t least_bytes = 64u << 10;
 
 std::uint32_t mapped_lock;
-
-void* system_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
-                  off_t offset) {
-  return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
-}
 
 bool is_data(std::size_t bytes, int protection, int flags) {
   constexpr int other =
@@ -133,41 +126,23 @@ void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, v
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
-           off_t offset) noexcept {
-  if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
-  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes, protection,
-                flags, NEARFAR_THIS_CALL);
-}
-
-// off_t has 64 bits here, so both names have one implementation.
-void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
-             off64_t offset) noexcept {
-  if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
-  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes, protection,
-                flags, NEARFAR_THIS_CALL);
-}
+NEARFAR_HOOK_MMAP(if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
+                  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes,
+                                protection, flags, NEARFAR_THIS_CALL);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   take_out(begin, (bytes + page_bytes - 1) / page_bytes * page_bytes);
-  return static_cast<int>(syscall(SYS_munmap, begin, bytes));
+  return system_munmap(begin, bytes);
 }
 
 void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, ...) noexcept {
-  void* wanted = nullptr;
-  if ((flags & MREMAP_FIXED) != 0) {
-    va_list more;
-    va_start(more, flags);
-    wanted = va_arg(more, void*);
-    va_end(more);
-  }
+  NEARFAR_MREMAP_PLACE(wanted, flags)
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) != 0) {
     const nf_run_mapped entry = entry_of(begin);
     if (entry.begin != 0 && !is_one_mapping(entry.target)) {
       return copied(begin, bytes, new_bytes, flags, wanted, entry);
     }
-    const auto made =
-        reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
+    void* const made = system_mremap(begin, bytes, new_bytes, flags, wanted);
     if (entry.begin != 0 && made != MAP_FAILED) {
       take_out(begin, bytes);
       // The memory policy moves along, and applies to the new pages too.
@@ -176,7 +151,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
     }
     return made;
   }
-  return reinterpret_cast<void*>(syscall(SYS_mremap, begin, bytes, new_bytes, flags, wanted));
+  return system_mremap(begin, bytes, new_bytes, flags, wanted);
 }
 }
 #pragma GCC visibility pop

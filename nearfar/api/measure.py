@@ -96,6 +96,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
         only=tuple(options.parts()),
         resume=options.resume,
         since=options.since,
+        accept_noise=options.accept_noise,
         name=options.name,
         title=options.title,
         output=options.output,
@@ -108,7 +109,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
         progress("writing", 1.0)
         # What took minutes is safe before anything is drawn of it.
         if samples is not None:
-            measured.write_samples(samples)
+            _write_samples(measured, samples)
         if options.output is not None:
             save(measured.device, options.output)
         if options.plot is not None:
@@ -117,13 +118,26 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
     return measured.device
 
 
+def _write_samples(measured: Measurement, path: Path) -> None:
+    """Write the samples as Parquet and name that file in the profile."""
+    import msgspec
+
+    from nearfar.samples.parquet import write_parquet
+
+    store, figures = measured.store, measured.device.measured
+    if store is None or figures is None:
+        return
+    write_parquet(path, store.header, store.records(), measured.evidence)
+    measured.device.measured = msgspec.structs.replace(figures, samples_file=path.name)
+
+
 def _check_plot(path: Path | None) -> None:
     """Refuse a picture that could not be written at the end."""
+    if path is None:
+        return
     from nearfar.base.files import check_writable
     from nearfar.plots import check_ending
 
-    if path is None:
-        return
     if path.suffix and not path.is_dir():
         check_ending(path)
     # A folder that does not exist is made at the end: its parent must exist.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @api_function(PlaceOptions)
 def place(options: PlaceOptions) -> Plan:
     """Choose which objects must stay in near memory for a budget of it."""
+    from nearfar.devices.cores import load_core
     from nearfar.documents import MachineProfile, WorkloadProfile
     from nearfar.place.api import place as run
     from nearfar.place.exports import mapped
@@ -53,6 +54,7 @@ def place(options: PlaceOptions) -> Plan:
         host=options.host,
         profile_path=[origin(profile) for profile in options.profile],
         machine=None if machine is None else loaded(machine, MachineProfile),
+        core=None if options.core is None else load_core(options.core),
         near_spec="" if file is None else file.near_spec,
         allow=_allowed(options),
         goal=options.slo,

@@ -11,29 +11,42 @@ from nearfar.base.errors import CommandError
 from nearfar.options.predict import PredictOptions
 
 if TYPE_CHECKING:
+    from nearfar.devices.machines import TargetMachine
     from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile
+    from nearfar.documents.core import CoreFigures
+    from nearfar.documents.inputs import PredictionInputs
     from nearfar.predict.in_situ import Stages
+    from nearfar.predict.on_machine import Moved
 
 
 @api_function(PredictOptions)
 def predict(options: PredictOptions) -> Prediction:
     """Predict how long a profiled program takes with its data in far memory."""
+    from nearfar.devices.cores import load_core
     from nearfar.documents import MachineProfile
     from nearfar.predict.api import predict as run
     from nearfar.predict.calibration import load_calibrations, with_calibrations
     from nearfar.predict.device_figures import parse_page_bytes
     from nearfar.predict.in_situ import with_pipeline
-    from nearfar.predict.model import MODELS
 
-    near = _near(options)
-    workload, model = _workload(options, near)
+    target = _target(options)
+    near, core = _near(options, target), _core(options, target)
+    workload, model = _workload(options, near, target)
     stages = _stages(options, workload)
-    workload = _elsewhere(options, workload, near)
-    fars = devices(options.far)
+    remarks: list[str] = []
+    if target is None:
+        workload = _elsewhere(options, workload, near)
+    elif not _is_code(options):  # formulas are computed with the machine's memory and cache
+        moved = _moved(options, workload, target, near, core)
+        workload, remarks = moved.workload, moved.sentences(target)
+    fars = devices(options.far or ([] if target is None else target.fars))
     calibrations = None if options.calibrated is None else load_calibrations(options.calibrated)
     machine = None if options.machine is None else loaded(options.machine, MachineProfile)
-    page_bytes = None if options.pages is None else parse_page_bytes(options.pages)
-    models = list(options.models)
+    page_bytes = None if target is None else target.page_bytes
+    if options.pages is not None:
+        page_bytes = parse_page_bytes(options.pages)
+    if core is None and target is not None and target.core is not None:
+        core = load_core(target.core)
     prediction = run(
         workload,
         near,
@@ -43,9 +56,13 @@ def predict(options: PredictOptions) -> Prediction:
         host=options.host,
         page_bytes=page_bytes,
         profile_path=origin(options.profile),
-        also=MODELS.names() if models == ["all"] else models,
+        also=_also(options, workload),
         machine=machine,
+        core=core,
+        remarks=remarks,
+        explain=list(options.explain),
     )
+    prediction.inputs = _inputs(options, page_bytes)
     if stages is not None:
         prediction = with_pipeline(
             prediction,
@@ -56,25 +73,139 @@ def predict(options: PredictOptions) -> Prediction:
             host=options.host,
             page_bytes=page_bytes,
             machine=machine,
+            core=core,
         )
     if calibrations is not None:
         prediction = with_calibrations(prediction, fars, calibrations)
     return prediction
 
 
-def _near(options: PredictOptions) -> DeviceProfile:
+def _inputs(options: PredictOptions, page_bytes: int | None) -> PredictionInputs | None:
+    """Return the files that the prediction is made from; None if they alone do not give it."""
+    from nearfar.devices.library import device_names
+    from nearfar.predict.code_file import find_code
+    from nearfar.predict.from_counters import is_counters
+    from nearfar.predict.inputs import recorded
+
+    path = options.profile if isinstance(options.profile, Path) else None
+    changed = (
+        options.on,
+        options.llc,
+        options.here,
+        options.near_size,
+        *options.near_time,
+        *options.more,
+    )
+    if path is None or any(changed) or find_code(path) is not None or is_counters(path):
+        return None
+    fars = list(options.far)
+    if fars == ["all"]:
+        fars = [*device_names()]
+    elif all(isinstance(far, str) for far in fars):
+        fars = list(dict.fromkeys(fars))
+    return recorded(
+        path,
+        options.near,
+        fars,
+        options.machine,
+        core=options.core,
+        phases=options.phase,
+        page_bytes=page_bytes,
+    )
+
+
+def _target(options: PredictOptions) -> TargetMachine | None:
+    """Return the machine that --on names; refuse what it leaves open, and what formulas ignore."""
+    from nearfar.devices.machines import load_machine
+
+    if options.on is None:
+        return None
+    target = load_machine(options.on)
+    if not options.far and not target.fars:
+        raise CommandError(f"{target.name} names no far memory: name it by --far")
+    unused = {
+        "--near-time": options.near_time,
+        "--here": options.here is not None,
+        "--threads": options.threads is not None and options.pipeline is None,
+    }
+    if _is_code(options) and any(unused.values()):
+        names = " and ".join(name for name, is_given in unused.items() if is_given)
+        raise CommandError(
+            f"{names} is for a profile: near time of formulas follows from them and from "
+            f"{target.name}; leave it out"
+        )
+    return target
+
+
+def _core(options: PredictOptions, target: TargetMachine | None) -> CoreFigures | None:
+    """Return the core that --core names, else the measured one of the profile that --on names."""
+    from nearfar.devices.cores import completed_core, core_of_processor, load_core
+    from nearfar.documents import MachineProfile
+
+    if options.core is not None:
+        return load_core(options.core)
+    on = Path(options.on) if isinstance(options.on, str) else options.on
+    if target is None or on is None or (isinstance(on, Path) and on.suffix.lower() != ".json"):
+        return None
+    measured = loaded(on, MachineProfile).core
+    return measured and completed_core(measured, core_of_processor(target.processor))
+
+
+def _moved(
+    options: PredictOptions,
+    workload: WorkloadProfile,
+    target: TargetMachine,
+    near: DeviceProfile,
+    core: CoreFigures | None,
+) -> Moved:
+    """Return the workload as the machine that --on names would run it."""
+    from nearfar.devices.library import load_near
+    from nearfar.predict.on_machine import on_machine
+    from nearfar.predict.other_machine import parse_near_times
+
+    names = [phase.name for phase in workload.phases]
+    texts = [text if "=" in text or len(names) == 1 else f"={text}" for text in options.near_time]
+    return on_machine(
+        workload,
+        target,
+        near,
+        here=None if options.here is None else load_near(options.here),
+        near_times_ns=parse_near_times(texts, names),
+        threads=options.threads,
+        core=core,
+    )
+
+
+def _also(options: PredictOptions, workload: WorkloadProfile) -> list[str]:
+    """Return the names of more models to show."""
+    from nearfar.predict.from_counters import models_beside
+    from nearfar.predict.model import MODELS
+
+    models = list(options.models) or models_beside(workload)
+    return MODELS.names() if models == ["all"] else models
+
+
+def _near(options: PredictOptions, target: TargetMachine | None) -> DeviceProfile:
     """Return near memory, with the capacity of --near-size."""
     from msgspec.structs import replace
 
     from nearfar.base.units import parse_size_bytes
 
-    near = near_device(options.near)
+    if target is not None and target.near is None and options.near == "":
+        raise CommandError(
+            f"{target.name} names no near memory: give the memory measured there by --near"
+        )
+    near = near_device(options.near or (target.near if target is not None else None) or "")
+    if target is not None and target.near_bytes is not None:
+        near = replace(near, capacity_bytes=target.near_bytes)
     if options.near_size is not None:
         near = replace(near, capacity_bytes=parse_size_bytes(options.near_size))
     return near
 
 
-def _workload(options: PredictOptions, near: DeviceProfile) -> tuple[WorkloadProfile, str]:
+def _workload(
+    options: PredictOptions, near: DeviceProfile, target: TargetMachine | None
+) -> tuple[WorkloadProfile, str]:
     """Return the workload that a profile, formulas or counters describe, and the model for it."""
     from nearfar.base.units import parse_size_bytes
     from nearfar.documents import CounterProfile, WorkloadProfile, load
@@ -93,7 +224,8 @@ def _workload(options: PredictOptions, near: DeviceProfile) -> tuple[WorkloadPro
     path = options.profile if isinstance(options.profile, Path) else None
     code = None if path is None else find_code(path)
     if code is not None:
-        llc_bytes = LLC_BYTES if options.llc is None else parse_size_bytes(options.llc)
+        stated = None if target is None else target.llc_bytes
+        llc_bytes = parse_size_bytes(options.llc) if options.llc else stated or LLC_BYTES
         sizes = parse_sizes(list(options.size))
         return profile_of_code(load_code(code), near, sizes, llc_bytes), options.model or "code"
     if path is not None and is_counters(path):
@@ -145,15 +277,9 @@ def _elsewhere(
     """Return the workload as another machine would run it, where options describe one."""
     from nearfar.base.units import parse_size_bytes
     from nearfar.devices.library import load_near
-    from nearfar.predict.code_file import find_code
     from nearfar.predict.other_machine import on_other_machine, parse_near_times
 
-    of_code = (
-        not options.more
-        and isinstance(options.profile, Path)
-        and (find_code(options.profile) is not None)
-    )
-    llc = None if of_code else options.llc  # formulas have used it already
+    llc = None if _is_code(options) else options.llc  # formulas have used it already
     if llc is None and not options.near_time and options.here is None:
         return workload
     return on_other_machine(
@@ -166,3 +292,11 @@ def _elsewhere(
             list(options.near_time), [phase.name for phase in workload.phases]
         ),
     )
+
+
+def _is_code(options: PredictOptions) -> bool:
+    """Return whether the profile is a file of formulas."""
+    from nearfar.predict.code_file import find_code
+
+    path = options.profile
+    return not options.more and isinstance(path, Path) and find_code(path) is not None

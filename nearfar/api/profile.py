@@ -63,13 +63,19 @@ def run_profile(
     if warning:
         result.warnings.append(warning)
     save(result, options.output)
+    runs = [gathered.instrumented, *gathered.plain_runs]
+    failure = next((run.outcome.status for run in runs if run.outcome.failed), "")
     if options.bursts:
         from nearfar.profile.bursts.record import add_bursts
 
         add_bursts(result, request, sample_s, say)
         save(result, options.output)
-    runs = [gathered.instrumented, *gathered.plain_runs]
-    return result, next((run.outcome.status for run in runs if run.outcome.failed), "")
+    elif not failure:
+        from nearfar.profile.emulated_counts import check_counts
+
+        check_counts(result, request, say)
+        save(result, options.output)
+    return result, failure
 
 
 def _request(
@@ -105,6 +111,7 @@ def _request(
         has_plain=options.plain is not None,
         sample_s=sample_s,
         rate=options.rate,
+        instructions=options.sample_instructions,
         say=say,
     )
     if options.sample is not None and source.name == "compiled" and not options.bursts:

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 @api_function(ReportOptions)
 def report(options: ReportOptions) -> ReportData:
     """Compute what the report shows: slowdowns, budgets, objects, source lines."""
-    from nearfar.documents import Plan, WorkloadProfile
+    from nearfar.documents import Plan, Prediction, WorkloadProfile
+    from nearfar.predict.inputs import load_inputs
     from nearfar.report.api import report as run
 
+    against = None
+    if options.against is not None:
+        other = loaded(options.against, Prediction)
+        path = options.against if isinstance(options.against, Path) else Path()
+        against = (other, load_inputs(other, path.parent))
     return run(
         loaded(options.profile, WorkloadProfile),
         near_device(options.near),
@@ -32,6 +38,7 @@ def report(options: ReportOptions) -> ReportData:
         phase=options.phase,
         host=options.host,
         source_folders=list(options.sources),
+        against=against,
     )
 
 

@@ -52,6 +52,58 @@ def _print_verdicts(verdicts: list[Any]) -> None:
         print(f"{verdict.judged:9s} {verdict.quantity}: {verdict.truth} is the truth; {inferred}")
 
 
+def core(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
+    """Measure this processor's core, or with --self-test simulated ones; 1 on a mismatch."""
+    from nearfar.commands._deliver import check_output, print_json
+    from nearfar.documents import save
+    from nearfar.machine.render_core import core_lines
+    from nearfar.measure import show
+    from nearfar.measure.core import DURATION_S, measured_machine
+
+    if getattr(delivery, "self_test", False):
+        return _core_self_test(options, delivery)
+    check_output(options.output)
+    if not delivery.quiet:
+        print(f"measures this processor's core: about {DURATION_S} s", file=sys.stderr)
+    with show.progress(delivery.quiet, "measure", most_s=None) as progress:
+        machine, figures = measured_machine(options.output, progress)
+    if options.output is not None:
+        save(machine, options.output)
+    if delivery.json:
+        print_json(machine)
+    elif not delivery.quiet:
+        print("\n".join(core_lines(figures)))
+        if options.output is not None:
+            print(f"wrote {options.output}")
+    return ExitCode.DONE
+
+
+def _core_self_test(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
+    from nearfar.base.files import write_atomically
+    from nearfar.commands._deliver import check_output
+    from nearfar.measure.core import self_test as test_core
+    from nearfar.measure.core import simulated_cores, within_one_step
+
+    check_output(options.output)
+    verdicts = [
+        {"core": number, "figure": key, "truth": truth, "sound": within_one_step(truth, figure),
+         "value": None if figure is None else figure.value}
+        for number, simulated in enumerate(simulated_cores(options.seed), start=1)
+        for key, truth, figure in test_core(simulated)
+    ]  # fmt: skip
+    text = json.dumps(verdicts, indent=1)
+    if options.output is not None:
+        write_atomically(options.output, text + "\n")
+    if delivery.json:
+        print(text)
+    elif not delivery.quiet:
+        for each in verdicts:
+            value = "not seen" if each["value"] is None else f"{each['value']:.4g}"
+            verdict = "sound" if each["sound"] else "wrong"
+            print(f"{verdict:6s} {each['figure']}: {each['truth']:.4g} is the truth; {value}")
+    return ExitCode.DONE if all(each["sound"] for each in verdicts) else ExitCode.FOUND
+
+
 def list_kernels(delivery: JsonOptions) -> None:
     """Print every kernel and what this processor is missing for it."""
     from nearfar.measure.one_kernel import kernel_list

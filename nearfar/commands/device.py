@@ -160,24 +160,32 @@ def plot(options: PlotDevicesOptions, delivery: JsonOptions) -> None:
 def import_(options: ImportDeviceOptions, delivery: JsonOptions) -> None:
     """Make a device from what another tool printed, or from a bandwidth-latency curve in CSV.
 
-    Formats, recognised from the file: mlc (Intel MLC's text, any tables), mess-1 (bwlat_*.txt of
+    Several files are runs on one memory, such as MLC's logs for each traffic (-W), order (-U) and
+    number of cores: traffic and cores are read from the command line that MLC prints. Runs that
+    measured a cache, that were cut short or that came over another path are left out and counted;
+    runs of several machines are refused.
+
+    Formats, recognised from the file: mlc (Intel MLC's text, any tables), load-table (CSV of such
+    runs: inject_delay, latency_ns, gb_per_s, read_share, cores, random), mess-1 (bwlat_*.txt of
     Mess 1.0 and PROFET, or a folder of them), mess-2 (memory_curves.csv), curves-json (Mess 2.0's
     and PROFET's), multichase (and multiload), likwid-bench, stream, perma (PerMA-Bench's JSON),
     csv.
 
     A CSV's header names a column bandwidth and a column latency with their units, such as
     bandwidth_gb_per_s and latency_ns, or "bandwidth [MB/s]"; and, for several curves, read_share
-    (0..1) or read_pct (0..100). Lines that begin with # are comments. Rows stay in their order;
-    dips and fold-backs are kept and flagged.
+    (0..1), read_pct or rd_percentage (0..100). Lines that begin with # are comments. Rows may be in
+    any order: a column pause or delay tells the load, else bandwidth and latency do. Dips and
+    fold-backs are kept and flagged; bad rows are left out and counted.
     """
     from nearfar.commands._deliver import print_json
+    from nearfar.devices.curves import plain_curves
     from nearfar.devices.import_curve import Units
     from nearfar.devices.import_device import DeviceDescription, import_with_notes, save_device
     from nearfar.devices.importers import ImportOptions
 
     units = Units(options.bandwidth_unit, options.latency_unit, options.read_share)
     device, form, notes = import_with_notes(
-        options.file,
+        [options.file, *options.more],
         ImportOptions(
             units, options.read_shares(), options.max_points, options.how, options.node_pair()
         ),
@@ -203,7 +211,7 @@ def import_(options: ImportDeviceOptions, delivery: JsonOptions) -> None:
         print(f"wrote {output}: {_counted(device)}{'' if form == 'csv' else f', from {form}'}")
         for sentence in [*notes, *_assumptions(device, options)]:
             print(f"  {sentence}")
-        for curve in device.loaded_latency:
+        for curve in plain_curves(device.loaded_latency):
             for oddity in curve.oddities:
                 print(f"  odd at {curve.read_share:.0%} reads: {oddity}")
 

@@ -16,8 +16,9 @@ from nearfar.options.measure import (
 )
 
 SELF_TEST_USES = ("--seconds", "-o")
+CORE_USES = ("-o",)
 KERNEL_USES = ("--seconds", "--repetitions", "--threads", "--largest", "--no-spin", "--seed")
-"""Options that these two modes use, besides those of a kernel's shape."""
+"""Options that these modes use, besides those of a kernel's shape."""
 
 
 @verb(MeasureOptions, KernelShape, MeasureModes)
@@ -31,6 +32,10 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
     round, medians with 95 % bootstrap intervals. Takes about 15 minutes, with --quick about one.
     Ctrl-C keeps what was sampled; --resume goes on.
 
+    ``nearfar measure core`` measures the processor's core instead, in about 30 s: window, load,
+    store and miss buffers, branch mispredictions, arithmetic, caches, page walks, prefetchers. It
+    prints a table, and -o writes or updates a machine profile, for ``nearfar predict --core``.
+
     ``nearfar measure --like mlc|stream|lens ARGS...`` takes that tool's own options instead, and
     prints its tables (``nearfar measure --like mlc --help``).
     """
@@ -38,6 +43,10 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
     from nearfar.commands._ignored import refuse_unused
 
     given = options.given() | shape.given()
+    if options.memory == "core":
+        uses = (*CORE_USES, *(("--seed",) if modes.self_test else ()))
+        refuse_unused("core", given, uses, "measures this processor's core")
+        return mode.core(options, modes)
     if modes.self_test:
         refuse_unused("--self-test", given, SELF_TEST_USES, "probes model:NAME as it is")
         return mode.self_test(options, modes)

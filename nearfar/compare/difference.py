@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from nearfar.compare.compared_value import Z95, ComparedValue
+from nearfar.compare.kind import Z95, ComparedValue
 
 ALPHA = 0.05
 """Corrected p value below which a difference counts."""

@@ -6,12 +6,64 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, cast
+from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
+from nearfar.base.estimate import Estimate
 from nearfar.base.registry import Registry
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.files import D, load_all
-from nearfar.documents.header import Document
+from nearfar.documents.attribution import Attribution
+from nearfar.documents.header import Document, load
+
+D = TypeVar("D", bound=Document)
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """Return the JSON files of a folder, by name."""
+    return sorted(path for path in folder.glob("*.json") if path.is_file())
+
+
+def load_all(path: Path, document: type[D]) -> list[D]:
+    """Read the document at `path`, or all of a folder."""
+    return [load(file, document) for file in (documents_in(path) if path.is_dir() else [path])]
+
+
+Worse = Literal["more", "less", "neither"]
+
+Z95, Z90 = 1.959964, 1.644854
+"""Half-widths of 95 % and 90 % intervals of the normal distribution, in standard deviations."""
+
+
+@dataclass(frozen=True)
+class ComparedValue:
+    """A number that both documents have under the same family and name."""
+
+    family: str
+    name: str
+    unit: str
+    """ns, bytes, GB/s, "misses", "x" (a ratio)."""
+    value: float
+    worse: Worse = "more"
+    samples: tuple[float, ...] = ()
+    """Repetitions; `value` is their median."""
+    sigma: float | None = None
+    """Standard error of `value`; 0: it has no random error; None: see `samples`, or unknown."""
+    repetitions: int | None = None
+    """Repetitions that gave `sigma`; None: it is known well."""
+    total: float | None = None
+    """The sum that the value is a part of: a limit is on its share of that."""
+    timed: bool = False
+    """Whether it is a time, comparable only on one machine."""
+    note: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Family and name, by which values are matched."""
+        return self.family, self.name
+
+
+def from_interval(estimate: Estimate, z: float) -> float:
+    """Return the standard error of an interval of `z` standard deviations to each side."""
+    return (estimate.high - estimate.low) / (2.0 * z)
+
 
 Pair = tuple[ComparedValue | None, ComparedValue | None]
 
@@ -48,6 +100,12 @@ class ComparableKind(ABC, Generic[D]):
     def warnings(self, a: Sequence[D], b: Sequence[D], names: Names) -> list[str]:
         """Return warnings where the two sides are not alike."""
         return []
+
+    def attributions(
+        self, a: Sequence[D], b: Sequence[D], names: Names
+    ) -> tuple[list[Attribution], list[str]]:
+        """Return which inputs make the sides differ, and warnings where that is not known."""
+        return [], []
 
     def paired(self, a: Sequence[D], b: Sequence[D], names: Names, *, edited: bool) -> Paired:
         """Return the values of both, matched by their names."""

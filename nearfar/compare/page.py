@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.compare.table import changed, interval, judged, number, verdict
+from nearfar.compare.table import attributed, changed, interval, judged, number, verdict
 from nearfar.documents.comparison import Change, Comparison, Side
 from nearfar.html.page import page, table, text
 
@@ -14,6 +14,8 @@ HEADS = (
     *(("change", True), ("95 % interval", True), ("", False)),
 )
 
+CAUSE_HEADS = (("input", False), ("A", False), ("B", False), ("effect on the slowdown", True))
+
 
 def render(comparison: Comparison) -> str:
     """Return the page."""
@@ -22,6 +24,9 @@ def render(comparison: Comparison) -> str:
         (f"family-{i}", family.capitalize(), _family(comparison, family))
         for i, family in enumerate(comparison.families)
     ]
+    if comparison.attributions:
+        causes = ("causes", "Which inputs make the difference", _attributions(comparison))
+        sections.insert(1, causes)
     return page(f"{comparison.a.file} and {comparison.b.file}", sections, comparison.producer)
 
 
@@ -55,6 +60,19 @@ def _side(letter: str, side: Side) -> str:
         f"by nearfar {text(side.nearfar_version)}</p><p class='small'><code>{text(side.command)}"
         "</code></p></div>"
     )
+
+
+def _attributions(comparison: Comparison) -> str:
+    """Return the causes of the difference of two predictions, by far memory."""
+    parts = []
+    for attribution in comparison.attributions:
+        parts.append(f"<h3>{text(attributed(attribution))}</h3>")
+        rows = [
+            ("", [text(cause.input), text(cause.a), text(cause.b), f"{cause.effect:+.3f}"])
+            for cause in attribution.causes
+        ]
+        parts.append(table(CAUSE_HEADS, rows) if rows else "")
+    return "".join(parts)
 
 
 def _family(comparison: Comparison, family: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from nearfar.base.tables import Cell, say, table
 from nearfar.base.units import format_bytes, format_ns
+from nearfar.documents.attribution import Attribution
 from nearfar.documents.comparison import Change, Comparison
 
 MAX_ROWS = 15
@@ -35,6 +37,10 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(table(columns, [_cells(change) for change in changes[:MAX_ROWS]]))
         if len(changes) > MAX_ROWS:
             say(console, f"and {len(changes) - MAX_ROWS} more of {family}: --json", wrap=False)
+    for attribution in comparison.attributions:
+        say(console, attributed(attribution), wrap=False)
+        if attribution.causes:
+            console.print(_causes(attribution))
     reasons = dict.fromkeys(
         change.note
         for change in comparison.changes
@@ -48,6 +54,19 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         verdict(comparison),
         wrap=False,
     )
+
+
+def attributed(attribution: Attribution) -> str:
+    """Return both slowdowns on one far memory, and whether they agree."""
+    a, b = (f"{e.value:.2f} ({e.low:.2f}-{e.high:.2f})" for e in (attribution.a, attribution.b))
+    verdict = "within" if attribution.agree else "beyond"
+    return f"{attribution.far}: A {a}, B {b}: the difference is {verdict} both intervals"
+
+
+def _causes(attribution: Attribution) -> Table:
+    rows = [[cause.input, cause.a, cause.b, f"{cause.effect:+.3f}"] for cause in attribution.causes]
+    title = f"which input makes the difference of {attribution.b.value - attribution.a.value:+.3f}"
+    return table([title, "A", "B", "effect"], rows)
 
 
 def _cells(change: Change) -> list[Cell]:

@@ -22,6 +22,7 @@ _QUANTITIES = {
     "cpu_clocks_unhalted": ("cycles", 1.0),
     "task-clock": ("cpu_time_ns", 1.0),
     "cpu-clock": ("cpu_time_ns", 1.0),
+    "llc-loads": ("llc_loads", 1.0),
     "llc-load-misses": ("llc_load_misses", 1.0),
     "mem_load_retired.l3_miss": ("llc_load_misses", 1.0),
     "mem_load_retired_l3_miss": ("llc_load_misses", 1.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
 from nearfar.crash.analysis.pool_images import PoolImages
 from nearfar.crash.bugs import Bugs, FoundBug
-from nearfar.crash.causes import merged
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.coverage import code_of, places_of
 from nearfar.crash.engine import Engine, ExplorationPlan, Oracle
@@ -26,9 +26,8 @@ from nearfar.crash.lint_trace import lints_of
 from nearfar.crash.record import MAX_POOL_BYTES, RecordedRun, environment, record
 from nearfar.crash.scratch import check_free_space, copy_sparse, scratch
 from nearfar.crash.sites import Sites
-from nearfar.crash.summary import CrashSummary, report_of
-from nearfar.crash.trace import CrashTrace
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.summary import CrashSummary, merged, report_of
+from nearfar.crash.trace import CrashTrace, EventKind
 from nearfar.crash.warnings import warnings_of
 from nearfar.documents.crash_report import CrashReport
 
@@ -127,7 +126,7 @@ class _Test:
             progress = resume.progress_of(saved.progress)
             self.summary.progress = resume.progress_of(saved.before)
             self.summary.progress.complete = True
-            self.bugs.restore(resume.bugs_of(saved))
+            self.bugs.restore(saved.bugs)
             self._states_before = progress.states + self.summary.progress.states
         for schedule in range(first, self._request.schedules):
             if recorded is None:
@@ -145,13 +144,17 @@ class _Test:
         if self._request.keep is not None:
             resume.forget(self._request.keep)
 
-    def _identity(self) -> list[str]:
+    def _identity(self) -> dict[str, str]:
         """Return what must be the same when the exploration is resumed."""
         request = self._request
-        checks = [check.command for check in request.checks]
-        # The number of workers decides which worker gets which points.
-        numbers = [request.seed, int(request.eadr), request.workers]
-        return [*request.command, "--", *checks, *map(str, numbers)]
+        return {
+            "program": shlex.join(request.command),
+            "checker": "; ".join(check.command for check in request.checks),
+            "seed": str(request.seed),
+            "eADR": str(request.eadr),
+            # Their number decides which worker gets which points.
+            "number of workers": str(request.workers),
+        }
 
     def _save(self, schedule: int, trace: Path, recorded: RecordedRun, progress: Progress) -> None:
         if self._request.keep is not None:
@@ -159,7 +162,7 @@ class _Test:
                 self._request.keep,
                 trace,
                 recorded,
-                identity=self._identity(),
+                request=self._identity(),
                 schedule=schedule,
                 progress=progress,
                 before=self.summary.progress,

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.crash.sites import Sites, is_library, users
-from nearfar.crash.trace import CrashTrace
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import CrashTrace, EventKind
 from nearfar.documents.crash_report import CrashCode, CrashMissed, CrashPlace
 from nearfar.program.symbols import SourceLocation
 

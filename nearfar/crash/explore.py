@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 
 from nearfar.crash.bugs import POINT_KINDS, Bugs, FailurePoint, without_numbers
 from nearfar.crash.checker import CheckerVerdict
-from nearfar.crash.engine import RANKS, Engine, ExplorationPlan
+from nearfar.crash.engine import RANKS, Engine, ExplorationPlan, ReceivedFrame
 from nearfar.crash.judge import FailureContext, Judge
 from nearfar.crash.memory import PendingLine
 from nearfar.crash.trace import CrashTrace
-from nearfar.crash.wire import ReceivedFrame
 
 
 class ServedDiffersError(Exception):

@@ -9,8 +9,7 @@ import mmap
 from dataclasses import dataclass, field
 
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 RUN_TIME_BYTES = 8192
 """Begin of a pool in which libpmemobj keeps fields of the running process (pool header and

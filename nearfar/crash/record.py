@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar.crash.trace import CrashTrace, read_trace
-from nearfar.crash.trace_format import POOL_VARIABLE, SHADOW, TRACE_VARIABLE, make_trace
+from nearfar.crash.trace import (
+    POOL_VARIABLE,
+    SHADOW,
+    TRACE_VARIABLE,
+    CrashTrace,
+    make_trace,
+    read_trace,
+)
 from nearfar.program.executable import preload, preloadable
 
 LIBRARY = "libnearfar_crash.so"

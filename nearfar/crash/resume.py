@@ -4,38 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from nearfar.base.errors import CommandError
-from nearfar.base.files import atomic_path
+from nearfar.base.errors import CommandError, NearfarError
+from nearfar.base.journal import Journal
 from nearfar.crash.bugs import FoundBug
 from nearfar.crash.explore import COUNTS, Progress
 from nearfar.crash.record import RecordedRun
 from nearfar.crash.scratch import copy_sparse
 from nearfar.crash.trace import read_trace, used_bytes
-from nearfar.documents.crash_report import CrashBug, CrashExpected, CrashPage
-
-_VERSION = 1
-
-
-class _SavedBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    bug: CrashBug
-    done: int
-    begun: int
-    pages: list[CrashPage]
-    in_flight: tuple[int, ...] = ()
-    expected: CrashExpected | None = None
 
 
 class SavedExploration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """State of the schedule that was being explored; all before it are done."""
 
-    version: int
-    asked: list[str]
-    """Program, checks and seed, which must be the same when it is resumed."""
     schedule: int
     exit_status: str
     failed: bool
@@ -43,7 +28,7 @@ class SavedExploration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     progress: dict[str, int | float]
     before: dict[str, int | float]
     """Counts of the schedules that are done."""
-    bugs: list[_SavedBug]
+    bugs: list[FoundBug]
 
 
 def folder_of(output: Path) -> Path:
@@ -56,7 +41,7 @@ def save(
     trace: Path,
     recorded: RecordedRun,
     *,
-    identity: Sequence[str],
+    request: Mapping[str, str],
     schedule: int,
     progress: Progress,
     before: Progress,
@@ -69,36 +54,30 @@ def save(
         copy_sparse(trace, copy)
         os.truncate(copy, used_bytes(copy))
     saved = SavedExploration(
-        version=_VERSION,
-        asked=list(identity),
         schedule=schedule,
         exit_status=recorded.exit_status,
         failed=recorded.failed,
         record_s=recorded.seconds,
         progress=_counts(progress),
         before=_counts(before),
-        bugs=[_SavedBug(**vars(bug)) for bug in bugs],
+        bugs=list(bugs),
     )
-    with atomic_path(folder / "state.json") as path:
-        path.write_bytes(msgspec.json.encode(saved))
-
-
-def load(folder: Path, identity: Sequence[str]) -> tuple[SavedExploration, RecordedRun]:
-    """Return the saved state, if it is of the same program, checks and seed."""
-    path = folder / "state.json"
+    path = _journal_path(folder)
     try:
-        saved = msgspec.json.decode(path.read_bytes(), type=SavedExploration)
-    except OSError as error:
-        raise CommandError(
-            f"there is no exploration to resume ({path}: {error.strerror}): leave out --resume"
-        ) from error
-    except msgspec.DecodeError as error:
-        raise CommandError(f"cannot read {path} ({error}): leave out --resume") from error
-    if saved.version != _VERSION or saved.asked != list(identity):
-        raise CommandError(
-            f"{folder} is of another program, checker, seed or number of workers: leave out "
-            "--resume, or repeat the earlier command line"
-        )
+        journal = Journal.resume(path, SavedExploration, request)
+    except NearfarError:
+        journal = Journal.begin(path, SavedExploration, request)
+    with journal:
+        journal.append(saved)
+
+
+def load(folder: Path, request: Mapping[str, str]) -> tuple[SavedExploration, RecordedRun]:
+    """Return the last saved state, if it is of the same program, checks and seed."""
+    with Journal.resume(_journal_path(folder), SavedExploration, request) as journal:
+        states = list(journal.records())
+    if not states:
+        raise CommandError(f"{folder} holds no state of an exploration: leave out --resume")
+    saved = states[-1]
     trace = read_trace(folder / "trace")
     return saved, RecordedRun(trace, saved.exit_status, saved.failed, saved.record_s)
 
@@ -108,14 +87,13 @@ def progress_of(counts: dict[str, int | float]) -> Progress:
     return Progress(**counts)  # type: ignore[arg-type]
 
 
-def bugs_of(saved: SavedExploration) -> list[FoundBug]:
-    """Return the saved bugs."""
-    return [FoundBug(**msgspec.structs.asdict(bug)) for bug in saved.bugs]
-
-
 def forget(folder: Path) -> None:
     """Remove the state of an exploration that is complete."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _journal_path(folder: Path) -> Path:
+    return folder / "state.jsonl"
 
 
 def _counts(progress: Progress) -> dict[str, int | float]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.owned_folders import owned_folder
+from nearfar.base.folders import owned_folder
 from nearfar.base.terminate import terminated_as_interrupted
 
 _MIN_FREE_BYTES = 256 << 20

@@ -9,7 +9,7 @@ from pathlib import Path
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.record import RecordedRun
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind
 
 _MAX_COMPARED_BYTES = 1 << 28
 """Bytes of the pool's file that are compared; holes do not count."""

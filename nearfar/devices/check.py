@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from nearfar.base.errors import nearest
 from nearfar.devices.names import device_names
@@ -83,7 +84,7 @@ def _host_dram(device: DeviceProfile, name: str) -> Iterator[Problem]:
             where,
             "key 'host_dram' is for published figures, and this device was measured",
         )
-    elif name not in device_names():
+    elif Path(name).suffix not in (".toml", ".json") and name not in device_names():
         hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
         yield where, f"key 'host_dram': there is no device {name!r} in the library{hint}"
 

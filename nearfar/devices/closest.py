@@ -28,6 +28,7 @@ from nearfar.devices.curves import (
     loaded_curve,
 )
 from nearfar.devices.library import device_names, load_device
+from nearfar.devices.load_order import rising_load
 from nearfar.documents.device import (
     BandwidthFigure,
     DeviceProfile,
@@ -166,8 +167,9 @@ def figures_of(device: DeviceProfile) -> Figures:
 
 def _shape(curve: LoadedLatencyCurve) -> Figures:
     """Return latency over idle at parts of the best bandwidth, on the rising part of the curve."""
-    best = max(range(len(curve.points)), key=lambda index: curve.points[index][0])
-    rising = sorted(curve.points[: best + 1])
+    points = rising_load(curve.points)
+    best = max(range(len(points)), key=lambda index: points[index][0])
+    rising = sorted(points[: best + 1])
     rates = np.array([rate for rate, _ in rising])
     times = np.array([ns for _, ns in rising])
     if rates.size < 3 or rates[-1] <= 0:

@@ -7,6 +7,7 @@ names what it stands in for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -112,9 +113,32 @@ def chains(device: DeviceProfile) -> list[ChainsFigure]:
 def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve | None:
     """Return the loaded latency of reads nearest to `read_share` (0..1), None if there is none."""
     return min(
-        (curve for curve in device.loaded_latency if curve.instruction == "load"),
+        plain_curves(device.loaded_latency),
         key=lambda curve: abs(curve.read_share - read_share),
         default=None,
+    )
+
+
+def plain_curves(curves: Sequence[LoadedLatencyCurve]) -> list[LoadedLatencyCurve]:
+    """Return the curves of timed loads, one for each read share, in their order.
+
+    That of all thread counts, else of most threads; of sequential traffic and of ordinary stores
+    where there are several.
+    """
+    plain: dict[float, LoadedLatencyCurve] = {}
+    for curve in curves:
+        if curve.instruction == "load":
+            other = plain.get(curve.read_share)
+            plain[curve.read_share] = curve if other is None else min(other, curve, key=_plainness)
+    return [curve for curve in curves if plain.get(curve.read_share) is curve]
+
+
+def _plainness(curve: LoadedLatencyCurve) -> tuple[bool, bool, bool, int]:
+    return (
+        curve.pattern != "sequential",
+        curve.non_temporal,
+        curve.threads is not None,
+        -(curve.threads or 0),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,7 +12,7 @@ from nearfar.base.errors import CommandError
 from nearfar.base.files import check_writable
 from nearfar.devices.check import check_device
 from nearfar.devices.import_curve import Units
-from nearfar.devices.importers import ImportOptions, read_any
+from nearfar.devices.importers import ImportOptions, read_all
 from nearfar.devices.toml_write import save_toml
 from nearfar.documents import DeviceProfile, producer, save
 from nearfar.documents.device import How, Source
@@ -60,13 +61,13 @@ def import_device(
 ) -> DeviceProfile:
     """Return the device whose figures are in `file`, of any format."""
     options = ImportOptions(units, shares, max_points, about.how)
-    return import_with_notes(file, options, about)[0]
+    return import_with_notes([file], options, about)[0]
 
 
 def import_with_notes(
-    file: Path, options: ImportOptions, about: DeviceDescription, form: str | None = None
+    files: Sequence[Path], options: ImportOptions, about: DeviceDescription, form: str | None = None
 ) -> tuple[DeviceProfile, str, list[str]]:
-    """Return the device in `file`, its format's name, and notes on what was assumed or left out.
+    """Return the device in `files`, their format's name, and notes: assumptions, what is left out.
 
     `form` names the format; None: it is detected.
     """
@@ -75,8 +76,12 @@ def import_with_notes(
     share = options.units.read_share
     if share is not None and not 0 <= share <= 1:
         raise CommandError(f"--read-share must be between 0 and 1, not {share:g}")
-    curves, form = read_any(file, options, form)
-    name = about.name or name_of(file)
+    curves, form = read_all(files, options, form)
+    if about.name is None and len(files) > 1:
+        raise CommandError(f"{len(files)} files make one device: name it with --name")
+    name = about.name or name_of(files[0])
+    listed = files[0].name if len(files) == 1 else f"{len(files)} files, {files[0].name} to "
+    listed += "" if len(files) == 1 else files[-1].name
     device = DeviceProfile(
         producer=producer(),
         name=name,
@@ -85,8 +90,8 @@ def import_with_notes(
         host_dram=about.host_dram,
         sources={
             "import": Source(
-                citation=about.citation or f"imported from {file.name}; its origin was not stated",
-                where=about.where or file.name,
+                citation=about.citation or f"imported from {listed}; its origin was not stated",
+                where=about.where or listed,
                 licence=about.licence,
             )
         },
@@ -96,7 +101,7 @@ def import_with_notes(
     )
     problem = check_device(device)
     if problem is not None:
-        raise CommandError(f"cannot import {file}: {problem[1]}")
+        raise CommandError(f"cannot import {listed}: {problem[1]}")
     return device, form, curves.notes
 
 

@@ -17,11 +17,15 @@ from nearfar.documents.device import (
     DeviceProfile,
     Figure,
     InferredFigure,
+    LoadedLatencyCurve,
     StallFigure,
 )
 
 MAX_FIGURES = 40
 """Rows of one kind of figure in a terminal."""
+
+BASIS_MARKS = {"measured": "", "derived": "*", "assumed": "~"}
+"""Marks of figures in a list, by `tables.basis`."""
 
 FigureRow = tuple[str, str, Figure, str]
 """Title, value, figure and note."""
@@ -36,18 +40,19 @@ def print_list(devices: list[dict[str, Any]]) -> None:
     for row in devices:
         table.add_row(
             row["name"],
-            row["technology"],
+            row["technology"] + ("!" if row["unverified"] else ""),
             *(
-                _number(row[key], mark=key in row["assumed"])
-                for key in ("idle_read_ns", "read_gb_per_s", "write_gb_per_s")
+                _number(row[key], BASIS_MARKS[how or "measured"])
+                for key, how in row["basis"].items()
             ),
             escape(short(row["source"])),
         )
     console = Console()
     console.print(table)
     console.print(
-        "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; ~ assumed, or the most "
-        "similar figure stands in",
+        "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; no mark: measured; * derived "
+        "from measured; ~ assumed, or the most similar figure stands in; ! not verified: not for a "
+        "number that is quoted",
         style="dim",
     )
 
@@ -61,6 +66,8 @@ def print_device(device: DeviceProfile) -> None:
         facts.insert(1, format_bytes(device.capacity_bytes))
     facts.append(f"durable through {device.persists_through}" if device.durable else "not durable")
     console.print("; ".join(facts), highlight=False)
+    if device.unverified:
+        console.print(f"not verified: {escape(device.unverified)}", style="yellow")
     if device.host_dram is not None:
         console.print(
             f"measured on a machine whose local DRAM is {device.host_dram}: predictions for other "
@@ -73,9 +80,10 @@ def print_device(device: DeviceProfile) -> None:
     console.print(table)
     for name, why in device.not_seen.items():
         console.print(escape(f"not seen: {name} ({why})"), highlight=False)
-    if len(device.bandwidth) > MAX_FIGURES:
-        more = len(device.bandwidth) - MAX_FIGURES
-        console.print(f"{more} more bandwidths: --toml or --json shows all", style="dim")
+    for name, figures in (("bandwidths", device.bandwidth), ("curves", device.loaded_latency)):
+        if len(figures) > MAX_FIGURES:
+            more = len(figures) - MAX_FIGURES
+            console.print(f"{more} more {name}: --toml or --json shows all", style="dim")
     for key, source in device.sources.items():
         where = f"; {source.where}" if source.where else ""
         licence = f" [{source.licence}]" if source.licence else ""
@@ -99,8 +107,8 @@ def _speeds(device: DeviceProfile) -> Iterator[FigureRow]:
         yield title, f"{rate.value_gb_per_s:g} GB/s", rate, rate.note
     for chain in device.chains:
         yield f"{chain.chains} chains", f"{chain.value_ns:g} ns", chain, chain.note
-    for curve in device.loaded_latency:
-        title = f"loaded latency, {curve.read_share:.0%} reads, {len(curve.points)} points"
+    for curve in device.loaded_latency[:MAX_FIGURES]:
+        title = f"loaded latency, {traffic_title(curve)}, {len(curve.points)} points"
         point = half_load(curve)
         value = f"{point[1]:g} ns at {point[0]:.1f} GB/s" if point else "no point near half load"
         yield (
@@ -109,6 +117,17 @@ def _speeds(device: DeviceProfile) -> Iterator[FigureRow]:
             curve,
             "; ".join([*([curve.note] if curve.note else []), *curve.oddities]),
         )
+
+
+def traffic_title(curve: LoadedLatencyCurve) -> str:
+    """Return the traffic of a curve in a few words."""
+    parts = [
+        f"{curve.read_share:.0%} reads",
+        "non-temporal stores" if curve.non_temporal and curve.read_share else "",
+        curve.pattern if curve.pattern != "sequential" else "",
+        f"{curve.threads} thread{'s' if curve.threads > 1 else ''}" if curve.threads else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def _structures(device: DeviceProfile) -> Iterator[FigureRow]:
@@ -172,12 +191,12 @@ def print_comparison(
         columns += [other.name, "ratio"]
     table = _table(*columns)
     for row in quantities:
-        cells = [_number(row["values"][0], mark=row["hows"][0] == "assumed")]
+        cells = [_number(row["values"][0], _mark(row["hows"][0]))]
         for value, how, ratio in zip(
             row["values"][1:], row["hows"][1:], row["ratios"], strict=True
         ):
             cells += [
-                _number(value, mark=how == "assumed"),
+                _number(value, _mark(how)),
                 f"{ratio:.2f}x" if ratio is not None else "-",
             ]
         table.add_row(f"{row['quantity']}, {row['unit']}", *cells)
@@ -214,5 +233,9 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _number(value: float | None, mark: bool) -> str:
-    return "-" if value is None else f"{'~' if mark else ''}{value:.4g}"
+def _number(value: float | None, mark: str) -> str:
+    return "-" if value is None else f"{mark}{value:.4g}"
+
+
+def _mark(how: str) -> str:
+    return "~" if how == "assumed" else ""

@@ -54,10 +54,24 @@ def summary(device: DeviceProfile) -> dict[str, Any]:
             )
             if figure is not None and figure.how == "assumed"
         ),
+        "basis": {
+            key: basis(figure) if figure is not None else None
+            for key, figure in (
+                ("idle_read_ns", idle),
+                ("read_gb_per_s", read),
+                ("write_gb_per_s", write),
+            )
+        },
+        "unverified": device.unverified,
         "loaded_latency_curves": len(device.loaded_latency),
         "oddities": sum(len(curve.oddities) for curve in device.loaded_latency),
         "source": source,
     }
+
+
+def basis(figure: Figure) -> str:
+    """Return whether a figure was measured, derived from measured ones or assumed."""
+    return {"fitted": "derived", "assumed": "assumed"}.get(figure.how, "measured")
 
 
 def short(citation: str) -> str:

@@ -67,15 +67,19 @@ WITHOUT_UNIT = {
 
 def read_toml(path: Path) -> DeviceProfile:
     """Read the device in the TOML file `path`."""
-    try:
-        text = read_bytes(path, "device").decode()
-    except UnicodeDecodeError as error:
-        raise NearfarError(f"cannot read device {path}: it is not text in UTF-8") from error
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise NearfarError(f"cannot read device {path}: it is not valid TOML: {error}") from error
+    text, data = read_tables(path, "device")
     return _Reader(path, text).device(data)
+
+
+def read_tables(path: Path, what: str) -> tuple[str, dict[str, Any]]:
+    """Return the text of the TOML file `path` and its data; `what` names it in errors."""
+    try:
+        text = read_bytes(path, what).decode()
+        return text, tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise NearfarError(f"cannot read {what} {path}: it is not text in UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise NearfarError(f"cannot read {what} {path}: it is not valid TOML: {error}") from error
 
 
 class _Reader:

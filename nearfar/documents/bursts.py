@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import msgspec
 
+FLAGS = 255
+"""Number of the flags register: above all other registers' numbers."""
+
 
 class Code(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An instruction as what it needs and gives; registers are numbers, flags are one."""
@@ -117,3 +120,5 @@ class Bursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     blocks: list[Block]
     accesses: list[BurstAccess]
     phases: list[PhaseBursts]
+    build_digest: str = ""
+    """SHA-256 of the executable that was recorded; empty in older profiles."""

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Document
 
 Verdict = Literal["worse", "better", "changed", "same", "only A", "only B", "not judged"]
@@ -73,5 +74,7 @@ class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
     """By family; in each, what changed most first."""
     failed: int
     """Figures over the limit."""
+    attributions: list[Attribution] = []
+    """Which inputs make two predictions differ, for each far memory; else empty."""
     warnings: list[str] = []
     """Data points missing on one side, different inputs, different machines."""

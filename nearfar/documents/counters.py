@@ -19,6 +19,7 @@ QUANTITIES = (
     "write_bytes",
     "stall_cycles",
     "memory_stall_cycles",
+    "llc_loads",
 )
 
 
@@ -31,6 +32,8 @@ class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
     instructions: float | None = None
     cycles: float | None = None
     cpu_time_ns: float | None = None
+    llc_loads: float | None = None
+    """Loads that reached the last-level cache."""
     llc_load_misses: float | None = None
     """Lines that loads waited for."""
     llc_store_misses: float | None = None

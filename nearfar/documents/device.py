@@ -112,6 +112,12 @@ class LoadedLatencyCurve(
     points: list[tuple[float, float]]
     instruction: str = "load"
     """Timed instruction, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
+    threads: int | None = None
+    """Threads that make the load; None: of all thread counts."""
+    pattern: Pattern = "sequential"
+    """Order of the load's accesses."""
+    non_temporal: bool = False
+    """Whether the load's stores are non-temporal."""
     tails: list[Tail] = []
     """Percentiles of single accesses, one for each of `points` where they were timed."""
     oddities: list[str] = []
@@ -222,8 +228,10 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     persists_through: str = ""
     """Instructions that make a write durable: "ADR: store + clwb + sfence", "nothing"."""
     host_dram: str | None = None
-    """Name of the library device that is the local DRAM of the machine the figures were had on;
+    """Library device or device file of the local DRAM of the machine the figures were had on;
     None: not known, or this is that DRAM, or measured here."""
+    unverified: str = ""
+    """Why no result that rests on these figures should be quoted; empty: none."""
     sources: dict[str, Source]
     latency: list[LatencyFigure] = []
     bandwidth: list[BandwidthFigure] = []
@@ -296,3 +304,14 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     samples_file: str = ""
     """Parquet file of all samples, next to the profile; empty: not kept."""
     warnings: list[str] = []
+    noise_floors: dict[str, float] = {}
+    """`noise_floor` of the points of one kind: latency, chains, bandwidth (of one core),
+    bandwidth-threads (of several), loaded, persist. Empty in older documents, which have them in
+    `environment`."""
+    clock_drift: float | None = None
+    """Time of a fixed piece of arithmetic at the slow end of the rounds over that at the fast end,
+    less 1; None: not watched."""
+    effective_llc_range: tuple[int, int] | None = None
+    """Ends of `effective_llc_bytes` by the noise of latencies."""
+    contention: float | None = None
+    """Share of the time in which some program waited for a CPU; None: not known."""

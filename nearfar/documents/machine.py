@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.header import Document
 
 
@@ -159,6 +160,8 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     core_to_core: list[CoreToCore] = []
     joint_limits: list[JointLimit] = []
     """Pairs not listed are taken as independent."""
+    core: CoreFigures | None = None
+    """Measured; None until `nearfar measure core` or `nearfar machine --measure`."""
 
     def last_level_cache(self) -> Cache | None:
         """Return the largest data or unified cache of the highest level; None if unknown."""

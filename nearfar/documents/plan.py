@@ -13,6 +13,7 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Document
+from nearfar.documents.noise import MeasurementNoise
 from nearfar.documents.workload import Frame
 
 NEAR = "near"
@@ -197,3 +198,5 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """Files of the profiles that it was made from, where there were several."""
     over_profiles: Literal["", "mean", "worst"] = ""
     """Quantity minimised over several profiles' slowdowns."""
+    noise: MeasurementNoise | None = None
+    """Noise of the measurements it was made from; None: below the model's own error."""

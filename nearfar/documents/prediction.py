@@ -8,6 +8,8 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.header import Document
+from nearfar.documents.inputs import PredictionInputs
+from nearfar.documents.noise import MeasurementNoise
 
 Bound = Literal["compute", "latency", "bandwidth"]
 
@@ -69,6 +71,44 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     objects: list[ObjectEffect]
 
 
+class InputEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Change of added time when one uncertain input goes to the ends of its range."""
+
+    input: str
+    low_ns: float
+    high_ns: float
+
+
+class TimeBreakdown(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """How the time of a phase with everything far came about, or what an object adds to it."""
+
+    name: str
+    is_object: bool
+    phase: str
+    misses: float
+    write_backs: float
+    near_time_ns: float
+    """Time of the phase, as is `far_time_ns`."""
+    far_time_ns: float
+    added_ns: float
+    """Time that the phase, or the object, adds."""
+    bound: Bound
+    """Limit of the phase with everything far."""
+    overlap_near: float | None = None
+    """Misses outside of streams in flight, near; None without such misses."""
+    overlap_far: float | None = None
+    bandwidth_share_near: float | None = None
+    """Time of the lines at full bandwidth over near time."""
+    bandwidth_share_far: float | None = None
+    """The same in far memory, over far time."""
+    memory_share_near: float | None = None
+    """Share of the phase's near time that memory takes."""
+    far_gb_per_s: float
+    """Bandwidth that the lines draw at far time."""
+    effects: list[InputEffect] = []
+    """Uncertain inputs, the one that moves added time most first."""
+
+
 class PipelineSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A pipeline's wall times, ns, with the threads split in one way."""
 
@@ -116,6 +156,8 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     """Whether the interval's coverage was checked on this kind of memory."""
     caveats: list[str] = []
     """Effects that the prediction cannot know."""
+    explained: list[TimeBreakdown] = []
+    """How times came about, of the phases and objects that were asked for."""
     pipeline: Pipeline | None = None
     """Two phases as a pipeline; None: not requested."""
 
@@ -136,3 +178,7 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     host: HostRule = "added"
     """Rule that takes published latencies to this machine."""
     devices: list[DevicePrediction]
+    noise: MeasurementNoise | None = None
+    """Noise of the measurements it was made from; None: below the model's own error."""
+    inputs: PredictionInputs | None = None
+    """Files it was made from; None: from documents in memory, or from what no file holds."""

@@ -32,6 +32,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Data of each kernel, and the region that device curves are of."""
     rounds: int
     """Rounds per kernel; each has two samples of both memories."""
+    predicted_by: str = ""
+    """Commit of the nearfar whose models predicted its results; empty: not known."""
 
 
 class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

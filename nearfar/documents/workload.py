@@ -12,6 +12,7 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Bursts
+from nearfar.documents.counters import CounterInterval
 from nearfar.documents.header import Document
 
 
@@ -172,6 +173,10 @@ class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unk
     traffic: Traffic
     curve: MissCurve | None = None
     """None: too few touches, or an older profile."""
+    intervals: list[CounterInterval] = []
+    """Counts of a whole program by interval, whose sum is `traffic`; empty: not counted so. Each
+    has `cpu_time_ns`, `llc_misses` (the lines that are waited for), `read_bytes` (these and
+    prefetched lines) and `write_bytes`."""
 
 
 class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -211,6 +216,23 @@ class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Processor counts by the names of CounterInterval; empty: not counted."""
 
 
+class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Counts of one phase by an observer besides the profile's source: the emulator's.
+
+    It runs the plain build and sees every instruction of the first process, libraries and inline
+    assembly included, but not how addresses come about.
+    """
+
+    phase: str
+    source: Literal["qemu"]
+    complete: bool
+    """Whether it saw the whole phase; False: its counts are those of a part."""
+    relative_error: float
+    """95 % half-width of its misses that sampling implies."""
+    objects: list[ObjectTraffic]
+    """By the profile's objects."""
+
+
 class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bytes alive per object at one moment of the instrumented run."""
 
@@ -234,6 +256,8 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """"exited 0", "was killed by SIGTERM (by nearfar after --duration)"."""
     plain_executable: str
     """The build whose runs gave near time."""
+    plain_digest: str = ""
+    """SHA-256 of that build; empty in older profiles."""
 
 
 class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -291,5 +315,8 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Missing data and reasons: functions not instrumented, full tables."""
     bursts: Bursts | None = None
     """Short stretches in full; only where `profile --bursts` asked for them."""
+    checks: list[CountCheck] = []
+    """The same phases counted again, where an emulator ran (for bursts, or because code was left
+    out)."""
     extrapolation: Extrapolation | None = None
     """Set: this size was not run, `nearfar scale` worked it out."""

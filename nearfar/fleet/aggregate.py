@@ -242,7 +242,7 @@ class Sums:
                 )
                 select * from summed
                 where size >= 0.001 * (select sum(bytes) from profiles)
-                order by cost / size, size desc limit {most}
+                order by cost / size, size desc, program, object limit {most}
                 """
             )
         ]

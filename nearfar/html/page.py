@@ -1,4 +1,4 @@
-"""A page in the report's style without scripts, as `compare` and `fleet` write it.
+"""A page in the report's style without scripts, as `compare`, `fleet` and `crash` write it.
 
 A part is HTML that was escaped where it was made; nothing is fetched, and nothing can run.
 """
@@ -9,23 +9,13 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+import jinja2
+from markupsafe import Markup
+
 from nearfar.documents.header import Producer
 
-STYLE_SHEET = Path(__file__).parent / "page.css"
-
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-PAGE_CSS = """
-.sides { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); }
-.sides .card p { margin: 0 0 .3rem; }
-.bar { height: .62rem; border-radius: 2px; margin: .16rem 0; min-width: 1px; }
-.bar.a { background: var(--near); } .bar.b { background: var(--far); }
-.a-ink { color: var(--near); font-weight: 650; } .b-ink { color: var(--far-ink); font-weight: 650; }
-.bars { min-width: 10rem; width: 30%; }
-.worse { color: var(--far-ink); font-weight: 650; } .better { color: var(--near); }
-tr.over td { background: var(--far-wash); }
-.headline { font-size: 1.15rem; }
-"""
+HERE = Path(__file__).parent
+STYLE_SHEET = HERE / "page.css"
 
 
 def text(value: object) -> str:
@@ -54,34 +44,20 @@ def _number(right: bool) -> str:
 
 def page(title: str, sections: Sequence[tuple[str, str, str]], made: Producer) -> str:
     """Return a whole page; sections are (id, heading, HTML)."""
-    links = "".join(f'<a href="#{text(name)}">{text(head)}</a>' for name, head, _ in sections)
-    body = "".join(
-        f'<section id="{text(name)}" aria-labelledby="{text(name)}-title">'
-        f'<h2 id="{text(name)}-title">{text(head)}</h2>{content}</section>'
-        for name, head, content in sections
+    parts = [(name, head, Markup(content)) for name, head, content in sections]
+    return environment().get_template("page.html").render(title=title, sections=parts, made=made)
+
+
+def environment(folder: Path = HERE) -> jinja2.Environment:
+    """Return what renders the templates in `folder`; they may extend `page.html`."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader([folder, HERE]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{text(POLICY)}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="nearfar {text(made.nearfar_version)}">
-<title>{text(title)}</title>
-<style>
-{STYLE_SHEET.read_text()}{PAGE_CSS}</style>
-</head>
-<body>
-<a class="skip" href="#{text(sections[0][0])}">Skip to the answer</a>
-<header class="masthead"><div>
-  <span class="brand"><b>near</b><i>far</i></span>
-  <h1>{text(title)}</h1>
-  <nav aria-label="Parts of this page">{links}</nav>
-</div></header>
-<main><div class="column">{body}</div></main>
-<footer><div class="small quiet"><p>Made by nearfar {text(made.nearfar_version)} on
-{text(made.time_utc)} by <code>{text(made.command)}</code>. Every number is in its JSON.</p></div>
-</footer>
-</body>
-</html>
-"""
+    made.globals["css"] = Markup(STYLE_SHEET.read_text())  # our own files
+    made.globals["parts_css"] = Markup((HERE / "parts.css").read_text())
+    return made

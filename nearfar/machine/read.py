@@ -1,15 +1,17 @@
-"""Put a machine together from its parts."""
+"""Put a machine together from its parts; the processor and huge pages are read here."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_bytes
 from nearfar.documents import MachineProfile, producer
 from nearfar.machine.abilities import read_abilities
 from nearfar.machine.caches import read_caches
-from nearfar.machine.cpu import read_cpu
 from nearfar.machine.cxl import read_cxl
-from nearfar.machine.huge_pages import read_reserved, read_transparent
 from nearfar.machine.nodes import read_nodes
 from nearfar.machine.persistent_memory import read_persistent_memory
 from nearfar.machine.sysfs import Tree
@@ -40,3 +42,108 @@ def read_machine(root: Path = Path("/")) -> MachineProfile:
     )
     machine.abilities = read_abilities(tree, machine)
     return machine
+
+
+def read_transparent(tree: Tree) -> str:
+    """Return always, madvise, never, or unknown."""
+    text = tree.text("sys/kernel/mm/transparent_hugepage/enabled")
+    if text is None:
+        return "unknown"
+    match = re.search(r"\[(always|madvise|never)\]", text)
+    if match is None:
+        raise tree.broken(
+            "sys/kernel/mm/transparent_hugepage/enabled", text, "a choice such as [madvise]"
+        )
+    return match[1]
+
+
+def read_reserved(tree: Tree) -> dict[str, int]:
+    """Return page size such as ``2MiB`` to how many are reserved."""
+    folder = "sys/kernel/mm/hugepages"
+    return {
+        _name(int(name.removeprefix("hugepages-").removesuffix("kB"))): tree.number(
+            f"{folder}/{name}/nr_hugepages"
+        )
+        or 0
+        for name in tree.entries(folder, r"hugepages-[0-9]+kB")
+    }
+
+
+def _name(size_kib: int) -> str:
+    number, unit = format_bytes(size_kib << 10).split()
+    return f"{float(number):g}{unit}"
+
+
+VECTORS = (
+    *("sse4_2", "avx", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "amx_tile"),
+    *("asimd", "sve", "sve2"),
+)
+"""Flags of /proc/cpuinfo that change how wide a loop's accesses are, x86 and then Arm."""
+
+ARM_IMPLEMENTERS = {"0x41": "Arm", "0x4e": "NVIDIA", "0xc0": "Ampere", "0x48": "HiSilicon"}
+"""CPU implementer codes of /proc/cpuinfo, from Linux' arch/arm64/include/asm/cputype.h."""
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """The processor's part of a MachineProfile."""
+
+    model: str
+    architecture: str
+    sockets: int
+    cores: int
+    cpus: list[int]
+    threads_per_core: int
+    vector_extensions: list[str]
+
+
+def read_cpu(tree: Tree) -> Cpu:
+    """Read the processor that is online."""
+    info = tree.table("proc/cpuinfo")
+    cpus = tree.cpu_list("sys/devices/system/cpu/online") or [
+        int(value) for key, value in tree.pairs("proc/cpuinfo") if key == "processor"
+    ]
+    if not cpus:
+        raise NearfarError(
+            f"{tree.root} is not the root of a machine: no CPU is listed in "
+            "sys/devices/system/cpu/online or proc/cpuinfo"
+        )
+    sockets: set[int] = set()
+    cores: dict[tuple[int, int], int] = {}
+    for cpu in cpus:
+        here = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        # -1 is what the kernel writes where the firmware tells no socket.
+        socket = max(0, tree.number(f"{here}/physical_package_id") or 0)
+        core = tree.number(f"{here}/core_id")
+        sockets.add(socket)
+        key = (socket, cpu if core is None else core)
+        cores[key] = cores.get(key, 0) + 1
+    flags = info.get("flags", info.get("Features", "")).split()
+    return Cpu(
+        model=_model(info),
+        architecture=_architecture(tree, info),
+        sockets=len(sockets),
+        cores=len(cores),
+        cpus=cpus,
+        threads_per_core=max(cores.values()),
+        vector_extensions=[name for name in VECTORS if name in flags],
+    )
+
+
+def _model(info: dict[str, str]) -> str:
+    if "model name" in info:
+        return info["model name"]
+    implementer = info.get("CPU implementer", "")
+    if implementer:
+        maker = ARM_IMPLEMENTERS.get(implementer.lower(), f"implementer {implementer}")
+        return f"{maker} part {info.get('CPU part', 'unknown')}"
+    return "unknown"
+
+
+def _architecture(tree: Tree, info: dict[str, str]) -> str:
+    named = tree.text("proc/sys/kernel/arch")  # since Linux 6.1
+    if named:
+        return named
+    if "CPU implementer" in info:
+        return "aarch64"
+    return "x86_64" if "lm" in info.get("flags", "").split() else "unknown"

@@ -93,10 +93,6 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
     opened, settings, samples = made.opened, made.settings, made.rounds.samples
     facts = made.plan.facts
     recorded, disturbances = _surroundings(made)
-    floors = {
-        f"noise_floor_{kind}": f"{figures.noise_floor(samples, kind):.4f}"
-        for kind in sorted({point.figure for point in samples})
-    }
     lacking = [surface.lacking(made.plan) for surface in made.surfaces.values()]
     warnings = [*opened.warnings, *(text for text in lacking if text), *_left_out(settings)]
     warnings += of_figures
@@ -108,6 +104,8 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         warnings += instrument.warnings
     if made.results.findings is not None:
         recorded["inference_ended"] = made.results.findings.ended or "done"
+    floors = figures.noise_floors(samples)
+    low, cache, high = _cache_bytes(made, floors.get("latency", 0.0))
     return MeasuredContext(
         memory_spec=str(settings.spec),
         repetitions=made.rounds.count,
@@ -116,11 +114,8 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         timer_resolution_ns=facts.timer_resolution_ns,
         cpus=list(opened.cpus),
         llc_bytes=opened.llc_bytes,
-        effective_llc_bytes=effective_llc_bytes(
-            figures.random_latency_ns(samples), opened.inner_bytes, opened.llc_bytes
-        ),
+        effective_llc_bytes=cache,
         environment={
-            **floors,
             **recorded,
             **opened.facts,
             "timer_overhead_ns": f"{facts.timer_overhead_ns:.1f}",
@@ -129,7 +124,25 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
         protocols=made.results.protocols,
         ended=made.rounds.ended,
         warnings=list(dict.fromkeys(warnings)),
+        noise_floors=floors,
+        effective_llc_range=None if low is None or high is None else (low, high),
+        clock_drift=_number(recorded, "frequency_drift"),
+        contention=_number(recorded, "cpu_pressure"),
     )
+
+
+def _cache_bytes(made: Assembly, floor: float) -> list[int | None]:
+    """Return what a core gets of the cache between its ends by the noise of latencies."""
+    latencies_ns = figures.random_latency_ns(made.rounds.samples)
+    inner, claimed = made.opened.inner_bytes, made.opened.llc_bytes
+    errors = (floor, 0.0, 1.0 / (1.0 + floor) - 1.0)
+    return [effective_llc_bytes(latencies_ns, inner, claimed, error) for error in errors]
+
+
+def _number(facts: Mapping[str, str], key: str) -> float | None:
+    """Return a fact of the instrument as a number; None: it is not known."""
+    text = facts.get(key, "unknown")
+    return None if text == "unknown" else float(text)
 
 
 def _left_out(settings: Settings) -> list[str]:

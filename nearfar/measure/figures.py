@@ -12,7 +12,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from nearfar.base.units import format_bytes
+from nearfar.devices.quality import THREADS_KIND
 from nearfar.measure.rounds import half_width
+from nearfar.measure.surfaces._surface import values
 from nearfar.samples.point import Sample, SamplePoint
 
 SMALLEST_SHARE = 1 / 16
@@ -20,12 +22,16 @@ SMALLEST_SHARE = 1 / 16
 
 
 def effective_llc_bytes(
-    latency_ns_by_region: Mapping[int, float], inner_bytes: int, llc_bytes: int
+    latency_ns_by_region: Mapping[int, float],
+    inner_bytes: int,
+    llc_bytes: int,
+    error: float = 0.0,
 ) -> int | None:
     """Return the last-level capacity the curve implies, at most `llc_bytes`; None: not seen.
 
     `inner_bytes` is the size of the cache before the last level; regions up to twice of it are
-    ignored. None where no region lies between it and the last level's size.
+    ignored. `error` is that of the latencies of regions that the last level holds in part. None
+    where no region lies between it and the last level's size.
     """
     regions = sorted(latency_ns_by_region)
     inside = [size for size in regions if 2 * inner_bytes < size <= llc_bytes]
@@ -36,7 +42,10 @@ def effective_llc_bytes(
     if memory_ns <= cached_ns:
         return None
     implied = [
-        size * (memory_ns - latency_ns_by_region[size]) / (memory_ns - cached_ns) for size in inside
+        size
+        * (memory_ns - min(latency_ns_by_region[size] * (1.0 + error), memory_ns))
+        / (memory_ns - cached_ns)
+        for size in inside
     ]
     return int(min(llc_bytes, max(*implied, llc_bytes * SMALLEST_SHARE)))
 
@@ -54,22 +63,37 @@ usual (15-30 ns against 80-120 ns)."""
 Samples = Mapping[SamplePoint, Sequence[Sample]]
 
 
-def noise_floor(samples: Samples, figure: str = "") -> float:
+def noise_floor(samples: Samples, kind: str = "") -> float:
     """Return the relative difference of medians, first half of rounds against second.
 
-    Over all points, or those of one `figure`; see `NOISE_QUANTILE`.
+    Of the samples that figures are made of, over all points, or those of one kind (`_kind`); see
+    `NOISE_QUANTILE`.
     """
     differences: list[float] = []
-    for point, values in samples.items():
-        half = len(values) // 2
-        if half and figure in ("", point.figure):
-            first = statistics.median(sample.value for sample in values[:half])
-            second = statistics.median(sample.value for sample in values[half:])
+    for point, taken in samples.items():
+        if kind not in ("", _kind(point)):
+            continue
+        used = values(taken)
+        half = len(used) // 2
+        if half:
+            first, second = statistics.median(used[:half]), statistics.median(used[half:])
             differences.append(abs(first - second) / second)
     if not differences:
         return 0.0
     differences.sort()
     return differences[min(int(NOISE_QUANTILE * len(differences)), len(differences) - 1)]
+
+
+def noise_floors(samples: Samples) -> dict[str, float]:
+    """Return the floor of each kind of point."""
+    return {kind: noise_floor(samples, kind) for kind in sorted({_kind(p) for p in samples})}
+
+
+def _kind(point: SamplePoint) -> str:
+    """Return the figure that a point is for; bandwidth of one core or of several."""
+    if point.figure == "bandwidth" and point.threads > 1:
+        return THREADS_KIND
+    return point.figure
 
 
 def random_latency_ns(samples: Samples) -> dict[int, float]:

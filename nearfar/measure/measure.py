@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
@@ -16,12 +13,12 @@ from nearfar.measure.assemble import Assembly, assemble
 from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.parts import FULL_S, QUICK_S, SHARES, TimeBudget, run_parts, share_out
+from nearfar.measure.quiet import is_noisy, refuse_noise
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, Settings, no_progress
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
-from nearfar.samples.parquet import write_parquet
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
 
@@ -46,13 +43,6 @@ class Measurement:
     evidence: dict[str, Evidence] = field(default_factory=dict)
     store: SampleStore | None = None
     """Open store; the caller writes the Parquet file and discards it."""
-
-    def write_samples(self, path: Path) -> None:
-        """Write the samples to `path` as Parquet and name that file in the profile."""
-        if self.store is None or self.device.measured is None:
-            return
-        write_parquet(path, self.store.header, self.store.records(), self.evidence)
-        self.device.measured = msgspec.structs.replace(self.device.measured, samples_file=path.name)
 
     def discard_store(self) -> None:
         """Remove the store, which only an interrupted measurement needs."""
@@ -101,6 +91,8 @@ def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
         opened = open_memory(settings, progress)
         store = store or _begun(settings)
         device, evidence = _measure(settings, opened, store, progress=progress, start=start)
+        if not settings.accept_noise:
+            refuse_noise(device, settings.seconds or 0.0, resumable=store is not None)
     except BaseException as error:
         _keep_what_is_done(store, error, time.monotonic() - start)
         raise
@@ -190,12 +182,16 @@ def _surfaces(
 ) -> Rounds:
     """Sample all points in rounds; samples of an earlier run count as rounds and as time.
 
-    So does the time since `began` (`time.monotonic`).
+    So does the time since `began` (`time.monotonic`). Where noise exceeds the limit, as much time
+    is spent once more, unless --seconds says how much there is, or samples were resumed.
     """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
     share = budget.surfaces / budget.total if budget.total else 1.0
     limits = RoundLimits(began + budget.surfaces - done * SAMPLE_S, settings.repetitions)
+
+    def told(part: float, rounds: int) -> None:
+        progress(f"measuring {len(points)} points, round {rounds}", part * share)
 
     def each_round(number: int) -> None:
         if settings.spec.kind != "model":
@@ -203,16 +199,16 @@ def _surfaces(
         if watch is not None:
             watch.round(number)
 
-    return run_rounds(
-        points,
-        subject.sample,
-        limits,
-        lambda part, rounds: progress(
-            f"measuring {len(points)} points, round {rounds}", part * share
-        ),
-        earlier=earlier,
-        each_round=each_round,
+    rounds = run_rounds(
+        points, subject.sample, limits, told, earlier=earlier, each_round=each_round
     )
+    first = settings.seconds is None and not done
+    if first and rounds.ended == "time" and is_noisy(rounds.samples):
+        limits = RoundLimits(time.monotonic() + budget.surfaces)
+        rounds = run_rounds(
+            points, subject.sample, limits, told, earlier=rounds.samples, each_round=each_round
+        )
+    return rounds
 
 
 def _later(progress: Progress, budget: TimeBudget) -> Progress:

@@ -44,6 +44,8 @@ class Settings:
     """Resume with the samples next to `output`."""
     since: Path | None = None
     """Earlier profile to compare with; None: the file at `output` before it is replaced."""
+    accept_noise: bool = True
+    """Whether a measurement beyond the limit of noise (`quiet`) is taken as it is."""
     name: str = ""
     title: str = ""
     seen: Callable[[SamplePoint, Sample], None] = ignore

@@ -17,6 +17,7 @@ from nearfar.documents.device import (
     InferredFigure,
     LatencyFigure,
     LoadedLatencyCurve,
+    MeasuredContext,
 )
 from nearfar.measure.live import LiveView, time_left
 from nearfar.measure.settings import ignore
@@ -117,12 +118,18 @@ def summary(device: DeviceProfile) -> str:
             lines.append(
                 f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
                 f"{END_NAMES.get(context.ended, context.ended)}; A/A noise floor "
-                f"{context.noise_floor:.1%}"
+                f"{context.noise_floor:.1%}{_disturbed(context)}"
             )
         else:
             lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all")
         lines += [f"  warning: {warning}" for warning in context.warnings]
     return "\n".join(lines)
+
+
+def _disturbed(context: MeasuredContext) -> str:
+    """Return drift and contention where they are known."""
+    parts = (("clock drift", context.clock_drift), ("contention", context.contention))
+    return "".join(f", {name} {share:.0%}" for name, share in parts if share is not None)
 
 
 def _latency_name(figure: LatencyFigure) -> str:

@@ -73,6 +73,8 @@ class ImportDeviceOptions(Options):
 
     file: Annotated[Path, Option(position="first")]
     """The file; for mess-1 also a folder."""
+    more: Annotated[Sequence[Path], Option(position="rest")] = ()
+    """More files of the same device and format, such as MLC's logs of other traffic and cores."""
     output: Annotated[Path | None, Option(short="-o")] = None
     """Device profile to write: .toml or .json. Default: the device's name with .toml in this
     folder, unless there is such a file."""
@@ -87,8 +89,9 @@ class ImportDeviceOptions(Options):
     ] = "other"
     """Kind of memory."""
     host_dram: str | None = None
-    """Library device that is the local DRAM of the machine the curve was measured on: predictions
-    then add what this memory adds to it. Default: not known, latencies stay as published."""
+    """Library device, or device file, of the local DRAM of the machine the curve was measured on:
+    predictions then add what this memory adds to it. Default: not known, latencies stay as
+    published."""
     where: str = ""
     """Table, figure or file in the source."""
     licence: str = ""
@@ -108,16 +111,19 @@ class ImportDeviceOptions(Options):
     """Points kept of each curve, at least 8."""
     format_: str | None = None
     """The file's format. Default: recognised from the file."""
-    nodes: str = "0:0"
-    """CPU node and memory node in MLC's matrices, such as 0:1."""
+    nodes: str | None = None
+    """CPU node and memory node in MLC's matrices, such as 0:1; of logs of several memories, the
+    memory node. Default: 0:0, or the only memory."""
 
     def check_options(self) -> None:
         """Refuse nodes and shares that cannot be read."""
         self.node_pair()
         self.read_shares()
 
-    def node_pair(self) -> tuple[int, int]:
-        """Return the CPU node and the memory node."""
+    def node_pair(self) -> tuple[int, int] | None:
+        """Return the CPU node and the memory node; None where --nodes is not given."""
+        if self.nodes is None:
+            return None
         cpu, _, memory = self.nodes.partition(":")
         if not (cpu.isdigit() and memory.isdigit()):
             raise CommandError(

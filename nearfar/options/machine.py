@@ -26,8 +26,8 @@ class MachineOptions(RootOptions):
 
     measure: bool = False
     """Also measure latency and read bandwidth of every node's memory from every node with CPUs
-    (about 3 s a pair), and the time of a cache line from CPU to CPU (all pairs, or 300 of them: up
-    to 30 s)."""
+    (about 3 s a pair), the time of a cache line from CPU to CPU (all pairs, or 300 of them: up to
+    30 s), and the processor's core (about 30 s; `nearfar measure core` alone)."""
     joint: Sequence[str] = ()
     """Two memories with a comma between, such as dram,node:1 or dram,file:/mnt/pmem0: measure what
     they copy together under every split of the threads, and whether they slow each other down as

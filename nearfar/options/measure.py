@@ -25,7 +25,8 @@ class MemoryOptions(Options):
     memory: Annotated[str, Option(position="first")] = "dram"
     """dram, node:N (a NUMA node), file:PATH (a temporary file in that folder), devdax:/dev/daxX.Y
     (a DAX device: its content is overwritten), hugetlb:2M|1G (reserved pages), model:NAME (a
-    simulated memory: a library device, a profile's path, or random:SEED). Options follow a comma:
+    simulated memory: a library device, a profile's path, or random:SEED). core: no memory, but this
+    processor's core, about 30 s, into a machine profile. Options of a memory follow a comma:
     pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g: reserved ones),
     load=none|read|store|copy (what another core does all the while), dax=require (refuse a file
     that is not mapped without a page cache)."""
@@ -87,6 +88,9 @@ class MeasureOptions(MemoryOptions):
     mixture, writes; inference, instrument, protocols."""
     resume: bool = False
     """Continue an interrupted measurement of the same memory, machine and settings."""
+    accept_noise: bool = False
+    """Write the profile even if noise exceeds the limit: an error of 50 % between figures and times
+    measured at another moment, by A/A floor and drift, about doubles intervals. They include it."""
     since: Path | None = None
     """An earlier profile of this memory; values that moved beyond noise are warned of. Default: the
     file at the output before it is replaced."""
@@ -139,5 +143,6 @@ class MeasureModes(JsonOptions):
     """Printed output, and the test of the instrument itself."""
 
     self_test: bool = False
-    """Probe model:NAME and judge what is inferred against its truth; exit code 1 if a false
-    statement is made. Takes --seconds (of CPU time), -o and --json."""
+    """Probe model:NAME, or simulated cores for `core`, and judge what is inferred against the
+    truth; exit code 1 if a false statement is made. Takes -o and --json, a memory --seconds (of CPU
+    time), cores --seed."""

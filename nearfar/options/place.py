@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from nearfar.base.errors import CommandError
 from nearfar.options.option import Option
-from nearfar.options.shared import DeliveryOptions, HostOptions, PagesOptions
+from nearfar.options.shared import CoreOptions, DeliveryOptions, HostOptions, PagesOptions
 
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceOptions(PagesOptions, HostOptions):
+class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     """Options of `place`."""
 
     profile: Annotated[Sequence[Path | WorkloadProfile], Option(position="rest")] = ()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from nearfar.base.errors import CommandError
 from nearfar.options.option import Option
 from nearfar.options.shared import (
+    CoreOptions,
     FarsOptions,
     HostOptions,
     InterferenceOptions,
@@ -18,10 +19,19 @@ from nearfar.options.shared import (
     ProfiledOptions,
 )
 
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile, MachineProfile
+
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(
-    InterferenceOptions, PagesOptions, HostOptions, FarsOptions, NearOptions, ProfiledOptions
+    CoreOptions,
+    InterferenceOptions,
+    PagesOptions,
+    HostOptions,
+    FarsOptions,
+    NearOptions,
+    ProfiledOptions,
 ):
     """Options of `predict`."""
 
@@ -30,18 +40,31 @@ class PredictOptions(
     model: str | None = None
     """best; inversion (the same, its interval without what other models add); chains (the same
     without classes); traffic (bytes over bandwidth); xmem (effective latency of each pattern);
-    counters (totals alone); window (bursts); persist (flushes and fences); interleave (pages
-    interleaved); memory-mode (near memory as a cache of the far one); or misses, latency-ratio,
-    null, which are shown with any other. Default: best; for a file of formulas: code (counts times
-    costs); for counters: counters."""
+    counters (totals by interval); stalls (the same, from counted stalls); window (bursts); persist
+    (flushes and fences); interleave (pages interleaved); memory-mode (near memory as a cache of the
+    far one); or misses, latency-ratio, null, which are shown with any other. Default: best; for a
+    file of formulas: code (counts times costs); for counters: counters."""
     models: Sequence[str] = ()
     """More models to show, ``all`` for every one; a model that cannot be used says what it
     needs."""
     phase: Sequence[str] = ()
     """Only this phase of the profile; repeat for several. Default: all."""
+    explain: Sequence[str] = ()
+    """Show how the time of this phase, or what this object adds, came about; repeat for several."""
     llc: str | None = None
     """For a machine with another last-level cache: its size, such as 32MiB. Misses follow from the
     profile's miss curves."""
+    on: str | MachineProfile | None = None
+    """Another machine as the target: a name of the library (cxl-dmsim, optane-study and others), a
+    file of such a machine, or one that `nearfar machine` wrote. Near memory, far memories, cache,
+    clock, core and pages are that machine's; what is assumed of it is listed. Near time there comes
+    from --near-time (the wall time of the run there), else it is predicted from --here."""
+    near: str | DeviceProfile = ""
+    """The memory the program was profiled in, or with --here or --on the other machine's: a file of
+    `nearfar measure`, or a library device. Default: with --on, that machine's."""
+    far: Sequence[str | DeviceProfile] = ()
+    """A library device (`nearfar device list`) or a device file; repeat for several, ``all`` for
+    the whole library. Default: with --on, that machine's far memories."""
     near_time: Sequence[str] = ()
     """For another machine, or another build: CPU time with everything near as measured there, such
     as 3.5s or, for one phase, get=2.1s; repeat for several."""
@@ -66,8 +89,8 @@ class PredictOptions(
     set_size: str | None = None
     """With --pipeline: what is transferred of each set, such as 128MB."""
     threads: int | None = None
-    """With --pipeline: threads of both stages together. Default: as many as the profiled program
-    had, at least 2."""
+    """With --pipeline: threads of both stages together. With --on: threads that share the work
+    there. Default: as many as the profiled program had."""
     calibrated: Path | None = None
     """File that `nearfar validate -o` wrote: intervals are calibrated where it validated this model
     on this kind of far memory, else widened to cover the results of the other models shown."""
@@ -85,8 +108,18 @@ class PredictOptions(
             raise CommandError(
                 "--pipeline and --set-size go together: what is transferred of each set"
             )
-        if self.pipeline is None and (self.sets is not None or self.threads is not None):
-            raise CommandError("--sets and --threads go with --pipeline")
+        if self.pipeline is None and self.sets is not None:
+            raise CommandError("--sets goes with --pipeline")
+        if self.pipeline is None and self.on is None and self.threads is not None:
+            raise CommandError("--threads goes with --pipeline or --on")
+        if self.on is None and (self.near == "" or not self.far):
+            raise CommandError(
+                "name near memory by --near and far memory by --far; only --on MACHINE has its own"
+            )
+        if self.on is not None and (self.llc is not None or self.frequency != 1.0):
+            raise CommandError(
+                "--llc and --frequency are the machine's that --on names: change a copy of its file"
+            )
         if self.here is None and self.frequency != 1.0:
             raise CommandError(
                 "--frequency goes with --here: near times measured there include its clock"

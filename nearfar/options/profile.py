@@ -53,6 +53,9 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     sample: str | None = None
     """With qemu or counters: observe for this long, by default 60s. The program then goes on, to
     find which share of its work that was; under QEMU four times as long, then it is stopped."""
+    sample_instructions: int | None = None
+    """With qemu: observe this many instructions from the program's first mark on, and all before
+    it, which gives the same counts in every run."""
     rate: int | None = None
     """With qemu: observe one cache line in this many; by default 64."""
     bursts: bool = False

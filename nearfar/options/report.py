@@ -18,7 +18,7 @@ from nearfar.options.shared import (
 )
 
 if TYPE_CHECKING:
-    from nearfar.documents import DeviceProfile, Plan
+    from nearfar.documents import DeviceProfile, Plan, Prediction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +31,9 @@ class ReportOptions(HostOptions, FarsOptions, NearOptions, ProfiledOptions):
     """A plan that `nearfar place` wrote, to be shown with the others; repeat for several."""
     budget: str | None = None
     """The budget of near memory the page opens with: 2GiB, or 25% of the objects' size."""
+    against: Path | Prediction | None = None
+    """A prediction of the same program, such as of another host: the page says whether both agree
+    within their intervals, and which inputs make the difference."""
     phase: str = "total"
     """The phase the page opens with; ``total`` is the whole run."""
     sources: Sequence[Path] = ()

@@ -84,7 +84,17 @@ class InterferenceOptions(Options):
 
     machine: Path | MachineProfile | None = None
     """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
-    in the result."""
+    in the result, and a simulated window is that of its core."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreOptions(Options):
+    """The processor's core."""
+
+    core: str | None = None
+    """The core that a simulated window has: a name such as zen-4 or skylake-sp, a TOML file, or a
+    machine profile with a measured core. Default: that of --machine, else the processor's by its
+    name; where neither is known, the interval spans the cores of the library."""
 
 
 @dataclass(frozen=True, kw_only=True)

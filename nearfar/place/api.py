@@ -12,25 +12,33 @@ import numpy as np
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.estimate import scale_estimate
 from nearfar.documents import DeviceProfile, MachineProfile, Plan, WorkloadProfile, producer
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.plan import Alternative, Prices, SlowdownGoal
 from nearfar.documents.prediction import HostRule
-from nearfar.place.bars import BARS, bar, memory_mode_bar, optimiser_bars
 from nearfar.place.budget import budget_remark, with_budget, with_limits
 from nearfar.place.caveats import memory_caveats, move_caveats, plan_caveats
 from nearfar.place.evaluation import Evaluation, evaluate
-from nearfar.place.frontier import frontier_points
 from nearfar.place.goal import Judge, check_goal, least_budget
 from nearfar.place.inputs import joined_inputs
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.moves import MovingPlan, copy_ns_per_byte, moving_plan
 from nearfar.place.optimiser import OPTIMISERS
-from nearfar.place.plan_rows import memories_of, placements_of
+from nearfar.place.plan_rows import (
+    BARS,
+    bar,
+    frontier_points,
+    memories_of,
+    memory_mode_bar,
+    optimiser_bars,
+    placements_of,
+)
 from nearfar.place.problem import Over, Problem, problem_of
 from nearfar.place.task import Allowed, ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
-from nearfar.predict.derive import near_memory
+from nearfar.predict.derive import near_on_machine
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.predict.noise import measurement_noise
 from nearfar.predict.total import TOTAL
 from nearfar.predict.traffic import Array
 
@@ -51,6 +59,7 @@ def place(
     host: HostRule = DEFAULT_HOST,
     profile_path: str | Sequence[str] = "",
     machine: MachineProfile | None = None,
+    core: CoreFigures | None = None,
     near_spec: str = "",
     allow: Collection[Allowed] = (),
     goal: float | None = None,
@@ -64,9 +73,9 @@ def place(
     `budget` is bytes, or text such as ``2GiB``, ``25%`` or ``price:40%``. `goal`, the largest
     slowdown, replaces it: the plan has the least near memory that meets it by its `judge`. Several
     profiles are placed for the mean or the worst (`over`) of their slowdowns. `machine` has joint
-    limits of memories; `host` adapts latencies, as in `predict`. `details` adds undecided objects
-    and hints. Raises NearfarError for invalid options and for memories that cannot hold the
-    program or do not have the values that the model needs.
+    limits of memories and a core, which `core` replaces; `host` adapts latencies, as in
+    `predict`. `details` adds undecided objects and hints. Raises NearfarError for invalid
+    options and for memories that cannot hold the program or lack what the model needs.
     """
     _check_options(allow, over, goal=goal, budget=budget, move_gb_per_s=move_gb_per_s)
     _check_optimiser(optimiser)
@@ -75,7 +84,8 @@ def place(
     _check_counts(profiles, fars, allow)
     paths = [profile_path] if isinstance(profile_path, str) else list(profile_path)
     merged, phases, inputs = joined_inputs(profiles, paths, phase)
-    near_side, devices = near_memory(near, page_bytes), [memory.device for memory in fars]
+    near_side, machine = near_on_machine(near, machine, page_bytes, core)
+    devices = [memory.device for memory in fars]
     problem = problem_of(
         merged, phases, near_side, devices, model=model, prices=prices, host=host, machine=machine
     )
@@ -256,6 +266,13 @@ def _document(
         goal=goal,
         profiles=paths if len(paths) > 1 else [],
         over_profiles=over if len(paths) > 1 else "",
+        noise=measurement_noise(
+            task.workload,
+            problem.phases,
+            problem.near.device,
+            [memory.device for memory in problem.fars],
+            problem.far_outcomes,
+        ),
         caveats=[
             *([remark] if remark else []),
             *result.caveats,

@@ -62,7 +62,9 @@ def _joint_inversion_ns(
 
     def time(factors: Sequence[Array | float]) -> Array:
         latency_factors = [why.near_factor, *factors]
-        spent = why.scale * core_time_ns(why.other_ns, parts, latency_factors, bandwidth_share)
+        spent = why.scale * core_time_ns(
+            why.other_ns, parts, latency_factors, bandwidth_share, why.queueing
+        )
         return np.asarray(np.maximum(spent, min_ns))
 
     def factors_at(time_ns: Array) -> list[Array | float]:

@@ -1,16 +1,25 @@
-"""Rows of the plan document: placements of objects, and memories."""
+"""Rows of the plan document: placements, memories, the frontier of budgets, other ways as bars."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from nearfar.base.estimate import Estimate, sum_estimates
+import msgspec
+import numpy as np
+
+from nearfar.base.estimate import Estimate, scale_estimate, sum_estimates
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.plan import Placement, PlanMemory
+from nearfar.documents.plan import Alternative, BarName, FrontierPoint, Placement, PlanMemory
+from nearfar.place.evaluation import Evaluation, evaluate, interval_estimates, weighted
+from nearfar.place.filling import Order, greedy_order
 from nearfar.place.machine_file import FarMemory
+from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
 from nearfar.place.parts import parts_of
 from nearfar.place.problem import Problem
 from nearfar.place.uncertainty import write_over_read
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.model import MODELS, ModelLacksError
 from nearfar.predict.object_effects import added_interval
 from nearfar.predict.traffic import Array
 
@@ -22,7 +31,13 @@ def placements_of(
     weights: Mapping[int, tuple[int, ...]],
 ) -> list[Placement]:
     """Return where every object goes, with its call stack; `weights` are of interleaved ones."""
-    far = sum_estimates([outcome.far_time_ns for outcome in problem.far_outcomes[0]])
+    # An error of near time is one of all of it, not of what objects add.
+    far = sum_estimates(
+        [
+            scale_estimate(outcome.slowdown, phase.near_time_ns.value)
+            for phase, outcome in zip(problem.phases, problem.far_outcomes[0], strict=True)
+        ]
+    )
     added = problem.added_ns
     low, high = added_interval(added, problem.near_time_ns.value, far)
     effects = zip(added.tolist(), low.tolist(), high.tolist(), strict=True)
@@ -82,3 +97,104 @@ def memories_of(
         )
         for name, memory, capacity, spec, used, price in rows
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetFrontier:
+    """Times with the first 0, 1, ... objects of the greedy order near."""
+
+    order: Order
+    near_bytes: Array
+    """Near memory used after each step, shape (steps + 1,)."""
+    times_ns: Array
+    """Best time up to each step: it never rises, because a step that does not help is not taken."""
+
+
+def frontier(problem: Problem) -> BudgetFrontier:
+    """Return the frontier of all budgets."""
+    order = greedy_order(problem)
+    near_bytes = np.concatenate(([0.0], np.cumsum(problem.sizes_bytes[order])))
+    times = np.minimum.accumulate(problem.times_along(order))
+    return BudgetFrontier(order, near_bytes, times)
+
+
+def frontier_points(problem: Problem) -> list[FrontierPoint]:
+    """Return the frontier as the document's points."""
+    curve = frontier(problem)
+    times, slowdowns = interval_estimates(problem, curve.times_ns)
+    costs = problem.cost_relative(curve.near_bytes).tolist()
+    added: list[int | None] = [None, *curve.order.tolist()]
+    sizes = [round(value) for value in curve.near_bytes.tolist()]
+    return [
+        FrontierPoint(
+            near_bytes=size, object_added=index, time_ns=time, slowdown=slowdown, cost_relative=cost
+        )
+        for size, index, time, slowdown, cost in zip(
+            sizes, added, times, slowdowns, costs, strict=True
+        )
+    ]
+
+
+BARS = (
+    "all-near",
+    "all-far",
+    "page-interleaved",
+    "bandwidth-interleaved",
+    "hot-first",
+    "x-mem",
+    "greedy",
+    "exact",
+)
+"""Optimisers whose choices every plan shows."""
+
+CACHE_MODEL = "memory-mode"
+
+
+def optimiser_bars(problem: Problem, choices: dict[str, PlacementChoice]) -> list[Alternative]:
+    """Return the bars of the optimisers' choices."""
+    evaluations = evaluate(problem, np.stack([choice.shares for choice in choices.values()]))
+    return [
+        bar(problem, OPTIMISERS.get(name).bar, evaluation)
+        for name, evaluation in zip(choices, evaluations, strict=True)
+    ]
+
+
+def bar(problem: Problem, name: BarName, evaluation: Evaluation) -> Alternative:
+    """Return one placement's bar."""
+    return Alternative(
+        name=name,
+        near_bytes=evaluation.near_bytes,
+        time_ns=evaluation.time_ns,
+        slowdown=evaluation.slowdown,
+        cost_relative=evaluation.cost_relative,
+        bytes_by_memory=dict(zip(problem.memory_names, evaluation.bytes_by_memory, strict=True)),
+    )
+
+
+def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | None, list[str]]:
+    """Return the bar of near memory as a cache of the budget's size before the first far memory.
+
+    None, with the reason in a sentence, where the profile does not have what the model needs. A
+    budget of 0 is no cache.
+    """
+    if budget_bytes <= 0 or not problem.names:
+        return None, []
+    device = msgspec.structs.replace(problem.near.device, capacity_bytes=budget_bytes)
+    near = replace(problem.near, device=device)
+    kind = MODELS.get(CACHE_MODEL)
+    try:
+        models = [kind(phase, near, problem.far) for phase in problem.phases]
+    except ModelLacksError as error:
+        return None, [f"Memory Mode is not shown: {error}"]
+    outcomes = [far_estimate(kind, model.phase, near, problem.far, model) for model in models]
+    slowdown = weighted(problem.phase_weights, [phase.slowdown for phase in outcomes])
+    used = np.zeros(len(problem.fars) + 1)
+    # The cache comes on top: all data is in far memory.
+    used[0], used[1] = budget_bytes, problem.footprint_bytes
+    evaluation = Evaluation(
+        time_ns=sum_estimates([phase.far_time_ns for phase in outcomes]),
+        slowdown=slowdown if problem.near_time_ns.value > 0 else Estimate(1.0, 1.0, 1.0),
+        bytes_by_memory=used.astype(int).tolist(),
+        cost_relative=float(problem.price_relative(used)),
+    )
+    return bar(problem, "memory-mode", evaluation), []

@@ -24,6 +24,8 @@ def print_plan(plan: Plan, console: Console) -> None:
     if plan.phases:
         console.print(_moves(plan))
     say(console, *(f"- {caveat}" for caveat in [*_undecided(plan), *plan.caveats]))
+    if plan.noise is not None:
+        say(console, f"Noise: {plan.noise.sentence}")
 
 
 def _head(plan: Plan) -> list[str]:

@@ -78,9 +78,10 @@ def cost_ends(problem: Problem) -> tuple[Array, Array]:
             if model.far.is_near or model.phase.near_time_ns.value <= 0.0:
                 continue
             rows, near, far = model.phase.objects[selected], problem.near, model.given_far
-            central = _added_first_ns(type(model)(model.phase, near, far), rows)
-            for perturbation in perturbations(model.phase, near, far):
-                varied = _added_first_ns(type(model)(model.phase, near, far, perturbation), rows)
+            kind, phase = type(model), model.phase
+            central = _added_first_ns(kind(phase, near, far), rows)
+            for perturbation in perturbations(kind, phase, near, far):
+                varied = _added_first_ns(kind(phase, near, far, perturbation), rows)
                 common = varied.sum() / central.sum() if central.sum() > 0 else 1.0
                 change = varied / common - central if common > 0 else np.zeros_like(central)
                 up[selected, memory] += np.maximum(change, 0.0) ** 2

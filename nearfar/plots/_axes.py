@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullLocator
 
 from nearfar.base.units import format_ns
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_TICKS = 6
 """Labels of sizes that fit side by side under one panel."""

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from nearfar.base.registry import Registry
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from nearfar.samples.evidence import Evidence
-    from nearfar.samples.store import SampleRecord
-
+from nearfar.samples.evidence import Evidence
+from nearfar.samples.store import SampleRecord
 
 FIGURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots", "figure")
 

@@ -6,9 +6,10 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -18,12 +19,8 @@ from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.plots._axes import SMALL
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from nearfar.samples.evidence import Evidence
-    from nearfar.samples.store import SampleRecord
+from nearfar.samples.evidence import Evidence
+from nearfar.samples.store import SampleRecord
 
 ENDINGS = (".png", ".svg", ".pdf")
 COLUMNS = 3

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from matplotlib.axes import Axes
 
 from nearfar.documents.device import BandwidthFigure
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Key = Literal["threads", "access_bytes"]
 OTHER: dict[Key, Key] = {"threads": "access_bytes", "access_bytes": "threads"}

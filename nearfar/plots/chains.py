@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
+from nearfar.documents.device import ChainsFigure
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from nearfar.documents.device import ChainsFigure
 
 
 @FIGURES.register("chains")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from nearfar.documents.device import BufferFigure, LatencyFigure, WriteQueueFigure
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @FIGURES.register("latency")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from matplotlib import colormaps
+from matplotlib.axes import Axes
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 PERCENTILES = {
     "p50": "p50_ns",
@@ -29,6 +25,8 @@ def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel of the family for each instruction, and one of percentiles a curve has."""
     drawn = []
     curves = drawing.device.loaded_latency
+    whole = [curve for curve in curves if curve.threads is None and curve.pattern == "sequential"]
+    curves = whole or curves
     for instruction in sorted({curve.instruction for curve in curves}):
         family = sorted(
             (curve for curve in curves if curve.instruction == instruction),

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
 from nearfar.plots.bandwidth import OTHER, Key, said
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Plane = dict[tuple[float, int], float]
 """(read share, threads or bytes) to GB/s."""

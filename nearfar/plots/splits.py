@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @FIGURES.register("splits")

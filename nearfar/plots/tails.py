@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from nearfar.base.units import format_ns
 from nearfar.plots import _axes
 from nearfar.plots._data import FIGURES, Drawing, Panel
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from nearfar.samples.point import SamplePoint
-    from nearfar.samples.store import SampleRecord
+from nearfar.samples.point import SamplePoint
+from nearfar.samples.store import SampleRecord
 
 MAX_LINES = 8
 """Lines of one panel that can be distinguished; of more points, evenly chosen ones are drawn."""

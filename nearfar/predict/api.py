@@ -21,6 +21,7 @@ from nearfar.documents import (
     WorkloadProfile,
     producer,
 )
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.prediction import (
     DevicePrediction,
     HostRule,
@@ -28,12 +29,14 @@ from nearfar.documents.prediction import (
     PagesRatio,
     PhasePrediction,
 )
+from nearfar.predict.breakdown import ExplainedName, breakdowns, subjects
 from nearfar.predict.caveats import common_caveats, flushes_unknown
-from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.derive import far_memory, near_on_machine
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.interval import far_estimate
+from nearfar.predict.interval import FarEstimate, far_estimate
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable_models
+from nearfar.predict.noise import measurement_noise
 from nearfar.predict.object_effects import object_effects
 from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
@@ -60,23 +63,25 @@ def predict(
     max_objects: int = MAX_OBJECTS,
     also: Sequence[str] = (),
     machine: MachineProfile | None = None,
+    core: CoreFigures | None = None,
+    remarks: Sequence[str] = (),
+    explain: Sequence[str] = (),
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
     `near` is the memory in which the profile's near time was measured. `phases` restricts what is
-    predicted. `page_bytes` is the size of the program's pages, by default what programs get where
-    `near` was measured; `far_page_bytes` that of its far pages, by default the same. `far_own_ns`
-    and `near_own_ns` are the times of a dependent random read of the program's data, if known.
-    `host` converts a latency published on another machine. `also` names models shown with `model`
-    and the naive ones. `machine` tells which memories share channels. Raises NearfarError for an
-    unknown model or phase and for a device without the figures that the model needs.
+    predicted. `page_bytes` is the size of the program's pages, by default what programs get near;
+    `far_page_bytes` that of its far pages. `far_own_ns` and `near_own_ns` are the times of a
+    dependent random read of the program's data. `host` converts a published latency. `also` names
+    further models. `machine` tells which memories share channels, and its core; `core` replaces it.
+    `explain` names phases and objects to break down. Raises NearfarError for what is unknown.
     """
-    kind = MODELS.get(model)
+    kind, asked = MODELS.get(model), subjects(workload, explain)
     traffic = phases_of(workload, phases)
-    near_side = near_memory(near, page_bytes)
-    common = common_caveats(workload, traffic, near_side)
-    shown = [*NAIVE_MODELS, *(name for name in also if name not in (*NAIVE_MODELS, model))]
-    devices = []
+    near_side, machine = near_on_machine(near, machine, page_bytes, core)
+    common = [*remarks, *common_caveats(workload, traffic, near_side)]
+    shown = [*dict.fromkeys([*NAIVE_MODELS, *(name for name in also if name != model)])]
+    devices, estimates = [], []
     for device in fars:
         far_side = far_memory(
             device,
@@ -88,9 +93,10 @@ def predict(
         )
         far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
         models = [kind(phase, near_side, far_side) for phase in traffic]
-        caveats = [*near_side.caveats, *far_side.caveats, *common]
-        listing = _Listing(shown, max_objects, caveats)
-        devices.append(_device(workload, device, far_side, models, listing))
+        sentences = [*near_side.caveats, *far_side.caveats, *common]
+        listing = _Listing(shown, max_objects, sentences, asked)
+        estimates.append([far_estimate(kind, m.phase, near_side, far_side, m) for m in models])
+        devices.append(_device(workload, device, far_side, (models, estimates[-1]), listing))
     return Prediction(
         producer=producer(),
         profile=profile_path,
@@ -99,6 +105,7 @@ def predict(
         model=model,
         host=host,
         devices=devices,
+        noise=measurement_noise(workload, traffic, near, fars, estimates),
     )
 
 
@@ -111,24 +118,26 @@ class _Listing:
     max_objects: int
     caveats: Sequence[str]
     """Caveats of the memories and of the profile."""
+    explain: Sequence[ExplainedName]
+    """Phases and objects whose times are broken down."""
 
 
 def _device(
     workload: WorkloadProfile,
     device: DeviceProfile,
     far: MemoryCosts,
-    models: list[Model],
+    outcomes: tuple[list[Model], list[FarEstimate]],
     listing: _Listing,
 ) -> DevicePrediction:
-    """Predict all phases on one far memory; `models` has one model per phase."""
+    """Predict all phases on one far memory; `outcomes` has one of each per phase."""
     phases, remarks, max_objects = [], [], listing.max_objects
-    for model in models:
+    for model, estimate in zip(*outcomes, strict=True):
         others, missing = usable_models(
             listing.models, model.phase, model.given_near, model.given_far
         )
         remarks += [*model.remarks(), *missing, *_beyond_curves(model)]
-        phases.append(_phase(workload, model, others, max_objects))
-    traffic = [model.phase for model in models]
+        phases.append(_phase(workload, model, estimate, others, max_objects))
+    traffic = [model.phase for model in outcomes[0]]
     sentences = [
         *listing.caveats,
         *flushes_unknown(workload, traffic, device),
@@ -144,6 +153,7 @@ def _device(
         phases=phases,
         total=total_of(phases, max_objects),
         caveats=sentences,
+        explained=breakdowns(listing.explain, *outcomes),
     )
 
 
@@ -156,11 +166,14 @@ def _beyond_curves(model: Model) -> list[str]:
 
 
 def _phase(
-    workload: WorkloadProfile, central: Model, others: list[Model], max_objects: int
+    workload: WorkloadProfile,
+    central: Model,
+    estimate: FarEstimate,
+    others: list[Model],
+    max_objects: int,
 ) -> PhasePrediction:
     """Predict one phase."""
-    phase, near, far = central.phase, central.given_near, central.given_far
-    estimate = far_estimate(type(central), phase, near, far, central)
+    phase = central.phase
     near_ns, far_ns = phase.near_time_ns.value, estimate.far_time_ns.value
     operations = phase.operations or None
     seconds_per_byte = phase.concurrency / far_ns if far_ns > 0 else 0.0
@@ -188,7 +201,9 @@ def _phase(
             )
             for ratio in central.ratios()
         ],
-        objects=object_effects(workload, central, estimate.far_time_ns, max_objects),
+        objects=object_effects(
+            workload, central, scale_estimate(estimate.slowdown, near_ns), max_objects
+        ),
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.predict.cores import unknown_core
 from nearfar.predict.explain import beaten_curves
 from nearfar.predict.fences import flushes_known
 from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.phases import of_another_build
 from nearfar.predict.traffic import PhaseTraffic, misses, streamed
 
 MANY_STREAM_MISSES = 0.2
@@ -14,6 +16,17 @@ MANY_STREAM_MISSES = 0.2
 MANY_OPAQUE_MISSES = 0.2
 """Share of unclassified misses above which they matter: a merge's two inputs were such, and with
 prefetchers the prediction was twice the measured time."""
+
+NAMES_ONLY = (
+    "the table of loaded libraries",
+    "the table of names",
+    "the table of instructions",
+    "the table of allocation sites",
+    "only about",
+    "extrapolated to",
+)
+"""Begins of warnings that are no caveats: of names, of memory only reserved, and of what
+another caveat says."""
 
 PERSISTENT = ("pmem", "nvdimm")
 """Technologies of far memories that programs flush for."""
@@ -47,9 +60,12 @@ def common_caveats(
         *_other_machine(workload, near.device),
         *_without_time(phases),
         *_of_program(workload, phases),
+        *(remark for phase in phases for remark in phase.remarks),
+        *_of_profile(workload),
         "contention from other programs, for either memory or the last-level cache, is not "
         "predicted",
         *beaten_curves(phases, near),
+        *(unknown_core(near.core, near.device) if any(phase.bursts for phase in phases) else []),
     ]
 
 
@@ -64,6 +80,12 @@ def _other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
         return [
             f"the profile comes from {workload.producer.cpu_model!r}, and near memory {near.name} "
             f"was measured on {near.producer.cpu_model!r}: measure it on the profile's machine"
+        ]
+    if near.producer.host != workload.producer.host:
+        return [
+            f"the profile comes from host {workload.producer.host!r}, and near memory {near.name} "
+            f"was measured on {near.producer.host!r}: if these are two machines, measure it on the "
+            "profile's"
         ]
     return []
 
@@ -120,8 +142,7 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             "and imbalance between threads are not"
         )
     if workload.cache.origin in ("code", "counters"):
-        # Not profiled: the warnings say what is missing or assumed.
-        return [*caveats, *workload.warnings]
+        return caveats
     unclassified = _opaque_share(workload, phases)
     if unclassified > MANY_OPAQUE_MISSES:
         caveats.append(
@@ -134,6 +155,18 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             "on a machine with another cache, profile for it"
         )
     return caveats
+
+
+def _of_profile(workload: WorkloadProfile) -> list[str]:
+    """Return the profile's warnings that concern numbers, and what is wrong with its bursts."""
+    other_build = (
+        "the bursts are of another build than near time (the SHA-256 of the executables differ): "
+        "they are not used; profile the program again"
+    )
+    return [
+        *([other_build] if of_another_build(workload) else []),
+        *(text for text in workload.warnings if not text.startswith(NAMES_ONLY)),
+    ]
 
 
 def _opaque_share(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> float:

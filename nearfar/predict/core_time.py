@@ -108,6 +108,8 @@ class TrafficTime:
     """Bandwidth time of all lines."""
     lines: Number
     """Number of lines moved."""
+    written: Number = 0.0
+    """Part of `all_lines` that lines written back take."""
 
     @property
     def latency(self) -> Number:
@@ -124,6 +126,7 @@ class TrafficTime:
             larger(self.reads - moved.reads, 0.0),
             larger(self.all_lines - moved.all_lines, 0.0),
             larger(self.lines - moved.lines, 0.0),
+            larger(self.written - moved.written, 0.0),
         )
 
 
@@ -147,7 +150,7 @@ def traffic_time(
         return TrafficTime(*(lines @ costs).tolist())
     # One row per term, so that arithmetic over placements runs along memory.
     times = np.matmul(costs.T, np.swapaxes(lines, -1, -2))
-    return TrafficTime(*(times[..., row, :] for row in range(6)))
+    return TrafficTime(*(times[..., row, :] for row in range(7)))
 
 
 @lru_cache(maxsize=4096)
@@ -161,24 +164,27 @@ def line_costs(
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
     if streams.prefetched:
         stream_ns = memory.stream_ns(streams.at_once, streams.count)
-        stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0)
-        store_stream = (0.0, 0.0, min(best_ns, stream_ns), 0.0, read_stream_ns, 1.0)
+        stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
+        # A store's line need not wait for the prefetcher, where chains show that a core can fetch
+        # faster; a curve derived from another memory's does not.
+        store_ns = min(best_ns, stream_ns) if memory.chains_measured else stream_ns
+        store_stream = (0.0, 0.0, store_ns, 0.0, read_stream_ns, 1.0, 0.0)
     else:
         open_ns = memory.latency_ns / overlap.independent
-        stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0)
-        store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0)
+        stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
+        store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0, 0.0)
     costs = {
-        # loads, stream, buffers, reads, all_lines, lines
-        CHASE: (chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0),
-        INDEPENDENT: (independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0),
+        # loads, stream, buffers, reads, all_lines, lines, written
+        CHASE: (chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
+        INDEPENDENT: (independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
         STREAM: stream,
-        STORE: (0.0, 0.0, best_ns, 0.0, read_ns, 1.0),
+        STORE: (0.0, 0.0, best_ns, 0.0, read_ns, 1.0, 0.0),
         STORE_STREAM: store_stream,
-        WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0),
-        WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0),
+        WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns),
+        WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns),
     }
     # Hits, flushes and fences move no lines.
-    return np.array([costs.get(column, (0.0,) * 6) for column in range(COLUMNS)])
+    return np.array([costs.get(column, (0.0,) * 7) for column in range(COLUMNS)])
 
 
 @dataclass(frozen=True)
@@ -202,12 +208,17 @@ def arithmetic(*values: Number) -> Arithmetic:
 
 
 def core_time_ns(
-    other_ns: Number, parts: Sequence[TrafficTime], factors: Sequence[Number], given: Number = 1.0
+    other_ns: Number,
+    parts: Sequence[TrafficTime],
+    factors: Sequence[Number],
+    given: Number = 1.0,
+    least_queueing: float = 1.0,
 ) -> Any:
     """Return CPU time: a core waits for loads from all memories, each has its own bandwidth.
 
     `other_ns` is the core's time besides waiting; `factors` are loaded over idle latency, one per
-    part; `given` is the share of their bandwidths that memories on shared channels give, 0..1. A
+    part; `given` is the share of their bandwidths that memories on shared channels give, 0..1;
+    `least_queueing` is how much traffic that nothing waits for lengthens waiting at least. A
     prefetcher fetches streams meanwhile, so the longer of the two counts. Numbers give a number.
     """
     first = parts[0]
@@ -228,7 +239,7 @@ def core_time_ns(
     # of its reads, so only additional traffic (stores, write-backs) slows it further.
     waiting = larger(_cubed(other_ns + loads) + _cubed(stream), _cubed(buffers))
     waiting = larger(waiting, MIN_CUBE)
-    rise = (waiting + _cubed(all_lines)) / (waiting + reads)
+    rise = larger((waiting + _cubed(all_lines)) / (waiting + reads), _cubed(least_queueing))
     return larger(all_lines, m.cube_root(waiting * rise))
 
 

@@ -1,92 +1,187 @@
 """The out-of-order core behind the near memory's profile, in the units of the native window.
 
-The length of a cycle follows from the first-level cache's latency, and the growth of latency with
-misses in flight from the chains curve, so no number of buffers is needed. The other parameters are
-those of cores of 2017 to 2023; the interval varies some of them.
+Its figures are those of `CoreFigures`. The length of a cycle follows from the first-level cache's
+latency, and the growth of latency with misses in flight from the chains curve.
+
+What the figures leave open are the window's unknowns (`Unknown`): each is a factor that is known up
+to a logarithmic standard deviation. `window_fit` solves them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
+from math import exp, hypot, log
 
 from nearfar._window import MOST_IN_FLIGHT, Core, Medium
+from nearfar.documents.core import CoreFigure, CoreFigures
 from nearfar.predict.core_time import has_prefetcher
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 
-FIRST_LEVEL_CYCLES = 5.0
-"""Latency of a hit in the first level: 4 on Skylake and Zen, 5 since Ice Lake."""
-SECOND_LEVEL_CYCLES = 14.0
-"""12 (Zen) to 16 (Golden Cove)."""
-LAST_LEVEL_CYCLES = 45.0
-"""40 to 50 within a complex of Zen; 60 to 75 on Intel's server meshes; 40 on desktops."""
-WIDTH = 5.0
-"""Instructions per cycle: 4 (Skylake), 5 (Ice Lake), 6 (Zen 3, Golden Cove)."""
-WINDOW = 320
-"""Instructions: 224 (Skylake), 256 (Zen 3), 320 (Zen 4), 352 (Ice Lake), 512 (Golden Cove)."""
-SMALL_WINDOW = 224
-"""The smallest of these."""
-PRIVATE_BYTES = 1 << 20
-"""Second-level cache of one core: 512 KiB (Zen 3), 1 MiB (Skylake servers, Zen 4), 2 MiB (since
-Sapphire Rapids)."""
-STORE_BUFFER = 64
-"""56 (Skylake), 64 (Zen 3 and 4), 72 (Ice Lake), 112 (Golden Cove)."""
-MISPREDICTED_CYCLES = 16.0
-"""From when a branch is known to when the right instructions enter: 13 (Zen) to 20."""
+HALF_RANGE = 1.645
+"""Standard deviations from the middle to each end of a 90 % interval."""
+
+PREFETCHED_IN_VAIN = 0.1
+"""Lines that a prefetcher fetches and nothing uses, over lines not in streams. Estimated by eye as
+the median of the ten cycle-level kernels' reads from memory over their misses, 0 to 0.8."""
+
+DECODED_CYCLES = {"integer_multiply_cycles": 3, "float_add_cycles": 4, "float_multiply_cycles": 4}
+"""Cycles that bursts assume, by the figure that tells them."""
 
 
-@lru_cache(maxsize=256)
-def core(window: int = WINDOW, hits: float = 1.0, shared_cycles: float = 0.0) -> Core:
-    """Return a core.
+@dataclass(frozen=True)
+class Unknown:
+    """Differences from the figures; every value is a logarithm, above 0 where time grows."""
 
-    `hits` multiplies the latencies of its caches, `shared_cycles` are added to the last level's.
+    window: float = 0.0
+    """Instructions of the window, fewer."""
+    work: float = 0.0
+    """Cycles per instruction."""
+    arithmetic: float = 0.0
+    """Cycles of computation beyond the first; a difference, no logarithm."""
+    mispredicted: float = 0.0
+    caches: float = 0.0
+    """Latencies of the caches behind the first."""
+    stores: float = 0.0
+    """Stores in flight, fewer."""
+    clock: float = 0.0
+    """Length of a cycle."""
+    latency: float = 0.0
+    """Latency of the program's misses, over that of the chase that measured it."""
+    lines: float = 0.0
+    """Bandwidth time of a line."""
+    stream: float = 0.0
+    """Time of a line that a prefetcher fetches."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Properties of a phase's lines that the memory of a window needs."""
+
+    sequential: float
+    """Share of lines read in sequence."""
+    written: float
+    """Lines written back per line read."""
+    streams: float
+    """Number of streams that advance together."""
+    threads: float
+    """Mean number of threads that share the bandwidth."""
+
+
+def deviations(figures: CoreFigures, near: MemoryCosts, lines: Lines) -> Unknown:
+    """Return the standard deviation of each unknown.
+
+    The figures' ranges are 90 % intervals. What no figure tells is added: instructions that are
+    fused or split, ports and fetch (work), the predictor behind the mispredictions, open rows and
+    walks (latency), the pattern of lines on the bus and bandwidths that one core alone drew
+    (lines), how many streams a prefetcher follows.
     """
-    return Core(
-        window=window,
-        width=WIDTH,
-        store_buffer=STORE_BUFFER,
-        first_level=FIRST_LEVEL_CYCLES * hits,
-        second_level=SECOND_LEVEL_CYCLES * hits,
-        last_level=LAST_LEVEL_CYCLES * hits + shared_cycles,
-        mispredicted=MISPREDICTED_CYCLES,
+    prefetched = has_prefetcher(near)
+    at_once = 0.5 * log(max(lines.streams, 1.0)) / HALF_RANGE
+    return Unknown(
+        window=hypot(_spread(figures.reorder_window), 0.1),
+        work=hypot(_spread(figures.width), 0.2),
+        arithmetic=0.2,
+        mispredicted=hypot(_spread(figures.mispredict_cycles), 0.3),
+        caches=hypot(_spread(figures.last_level_cycles), 0.15),
+        stores=hypot(_spread(figures.store_buffer), 0.2),
+        clock=_spread(figures.first_level_cycles),
+        latency=0.1 if prefetched else 0.05,
+        lines=0.1 + 0.2 * lines.sequential + 0.2 * near.of_one_core,
+        stream=hypot(0.2, at_once) if prefetched else 0.0,
     )
+
+
+def core(
+    figures: CoreFigures, unknown: Unknown, miss_buffers: int, shared_cycles: float = 0.0
+) -> Core:
+    """Return a core with all figures of the window.
+
+    `shared_cycles` are added to the last level's latency.
+    """
+    caches, entries = exp(unknown.caches), figures.load_compute_entries
+    decoded = [
+        (_value(getattr(figures, key)) - 1.0) / (cycles - 1.0)
+        for key, cycles in DECODED_CYCLES.items()
+    ]
+    return Core(
+        window=max(1, round(_value(figures.reorder_window) * exp(-unknown.window))),
+        width=_value(figures.width) * exp(-unknown.work),
+        store_buffer=max(1, round(_value(figures.store_buffer) * exp(-unknown.stores))),
+        miss_buffers=miss_buffers,
+        computing=1 if entries is None else round(entries.value),
+        arithmetic=max(0.0, sum(decoded) / len(decoded) + unknown.arithmetic),
+        first_level=_value(figures.first_level_cycles),
+        second_level=_value(figures.second_level_cycles) * caches,
+        last_level=_value(figures.last_level_cycles) * caches + shared_cycles,
+        mispredicted=_value(figures.mispredict_cycles) * exp(unknown.mispredicted),
+    )
+
+
+def miss_buffers(near: MemoryCosts, memory: MemoryCosts) -> int:
+    """Return the core's buffers for misses: its figure, or as many as chains curves show."""
+    shown = max(_waiting(near), _waiting(memory))
+    return min(round(max(_value(near.core.miss_buffers), shown)), MOST_IN_FLIGHT)
+
+
+def private_bytes(figures: CoreFigures) -> float:
+    """Return the size of the largest cache that one core has alone."""
+    return _value(figures.private_bytes)
 
 
 def cycle_ns(near: MemoryCosts) -> float:
     """Return the length of a cycle of the core that `near` was measured on."""
-    return near.hit_ns / FIRST_LEVEL_CYCLES
+    return near.hit_ns / _value(near.core.first_level_cycles)
 
 
+@lru_cache(maxsize=1024)
 def medium(
-    memory: MemoryCosts,
-    near: MemoryCosts,
-    *,
-    sequential: float,
-    write_backs: float,
-    lines: float,
-    at_once: float,
-    streams: float,
+    memory: MemoryCosts, near: MemoryCosts, lines: Lines, buffers: int, unknown: Unknown
 ) -> Medium:
-    """Return a memory in cycles.
-
-    `sequential` is the share of lines read in sequence, `write_backs` the lines written back per
-    line read, `lines` a factor on the bandwidth time of a line; `streams` advance together, with
-    `at_once` times as many lines in flight as one.
-    """
-    cycle = cycle_ns(near)
-    # No more are in flight than latency over the least cost; further requests queue.
-    best_ns = memory.cost_ns(MAX_CHAINS)
-    max_in_flight = max(1.0, memory.latency_ns / best_ns)
-    counts = [min(float(k), max_in_flight) for k in range(1, MOST_IN_FLIGHT + 1)]
+    """Return a memory in cycles of the core that `near` was measured on."""
+    cycle = cycle_ns(near) * exp(unknown.clock)
+    prefetched = has_prefetcher(near)
+    # By Little's law, k misses in flight that each cost c wait k c; with all buffers taken, each
+    # waits as many of the least costs as there are buffers.
+    full_ns = buffers * memory.cost_ns(MAX_CHAINS)
+    most_ns = max(full_ns, memory.latency_ns)
+    latency_ns = [min(k * memory.cost_ns(k), most_ns) for k in range(1, buffers)]
+    latency_ns += [full_ns] * (MOST_IN_FLIGHT + 1 - buffers)
     read_ns, write_ns = (
-        ns[1] * sequential + ns[0] * (1.0 - sequential) for ns in (memory.read_ns, memory.write_ns)
+        ns[1] * lines.sequential + ns[0] * (1.0 - lines.sequential)
+        for ns in (memory.read_ns, memory.write_ns)
     )
+    if prefetched:
+        read_ns *= 1.0 + PREFETCHED_IN_VAIN * (1.0 - lines.sequential)
+    # A bandwidth may have been measured with fewer lines in flight than the program has. The more
+    # the far memory itself limited its chains, the less its bandwidth depends on what limited
+    # near's.
+    alike = min(_waiting(memory) / _waiting(near), 1.0) ** 4
+    bus = lines.threads * exp(unknown.lines * alike)
+    stream_ns = memory.stream_ns(lines.streams**0.5, lines.streams) * lines.streams
+    waiting = exp(unknown.latency) / cycle
     return Medium(
-        # By Little's law, k misses in flight that each cost c wait k c.
-        latency=[k * memory.cost_ns(k) / cycle for k in counts],
-        buffer=best_ns / cycle,
-        line=read_ns * lines / cycle,
-        write_back=write_ns * write_backs * lines / cycle,
-        stream=streams * memory.stream_ns(at_once, streams) / cycle
-        if has_prefetcher(near)
-        else 0.0,
+        latency=[wait_ns * waiting for wait_ns in latency_ns],
+        line=read_ns * bus / cycle,
+        write=write_ns * bus / cycle,
+        write_back=write_ns * lines.written * bus / cycle,
+        stream=stream_ns * exp(unknown.stream) / cycle if prefetched else 0.0,
     )
+
+
+def _waiting(memory: MemoryCosts) -> float:
+    """Return latency over the least cost of a miss: the fewer, the more bandwidth limits chains."""
+    return memory.latency_ns / memory.cost_ns(MAX_CHAINS)
+
+
+def _spread(figure: CoreFigure | None) -> float:
+    """Return the logarithmic standard deviation that a figure's range implies."""
+    assert figure is not None
+    low, high = figure.range
+    return log(high / low) / (2.0 * HALF_RANGE) if high > low > 0.0 else 0.0
+
+
+def _value(figure: CoreFigure | None) -> float:
+    if figure is None:
+        raise AssertionError("the library's span completes every core")
+    return figure.value

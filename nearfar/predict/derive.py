@@ -14,6 +14,9 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.devices import curves
+from nearfar.devices.quality import quality_of
+from nearfar.documents import MachineProfile
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -23,6 +26,7 @@ from nearfar.documents.device import (
 )
 from nearfar.documents.prediction import HostRule
 from nearfar.predict import device_figures
+from nearfar.predict.cores import core_behind, machine_of
 from nearfar.predict.host import DEFAULT_HOST, LatencyHere, latency_here
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, bounded
 from nearfar.predict.traffic import Array
@@ -33,6 +37,10 @@ ASSUMED_PARALLELISM = 10.0
 
 ASSUMED_HIT_NS = 1.5
 """Latency of an L1 hit where it was not measured: 4 to 5 cycles near 3 GHz."""
+
+ASSUMED_STREAM_LINES = 20.0
+"""Lines in flight of one core's sequential reads where its bandwidth was not measured: 12 to 29 in
+published figures of one thread on DDR4, DDR5 and Optane 200."""
 
 DERIVED_CHAINS_ERROR = 0.10
 """Error added to the latency of a derived chains curve: chains on real far memories queue in the
@@ -46,6 +54,9 @@ MAX_WALK_RATIO = 3.0
 
 OPERATIONS: tuple[Operation, Operation] = ("read", "nt-store")
 """Operations of bandwidths: a non-temporal store moves just its line, as a write-back does."""
+
+NOT_VERIFIED = "is not verified"
+"""Words of the caveat on a device whose figures should not be quoted."""
 
 FASTER_RATIO = 0.98
 """Far over near latency below which far memory counts as faster: 2 % is within noise."""
@@ -62,10 +73,14 @@ class _Chains:
     waiting_ns: Array | None = None
 
 
-def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> MemoryCosts:
+def near_memory(
+    device: DeviceProfile,
+    page_bytes: int | None = None,
+    core: CoreFigures | None = None,
+) -> MemoryCosts:
     """Return the costs of the memory that everything is in today, with pages of `page_bytes`.
 
-    By default, the pages that programs get on the machine where it was measured.
+    By default, the pages that programs get on the machine where it was measured, and its core.
     """
     page_bytes = page_bytes or device_figures.program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
@@ -91,7 +106,24 @@ def near_memory(device: DeviceProfile, page_bytes: int | None = None) -> MemoryC
             "the largest pages measured is used"
         )
     stream = device_figures.core_stream_ns(device, page_bytes)
-    return _memory(device, curve, stream, page_bytes, caveats)
+    memory = _memory(device, curve, stream, page_bytes, caveats)
+    return replace(memory, core=core or core_behind(device))
+
+
+def near_on_machine(
+    device: DeviceProfile,
+    machine: MachineProfile | None,
+    page_bytes: int | None = None,
+    core: CoreFigures | None = None,
+) -> tuple[MemoryCosts, MachineProfile | None]:
+    """Return a near memory seen from the machine's core, or from `core`, and the machine.
+
+    The profile of another machine than the one `device` was measured on is not used: then None is
+    returned in its place, and a caveat says why.
+    """
+    machine, strange = machine_of(machine, device)
+    memory = near_memory(device, page_bytes, core_behind(device, core, machine))
+    return replace(memory, caveats=(*strange, *memory.caveats)), machine
 
 
 def far_memory(
@@ -127,6 +159,7 @@ def far_memory(
     figures = device_figures.chains(device, page_bytes)
     caveats = list(here.caveats)
     curve = _far_chains(device, near, here, figures, page_bytes)
+    caveats += _of_other_machine(device, near.device)
     if curve.derived:
         caveats.append(
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
@@ -146,6 +179,17 @@ def far_memory(
     return _with_host(memory, near, here, latency)
 
 
+def _of_other_machine(device: DeviceProfile, near: DeviceProfile) -> list[str]:
+    """Warn where a measured far memory's figures are those of another processor than near's."""
+    here, there = near.producer.cpu_model, device.producer.cpu_model
+    if device.measured is None or near.measured is None or here == there:
+        return []
+    return [
+        f"{device.name} was measured on {there!r}, and near memory {near.name} on {here!r}: its "
+        "figures hold that machine's cores, and nothing converts them; measure both on one machine"
+    ]
+
+
 def _far_chains(
     device: DeviceProfile,
     near: MemoryCosts,
@@ -163,6 +207,14 @@ def _far_chains(
         )
     overlap = near.chain_costs_ns[0] / near.chain_costs_ns
     waiting_ns = (here.latency_ns + near.walk_ns) / overlap
+    unwalked_ns = None
+    if near.chains_measured:
+        near_figures = device_figures.chains(near.device, near.page_bytes)
+        unwalked_ns = device_figures.unwalked_costs(near.device, near_figures, near.chain_costs_ns)
+    if unwalked_ns is not None:
+        # No walk makes a miss cheaper, however many more misses small pages were measured to have
+        # in flight.
+        waiting_ns = np.maximum(waiting_ns, here.latency_ns * unwalked_ns / unwalked_ns[0])
     line_ns = LINE_BYTES / device_figures.line_bandwidth(device, "read", "random").value_gb_per_s
     costs = bounded(waiting_ns, line_ns)
     return _Chains(near.chain_counts, costs, True, near.walk_ns, waiting_ns)
@@ -242,11 +294,13 @@ def _memory(
     latency = curves.idle_read_latency_ns(device)
     bandwidth = _bandwidth_costs(device, curve)
     copied_ns, copied_ends_ns = device_figures.copied_line_ns(device, page_bytes)
+    if device.unverified:
+        caveats.append(
+            f"{device.name} {NOT_VERIFIED} ({device.unverified}): do not quote this prediction"
+        )
     for figure in (latency, *bandwidth.figures):
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
-    noise = device.measured.noise_floor if device.measured is not None else 0.0
-    latency_error = max(device_figures.latency_error(latency), noise)
     return MemoryCosts(
         device=device,
         page_bytes=page_bytes,
@@ -263,8 +317,9 @@ def _memory(
         read_ns=bandwidth.read_ns,
         write_ns=bandwidth.write_ns,
         hit_ns=device_figures.hit_ns(device) or ASSUMED_HIT_NS,
-        latency_error=latency_error + DERIVED_CHAINS_ERROR * curve.derived,
-        bandwidth_error=max(bandwidth.error, noise),
+        latency_error=device_figures.latency_error(latency) + DERIVED_CHAINS_ERROR * curve.derived,
+        bandwidth_error=bandwidth.error,
+        quality=quality_of(device),
         walk_ns=curve.walk_ns,
         caveats=tuple(caveats),
     )

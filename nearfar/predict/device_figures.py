@@ -147,9 +147,15 @@ def is_of_one_core(device: DeviceProfile) -> bool:
 
 def core_stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float, float]:
     """Return the time of a line of one core's sequential read, and the part of page ends, ns."""
+    figures = [
+        curves.bandwidth(device, "read", threads=1, page_bytes=size) for size in (page_bytes, None)
+    ]
+    # Of a mixture, reads get their share.
     line_ns, best_ns = (
-        LINE_BYTES / curves.bandwidth(device, "read", threads=1, page_bytes=size).value_gb_per_s
-        for size in (page_bytes, None)
+        LINE_BYTES / (figure.value_gb_per_s * (figure.read_share or 1.0))
+        if figure.operation == "mixed"
+        else LINE_BYTES / figure.value_gb_per_s
+        for figure in figures
     )
     return line_ns, max(line_ns - best_ns, 0.0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -15,6 +15,8 @@ from nearfar.predict.core_time import (
     MAX_OVERLAP,
     MIN_OVERLAP,
     Overlap,
+    StreamFetch,
+    TrafficTime,
     core_time_ns,
     overlap_at,
     stream_fetch,
@@ -24,7 +26,16 @@ from nearfar.predict.loaded_latency import LoadedFactor
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION
 from nearfar.predict.shared_cache import farther_hits_ns
-from nearfar.predict.traffic import HITS, Array, PhaseTraffic, misses, read_share, write_backs
+from nearfar.predict.traffic import (
+    HITS,
+    STORE_STREAM,
+    STREAM,
+    Array,
+    PhaseTraffic,
+    misses,
+    read_share,
+    write_backs,
+)
 
 MAX_HIT_SHARE = 1.0 / 3.0
 """Maximum share of near time that hits take: an out-of-order core overlaps most of them."""
@@ -36,6 +47,10 @@ parallelism was wrong beyond 0.7 to 1.4."""
 BISECTION_STEPS = 30
 """Halvings of the factor's range of 2^9: to 1e-8, more precise than any count."""
 
+FREE_BUS_SHARE = 0.5
+"""Share of near time that the lines' bandwidth may take before it, rather than waiting, may be what
+near time shows."""
+
 MIN_LOADED_CONCURRENCY = 1.05
 """Concurrency above which other threads' traffic makes a loaded latency matter."""
 
@@ -45,12 +60,16 @@ class Explanation:
     """Result of explaining a phase's near time; the same for every far memory."""
 
     overlap: Overlap
+    streams: StreamFetch
     near_factor: float
     """Loaded over idle latency of near memory at the bandwidth drawn."""
     scale: float
     """Near time over what the near curves allow, where it is shorter; else 1."""
     other_ns: float
     """Near time besides waiting for loads: it stays, wherever the data goes."""
+    queueing: float = 1.0
+    """Lengthening of near's waiting by traffic that nothing waits for (see `core_time_ns`), counted
+    in far memory too: it took as much from what near time shows of waiting."""
 
 
 @lru_cache(maxsize=512)
@@ -64,60 +83,124 @@ def explain(
     by_classes: bool = False,
     near_curves_hold: bool = False,
     streams_share: float = NO_PERTURBATION.streams_share,
+    streams_as_shown: bool = False,
 ) -> Explanation:
     """Explain the phase's near time; the factors multiply near time, counts, and hit time.
 
+    `streams_as_shown`: streams have only as many lines in flight as near time shows.
     Cached by identity of phase and memory, because 50 far memories need the same.
     """
     total = phase.total * lines
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
-        return Explanation(BY_CLASSES, 1.0, 1.0, time_ns)
-    factor = near_load_factor(phase, near, total, time_ns)
+        return Explanation(BY_CLASSES, StreamFetch(), 1.0, 1.0, time_ns)
     streams = stream_fetch(phase, near, streams_share)
-
-    def core_ns(overlap: Overlap, other_ns: float) -> float:
-        near_part = traffic_time(total, near, overlap, streams, phase.concurrency)
-        return float(core_time_ns(other_ns, [near_part], [factor]))
-
+    if streams_as_shown and streams_share > 0.0:
+        streams = _shown_streams(streams, total, near, phase.concurrency, time_ns)
+    factor = near_load_factor(phase, near, total, time_ns)
+    core = _NearCore(total, near, factor, phase.concurrency, streams)
     if by_classes:
-        return _by_classes(core_ns, factor, time_ns)
+        return _by_classes(core, time_ns)
     # A hit is assumed to lie on the path from one miss to the next, as it does in a search.
     farther_ns = farther_hits_ns(phase, near) * lines * hits
     hit_ns = float(total[HITS]) * near.hit_ns * hits + farther_ns
     between = min(hit_ns, MAX_HIT_SHARE * time_ns)
-    overlap_factor = _solve_overlap(lambda x: core_ns(overlap_at(x), between), time_ns)
+    overlap_factor = _solve_overlap(lambda x: core.time_ns(overlap_at(x), between), time_ns)
     if farther_ns > between:
         # Such hits were not serial, and misses among them overlapped as they did.
-        serial_ns = core_ns(overlap_at(MIN_OVERLAP), 0.0)
+        serial_ns = core.time_ns(overlap_at(MIN_OVERLAP), 0.0)
 
         def with_hits_ns(x: float) -> float:
-            return core_ns(overlap_at(x), farther_ns * core_ns(overlap_at(x), 0.0) / serial_ns)
+            alone_ns = core.time_ns(overlap_at(x), 0.0)
+            return core.time_ns(overlap_at(x), farther_ns * alone_ns / serial_ns)
 
         overlap_factor = max(overlap_factor, _solve_overlap(with_hits_ns, time_ns))
     overlap = overlap_at(overlap_factor)
-    memory_ns = core_ns(overlap, 0.0)
-    if memory_ns < time_ns:
-        other_ns = _solve_other_ns(lambda other_ns: core_ns(overlap, other_ns), time_ns)
-        return Explanation(overlap, factor, 1.0, other_ns)
-    scale = 1.0 if near_curves_hold else time_ns / memory_ns
-    return Explanation(overlap, factor, scale, 0.0)
+    if overlap.chase > 1.0 and farther_ns <= between:
+        # Where the bus takes near time, it fits any overlap; a chase has little.
+        least = _solve_overlap(lambda x: between + core.waiting_ns(overlap_at(x)), time_ns)
+        overlap = replace(overlap, chase=min(overlap.chase, overlap_at(least).chase))
+    return _explanation(core, overlap, time_ns, near_curves_hold=near_curves_hold)
 
 
-def _by_classes(
-    core_ns: Callable[[Overlap, float], float], factor: float, time_ns: float
+@dataclass(frozen=True)
+class _NearCore:
+    """A phase's traffic in near memory, on the core that near time was measured on."""
+
+    total: Array
+    near: MemoryCosts
+    factor: float
+    concurrency: float
+    streams: StreamFetch
+
+    def part(self, overlap: Overlap) -> TrafficTime:
+        """Return the traffic's time at an overlap."""
+        return traffic_time(self.total, self.near, overlap, self.streams, self.concurrency)
+
+    def time_ns(self, overlap: Overlap, other_ns: float) -> float:
+        """Return the core's time at an overlap, with `other_ns` besides waiting."""
+        return float(core_time_ns(other_ns, [self.part(overlap)], [self.factor]))
+
+    def waiting_ns(self, overlap: Overlap) -> float:
+        """Return the waiting of loads alone, as if all else were hidden."""
+        return float(self.part(overlap).loads) * self.factor
+
+    def queueing(self, overlap: Overlap, other_ns: float, time_ns: float) -> float:
+        """Return how much traffic that nothing waits for lengthens waiting.
+
+        Only as far as near time is not the bus's: then it shows bandwidth, not waiting.
+        """
+        part = self.part(overlap)
+        undelayed = replace(part, all_lines=part.reads)
+        undelayed_ns = float(core_time_ns(other_ns, [undelayed], [self.factor]))
+        if undelayed_ns <= 0.0:
+            return 1.0
+        idle = (1.0 - float(part.all_lines) / time_ns) / (1.0 - FREE_BUS_SHARE)
+        lengthened = self.time_ns(overlap, other_ns) / undelayed_ns
+        return float(lengthened ** min(max(idle, 0.0), 1.0))
+
+
+def _explanation(
+    core: _NearCore, overlap: Overlap, time_ns: float, *, near_curves_hold: bool
 ) -> Explanation:
+    """Explain what memory does not take of near time, or takes too much of it."""
+    memory_ns, other_ns, scale = core.time_ns(overlap, 0.0), 0.0, 1.0
+    if memory_ns < time_ns:
+        other_ns = _solve_other_ns(lambda other: core.time_ns(overlap, other), time_ns)
+    elif not near_curves_hold:
+        scale = time_ns / memory_ns
+    queueing = core.queueing(overlap, other_ns, time_ns)
+    return Explanation(overlap, core.streams, core.factor, scale, other_ns, queueing)
+
+
+def _shown_streams(
+    streams: StreamFetch, total: Array, near: MemoryCosts, concurrency: float, time_ns: float
+) -> StreamFetch:
+    """Return the streams with as few lines in flight as near time shows.
+
+    Streams that advance together may have more lines in flight than one of them. Where they take as
+    long as one, or longer, nothing shows it.
+    """
+    single = replace(streams, at_once=1.0)
+    only_streams = np.zeros_like(total)
+    only_streams[[STREAM, STORE_STREAM]] = total[[STREAM, STORE_STREAM]]
+    alone = traffic_time(only_streams, near, BY_CLASSES, single, concurrency)
+    shown = max(float(alone.stream), float(alone.buffers)) / time_ns
+    return replace(streams, at_once=min(max(shown, 1.0), streams.count))
+
+
+def _by_classes(core: _NearCore, time_ns: float) -> Explanation:
     """Explain near time with the overlap of the access classes alone.
 
     Where misses could take all the time, the classes are judged by their ratio of far to near: an
     error of their near time is an equal error of their far time. Where even serial misses could
     not, the remainder is not memory time, whatever the classes say.
     """
-    memory_ns = core_ns(BY_CLASSES, 0.0)
-    if core_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:
-        return Explanation(BY_CLASSES, factor, time_ns / memory_ns, 0.0)
-    other_ns = _solve_other_ns(lambda other_ns: core_ns(BY_CLASSES, other_ns), time_ns)
-    return Explanation(BY_CLASSES, factor, 1.0, other_ns)
+    memory_ns = core.time_ns(BY_CLASSES, 0.0)
+    if core.time_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:
+        return Explanation(BY_CLASSES, core.streams, core.factor, time_ns / memory_ns, 0.0)
+    other_ns = _solve_other_ns(lambda other: core.time_ns(BY_CLASSES, other), time_ns)
+    return Explanation(BY_CLASSES, core.streams, core.factor, 1.0, other_ns)
 
 
 def beaten_curves(phases: Sequence[PhaseTraffic], near: MemoryCosts) -> list[str]:

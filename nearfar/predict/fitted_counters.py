@@ -1,7 +1,7 @@
 """A profile at one size, from counters of a program at several sizes: curves fitted over the size.
 
 The performance thesis does this by hand for one hash map: each counter per element is a curve over
-n, a line or a logarithm. Here near time, misses and write-backs per element are each
+n, a line or a logarithm. Here near time, misses, lines read and write-backs per element are each
 
 - a + b / n: a line over n in total, as the lines of the thesis
 - a + b ln n: a logarithm, as the thesis' miss ratios
@@ -67,12 +67,20 @@ def profile_of_fit(counted: Sequence[CounterProfile], sizes: dict[str, float]) -
     traffics = [phase.objects[0].traffic for phase in phases]
     time = fit(n, [phase.near_cpu_time_ns.value for phase in phases], at, f"near time over {name}")
     wall = fit(n, [phase.near_wall_time_ns for phase in phases], at, f"wall time over {name}")
-    lines = fit(n, [traffic.misses() for traffic in traffics], at, f"misses over {name}")
+    lines = fit(n, [traffic.misses() for traffic in traffics], at, f"lines read over {name}")
+    waiting = fit(
+        n, [traffic.read_misses.opaque for traffic in traffics], at, f"misses over {name}"
+    )
     written = fit(n, [traffic.write_backs for traffic in traffics], at, f"write-backs over {name}")
     errors = ", ".join(
         f"{fitted.error:.1%} ({quantity}: "
         f"{fitted.law.replace('n', name) if len(name) == 1 else fitted.law})"
-        for quantity, fitted in (("near time", time), ("misses", lines), ("write-backs", written))
+        for quantity, fitted in (
+            ("near time", time),
+            ("misses", waiting),
+            ("lines read", lines),
+            ("write-backs", written),
+        )
     )
     warning = (
         f"{name}={at:g} was not counted: curves of the counts per {name} are fitted through {name}="
@@ -82,7 +90,9 @@ def profile_of_fit(counted: Sequence[CounterProfile], sizes: dict[str, float]) -
     traffic = msgspec.structs.replace(
         traffics[0],
         accesses=lines.value,
-        read_misses=AccessClasses(opaque=lines.value),
+        read_misses=AccessClasses(
+            opaque=waiting.value, stream=max(lines.value - waiting.value, 0.0)
+        ),
         write_backs=written.value,
     )
     phase = msgspec.structs.replace(
@@ -91,9 +101,9 @@ def profile_of_fit(counted: Sequence[CounterProfile], sizes: dict[str, float]) -
             time.value, time.value * (1.0 - time.error), time.value * (1.0 + time.error)
         ),
         near_wall_time_ns=wall.value,
-        objects=[msgspec.structs.replace(phases[0].objects[0], traffic=traffic)],
+        objects=[msgspec.structs.replace(phases[0].objects[0], traffic=traffic, intervals=[])],
     )
-    error = max(lines.error, written.error) + nearest.sampling.relative_error
+    error = max(lines.error, waiting.error, written.error) + nearest.sampling.relative_error
     return msgspec.structs.replace(
         nearest,
         size=dict(sizes),

@@ -1,4 +1,4 @@
-"""A profile from counters of a whole program: totals, no objects, no classes.
+"""A profile from counters of a whole program: counts by interval, no objects, no classes.
 
 For programs of which only counters are known: `nearfar counters import` reads the files of perf,
 PCM and LIKWID, and the model `counters` needs no more than such a profile has.
@@ -7,6 +7,7 @@ PCM and LIKWID, and the model `counters` needs no more than such a profile has.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,12 @@ other programs' traffic: the disagreement of tools on steady programs. A guess."
 MAX_COUNT = 1e18
 """Maximum count: beyond it, a counter of 48 to 64 bits has wrapped or was misread."""
 
+ASSUMED_GHZ = 3.0
+"""Clock of cores whose CPU time was not counted: servers run at 2 to 4 GHz."""
+
+MIN_BYTES_SHARE = 0.95
+"""Share of the bytes of the misses that bytes read may fall short by: counters start apart."""
+
 
 class _Header(msgspec.Struct):
     kind: str = ""
@@ -46,35 +53,56 @@ def is_counters(path: Path) -> bool:
         return False
 
 
-def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
-    """Return a profile of one phase and one object.
+def models_beside(workload: WorkloadProfile) -> list[str]:
+    """Return the models to show beside `counters`: a bound, and what counted stalls make of it."""
+    if workload.cache.origin != "counters":
+        return []
+    intervals = [each for row in workload.phases[0].objects for each in row.intervals]
+    stalls = bool(intervals) and all(
+        each.memory_stall_cycles is not None and each.cycles for each in intervals
+    )
+    return ["traffic", *(["stalls"] if stalls else [])]
 
-    Raises NearfarError where totals are missing or impossible.
+
+def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
+    """Return a profile of one phase and one object, with the counts of every interval.
+
+    Raises NearfarError where counts are missing or impossible.
     """
-    warnings = [
+    columns = _Columns(counters)
+    columns.warnings += [
         "counters give totals, not the objects nor how misses depend on each other",
         *counters.warnings,
     ]
-    time_ns = _total(counters, "cpu_time_ns", warnings)
-    wall_ns = 1e9 * sum(interval.end_s - interval.begin_s for interval in counters.intervals)
-    if time_ns is None:
-        time_ns = wall_ns
-        warnings.append("no CPU time was counted: the duration of counting is used as near time")
-    if not (time_ns > 0.0 and wall_ns > 0.0):
-        raise NearfarError(
-            f"{counters.file}: counting took {time_ns:g} ns, expected a time above 0: count again"
-        )
-    lines = _lines(counters, warnings)
-    written = _total(counters, "write_bytes", warnings)
+    near_ns = _near_ns(columns)
+    waiting, lines = _lines(columns)
+    written = columns.read("write_bytes")
     if written is None:
-        warnings.append("no written bytes were counted: write-backs are assumed to be 0")
+        columns.warnings.append("no written bytes were counted: write-backs are assumed to be 0")
+        written = [0.0] * len(lines)
+    stalls = columns.read("memory_stall_cycles"), columns.read("cycles")
+    intervals = [
+        CounterInterval(
+            begin_s=interval.begin_s,
+            end_s=interval.end_s,
+            cpu_time_ns=near_ns[at],
+            llc_misses=waiting[at],
+            read_bytes=lines[at] * LINE_BYTES,
+            write_bytes=written[at],
+            cycles=None if stalls[1] is None else stalls[1][at],
+            memory_stall_cycles=None if stalls[0] is None else stalls[0][at],
+        )
+        for at, interval in enumerate(counters.intervals)
+    ]
     traffic = Traffic(
-        accesses=lines,
-        read_misses=AccessClasses(opaque=lines),
-        write_backs=(written or 0.0) / LINE_BYTES,
+        accesses=sum(lines),
+        read_misses=AccessClasses(opaque=sum(waiting), stream=sum(lines) - sum(waiting)),
+        write_backs=sum(written) / LINE_BYTES,
     )
+    rows = [ObjectTraffic(object=0, traffic=traffic, intervals=intervals)]
+    time_ns, wall_ns = sum(near_ns), 1e9 * sum(columns.seconds)
     phase = msgspec.structs.replace(
-        untimed_phase(WHOLE, None, [ObjectTraffic(object=0, traffic=traffic)]),
+        untimed_phase(WHOLE, None, rows),
         near_cpu_time_ns=Estimate(time_ns, time_ns, time_ns),
         near_repetitions=1,
         near_wall_time_ns=wall_ns,
@@ -89,48 +117,143 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
         threads=max(1, math.ceil(time_ns / wall_ns)),
         error=COUNTS_ERROR if estimated else 0.0,
     )
-    return msgspec.structs.replace(profile, warnings=warnings)
+    return msgspec.structs.replace(profile, warnings=columns.warnings)
 
 
-def _lines(counters: CounterProfile, warnings: list[str]) -> float:
-    """Return last-level misses, by the best counters there are."""
-    loads = _total(counters, "llc_load_misses", warnings)
-    stores = _total(counters, "llc_store_misses", warnings)
-    if loads is not None:
-        return loads + (stores or 0.0)
-    total = _total(counters, "llc_misses", warnings)
-    if total is not None:
-        return total
-    read = _total(counters, "read_bytes", warnings)
-    if read is None:
+@dataclass
+class _Columns:
+    """Counts of one file by quantity, whole: where an interval has none, the others' rate."""
+
+    counters: CounterProfile
+    warnings: list[str] = field(default_factory=list)
+    known: dict[str, list[float] | None] = field(default_factory=dict)
+
+    @property
+    def file(self) -> str:
+        """Name of the file."""
+        return self.counters.file
+
+    @property
+    def seconds(self) -> list[float]:
+        """Length of every interval, s."""
+        return [interval.end_s - interval.begin_s for interval in self.counters.intervals]
+
+    def read(self, quantity: str) -> list[float] | None:
+        """Return a quantity by interval; None if it was not counted.
+
+        Counts that are negative or too large are left out. Raises NearfarError if no other is left.
+        """
+        if quantity not in self.known:
+            self.known[quantity] = self._read(quantity)
+        return self.known[quantity]
+
+    def _read(self, quantity: str) -> list[float] | None:
+        given = [getattr(interval, quantity) for interval in self.counters.intervals]
+        counts = [None if count is None else float(count) for count in given]
+        known = [count for count in counts if count is not None]
+        if not known:
+            return None
+        possible = [
+            count if count is not None and 0.0 <= count <= MAX_COUNT else None for count in counts
+        ]
+        wrapped = possible.count(None) - counts.count(None)
+        seconds = sum(s for s, n in zip(self.seconds, possible, strict=True) if n is not None)
+        if wrapped == len(known) or not seconds > 0.0:
+            raise NearfarError(
+                f"{self.file}: {quantity} is negative or more than a counter can hold: it wrapped "
+                "or was misread; count again"
+            )
+        missing = possible.count(None)
+        if wrapped:
+            self.warnings.append(
+                f"{quantity} is negative or more than a counter can hold in {wrapped} of "
+                f"{len(counts)} intervals: it wrapped, and the others' rate is used there"
+            )
+        if missing > wrapped:
+            self.warnings.append(
+                f"{quantity} is missing in {missing - wrapped} of {len(counts)} intervals: the "
+                "others' rate is used there"
+            )
+        rate = sum(count for count in possible if count is not None) / seconds
+        return [
+            rate * s if count is None else count
+            for s, count in zip(self.seconds, possible, strict=True)
+        ]
+
+
+def _near_ns(columns: _Columns) -> list[float]:
+    """Return the CPU time of every interval, ns: counted, else from cycles, else wall time."""
+    wall_ns = [1e9 * seconds for seconds in columns.seconds]
+    times = columns.read("cpu_time_ns")
+    if times is None:
+        cycles = columns.read("cycles")
+        if cycles is not None and sum(cycles) / ASSUMED_GHZ > sum(wall_ns):
+            times = [count / ASSUMED_GHZ for count in cycles]
+            columns.warnings.append(
+                "no CPU time was counted: near time is cycles at an assumed clock of "
+                f"{ASSUMED_GHZ:g} GHz, {sum(times) / sum(wall_ns):.1f} cores"
+            )
+    if times is None:
+        times = wall_ns
+        columns.warnings.append(
+            "no CPU time was counted: the duration of counting is used as near time"
+        )
+    for total in (sum(times), sum(wall_ns)):
+        if not total > 0.0:
+            raise NearfarError(
+                f"{columns.file}: counting took {total:g} ns, expected a time above 0: count again"
+            )
+    return times
+
+
+def _lines(columns: _Columns) -> tuple[list[float], list[float]]:
+    """Return lines that are waited for and all lines read, by interval."""
+    misses = _misses(columns)
+    read = columns.read("read_bytes")
+    if misses is None and read is None:
         raise NearfarError(
-            f"{counters.file} has neither last-level misses nor bytes read from memory: count "
+            f"{columns.file} has neither last-level misses nor bytes read from memory: count "
             "LLC-load-misses (perf), or use PCM's memory traffic"
         )
-    warnings.append(
-        "misses are bytes read over 64: they include prefetched lines and other programs' lines"
-    )
-    return read / LINE_BYTES
-
-
-def _total(counters: CounterProfile, quantity: str, warnings: list[str]) -> float | None:
-    values = [_value(interval, quantity) for interval in counters.intervals]
-    counts = [value for value in values if value is not None]
-    if not counts:
-        return None
-    if min(counts) < 0.0 or sum(counts) > MAX_COUNT or not math.isfinite(sum(counts)):
-        raise NearfarError(
-            f"{counters.file}: {quantity} is negative or more than a counter can hold: it wrapped "
-            "or was misread; count again"
+    if misses is None:
+        assert read is not None
+        columns.warnings.append(
+            "misses are bytes read over 64: they include prefetched lines and other programs' lines"
         )
-    if len(counts) < len(values):
-        warnings.append(
-            f"{quantity} is missing in {len(values) - len(counts)} of {len(values)} intervals: "
-            "their average is used there"
+        misses = [count / LINE_BYTES for count in read]
+    if read is None:
+        columns.warnings.append(
+            "no bytes read were counted: prefetched lines are unknown, and the bandwidth drawn is "
+            "that of misses"
         )
-    return sum(counts) * len(values) / len(counts)
+        return misses, misses
+    if sum(read) < MIN_BYTES_SHARE * LINE_BYTES * sum(misses):
+        columns.warnings.append(
+            f"bytes read ({sum(read):.3g}) are fewer than 64 for each of {sum(misses):.3g} misses: "
+            "they are of another scope, such as one channel or socket; 64 bytes a miss are used"
+        )
+        return misses, misses
+    lines = [max(n, count / LINE_BYTES) for n, count in zip(misses, read, strict=True)]
+    return misses, lines
 
 
-def _value(interval: CounterInterval, quantity: str) -> float | None:
-    value = getattr(interval, quantity)
-    return None if value is None else float(value)
+def _misses(columns: _Columns) -> list[float] | None:
+    """Return last-level misses by interval, by the best counters there are; None: none."""
+    loads, stores = columns.read("llc_load_misses"), columns.read("llc_store_misses")
+    if loads is None:
+        misses = columns.read("llc_misses")
+    else:
+        misses = [a + b for a, b in zip(loads, stores or [0.0] * len(loads), strict=True)]
+    for above, counted, limit in (
+        (loads, "last-level misses of loads", "llc_loads"),
+        (misses, "last-level misses", "instructions"),
+    ):
+        limits = columns.read(limit)
+        if above is not None and limits is not None and sum(above) > sum(limits):
+            instead = "bytes read over 64" if columns.read("read_bytes") else f"{limit}"
+            columns.warnings.append(
+                f"{counted} ({sum(above):.3g}) are more than {limit} ({sum(limits):.3g}): one of "
+                f"them was misread; {instead} are used instead"
+            )
+            return None if columns.read("read_bytes") else limits
+    return misses

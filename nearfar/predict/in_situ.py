@@ -19,8 +19,9 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, parse_size_bytes
 from nearfar.documents import DeviceProfile, MachineProfile, Prediction, WorkloadProfile
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
-from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.derive import far_memory, near_on_machine
 from nearfar.predict.host import DEFAULT_HOST
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS
@@ -81,6 +82,7 @@ def with_pipeline(
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
     machine: MachineProfile | None = None,
+    core: CoreFigures | None = None,
 ) -> Prediction:
     """Return the prediction with the pipeline on each of its devices, in the order of `fars`."""
     generate, analyse = (
@@ -91,7 +93,7 @@ def with_pipeline(
             raise NearfarError(
                 f"near time of phase {phase.name!r} is 0: a stage needs a time above 0"
             )
-    near_side = near_memory(near, page_bytes)
+    near_side, machine = near_on_machine(near, machine, page_bytes, core)
     devices = []
     for device, far in zip(prediction.devices, fars, strict=True):
         far_side = far_memory(far, near_side, host)

@@ -5,14 +5,19 @@ These inputs are perturbed:
 
 - near time, within its interval; counts, within the sampling error; the figures of both devices,
   within their errors
+- counts, within what other counts of the profile say, and misses that nothing counted: in full
+- measured figures, within the noise floor of their measurement; counts, within what that leaves
+  open of the cache that a core gets; near time, within the drift of the clock while near memory was
+  measured: all in full, for that core was without noise
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest)
 - the time of cache hits between misses (none, or twice as much)
 - the source of parallelism (near time, or access classes alone: the two bracket most truths)
 - the lines that several streams have in flight (as many as one, or as many for each)
 - where near time is shorter than the near curves allow, whether the far curves are off equally
-- for the default model, part of the way to other models; where it is a mean of two (with bursts),
-  the interval covers both; for a simulated core, a smaller core
+- for the default model, part of the way to other models; for a fitted window, the far times of all
+  windows that take near time, and its distance from the inversion as far as their weights leave
+  open which is right
 
 Where far memory has near memory's figures, their errors are the same: slowdown is 1, without a
 width.
@@ -28,12 +33,14 @@ uncalibrated until `nearfar validate` has measured how wide that kind of memory 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp, hypot, log, log1p
+from math import exp, hypot, log, log1p, sqrt
+from typing import Any
 
 from nearfar.base.estimate import Estimate
+from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
-from nearfar.predict.traffic import PhaseTraffic
+from nearfar.predict.traffic import PhaseTraffic, misses
 
 MODEL_ERROR = 0.10
 """Relative error of added time that no perturbation shows: the mean error of this inversion on
@@ -41,21 +48,28 @@ kernels measured elsewhere was 5 to 10 %."""
 
 BRACKET_SHARE = 0.15
 """Share of the distance to the models that bracket the default one. On the cycle-level core, shares
-of 0.05 to 0.15 score best, on the fitted and on the held-out half of the kernels; none, or a
-quarter, is a tenth worse."""
+of 0.05 to 0.15 score best on both halves of the kernels, which were both in sight; none, or a
+quarter, is a tenth worse. See docs/constants.md."""
 
 LEVEL = 0.9
 """Share of outcomes that intervals of predictions are meant to cover."""
 
 DEVIATION_SHARE = 0.6
-"""Share of the joined deviations (logarithms of ratios) that covers `LEVEL` of outcomes. The
-conformal factor of ten kernels on the cycle-level core, each at five slower memories with and
-without prefetchers, was 0.58 for the inversion; this is rounded up. Where bursts make the default a
-mean with the window, it errs less, and intervals of the same width cover more. `nearfar reproduce
-cycle-level` prints the factors that all kernels need."""
+"""Share of the joined deviations (logarithms of ratios) that covers `LEVEL` of outcomes without a
+fitted window. Calibrated on ten kernels of the cycle-level core with their own counts, at five
+slower memories with and without prefetchers, leaving one kernel out: each kernel's factor, from the
+other nine, was 0.94 to 1.03 of this share, and with it 88 % of the times left out were covered."""
+
+FITTED_SHARE = 0.55
+"""The same where a fitted window has all the weight. Leaving one of those kernels out, shares were
+0.37 to 0.50 (88 % covered), and 0.33 to 0.35 with the span of the library's cores for the known
+core (89 %). This one is larger because all ten were in sight while the window was built."""
 
 MIN_RATIO = 1e-12
 """Smallest ratio to the central time that a downward deviation leaves."""
+
+UNCHANGED = Estimate(1.0, 1.0, 1.0)
+"""Slowdown of a phase that far memory cannot change."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +78,8 @@ class FarEstimate:
 
     far_time_ns: Estimate
     slowdown: Estimate
+    quiet_slowdown: Estimate
+    """With the interval after measurements without noise and a near time without spread."""
 
 
 def far_estimate(
@@ -76,27 +92,48 @@ def far_estimate(
     """Return time and slowdown of everything far, with their 90 % intervals."""
     near_ns = phase.near_time_ns.value
     if near_ns <= 0.0:
-        return FarEstimate(Estimate(near_ns, near_ns, near_ns), Estimate(1.0, 1.0, 1.0))
+        return FarEstimate(Estimate(near_ns, near_ns, near_ns), UNCHANGED, UNCHANGED)
     if far.is_near:
-        return FarEstimate(phase.near_time_ns, Estimate(1.0, 1.0, 1.0))
+        return FarEstimate(phase.near_time_ns, UNCHANGED, UNCHANGED)
     time = float(central.times_ns(phase.total))
-    validated, unvalidated = _Ends(time, near_ns), _Ends(time, near_ns)
-    for perturbation in perturbations(phase, near, far):
-        validated.add_model(kind(phase, near, far, perturbation))
+    validated, unvalidated, spread, noise = (_Ends(time, near_ns) for _ in range(4))
+    for perturbation in perturbations(kind, phase, near, far):
+        # Of near time alone, or of anything else.
+        ends = validated if perturbation.near_time == 1.0 else spread
+        ends.add_model(kind(phase, near, far, perturbation))
     for perturbation in host_perturbations(far):
         unvalidated.add_model(kind(phase, near, far, perturbation))
-    for end in _towards(kind.brackets, phase, near, far, time):
+    for perturbation in noise_perturbations(phase, near, far):
+        noise.add_model(kind(phase, near, far, perturbation))
+    for perturbation in count_perturbations(phase):
+        unvalidated.add_model(kind(phase, near, far, perturbation))
+    for end in uncounted_ends(phase, near, far, time):
+        unvalidated.add(end, near_ns)
+    for end in (*_towards(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
         validated.add(end, near_ns)
     added = abs(time - near_ns)
-    validated.add_either_way(MODEL_ERROR * added)
+    validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
     # Beyond a curve's end its value is a guess, the more so the farther.
     unvalidated.add_either_way(central.extrapolation() * added)
+    share = kind.deviation_share or _share(central.fitted_weight())
     covered = central.times_to_cover_ns()
+    slowdowns = [time_ns / near_ns for time_ns in covered]
     return FarEstimate(
-        _covering(_joined(time, validated.times, unvalidated.times), covered),
         _covering(
-            _joined(time / near_ns, validated.slowdowns, unvalidated.slowdowns),
-            [time_ns / near_ns for time_ns in covered],
+            _joined(time, validated.times + spread.times, unvalidated.times + noise.times, share),
+            covered,
+        ),
+        _covering(
+            _joined(
+                time / near_ns,
+                validated.slowdowns + spread.slowdowns,
+                unvalidated.slowdowns + noise.slowdowns,
+                share,
+            ),
+            slowdowns,
+        ),
+        _covering(
+            _joined(time / near_ns, validated.slowdowns, unvalidated.slowdowns, share), slowdowns
         ),
     )
 
@@ -139,16 +176,19 @@ def _towards(
     return [time + BRACKET_SHARE * (end - time) for end in ends] if others else []
 
 
-def perturbations(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> list[Perturbation]:
+def perturbations(
+    kind: type[Model], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
+) -> list[Perturbation]:
     """Return the perturbations that the cycle-level core validated."""
     time = phase.near_time_ns
     fewest, most = phase.lines_range
-    latency, bandwidth = far.latency_error, far.bandwidth_error
+    near_latency, _ = kind.figure_errors(near)
+    latency, bandwidth = kind.figure_errors(far)
     candidates = [
         Perturbation(near_time=time.low / time.value),
         Perturbation(near_time=time.high / time.value),
-        Perturbation(near_latency=1.0 - min(near.latency_error, 0.9)),
-        Perturbation(near_latency=1.0 + near.latency_error),
+        Perturbation(near_latency=1.0 - min(near_latency, 0.9)),
+        Perturbation(near_latency=1.0 + near_latency),
         Perturbation(lines=max(fewest, 0.1)),
         Perturbation(lines=most),
         Perturbation(far_latency=1.0 - min(latency, 0.9)),
@@ -160,8 +200,6 @@ def perturbations(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> l
         Perturbation(parallelism="classes"),
         Perturbation(near_curves_hold=True),
     ]
-    if phase.bursts is not None:
-        candidates.append(Perturbation(smaller_window=True))
     if phase.streams > 1.0:
         candidates += [Perturbation(streams_share=0.0), Perturbation(streams_share=1.0)]
     return [
@@ -180,7 +218,67 @@ def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
 
 
-def _joined(central: float, validated: list[float], unvalidated: list[float]) -> Estimate:
+def count_perturbations(phase: PhaseTraffic) -> list[Perturbation]:
+    """Return the perturbations of the counts by what other counts of the profile say."""
+    candidates = [Perturbation(lines=max(end, 0.01)) for end in phase.other_counts]
+    return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
+
+
+def uncounted_ends(
+    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, time_ns: float
+) -> list[float]:
+    """Return times of everything far with misses that nothing counted.
+
+    Where hardly any miss was sampled, those of which none may be by chance; where accesses were
+    left out, all of near time may be waiting.
+    """
+    added_ns = far.latency_ns - near.latency_ns
+    few = float(misses(phase.total)) < phase.unsampled_lines
+    ends = [time_ns + phase.unsampled_lines * added_ns] if few else []
+    if phase.accesses_left_out:
+        ends.append(phase.near_time_ns.value * far.latency_ns / near.latency_ns)
+    return ends
+
+
+def noise_perturbations(
+    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
+) -> list[Perturbation]:
+    """Return the perturbations of measured figures by noise, beyond the error of quiet ones."""
+    candidates = []
+    for error, name in (
+        (near.quality.latency_floor, "near_latency"),
+        (near.quality.bandwidth_error(phase.concurrency), "near_bandwidth"),
+        (near.quality.drift_error, "near_time"),
+        (far.quality.latency_floor, "far_latency"),
+        (far.quality.bandwidth_error(phase.concurrency), "far_bandwidth"),
+    ):
+        quiet = ERROR_OF["measured"]
+        if error > quiet:
+            factor = 1.0 + sqrt(error**2 - quiet**2)
+            ends: list[dict[str, Any]] = [{name: factor}, {name: 1.0 / factor}]
+            candidates += [Perturbation(**end) for end in ends]
+    candidates += [Perturbation(lines=lines) for lines in _lines_by_cache(phase, near)]
+    return candidates
+
+
+def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
+    """Return all lines with the ends of the cache that a core gets, over those counted."""
+    curve = phase.curve
+    if curve is None or near.quality.cache_range == (1.0, 1.0):
+        return []
+    counted = curve.at(curve.here_bytes)
+    ends = [curve.at(curve.here_bytes * end) for end in near.quality.cache_range]
+    return [end / counted for end in ends if counted > 0.0 and end not in (0.0, counted)]
+
+
+def _share(fitted_weight: float) -> float:
+    """Return the share of validated deviations where a fitted window has this weight."""
+    return FITTED_SHARE * fitted_weight + DEVIATION_SHARE * (1.0 - fitted_weight)
+
+
+def _joined(
+    central: float, validated: list[float], unvalidated: list[float], share: float
+) -> Estimate:
     """Join deviations in quadrature: a share of the validated ones, all of the others."""
     ups = [_quadrature(central, ends, 1.0) for ends in (validated, unvalidated)]
     downs = [_quadrature(central, ends, -1.0) for ends in (validated, unvalidated)]
@@ -190,8 +288,8 @@ def _joined(central: float, validated: list[float], unvalidated: list[float]) ->
     lows = [log(max(1.0 - down / central, MIN_RATIO)) for down in downs]
     return Estimate(
         central,
-        central * exp(-hypot(DEVIATION_SHARE * lows[0], lows[1])),
-        central * exp(hypot(DEVIATION_SHARE * highs[0], highs[1])),
+        central * exp(-hypot(share * lows[0], lows[1])),
+        central * exp(hypot(share * highs[0], highs[1])),
     )
 
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from nearfar.devices.curves import plain_curves
+from nearfar.devices.load_order import rising_load
 from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.predict.traffic import Array
 
@@ -65,7 +67,7 @@ class LoadedFactor:
         `share` of the latency grows, the rest stays. Past saturation a real curve may fold back; at
         one bandwidth a program that is not itself past saturation runs on the better branch.
         """
-        points = np.asarray(curve.points, dtype=float)
+        points = np.asarray(rising_load(curve.points), dtype=float)
         points = points[: int(points[:, 0].argmax()) + 1]
         points = points[np.argsort(points[:, 0], kind="stable")]
         latency = np.maximum.accumulate(points[:, 1])
@@ -109,7 +111,7 @@ def load_at_read_share(
 
     `latency_share` of the latency grows with load.
     """
-    curves = [curve for curve in curves if curve.instruction == "load" and len(curve.points) > 1]
+    curves = plain_curves([curve for curve in curves if len(curve.points) > 1])
     if not curves:
         return None
     less = [curve for curve in curves if curve.read_share <= read_share]
@@ -118,11 +120,28 @@ def load_at_read_share(
     above = max(more or curves, key=lambda curve: (bool(more), -abs(curve.read_share - read_share)))
     lower = LoadedFactor.of(below, latency_share)
     if below.read_share == above.read_share:
-        return lower
-    weight = (read_share - below.read_share) / (above.read_share - below.read_share)
-    if not 0.0 < weight < 1.0:
-        return lower if weight <= 0.0 else LoadedFactor.of(above, latency_share)
-    return interpolated_load(lower, LoadedFactor.of(above, latency_share), weight)
+        mixed = lower
+    else:
+        weight = (read_share - below.read_share) / (above.read_share - below.read_share)
+        upper = LoadedFactor.of(above, latency_share)
+        mixed = interpolated_load(lower, upper, weight) if weight < 1.0 else upper
+        mixed = lower if weight <= 0.0 else mixed
+    reads = max(curves, key=lambda curve: curve.read_share)
+    if read_share >= reads.read_share:
+        return mixed
+    return _at_least_that_of_reads(mixed, LoadedFactor.of(reads, latency_share), read_share)
+
+
+def _at_least_that_of_reads(
+    mixed: LoadedFactor, reads: LoadedFactor, read_share: float
+) -> LoadedFactor:
+    """Return the mixed traffic's curve, raised to what its reads alone would see.
+
+    Writes make no read faster; measured curves that cross show noise.
+    """
+    at = np.union1d(mixed.bandwidths_gb_per_s, reads.bandwidths_gb_per_s / max(read_share, 1e-9))
+    at = at[at <= mixed.end_gb_per_s]
+    return LoadedFactor(at, np.maximum(mixed.at(at), reads.at(at * read_share)))
 
 
 def settled_factor(loaded: Callable[[float], float], greatest: float) -> float:

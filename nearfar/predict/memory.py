@@ -9,6 +9,9 @@ from typing import Literal
 
 import numpy as np
 
+from nearfar.devices.cores import plausible_cores
+from nearfar.devices.quality import QUIET, MeasurementQuality
+from nearfar.documents.core import CoreFigures
 from nearfar.documents.device import DeviceProfile
 from nearfar.predict.loaded_latency import LoadedFactor, interpolate, load_at_read_share
 from nearfar.predict.shared_channels import ChannelSharing
@@ -83,6 +86,8 @@ class MemoryCosts:
     """Relative half-width of the latencies."""
     bandwidth_error: float
     """Relative half-width of the bandwidths."""
+    quality: MeasurementQuality = QUIET
+    """Noise of the measurement, whose errors come on top."""
     page_ends_ns: float = 0.0
     """Part of `core_stream_ns` spent at the ends of pages, where a prefetcher stops."""
     copied_ns: float | None = None
@@ -116,6 +121,8 @@ class MemoryCosts:
     is_near: bool = False
     """Whether a far memory has near memory's figures: then their errors are the same, and moving
     data there changes nothing."""
+    core: CoreFigures = field(default_factory=plausible_cores)
+    """The core that a near memory is seen from, with every figure; a far memory's is not used."""
     caveats: tuple[str, ...] = ()
     load_curves: dict[tuple[float, float], LoadedFactor | None] = field(
         default_factory=dict, repr=False

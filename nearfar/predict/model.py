@@ -22,6 +22,7 @@ class Perturbation:
     lines: float = 1.0
     """Factor on all counts of lines."""
     near_latency: float = 1.0
+    near_bandwidth: float = 1.0
     far_latency: float = 1.0
     far_bandwidth: float = 1.0
     hits: float = 1.0
@@ -34,8 +35,6 @@ class Perturbation:
     for each. Not used where copies in both memories were measured."""
     near_curves_hold: bool = False
     """Whether the far curves are right where near time is shorter than the near curves allow."""
-    smaller_window: bool = False
-    """Whether models that simulate a core use a small one."""
 
 
 NO_PERTURBATION = Perturbation()
@@ -68,6 +67,9 @@ class Model:
     brackets: ClassVar[tuple[str, ...]] = ()
     """Names of the models whose distance from this one widens its interval."""
 
+    deviation_share: ClassVar[float | None] = None
+    """Share of the joined deviations that its interval needs; None: that of the default model."""
+
     def __init__(
         self,
         phase: PhaseTraffic,
@@ -79,7 +81,7 @@ class Model:
         near, far = comparable(near, far)
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
-        self.near = scaled_memory(near, perturbation.near_latency)
+        self.near = scaled_memory(near, perturbation.near_latency, perturbation.near_bandwidth)
         # The part of far latency that comes from near latency changes with it.
         with_near = 1.0 + (perturbation.near_latency - 1.0) * far.near_share
         self.far = scaled_memory(
@@ -92,6 +94,11 @@ class Model:
 
     def prepare(self) -> None:
         """Compute what is the same for all placements; the end of `__init__`."""
+
+    @classmethod
+    def figure_errors(cls, memory: MemoryCosts) -> tuple[float, float]:
+        """Return the relative half-widths of the latencies and bandwidths that the model uses."""
+        return memory.latency_error, memory.bandwidth_error
 
     def times_ns(self, moved: Array) -> Array:
         """Return CPU time of the phase with `moved` traffic far and the rest near, ns.
@@ -122,6 +129,18 @@ class Model:
     def times_to_cover_ns(self) -> list[float]:
         """Return further times of everything far that the interval must cover."""
         return []
+
+    def fitted_weight(self) -> float:
+        """Return the weight of a window that was fitted to near time, 0..1."""
+        return 0.0
+
+    def times_to_spread_ns(self) -> list[float]:
+        """Return ends of 90 % of the times of everything far that near time leaves open."""
+        return []
+
+    def unexplained(self) -> float:
+        """Return the relative error of a time even where far memory adds nothing to it."""
+        return 0.0
 
     def extrapolation(self) -> float:
         """Return how far beyond a curve's end the load lies at worst, relative to the end."""

@@ -46,7 +46,10 @@ def added_by_object_ns(model: Model) -> Array:
 def object_effects(
     workload: WorkloadProfile, model: Model, far_time: Estimate, max_objects: int
 ) -> list[ObjectEffect]:
-    """Return the objects that add most, with the phase's interval shared in proportion."""
+    """Return the objects that add most, with the phase's interval shared in proportion.
+
+    `far_time` is slowdown times near time: an error of near time is none of what objects add.
+    """
     phase = model.phase
     added = added_by_object_ns(model)
     lines, written = misses(phase.objects), write_backs(phase.objects)

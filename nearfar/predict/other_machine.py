@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -19,10 +20,16 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase
+from nearfar.predict.core_time import core_time_ns, stream_fetch, traffic_time
+from nearfar.predict.counts import OTHER_CACHE
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.explain import drawn_gb_per_s, load_curve
 from nearfar.predict.interval import far_estimate
+from nearfar.predict.loaded_latency import settled_factor
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import PhaseTraffic
 
 MIN_CURVES_SHARE = 0.5
 """Minimum share of a phase's misses that need curves before another cache can be computed."""
@@ -36,16 +43,27 @@ def on_other_machine(
     here: DeviceProfile | None = None,
     frequency_ratio: float = 1.0,
     near_times_ns: Mapping[str, float] | None = None,
+    measured: WorkloadProfile | None = None,
+    threads: int | None = None,
+    error: float = 0.0,
 ) -> WorkloadProfile:
     """Return the profile as another machine would produce it; what is not given stays.
 
     `near` is that machine's near memory. With `here`, the near memory of this machine, times are
-    predicted for it. Times given in `near_times_ns` replace predicted ones.
+    predicted for it, of `threads` that share the work, and their intervals widened by the relative
+    `error`. `measured` is the profile before its cache was changed. Times given in `near_times_ns`
+    replace predicted ones.
     """
     other = workload if llc_bytes is None else with_cache(workload, llc_bytes)
     if here is not None:
         other = with_near_memory(
-            other, here, near, frequency_ratio=frequency_ratio, measured=workload
+            other,
+            here,
+            near,
+            frequency_ratio=frequency_ratio,
+            measured=measured or workload,
+            threads=threads,
+            error=error,
         )
     return with_near_times(other, near_times_ns or {})
 
@@ -87,7 +105,7 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
         cache=msgspec.structs.replace(
             workload.cache,
             size_bytes=llc_bytes,
-            origin=f"miss curves, from {format_bytes(here)} simulated",
+            origin=f"{OTHER_CACHE}, from {format_bytes(here)} simulated",
         ),
         bursts=bursts,
         warnings=warnings,
@@ -123,13 +141,16 @@ def with_near_memory(
     *,
     frequency_ratio: float = 1.0,
     measured: WorkloadProfile | None = None,
+    threads: int | None = None,
+    error: float = 0.0,
 ) -> WorkloadProfile:
     """Return the profile with near times predicted for the near memory of another machine.
 
     `here` is the memory in which the times were measured, `there` the other machine's, with the
     figures measured or published there. `frequency_ratio` is the other clock over this one; it
     speeds up what does not wait for memory. `measured` is the profile before `with_cache`, whose
-    misses explain the times measured here.
+    misses explain the times measured here. `threads` share the work there, by default as here.
+    `error` is relative and widens the interval.
     """
     if not 0.1 <= frequency_ratio <= 10.0:
         raise NearfarError(
@@ -143,11 +164,13 @@ def with_near_memory(
         workload.phases, phases_of(workload), phases_of(measured or workload), strict=True
     ):
         model = InversionModel(measured_traffic, near, far)
-        time_ns = model.other_machine_ns(traffic.total, frequency_ratio)
+        sharing = traffic if threads is None else replace(traffic, concurrency=float(threads))
+        time_ns = _time_there_ns(model, sharing, far, frequency_ratio)
         far_time = far_estimate(InversionModel, measured_traffic, near, far, model).far_time_ns
         low, high = (
             time_ns * end / max(far_time.value, 1.0) for end in (far_time.low, far_time.high)
         )
+        low, high = low / (1.0 + error), high * (1.0 + error)
         phases.append(_timed(phase, Estimate(time_ns, low, high)))
     return msgspec.structs.replace(
         workload,
@@ -157,6 +180,31 @@ def with_near_memory(
             f"near times are predicted for {there.name} from those in {here.name}, at "
             f"{frequency_ratio:g} times the clock",
         ],
+    )
+
+
+def _time_there_ns(
+    model: InversionModel, traffic: PhaseTraffic, memory: MemoryCosts, frequency_ratio: float
+) -> float:
+    """Return the CPU time of `traffic` in the other machine's near memory alone, ns.
+
+    Overlap is that of `model`, which explains the time measured here. Latency is that at the
+    bandwidth that all threads draw.
+    """
+    explanation = model.explanation
+    streams = stream_fetch(traffic, model.near, model.perturbation.streams_share)
+    part = traffic_time(traffic.total, memory, explanation.overlap, streams, traffic.concurrency)
+
+    def time_ns(factor: float) -> float:
+        other_ns = explanation.other_ns / frequency_ratio
+        return float(explanation.scale * core_time_ns(other_ns, [part], [factor]))
+
+    load = load_curve(traffic, memory)
+    if load is None:
+        return time_ns(1.0)
+    drawn = float(drawn_gb_per_s(traffic, memory, traffic.total, 1.0))
+    return time_ns(
+        settled_factor(lambda factor: load.at_one(drawn / max(time_ns(factor), 1.0)), load.greatest)
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
+from nearfar.predict.counts import counts_of
 from nearfar.predict.traffic import (
     CHASE,
     COLUMNS,
@@ -21,6 +23,7 @@ from nearfar.predict.traffic import (
     WRITE_BACK,
     WRITE_BACK_STREAM,
     Array,
+    CountedIntervals,
     PhaseMissCurve,
     PhaseTraffic,
     RecordedBursts,
@@ -31,6 +34,9 @@ from nearfar.predict.traffic import (
 TRAINING_LINES = 2.0
 """Lines of a stream before a prefetcher follows it: it must see two misses to know a direction. A
 stream over an allocation of a few lines is mostly fetched on demand."""
+
+UNSAMPLED_MISSES = 3.0
+"""Misses of which none may be sampled by chance, with 95 % confidence."""
 
 MIN_OTHERS_SHARE = 0.05
 """Minimum of other misses, over those of streams, that shows how often they cause page walks."""
@@ -57,6 +63,8 @@ def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list
 
 
 def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
+    counts = counts_of(workload, phase)
+    phase = msgspec.structs.replace(phase, objects=list(counts.objects))
     lines = _lines(workload, phase)
     time = phase.near_cpu_time_ns
     if not all(np.isfinite(end) and end >= 0.0 for end in (time.value, time.low, time.high)):
@@ -77,13 +85,52 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         streams=concurrent_streams(workload, phase),
         curve=_curve(workload, phase),
         extrapolated=extrapolated_lines(workload, phase.name),
+        other_counts=counts.range,
+        accesses_left_out=counts.unseen,
+        unsampled_lines=_unsampled_lines(workload),
+        remarks=counts.remarks,
         bursts=_bursts(workload, phase.name),
         flushes_counted=workload.flushes_counted,
         walks_per_miss=None if core is None else _walks_per_miss(phase, lines),
         walks_apart=_walks_apart(workload, phase.name),
         walked_bytes=_walked_bytes(workload, phase),
         translated_bytes=0.0 if core is None else float(core.tlb_entries * PAGE_BYTES),
+        intervals=_intervals(phase),
     )
+
+
+def _intervals(phase: Phase) -> CountedIntervals | None:
+    """Return the counts by interval of a phase that is a whole program's, if it has any."""
+    rows = [interval for entry in phase.objects for interval in entry.intervals]
+    if not rows:
+        return None
+
+    def column(name: str) -> Array:
+        return np.array([getattr(row, name) or 0.0 for row in rows], dtype=float)
+
+    near_ns = column("cpu_time_ns")
+    wall_ns = 1e9 * (column("end_s") - column("begin_s"))
+    stalled = all(row.memory_stall_cycles is not None and row.cycles for row in rows)
+    return CountedIntervals(
+        near_ns=near_ns,
+        concurrency=np.maximum(1.0, near_ns / np.maximum(wall_ns, 1.0)),
+        waiting=column("llc_misses"),
+        lines=column("read_bytes") / LINE_BYTES,
+        written=column("write_bytes") / LINE_BYTES,
+        stalled_ns=near_ns * column("memory_stall_cycles") / column("cycles") if stalled else None,
+    )
+
+
+def _unsampled_lines(workload: WorkloadProfile) -> float:
+    """Return the misses that a phase may have without one of them sampled; 0: all data fit.
+
+    With none of n sampled, up to three are plausible (95 %), each for `rate` lines.
+    """
+    footprint = sum(memory.size_bytes for memory in workload.objects)
+    known = workload.cache.origin not in ("code", "counters")
+    if known and footprint <= workload.cache.size_bytes:
+        return 0.0
+    return UNSAMPLED_MISSES * workload.sampling.rate
 
 
 def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
@@ -237,8 +284,15 @@ def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, fl
     return min(1.0, low), max(1.0, high)
 
 
+def of_another_build(workload: WorkloadProfile) -> bool:
+    """Return whether the bursts were recorded of another build than near time is of."""
+    recorded = "" if workload.bursts is None else workload.bursts.build_digest
+    timed = workload.program.plain_digest
+    return bool(recorded and timed) and recorded != timed
+
+
 def _bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
-    if workload.bursts is None:
+    if workload.bursts is None or of_another_build(workload):
         return None
     for number, bursts in enumerate(workload.bursts.phases):
         if bursts.phase == phase and bursts.bursts:

@@ -26,7 +26,7 @@ import numpy as np
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import DeviceProfile
-from nearfar.predict.core_window import PRIVATE_BYTES
+from nearfar.predict.core_window import private_bytes
 from nearfar.predict.device_figures import latencies_by_region
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.traffic import Array, PhaseMissCurve, PhaseTraffic, misses, streamed
@@ -91,7 +91,7 @@ def _lines_and_waits(
     if phase.curve is None or lines <= 0.0 or (both := chases(near, far)) is None:
         return 1.0, 1.0
     time_ns = max(phase.near_time_ns.value, 1.0)
-    taken = TakenCache(phase.curve, both, time_ns / phase.concurrency)
+    taken = TakenCache(phase.curve, both, time_ns / phase.concurrency, private_bytes(near.core))
     missing_ns = lines * near.latency_ns
     of_misses = max(missing_ns / time_ns, 1.0)
     of_all = max((missing_ns + farther_hits_ns(phase, near)) / time_ns, 1.0)
@@ -195,8 +195,14 @@ def last_hit_ns(latencies_ns: Array) -> float:
 class TakenCache:
     """Lines of one phase that miss next to a contending core and not alone."""
 
-    def __init__(self, curve: PhaseMissCurve, chases: RegionChases, wall_ns: float) -> None:
-        """Prepare the fixed point; `wall_ns` is the near time of the curve's misses."""
+    def __init__(
+        self, curve: PhaseMissCurve, chases: RegionChases, wall_ns: float, private: float
+    ) -> None:
+        """Prepare the fixed point; `wall_ns` is the near time of the curve's misses.
+
+        `private` are the bytes of the core's private caches.
+        """
+        self._private = private
         self._curve = curve
         self._distances = 2.0**curve.log_distances
         self._fill_ns = fill_ns(curve, wall_ns)
@@ -218,7 +224,7 @@ class TakenCache:
         passed = self._distances + self._flow * self._fill_ns * slowdown
         shares = np.interp(np.log2(passed), self._passed, self._far)
         # No other core takes what the core's private caches hold.
-        return self._lines(np.where(self._distances > PRIVATE_BYTES, shares, 0.0))
+        return self._lines(np.where(self._distances > self._private, shares, 0.0))
 
     def _lines(self, shares: Array) -> float:
         more = np.maximum(shares - self._near, 0.0)

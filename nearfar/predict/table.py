@@ -8,15 +8,26 @@ from rich.table import Table
 from nearfar.base.tables import add_row, say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Prediction
-from nearfar.documents.prediction import DevicePrediction, PhasePrediction, Pipeline
-from nearfar.predict.derive import FASTER_RATIO
+from nearfar.documents.prediction import (
+    DevicePrediction,
+    PhasePrediction,
+    Pipeline,
+    TimeBreakdown,
+)
+from nearfar.predict.derive import FASTER_RATIO, NOT_VERIFIED
 from nearfar.predict.model import NAIVE_MODELS
 
 MAX_OBJECTS = 8
 """Objects shown per device; the document has more."""
 
+MAX_EFFECTS = 3
+"""Inputs shown of an explanation; the document has all."""
+
 MAX_FULL_DEVICES = 3
 """Devices shown in full; more get one line each, or the first would scroll away."""
+
+UNVERIFIED = "!: figures that are not verified, do not quote. "
+"""Begin of the caption where a memory's figures are not verified."""
 
 LATENCY_NOTES = {
     "added": "near+: what the memory adds to local DRAM on the machine it was published on",
@@ -39,6 +50,7 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             "Phases, objects and caveats of each prediction: name up to "
             f"{MAX_FULL_DEVICES} devices, or write the document with -o.",
         )
+        _print_noise(prediction, console)
         return
     for number, device in enumerate(prediction.devices):
         if number:
@@ -50,10 +62,18 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             console.print(_ratios(device.total))
         if device.total.objects:
             console.print(_objects(device.total))
+        for entry in device.explained:
+            console.print(_explained(entry))
         if device.pipeline is not None:
             console.print(_pipeline(device.pipeline))
         say(console, "Caveats:", style="bold")
         say(console, *(f"- {caveat}" for caveat in device.caveats))
+    _print_noise(prediction, console)
+
+
+def _print_noise(prediction: Prediction, console: Console) -> None:
+    if prediction.noise is not None:
+        say(console, f"Noise: {prediction.noise.sentence}")
 
 
 def _overview(prediction: Prediction) -> Table:
@@ -66,13 +86,16 @@ def _overview(prediction: Prediction) -> Table:
     overview = table(
         ["far memory", "ns", "slowdown (90 %)", *names, "bound"],
         title=f"Whole run: everything far instead of in {near}, model {prediction.model}",
-        caption=f"ns: idle latency; {notes}. slowdown: far over near CPU time, followed by naive "
+        caption=f"{UNVERIFIED if any(map(_unverified, prediction.devices)) else ''}"
+        f"ns: idle latency; {notes}. slowdown: far over near CPU time, followed by naive "
         "models (null: always 1; ratio: of latencies; misses: each waits alone). "
         "bound: what limits the time.",
         right=slice(1, -1),
         wrap=False,
         edge=False,
     )
+    # A long name breaks; no figure is cut.
+    overview.columns[0].no_wrap, overview.columns[0].overflow = False, "fold"
     devices = sorted(prediction.devices, key=lambda device: device.total.slowdown.value)
     faster = [
         d for d in devices if near_ns and d.latency_ns and d.latency_ns < FASTER_RATIO * near_ns
@@ -84,9 +107,14 @@ def _overview(prediction: Prediction) -> Table:
         for device in group:
             total = device.total
             naive = [f"{model.slowdown:.2f}" for model in total.models if model.model in shown]
-            cells = [device.far, _latency(device, near_ns), _slowdown(total), *naive, total.bound]
+            name = device.far + ("!" if _unverified(device) else "")
+            cells = [name, _latency(device, near_ns), _slowdown(total), *naive, total.bound]
             add_row(overview, cells)
     return overview
+
+
+def _unverified(device: DevicePrediction) -> bool:
+    return any(NOT_VERIFIED in caveat for caveat in device.caveats)
 
 
 def _origins(prediction: Prediction) -> set[str]:
@@ -177,6 +205,40 @@ def _pipeline(pipeline: Pipeline) -> Table:
         threads = f"{split.generate_threads} + {split.analyse_threads}"
         add_row(made, [threads, *map(format_ns, times_ns)], "bold" if split is best else "")
     return made
+
+
+def _explained(entry: TimeBreakdown) -> Table:
+    """Return how one time came about."""
+
+    def number(value: float | None, form: str) -> str:
+        return "-" if value is None else format(value, form)
+
+    rows = [
+        ["misses", f"{entry.misses:.3g}", ""],
+        ["lines written back", f"{entry.write_backs:.3g}", ""],
+        ["time of the phase", format_ns(entry.near_time_ns), format_ns(entry.far_time_ns)],
+        ["share of memory", number(entry.memory_share_near, ".0%"), ""],
+        ["misses in flight", number(entry.overlap_near, ".1f"), number(entry.overlap_far, ".1f")],
+        [
+            "lines at full bandwidth",
+            number(entry.bandwidth_share_near, ".0%"),
+            number(entry.bandwidth_share_far, ".0%"),
+        ],
+        ["bandwidth drawn", "", f"{entry.far_gb_per_s:.2f} GB/s"],
+        ["limited by", "", entry.bound],
+        ["adds", "", format_ns(entry.added_ns)],
+    ]
+    rows += [
+        [effect.input, format_ns(effect.low_ns), f"+{format_ns(effect.high_ns)}"]
+        for effect in entry.effects[:MAX_EFFECTS]
+    ]
+    title = f"object {entry.name} in phase {entry.phase}" if entry.is_object else entry.name
+    return table(
+        ["", "near", "far"],
+        rows,
+        title=f"How the time came about: {title}",
+        caption="last rows: inputs that move what it adds most, to the ends of their ranges",
+    )
 
 
 def _objects(total: PhasePrediction) -> Table:

@@ -31,9 +31,12 @@ fetched because a store missed. `*_STREAM`: addresses that advance by a constant
 lines that the program writes to memory on purpose, through the caches and past them.
 """
 
-MAX_INSTRUCTIONS = 100_000
-"""Instructions simulated per phase: enough for a mean over ten bursts of code that computes a lot;
-the window takes 20 ms."""
+MAX_INSTRUCTIONS, MAX_ACCESSES = 100_000, 20_000
+"""Instructions and accesses simulated per phase: enough for a mean over ten bursts; the window
+takes 2 to 5 ms."""
+
+SHORT_SHARE = 0.25
+"""Share of them simulated where only a relative change is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,35 @@ class RecordedBursts:
     @cached_property
     def trace(self) -> BurstTrace:
         """The bursts as arrays; made once because it takes as long as many predictions."""
-        return make_trace(self.bursts, self.number, MAX_INSTRUCTIONS)
+        return make_trace(self.bursts, self.number, MAX_INSTRUCTIONS, MAX_ACCESSES)
+
+    @cached_property
+    def short_trace(self) -> BurstTrace:
+        """A part of the bursts."""
+        return make_trace(
+            self.bursts,
+            self.number,
+            MAX_INSTRUCTIONS * SHORT_SHARE,
+            MAX_ACCESSES * SHORT_SHARE,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CountedIntervals:
+    """Counts of a phase by interval, as arrays."""
+
+    near_ns: Array
+    """CPU time of all threads."""
+    concurrency: Array
+    """CPU time over wall time, at least 1."""
+    waiting: Array
+    """Lines that the program waits for."""
+    lines: Array
+    """All lines read, prefetched ones included."""
+    written: Array
+    """Lines written back."""
+    stalled_ns: Array | None = None
+    """CPU time stalled on memory; None: not counted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +126,14 @@ class PhaseTraffic:
     """Misses that other caches would have; None where the profile has no curves."""
     extrapolated: tuple[float, float] = (1.0, 1.0)
     """Ends of the interval of all lines over their value, for a size that was not run."""
+    other_counts: tuple[float, float] = (1.0, 1.0)
+    """Ends of the lines over their value that other counts of the profile ask for."""
+    accesses_left_out: bool = False
+    """Whether accesses were left out that nothing counted, see `counts`."""
+    unsampled_lines: float = 0.0
+    """Misses that the phase may have without one of them sampled."""
+    remarks: tuple[str, ...] = ()
+    """Sentences on its counts."""
     bursts: RecordedBursts | None = None
     """Short stretches recorded in full; None where the profile has none."""
     flushes_counted: bool = False
@@ -107,6 +146,8 @@ class PhaseTraffic:
     """Size of the data that walks go to, see `phases`."""
     translated_bytes: float = 0.0
     """Size of the data whose translations the TLB holds."""
+    intervals: CountedIntervals | None = None
+    """Counts by interval; None: totals alone."""
 
     @property
     def lines_range(self) -> tuple[float, float]:

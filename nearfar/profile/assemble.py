@@ -58,6 +58,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
             processes_seen=len(files),
             exit_status=gathered.instrumented.outcome.status,
             plain_executable=str(gathered.plain),
+            plain_digest=gathered.plain_digest,
         ),
         size=request.size,
         cache=CacheModel(

@@ -82,6 +82,7 @@ def merge(
         phases=phases,
         live=_live(profiles, number_of),
         bursts=kept_bursts([profile.bursts for profile in profiles], number_of),
+        checks=[],
         warnings=[
             f"merged from {', '.join(sources)}",
             *alignment.moved,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.files import file_digest
 from nearfar.base.folders import memory_folder, temporary_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.base.units import format_ns
@@ -58,6 +59,7 @@ class GatheredRuns:
 
     executable: Path
     plain: Path
+    plain_digest: str
     plain_runs: list[ProfiledRun]
     instrumented: ProfiledRun
     files: list[ProcessFile]
@@ -97,6 +99,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
             gathered = GatheredRuns(
                 executable=executable,
                 plain=plain.executable if request.plain else executable,
+                plain_digest=file_digest(plain.executable),
                 plain_runs=runs,
                 instrumented=instrumented,
                 files=files,

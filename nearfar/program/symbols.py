@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
 
 _SYMBOLIZERS = (
@@ -17,6 +18,7 @@ _SYMBOLIZERS = (
     "llvm-symbolizer",
     *(f"llvm-symbolizer-{version}" for version in (19, 18, 17, 15, 14)),
 )
+_LLVM_OPTIONS = ("--output-style=JSON", "--demangle", "--inlines")
 
 
 @dataclass(frozen=True)
@@ -27,64 +29,129 @@ class SourceLocation:
     offset: int
 
 
+class Symbolizer:
+    """Frames of return addresses while a program runs, with a cache.
+
+    NearfarError if no tool here can name them.
+    """
+
+    def __init__(self) -> None:
+        self._frames: dict[SourceLocation, list[Frame]] = {}
+        tool = _llvm_symbolizer()
+        if tool is None and shutil.which("addr2line") is None:
+            raise NearfarError(
+                "no tool here names call stacks, so no object would be recognised: install "
+                "llvm-symbolizer (package llvm) or addr2line (package binutils)",
+                ExitCode.MACHINE_LACKS,
+            )
+        self._process: subprocess.Popen[str] | None = None
+        if tool is not None:
+            self._process = subprocess.Popen(
+                [tool, *_LLVM_OPTIONS],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                # Ctrl-C is for the program; this process ends when its input is closed.
+                start_new_session=True,
+            )
+
+    def frames(self, location: SourceLocation) -> list[Frame]:
+        """Return the frames of a return address, innermost inlined call first, at least one."""
+        if location not in self._frames:
+            named = self._query(location) if '"' not in location.module else None
+            self._frames[location] = (
+                symbolise([location])[location] if named is None else _named(named, location)
+            )
+        return self._frames[location]
+
+    def _query(self, location: SourceLocation) -> list[Frame] | None:
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
+        try:
+            process.stdin.write(f'"{location.module}" {_question(location)}')
+            process.stdin.flush()
+            return _frames(process.stdout.readline())
+        except (OSError, ValueError):
+            return None
+
+    def close(self) -> None:
+        """End the symbolizer process."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
 def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
     """Return the frames at each location, innermost inlined call first; at least one frame."""
     by_module: dict[str, list[SourceLocation]] = {}
     for location in dict.fromkeys(locations):
         by_module.setdefault(location.module, []).append(location)
     frames_of: dict[SourceLocation, list[Frame]] = {}
-    tool = next((path for name in _SYMBOLIZERS if (path := shutil.which(name))), None)
+    tool = _llvm_symbolizer()
     for module, group in by_module.items():
-        # A return address is that of the next instruction, perhaps of another line or function.
-        addresses = [location.offset - 1 for location in group]
-        readable = Path(module).is_file()
-        if readable and tool:
-            answers = _llvm(tool, module, addresses)
-        elif readable and shutil.which("addr2line"):
-            answers = _addr2line(module, addresses)
-        else:
-            answers = [[] for _ in addresses]
-        name = Path(module).name
+        answers: list[list[Frame]] = [[] for _ in group]
+        if Path(module).is_file():
+            if tool:
+                answers = _llvm(tool, module, group)
+            elif shutil.which("addr2line"):
+                answers = _addr2line(module, group)
         for location, frames in zip(group, answers, strict=True):
-            for frame in frames:
-                frame.module = name
-            nameless = Frame(function=f"{name}+{location.offset:#x}", module=name)
-            frames_of[location] = [frame for frame in frames if frame.function] or [nameless]
+            frames_of[location] = _named(frames, location)
     return frames_of
 
 
-def _llvm(tool: str, module: str, addresses: list[int]) -> list[list[Frame]]:
+def _llvm_symbolizer() -> str | None:
+    return next((path for name in _SYMBOLIZERS if (path := shutil.which(name))), None)
+
+
+def _named(frames: list[Frame], location: SourceLocation) -> list[Frame]:
+    """Return the frames that have a function, with their module; else one of the offset."""
+    name = Path(location.module).name
+    for frame in frames:
+        frame.module = name
+    nameless = Frame(function=f"{name}+{location.offset:#x}", module=name)
+    return [frame for frame in frames if frame.function] or [nameless]
+
+
+def _question(location: SourceLocation) -> str:
+    # A return address is that of the next instruction, perhaps of another line or function.
+    return f"{location.offset - 1:#x}\n"
+
+
+def _frames(line: str) -> list[Frame]:
+    return [
+        Frame(
+            function=symbol.get("FunctionName", ""),
+            file=symbol.get("FileName", ""),
+            line=int(symbol.get("Line", 0)),
+        )
+        for symbol in json.loads(line).get("Symbol", [])
+    ]
+
+
+def _llvm(tool: str, module: str, group: list[SourceLocation]) -> list[list[Frame]]:
     answer = subprocess.run(
-        [tool, f"--obj={module}", "--output-style=JSON", "--demangle", "--inlines"],
-        input="".join(f"{address:#x}\n" for address in addresses),
+        [tool, f"--obj={module}", *_LLVM_OPTIONS],
+        input="".join(map(_question, group)),
         capture_output=True,
         text=True,
         errors="replace",
         check=False,
     )
-    rows = [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{")]
-    if len(rows) != len(addresses):
-        return [[] for _ in addresses]
-    return [
-        [
-            Frame(
-                function=symbol.get("FunctionName", ""),
-                file=symbol.get("FileName", ""),
-                line=int(symbol.get("Line", 0)),
-            )
-            for symbol in row.get("Symbol", [])
-        ]
-        for row in rows
-    ]
+    rows = [line for line in answer.stdout.splitlines() if line.startswith("{")]
+    return [_frames(row) for row in rows] if len(rows) == len(group) else [[] for _ in group]
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")
 
 
-def _addr2line(module: str, addresses: list[int]) -> list[list[Frame]]:
+def _addr2line(module: str, group: list[SourceLocation]) -> list[list[Frame]]:
     answer = subprocess.run(
         ["addr2line", "-a", "-i", "-f", "-C", "-e", module],
-        input="".join(f"{address:#x}\n" for address in addresses),
+        input="".join(map(_question, group)),
         capture_output=True,
         text=True,
         errors="replace",
@@ -102,7 +169,7 @@ def _addr2line(module: str, addresses: list[int]) -> list[list[Frame]]:
             answers[-1].append(
                 Frame(function=line, file=file if known else "", line=int(number) if known else 0)
             )
-    return answers if len(answers) == len(addresses) else [[] for _ in addresses]
+    return answers if len(answers) == len(group) else [[] for _ in group]
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:

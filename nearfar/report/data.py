@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from nearfar.base.estimate import Estimate
+from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.prediction import ModelTime
@@ -287,8 +288,12 @@ class Method(Data, kw_only=True):
     how: list[str]
     """How predictions and intervals come about; a list item starts with ``- ``."""
     prices: Prices | None
+    noise: str
+    """Noise of the measurements behind the predictions, one sentence; empty: it does not matter."""
     warnings: list[str]
     caveats: list[str]
+    attributions: list[Attribution] = []
+    """Which inputs make the difference to another prediction (A), if one was given."""
 
 
 class ReportData(Data, kw_only=True):

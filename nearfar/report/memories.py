@@ -8,7 +8,6 @@ from nearfar.documents.device import Figure, LoadedLatencyCurve
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import WorkloadProfile
 from nearfar.report.data import MemoryFacts, ReportCurve, SourceFacts, WorkingPoint
-from nearfar.report.latency import how_taken, is_faster
 
 
 def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
@@ -30,8 +29,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
                 note=curve.note,
                 oddities=curve.oddities,
             )
-            for curve in device.loaded_latency
-            if curve.instruction == "load"
+            for curve in curves.plain_curves(device.loaded_latency)
         ],
         sources=_sources(device),
         measured=_measured(device),
@@ -152,3 +150,31 @@ def latency_at(curve: LoadedLatencyCurve, traffic_gb_per_s: float) -> tuple[floa
             return before[1] + part * (after[1] - before[1]), False
         before = after
     return max(curve.points)[1], True
+
+
+MAX_FASTER_RATIO = 0.98
+"""Ratio of far to near latency below which a memory counts as faster, as in `nearfar predict`; 2 %
+is within noise."""
+
+
+def how_taken(prediction: Prediction, far: DevicePrediction) -> str:
+    """Return ``174 + 69 ns: near here plus ...``; empty where the prediction does not say."""
+    near_ns, far_ns = prediction.near_latency_ns, far.latency_ns
+    if far_ns is None or far.latency_from is None:
+        return ""
+    if far.latency_from == "measured":
+        return f"{far_ns:.0f} ns, measured here"
+    if far.latency_from == "added" and near_ns is not None and far_ns >= near_ns:
+        added = f"{near_ns:.0f} + {far_ns - near_ns:.0f} ns"
+        return f"{added}: near here plus what it added over its own host's DRAM"
+    if far.latency_from in ("added", "ratio") and near_ns:
+        # A memory faster than its host's DRAM adds nothing: its ratio is used.
+        share = f"{near_ns:.0f} × {far_ns / near_ns:.2f} ns"
+        return f"{share}: near here times its ratio to its own host's DRAM"
+    return f"{far_ns:.0f} ns, as published: its host's DRAM is not known or is this machine's"
+
+
+def is_faster(prediction: Prediction, far: DevicePrediction) -> bool:
+    """Return whether a far memory answers faster than near memory does here."""
+    near_ns, far_ns = prediction.near_latency_ns, far.latency_ns
+    return bool(near_ns and far_ns and far_ns < MAX_FASTER_RATIO * near_ns)

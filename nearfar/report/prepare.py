@@ -27,8 +27,7 @@ from nearfar.report.data import (
 )
 from nearfar.report.frontiers import Stop, frontier
 from nearfar.report.labels import label, short_label
-from nearfar.report.lines import source_lines
-from nearfar.report.live import live
+from nearfar.report.lines import live, source_lines
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
 
 NO_PLACEMENTS = ("page-interleaved", "bandwidth-interleaved", "memory-mode")
@@ -318,6 +317,7 @@ def _method(
         model=prediction.model,
         how=how,
         prices=plans[0].prices if plans else None,
+        noise="" if prediction.noise is None else prediction.noise.sentence,
         warnings=profile.warnings,
         caveats=caveats,
     )

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +29,8 @@ from nearfar.run import kernel, layout, snapshot
 from nearfar.run.hotness import Hotness
 from nearfar.run.local_memories import LocalMemory, local_nodes
 from nearfar.run.sample_budget import SampleBudget
+from nearfar.run.server import PlacedProcess
 from nearfar.run.targets import Targets
-
-if TYPE_CHECKING:
-    from nearfar.run.server import PlacedProcess
-
 
 POLL_S = 0.05
 """Seconds between polls of the phase, and between portions of a move: hysteresis / 4."""

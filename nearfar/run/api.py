@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from nearfar.base.errors import CommandError
+from nearfar.base.units import PAGE_BYTES, parse_seconds, parse_size_bytes
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import RunRecord
+from nearfar.options.run import RunOptions
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job
@@ -20,51 +22,55 @@ from nearfar.run.program_check import blind_spots, check_plan, refuse_privileged
 from nearfar.run.record import make_record
 from nearfar.run.targets import make_targets
 
+_HUGE_PAGES = {"system": 0, "2MiB": 1, "4KiB": 2}
+"""Number that the preloaded library gets for each value of --pages."""
 
-@dataclass(frozen=True)
-class PlanRunOptions:
-    """Options of a run under a plan."""
 
-    mapped: Sequence[str] = ()
-    """``NAME=SPEC``: the local memory for a memory of the plan."""
-    force: bool = False
-    """Run even if most of the plan's functions are not in this program."""
-    pace: Pace | None = None
-    """Pace at which objects move while the program runs; None: they stay."""
-    huge_pages: int = 0
-    """1: request huge pages; 2: refuse them; 0: the system's setting."""
-    job: Job = field(default_factory=lambda: Job(command=()))
+def job_of(options: RunOptions, *, stdout_to_stderr: bool = False) -> Job:
+    """Return the program to run, its driver and its duration."""
+    duration = options.duration
+    return Job(
+        command=list(options.program),
+        driver=options.driver,
+        duration_s=None if duration is None else parse_seconds(duration, "--duration"),
+        stdout_to_stderr=stdout_to_stderr,
+    )
 
 
 def run_plan(
     plan: Plan,
     plan_path: str,
-    options: PlanRunOptions,
+    options: RunOptions,
+    job: Job,
     say: Callable[[str], None] = lambda _: None,
+    *,
+    pace: Pace | None = None,
 ) -> RunRecord:
-    """Run `options.job` with the plan's objects in their memories."""
+    """Run `job` with the plan's objects in their memories; they move at `pace` with --adapt."""
     check_not_nested()
-    command = options.job.command
-    executable = find_executable(command[0])
+    pace = pace or _pace(options)
+    executable = find_executable(job.command[0])
     check_program(executable)
     refuse_privileged(executable)
-    memories = resolve_memories(plan, options.mapped)
+    memories = resolve_memories(plan, options.map)
     # Raises for memories whose pages cannot move.
-    pace = options.pace if options.pace is not None and can_move(memories, options.pace) else None
+    adapts = options.adapt and can_move(memories, pace)
     with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as name:
         program, environment = _plain_program(executable, Path(name), say)
         warnings = [*blind_spots(program), *memory_warnings(memories, plan)]
         if warning := check_plan(program, plan, force=options.force):
             warnings.append(warning)
-        if options.pace is not None and pace is None:
+        if options.adapt and not adapts:
             warnings.append(
                 "--adapt has nothing to do: all of the plan's memories are on one node here, so "
                 "nothing is sampled and nothing moves"
             )
-        targets = make_targets(plan, memories, adapt=pace is not None)
-        with run_environment(plan, memories, targets, huge_pages=options.huge_pages) as prepared:
+        targets = make_targets(plan, memories, adapt=adapts)
+        with run_environment(
+            plan, memories, targets, huge_pages=_HUGE_PAGES[options.pages]
+        ) as prepared:
             adapter = None
-            if pace is not None:
+            if adapts:
                 adapter = Adapter(
                     plan,
                     memories,
@@ -74,12 +80,24 @@ def run_plan(
                     pace=pace,
                 )
             run = run_planned(
-                prepared, options.job, executable=program, environment=environment, adapter=adapter
+                prepared, job, executable=program, environment=environment, adapter=adapter
             )
     return make_record(
         plan, memories, targets, run,
-        plan_path=plan_path, command=command, executable=program, warnings=warnings,
+        plan_path=plan_path, command=job.command, executable=program, warnings=warnings,
     )  # fmt: skip
+
+
+def _pace(options: RunOptions) -> Pace:
+    hysteresis = "200ms" if options.hysteresis is None else options.hysteresis
+    pace = Pace(
+        region_bytes=parse_size_bytes("2MiB" if options.region is None else options.region),
+        bytes_per_s=float(parse_size_bytes("1GB" if options.rate is None else options.rate)),
+        hysteresis_s=parse_seconds(hysteresis, "--hysteresis"),
+    )
+    if pace.region_bytes < PAGE_BYTES or pace.bytes_per_s < PAGE_BYTES:
+        raise CommandError("--region and --rate are at least a page: 4KiB")
+    return pace
 
 
 def _plain_program(

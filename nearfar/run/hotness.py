@@ -15,15 +15,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nearfar.documents.plan import Plan
 from nearfar.run import layout
 from nearfar.run.sample_budget import SampleBudget
+from nearfar.run.server import PlacedProcess
 from nearfar.run.targets import Targets
-
-if TYPE_CHECKING:
-    from nearfar.run.server import PlacedProcess
 
 MIN_HEAT_MARGIN = 0.25
 """Difference of heat, as a share of pages, for a swap: heat differs between intervals."""

@@ -13,15 +13,12 @@ import mmap
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.run import layout
-
-if TYPE_CHECKING:
-    from nearfar.run.server import PlacedProcess
+from nearfar.run.server import PlacedProcess
 
 MAX_CPU_SHARE = 0.01
 """Share of the program's CPU time for sampling: --adapt may cost 2 %, and moving needs some."""

@@ -19,12 +19,11 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
-from nearfar.program.symbols import SourceLocation
+from nearfar.program.symbols import SourceLocation, Symbolizer
 from nearfar.run import kernel, layout
 from nearfar.run.local_memories import LocalMemory
 from nearfar.run.matcher import Matcher
 from nearfar.run.snapshot import ObjectBytes, ProcessSnapshot, read_state, take_snapshot
-from nearfar.run.symbolizer import Symbolizer
 
 POLL_S = 0.05
 """Seconds between readings of how many pages the program has."""

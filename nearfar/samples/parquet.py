@@ -22,11 +22,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import parquet
 
 from nearfar.base.errors import NearfarError
@@ -34,13 +35,6 @@ from nearfar.base.files import atomic_path
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleRecord, StoreHeader
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from nearfar.samples.evidence import Evidence
 
 METADATA_KEY = b"nearfar"
 EVIDENCE_KEY = b"nearfar.evidence"

@@ -11,7 +11,8 @@ import numpy as np
 from nearfar import _sim
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES
-from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, random_reads
+from nearfar.devices.curves import idle_latencies, idle_read_latency_ns, plain_curves, random_reads
+from nearfar.devices.load_order import rising_load
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, BufferFigure, LatencyFigure
 from nearfar.sim.memory import make_memory
@@ -86,9 +87,8 @@ def from_device(device: DeviceProfile) -> DeviceModel:
         wear=_wear(device),
         refresh=_refresh(device),
         loaded=tuple(
-            (curve.read_share, tuple((b, n) for b, n in curve.points))
-            for curve in device.loaded_latency
-            if curve.instruction == "load"
+            (curve.read_share, tuple((b, n) for b, n in rising_load(curve.points)))
+            for curve in plain_curves(device.loaded_latency)
         ),
         mixtures=_mixtures(device),
         threads=max([16, *(figure.threads or 0 for figure in device.bandwidth)]),
@@ -297,8 +297,8 @@ def _mixtures(device: DeviceProfile) -> tuple[tuple[float, int, float], ...]:
     """Return published mixed traffic; the end of a loaded-latency curve if there is no other."""
     mixtures = {
         curve.read_share: (0, max(bandwidth for bandwidth, _ns in curve.points))
-        for curve in device.loaded_latency
-        if curve.instruction == "load" and 0 < curve.read_share < 1
+        for curve in plain_curves(device.loaded_latency)
+        if 0 < curve.read_share < 1
     }
     for figure in device.bandwidth:
         if figure.operation == "mixed" and figure.read_share and figure.pattern == "sequential":

@@ -1,9 +1,16 @@
-"""Compute the points of a batch that are not finished yet, in a worker."""
+"""Compute the points of a batch that are not finished yet, in a worker.
+
+The machine is locked for any number of computed points, or for one that measures: there are two
+locked files. A measurement holds both; a computation shares the second, and passes the first, the
+gate, on the way. So a measurement waits for running points, and no new one starts meanwhile. The
+kernel frees the locks of a process that is killed.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import os
 import platform
 import time
@@ -13,14 +20,13 @@ from typing import Any
 
 import msgspec
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import write_atomically
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import POINT_KINDS, decode_point
 from nearfar.points.row import PointRow
 from nearfar.sweep.dataset import DOCUMENTS, TOKEN, axes_of
-from nearfar.sweep.journal import FinishedPoints, Journal, JournalEntry
-from nearfar.sweep.machine_lock import machine_alone, sharing_machine
+from nearfar.sweep.journal import BatchJournal, FinishedPoints, JournalEntry
 from nearfar.sweep.versions import version_of
 
 
@@ -80,7 +86,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
     folder = Path(order.folder)
     answer = BatchResult()
     if _sees(folder, order.token):
-        with Journal(folder, order.batch) as journal:
+        with BatchJournal(folder, order.batch) as journal:
             for entry in _computed(order, inputs, journal.done, answer, folder):
                 journal.add(entry)
             journal.finish()
@@ -166,4 +172,52 @@ def _point(
             seconds=0.0,
             **columns,
         )
+    )
+
+
+FOLDERS = (Path("/run/lock"), Path("/tmp"))
+"""The same for all users of a machine; /run/lock of the file system hierarchy is not everywhere."""
+
+GATE, USE = "nearfar-machine-gate", "nearfar-machine-use"
+
+
+@contextlib.contextmanager
+def sharing_machine() -> Iterator[None]:
+    """Share the machine with other computed points."""
+    with _open(GATE) as gate, _open(USE) as use:
+        fcntl.flock(gate, fcntl.LOCK_SH)
+        fcntl.flock(use, fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+        yield
+
+
+@contextlib.contextmanager
+def machine_alone() -> Iterator[None]:
+    """Reserve the machine: no other point of any sweep runs on it meanwhile."""
+    with _open(GATE) as gate, _open(USE) as use:
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        fcntl.flock(use, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _open(name: str) -> Iterator[int]:
+    error: OSError | None = None
+    for folder in FOLDERS:
+        path = folder / name
+        for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CREAT):
+            # In a sticky folder the kernel refuses O_CREAT on another user's file.
+            try:
+                file = os.open(path, flags | os.O_CLOEXEC, 0o644)
+            except OSError as refused:
+                error = refused
+                continue
+            try:
+                yield file
+            finally:
+                os.close(file)
+            return
+    raise NearfarError(
+        f"cannot lock the machine for measuring: {error}; make {FOLDERS[-1]} writable",
+        ExitCode.MACHINE_LACKS,
     )

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.contention.program_memory import (
@@ -40,6 +42,7 @@ from nearfar.validate.prepared import Prepared, load_prepared, save_record
 from nearfar.validate.report import pooled, report_of
 from nearfar.validate.session import FIRST_ROUNDS, run
 from nearfar.validate.session_plan import FULL, QUICK, SessionPlan
+from nearfar.version import built_from
 
 DEFAULT_NEAR = "dram,pages=thp"
 
@@ -165,10 +168,18 @@ def plan_session(
 
 
 def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
-    """Return the report of all sessions in stores and reports; `again`: predict them again."""
+    """Return the report of all sessions in stores and reports.
+
+    They are judged by the models that predicted them; `again`: by those of this nearfar, whose
+    constants may have been chosen with these sessions in sight.
+    """
     sessions, results = store.read_results(paths)
     if again:
         results = [predict_again(result) for result in results]
+        sessions = [
+            msgspec.structs.replace(session, predicted_by=f"{built_from()}, again")
+            for session in sessions
+        ]
     return pooled(sessions, results)
 
 

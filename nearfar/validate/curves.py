@@ -272,6 +272,7 @@ class MemoryCurves:
             repetitions=min(map(len, samples.values()), default=0),
             seconds=0.0,
             noise_floor=figures.noise_floor(samples),
+            noise_floors=figures.noise_floors(samples),
             timer_resolution_ns=self.plan.facts.timer_resolution_ns,
             cpus=list(opened.cpus),
             llc_bytes=opened.llc_bytes,

@@ -21,6 +21,7 @@ from nearfar.validate.curves import MemoryCurves
 from nearfar.validate.prepared import Prepared, preparing
 from nearfar.validate.session_plan import KeepResult, SessionCompanions, SessionPlan, SessionState
 from nearfar.validate.timing import TimingLoop
+from nearfar.version import built_from
 
 FIRST_ROUNDS = 3
 """Rounds of curves before the first kernel: they give the cache that profiles simulate."""
@@ -190,6 +191,7 @@ def _session(plan: SessionPlan, far: DeviceProfile, llc_bytes: int) -> Session:
         llc_bytes=llc_bytes,
         region_bytes=plan.region_bytes,
         rounds=plan.effort.rounds,
+        predicted_by=built_from(),
     )
 
 

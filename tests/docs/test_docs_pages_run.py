@@ -20,7 +20,7 @@ PAGES = ("bursts", "compare", "crash", "emulate", "fleet", "like", "machine", "m
 NOT_RUN = {
     "s3://": "needs a bucket",
     "tcp://": "needs a cluster",
-    "-- ./program                         # acts on it": "needs a second node",
+    "nearfar run plan.json --map": "needs a second node",
     "convert": "needs persistent memory; tests/vm converts",
     "--resume": "what was interrupted is the reader's",
     "15 minutes": "takes them",
@@ -42,16 +42,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     (folder / "examples").symlink_to(REPOSITORY / "examples")
     shutil.copy(Path(__file__).with_name("program.c"), folder)
-    far = "--near near.json --far optane-100-6dimm"
+    near = "--near near.json"
+    far = f"{near} --far optane-100-6dimm"
     for text in (
         "nearfar cc -O2 -g program.c -o program",
-        "nearfar measure dram --quick --seconds 5 --quiet -o near.json",
-        "nearfar profile --quiet --near near.json --repetitions 2 -o run.json -- ./program",
+        "nearfar measure dram --quick --seconds 5 --quiet --accept-noise -o near.json",
+        f"nearfar profile --quiet {near} --repetitions 2 -o run.json -- ./program",
         f"nearfar place run.json {far} --budget 25% --quiet -o plan.json",
         "nearfar machine --quiet -o machine.json",
         "mkdir profiles && cp run.json profiles/ && cp program btree && cp run.json redis.json",
         "cp run.json before.json && cp run.json small.json",
-        "nearfar profile --quiet --repetitions 2 -o after.json -- ./program --keys 250000",
+        f"nearfar profile --quiet {near} --repetitions 2 -o after.json -- ./program --keys 250000",
         "cp after.json large.json",
     ):
         done = shell(folder, text)

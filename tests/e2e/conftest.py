@@ -62,6 +62,9 @@ def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
     return made
 
 
+QUICK = ("--quick", "--seconds", "5", "--accept-noise")
+
+
 def _make(made: WholePath) -> None:
     """Build, measure, profile, predict, place, report; every step must exit with 0."""
     texts = Path(sysconfig.get_path("stdlib")) / "asyncio"
@@ -69,7 +72,7 @@ def _make(made: WholePath) -> None:
     source = ROOT / "examples/inverted_index/inverted_index.cpp"
     steps: list[tuple[object, ...]] = [
         ("c++", "-std=c++20", "-O2", f"-I{ROOT}/include", source, "-o", made.program),
-        ("measure", "dram", "--quick", "--seconds", "5", "--quiet", "-o", made.near),
+        ("measure", "dram", *QUICK, "--quiet", "-o", made.near),
         ("profile", "--repetitions", "2", "-o", made.run, "--", made.program, texts),
         ("predict", made.run, *devices, "-o", made.prediction),
         ("place", made.run, *devices, "--budget", "25%", "-o", made.plan),

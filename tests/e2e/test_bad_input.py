@@ -83,7 +83,7 @@ def test_outputs_that_cannot_be_written(tmp_path: Path, whole_path: WholePath, v
     devices = ("--near", whole_path.near, "--far", "optane-100-6dimm")
     words: dict[str, tuple[object, ...]] = {
         "machine": (),
-        "measure": ("dram", "--quick", "--seconds", "3"),
+        "measure": ("dram", "--quick", "--seconds", "3", "--accept-noise"),
         "predict": (whole_path.run, *devices),
         "place": (whole_path.run, *devices, "--budget", "25%"),
         "report": (whole_path.run, *devices),

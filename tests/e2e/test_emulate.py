@@ -21,6 +21,7 @@ def emulated(whole_path: WholePath, tmp_path: Path, *words: object) -> tuple[int
     return done.returncode, load(out, Emulation)
 
 
+@pytest.mark.long  # five rounds of probes and more
 @pytest.mark.timing
 def test_far_is_slower_and_what_the_plan_keeps_near_is_not(
     whole_path: WholePath, tmp_path: Path

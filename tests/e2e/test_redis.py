@@ -20,8 +20,10 @@ from .conftest import NEARFAR, ROOT, nearfar
 
 sys.path.insert(0, str(ROOT / "examples/demo"))
 
-QUICK_SUITES = ["unit/type/string", "unit/type/hash", "unit/expire"]
-MORE_SUITES = ["unit/type/list", "unit/type/set", "unit/type/zset", "unit/sort", "unit/scripting"]
+pytestmark = pytest.mark.long
+
+TYPES = ("string", "hash", "list", "set", "zset")
+SUITES = [*(f"unit/type/{kind}" for kind in TYPES), "unit/expire", "unit/sort", "unit/scripting"]
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +68,7 @@ def test_objects_are_redis_own_and_misses_are_where_they_must_be(
     assert "sds" in top or "createEmbeddedString" in top or "createRawString" in top
 
 
-def run_suites(tree: Path, suites: list[str]) -> None:
+def test_its_own_suites_pass_instrumented(redis_tree: Path) -> None:
     if shutil.which("tclsh") is None:
         pytest.skip("tclsh is not installed, and Redis' test suite needs it")
     compiler = f"{NEARFAR} cc"
@@ -74,26 +76,17 @@ def run_suites(tree: Path, suites: list[str]) -> None:
 
     subprocess.run(
         ["make", "-j2", f"CC={compiler}", *redis_server.BUILD_OPTIONS, "all"],
-        cwd=tree,
+        cwd=redis_tree,
         check=True,
         capture_output=True,
     )
-    single = [word for suite in suites for word in ("--single", suite)]
+    single = [word for suite in SUITES for word in ("--single", suite)]
     done = subprocess.run(
         ["./runtest", "--clients", "2", "--tags", "-needs:debug -large-memory", *single],
-        cwd=tree,
+        cwd=redis_tree,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert "All tests passed without errors" in done.stdout
-
-
-def test_quick_suites_pass_instrumented(redis_tree: Path) -> None:
-    run_suites(redis_tree, QUICK_SUITES)
-
-
-@pytest.mark.long
-def test_more_suites_pass_instrumented(redis_tree: Path) -> None:
-    run_suites(redis_tree, MORE_SUITES)

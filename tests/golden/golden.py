@@ -24,7 +24,10 @@ HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
 CLOSE = 1e-12
 """Relative difference of floats that sums in another order may leave."""
-PRODUCER = {"producer", "nearfar_version", "time_utc", "host", "kernel", "cpu_model", "command"}
+PRODUCER = {
+    *("producer", "nearfar_version", "time_utc", "host", "kernel", "cpu_model", "command"),
+    "sha256",  # of inputs, some of which a case makes
+}
 """Keys of facts about the run that made a document; a program's command is a list and stays."""
 DATA_WITH_SPACES = {"name", "function", "object", "objects", "file", "cpu_model", "model", "id"}
 """Keys whose strings are data even if a space is in them."""

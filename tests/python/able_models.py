@@ -1,8 +1,8 @@
-"""The models that any profile serves: the others need flush counts, curves, bursts, or counts."""
+"""The models that any profile serves: others need flushes, curves, bursts, formulas or stalls."""
 
 from __future__ import annotations
 
 from nearfar.predict.model import MODELS
 
-NEEDY = ("persist", "memory-mode", "code", "window")
+NEEDY = ("persist", "memory-mode", "code", "window", "stalls")
 ABLE_MODELS = [name for name in MODELS.names() if name not in NEEDY]

@@ -165,9 +165,7 @@ def workload(
         ),
         size={"n": 1e5},
         cache=CacheModel(size_bytes=32 << 20, ways=16, line_bytes=64, origin="detected"),
-        sampling=Sampling(
-            rate=64, sampled_accesses=10**6, sampled_misses=10**5, relative_error=0.006
-        ),
+        sampling=Sampling(rate=64, sampled_accesses=10**6, sampled_misses=0, relative_error=0.006),
         instrumented_slowdown=1.3,
         objects=things,
         instructions=instructions,

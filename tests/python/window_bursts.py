@@ -18,6 +18,37 @@ NEAR = near_memory(samples.device("near", NEAR_NS, read_gb_per_s=100.0, write_gb
 FAR = far_memory(samples.device("far", FAR_NS, read_gb_per_s=100.0, write_gb_per_s=100.0), NEAR)
 
 
+def many_bursts(phases: tuple[str, ...], count: int = 32, loads: int = 1000) -> Bursts:
+    """Return `count` bursts of a loop for each phase: of three instructions, one a missing load."""
+    loop = [Code(address=[1], defs=[2], access=0), Code(uses=[2], defs=[3]), Code()]
+    return Bursts(
+        code=loop,
+        blocks=[Block(first=0, count=3, begin=0, end=12)],
+        accesses=[BurstAccess(function="f", bytes=8, misses=[1.0] * len(phases))],
+        phases=[
+            PhaseBursts(
+                phase=name,
+                instructions=3.0 * count * loads,
+                objects=[],
+                mispredictions_per_1000=0.0,
+                bursts=[
+                    Burst(
+                        thread=0,
+                        at=3 * loads * number,
+                        blocks=[0] * loads,
+                        gaps=[0, *[3] * (loads - 1)],
+                        lines=[3 * (number * loads + line) for line in range(loads)],
+                        offsets=[0] * loads,
+                        depends=[0] * loads,
+                    )
+                    for number in range(count)
+                ],
+            )
+            for name in phases
+        ],
+    )
+
+
 def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraffic:
     """A loop of a load and two others; each load misses."""
     code = [Code(address=[1], defs=[1 if dependent else 2], access=0), Code(), Code()]

@@ -15,6 +15,7 @@ QUICK = [
     "--no-samples",
     "--no-spin",
     "--quiet",
+    "--accept-noise",
 ]
 
 

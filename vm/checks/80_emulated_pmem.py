@@ -24,7 +24,7 @@ def check() -> None:
     assert re.search(r"memmap=128M!\d+M", GRUB.read_text())
     assert NOTE.exists()
     # There was no reboot yet; and another conversion does not get between.
-    assert "there was none yet" in nearfar("machine", "convert", "--resume", "--yes", status=3)
+    assert "waits for a reboot" in nearfar("machine", "convert", "--resume", "--yes", status=3)
     refusal = nearfar("machine", "convert", "--to", "emulated-pmem:256MiB", "--yes", status=2)
     assert "was begun and not finished" in refusal
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.base.estimate import Estimate
+from nearfar.base.statistics import median_estimate
 from nearfar.documents import save
-from nearfar.documents.bench import BenchResult
+from nearfar.documents.bench import BenchCell, BenchResult, Durability
+from nearfar.documents.header import producer
 from nearfar_bench.experiment import Experiment
-from nearfar_bench.kind import kind_of
-from nearfar_bench.matrix import cells
+from nearfar_bench.kind import KindReport, common_figures, kind_of
 from nearfar_bench.memories import BenchMemory, expand, find_memory
 from nearfar_bench.native import Mode, WorkloadRun, find_kind, run
 from nearfar_bench.progress import FinishedRuns
-from nearfar_bench.summarise import summarise
 
 Progress = Callable[[int, int, str], None]
 """Function called before each run with runs done, runs in total, and the cell in words."""
@@ -44,8 +47,16 @@ def bench(
     there. Raise NearfarError if no cell can run on this machine or content was wrong.
     """
     experiment = _here(experiment)
+    with contextlib.closing(FinishedRuns(experiment, output)) as kept:
+        result = _bench(experiment, kept, progress)
+        if output is not None:
+            save(result, output)
+        kept.finish()
+    return result
+
+
+def _bench(experiment: Experiment, kept: FinishedRuns, progress: Progress | None) -> BenchResult:
     planned, left_out = _plan(experiment)
-    kept = FinishedRuns(experiment, output)
     rounds = _rounds(experiment, planned)
     total = len(rounds)
     failed: dict[int, str] = {}
@@ -71,16 +82,12 @@ def bench(
     for (cell, _, mode), line in sorted(kept.runs.items()):
         if cell not in failed:
             lines.setdefault(cell, {}).setdefault(mode, []).append(line)
-    result = summarise(
+    return summarise(
         experiment,
         [(planned[cell].cell, by_mode) for cell, by_mode in sorted(lines.items())],
         left_out,
         kind_of(experiment.kind),
     )
-    if output is not None:
-        save(result, output)
-    kept.finish()
-    return result
 
 
 def cell_text(cell: dict[str, str]) -> str:
@@ -150,3 +157,110 @@ def _rounds(experiment: Experiment, planned: list[_PlannedCell]) -> list[tuple[i
     if experiment.latency:
         runs += [(cell, 0, "latency") for cell in range(len(planned))]
     return runs
+
+
+RESAMPLES = 10_000
+"""Resamples of the published intset comparison (Bastelli et al., WSCAD 2022)."""
+
+COST = "ns_per_operation"
+"""Figure whose ratio is the slowdown."""
+
+
+def summarise(
+    experiment: Experiment,
+    runs: Sequence[tuple[dict[str, str], Mapping[Mode, Sequence[WorkloadRun]]]],
+    left_out: list[str],
+    kind: KindReport,
+) -> BenchResult:
+    """Return the result of `runs`: each cell with its lines by mode, in the order of the rounds."""
+    result_cells = [_cell(cell, by_mode, kind) for cell, by_mode in runs]
+    by_arguments = {tuple(each.arguments.items()): each for each in result_cells}
+    for each in result_cells:
+        baseline = baseline_of(each.arguments, experiment.compare)
+        base = None if baseline is None else by_arguments.get(tuple(baseline.items()))
+        if base is not None:
+            each.slowdown = slowdown(each, base)
+    result = BenchResult(
+        producer=producer(),
+        name=experiment.name,
+        title=experiment.title,
+        workload=experiment.kind,
+        imitates=experiment.imitates,
+        repeats=experiment.repeats,
+        arguments=experiment.arguments,
+        matrix=experiment.matrix,
+        baseline=experiment.compare,
+        picture=experiment.picture,
+        cells=result_cells,
+        left_out=left_out,
+    )
+    result.summary = kind.summary(result)
+    return result
+
+
+def slowdown(cell: BenchCell, base: BenchCell) -> Estimate:
+    """Return how many times longer an operation takes than in `base`: median of the rounds' ratios.
+
+    Runs of one round are close in time, so drift between rounds cancels.
+    """
+    ratios = [
+        ours / theirs
+        for ours, theirs in zip(cell.samples[COST], base.samples[COST], strict=False)
+        if theirs > 0
+    ]
+    return median_estimate(ratios, resamples=RESAMPLES)
+
+
+def _cell(
+    cell: dict[str, str], by_mode: Mapping[Mode, Sequence[WorkloadRun]], kind: KindReport
+) -> BenchCell:
+    timed = by_mode["time"]
+    samples: dict[str, list[float]] = {}
+    for line in timed:
+        for name, value in {**common_figures(line), **kind.figures(line)}.items():
+            samples.setdefault(name, []).append(float(value))
+    first = timed[0]
+    counts: dict[str, float] = {}
+    for line in by_mode.get("count", ()):
+        counts = {name: value / max(line.operations, 1) for name, value in line.counts.items()}
+    latency: dict[str, float] = {}
+    for line in by_mode.get("latency", ()):
+        latency = dict(line.latency_ns)
+    return BenchCell(
+        arguments=cell,
+        samples=samples,
+        figures={
+            name: median_estimate(values, resamples=RESAMPLES) for name, values in samples.items()
+        },
+        latency_ns=latency,
+        counts=counts,
+        durability=Durability(**first.durability),
+        verified=first.verified,
+        words=first.words,
+    )
+
+
+def cells(experiment: Experiment) -> list[dict[str, str]]:
+    """Return every combination of the matrix that is not left out, the last key fastest."""
+    keys = list(experiment.matrix)
+    matching = []
+    for values in itertools.product(*(experiment.matrix[key] for key in keys)):
+        cell = dict(zip(keys, values, strict=True))
+        if not any(
+            _matches({**experiment.arguments, **cell}, rule) for rule in experiment.leave_out
+        ):
+            matching.append(cell)
+    if not matching:
+        raise NearfarError(f"the experiment {experiment.name} leaves out all of its combinations")
+    return matching
+
+
+def baseline_of(cell: Mapping[str, str], compare: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the baseline of a cell; None if it is one itself, or nothing is compared."""
+    if not compare or all(cell.get(key) == value for key, value in compare.items()):
+        return None
+    return {**cell, **compare}
+
+
+def _matches(cell: Mapping[str, str], rule: Mapping[str, list[str]]) -> bool:
+    return all(cell.get(key) in values for key, values in rule.items())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
-from nearfar.base.owned_folders import owned_folder
+from nearfar.base.folders import owned_folder
 
 TMPFS = Path("/dev/shm")
 MOUNTS = Path("/proc/self/mounts")

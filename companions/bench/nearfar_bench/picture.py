@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.estimate import Estimate
 from nearfar.base.files import atomic_path
 from nearfar.documents.bench import BenchCell, BenchResult
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LABELS = {
     "ns_per_operation": "time per operation (ns)",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from nearfar.base.errors import NearfarError
+from nearfar.base.journal import Journal, JournalInUseError
 from nearfar_bench.experiment import Experiment
 from nearfar_bench.native import Mode, WorkloadRun
 
@@ -30,42 +32,34 @@ class FinishedRuns:
     """The runs of an experiment, in memory and, with a file, on disk."""
 
     def __init__(self, experiment: Experiment, output: Path | None) -> None:
-        self._file = None if output is None else partial_of(output)
-        self._mark = hashlib.sha256(
-            msgspec.json.encode(asdict(experiment), order="sorted")
-        ).hexdigest()
+        content = msgspec.json.encode(asdict(experiment), order="sorted")
+        self._request = {"experiment": hashlib.sha256(content).hexdigest()}
+        self._path = None if output is None else partial_of(output)
+        self._journal: Journal[_FinishedRun] | None = None
         self.runs: dict[tuple[int, int, Mode], WorkloadRun] = {}
-        self.resumed = 0
-        """Number of runs read from the file."""
-        if self._file is not None:
-            self._read(self._file)
+        if self._path is not None and self._path.is_file():
+            try:
+                self._journal = Journal.resume(self._path, _FinishedRun, self._request)
+            except JournalInUseError:
+                raise
+            except NearfarError:
+                return  # of another experiment, or of this one before it was changed
+            for run in self._journal.records():
+                self.runs[run.cell, run.round, run.mode] = run.line
 
     def add(self, cell: int, round_: int, mode: Mode, line: WorkloadRun) -> None:
         """Add a run; write it to disk at once."""
         self.runs[cell, round_, mode] = line
-        if self._file is None:
-            return
-        with self._file.open("ab") as file:
-            if file.tell() == 0:
-                file.write(self._mark.encode() + b"\n")
-            file.write(msgspec.json.encode(_FinishedRun(cell, round_, mode, line)) + b"\n")
+        if self._path is not None:
+            self._journal = self._journal or Journal.begin(self._path, _FinishedRun, self._request)
+            self._journal.append(_FinishedRun(cell, round_, mode, line))
 
     def finish(self) -> None:
         """Remove the file, as the result is written."""
-        if self._file is not None:
-            self._file.unlink(missing_ok=True)
+        if self._journal is not None:
+            self._journal.discard()
 
-    def _read(self, path: Path) -> None:
-        if not path.is_file():
-            return
-        mark, *lines = path.read_bytes().split(b"\n")
-        if mark.decode(errors="replace") != self._mark:
-            path.unlink()  # of another experiment, or of this one before it was changed
-            return
-        for text in lines:
-            try:
-                done = msgspec.json.decode(text, type=_FinishedRun)
-            except msgspec.DecodeError:
-                continue  # cut off in the middle of writing it
-            self.runs[done.cell, done.round, done.mode] = done.line
-        self.resumed = len(self.runs)
+    def close(self) -> None:
+        """Close the file; the finished runs stay."""
+        if self._journal is not None:
+            self._journal.close()

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
+from nearfar_bench.api import baseline_of, cells
 from nearfar_bench.experiment import Experiment, changed, names, read_experiment
-from nearfar_bench.matrix import baseline_of, cells
 from nearfar_bench.memories import every, file_system, find_memory
 
 TEXT = """

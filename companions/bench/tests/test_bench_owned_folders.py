@@ -12,7 +12,7 @@ import pytest
 from patience import patience
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.owned_folders import OWNER, clear_dead, owned_folder
+from nearfar.base.folders import OWNER, clear_dead, owned_folder
 from nearfar_bench.native import kinds
 
 

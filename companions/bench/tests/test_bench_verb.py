@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).parents[3]))
 from benchmarks.map_runs import MAPS
 from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
-from nearfar.base.owned_folders import owned_folder
+from nearfar.base.folders import owned_folder
 from nearfar_bench.memories import find_memory
 from nearfar_bench.native import bench_file, kinds
 

@@ -25,7 +25,10 @@ from nearfar_studies.percentiles import Histogram, read_histograms
 
 SOURCES = Path(__file__).parent / "programs" / "applications"
 
-MEASURED = ("--only", "idle,chains,bandwidth", "--quick", "--seconds", "5", "--no-samples")
+MEASURED = (
+    *("--only", "idle,chains,bandwidth", "--quick", "--seconds", "5", "--no-samples"),
+    "--accept-noise",
+)
 """Options of `nearfar measure` for this machine's memory, which explains near time."""
 
 
@@ -145,9 +148,9 @@ def latencies(application: Application, built: Path, *words: str) -> dict[str, H
         return read_histograms(into)
 
 
-def nearfar(*words: str) -> None:
+def nearfar(*words: str, environment: dict[str, str] | None = None) -> None:
     """Run a verb, or raise with its last sentence."""
-    _run([sys.executable, "-m", "nearfar", *words], f"nearfar {words[0]} failed")
+    _run([sys.executable, "-m", "nearfar", *words], f"nearfar {words[0]} failed", environment)
 
 
 def _run(command: Sequence[str], failed: str, environment: dict[str, str] | None = None) -> None:

@@ -5,6 +5,12 @@ Made by hand from the guide's platform table: for machines that have no such har
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -59,3 +65,50 @@ def _mounts(state: State) -> str:
     root = "/dev/sda1 / ext4 rw 0 0"
     option = {"without dax": "rw", "app-direct": "rw,dax=always"}.get(state)
     return root if option is None else f"{root}\n/dev/pmem0 /mnt/pmem0 ext4 {option} 0 0"
+
+
+SECONDS = 120.0
+"""A verb that takes longer is ended and said so."""
+
+
+@dataclass(frozen=True)
+class ReplayedCommand:
+    """One command and what it printed."""
+
+    command: str
+    exit_code: int | None
+    """None: it took too long."""
+    out: str
+    error: str
+
+    def lines(self, *starts: str) -> str:
+        """Return the printed lines that begin with any of `starts`, blanks evened out."""
+        lines = [" ".join(line.split()) for line in self.out.splitlines()]
+        return "\n".join(line for line in lines if line.startswith(starts))
+
+    def ended(self) -> str:
+        """Return how it ended: the sentence on standard error, or a note on its time."""
+        if self.exit_code is None:
+            return f"took more than {SECONDS:.0f} s"
+        last = self.error.strip().splitlines()
+        return last[-1] if last else ""
+
+
+def replay(arguments: Sequence[str], folder: Path) -> ReplayedCommand:
+    """Run ``nearfar ARGUMENTS`` in `folder`."""
+    command = shlex.join(["nearfar", *arguments])
+    environment = os.environ | {"COLUMNS": "200", "TERM": "dumb"}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "nearfar", *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+            cwd=folder,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        return ReplayedCommand(command, None, "", "")
+    return ReplayedCommand(command, done.returncode, done.stdout, done.stderr)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from statistics import geometric_mean
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.study import TextTable
 from nearfar_bench.slowdowns import slowdown
+from nearfar_studies.figures import FOLDER
 from nearfar_studies.intset_runs import (
     DISK,
     DRAM,
@@ -21,42 +23,6 @@ from nearfar_studies.intset_runs import (
 )
 
 NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
-LEFT_OUT = [
-    ["list", "nothing in its operations: it takes snapshots of what it changes", "-"],
-    [
-        "hash set, insert",
-        "a transaction makes the node; another, without TX_ADD, overwrites bucket and counter",
-        "the node leaks; bucket and counter are neither flushed nor restored: an insert that "
-        "returned is gone, or the bucket leads to a node and the counter does not know",
-    ],
-    [
-        "hash set, remove",
-        "one transaction without TX_ADD unlinks, a second frees",
-        "the free is durable and the unlinking is not: the bucket leads to freed memory",
-    ],
-    [
-        "skip list, insert",
-        "the level, the node and each of its links in transactions of their own; the neighbours' "
-        "links outside of any",
-        "the node leaks, or is on some levels only; links to it are not flushed",
-    ],
-    [
-        "skip list, remove",
-        "the neighbours' links outside of any transaction, then one that frees",
-        "the free is durable and links to the freed node remain",
-    ],
-    [
-        "hash set, creation",
-        "the root's handle is overwritten by a new object that no root leads to",
-        "after reopening nothing can be reached",
-    ],
-    [
-        "all, reopening",
-        "the set is made again whenever the program starts",
-        "what was kept is dropped and leaks",
-    ],
-]
-"""Read in the published program (github.com/LucasBastelli/WSCAD2022_PersistentMemory, intset.c)."""
 
 
 def left_out() -> TextTable:
@@ -64,7 +30,7 @@ def left_out() -> TextTable:
     return TextTable(
         title="what the published programs leave out, and what a power cut then leaves",
         columns=["where", "what they do", "what can be left"],
-        rows=LEFT_OUT,
+        rows=tomllib.loads((FOLDER / "intset-left-out.toml").read_text())["rows"],
     )
 
 

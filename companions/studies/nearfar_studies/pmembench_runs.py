@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar_bench.memories import FORCE, TMPFS
-from nearfar_studies.applications import MEASURED
+from nearfar_studies.applications import MEASURED, nearfar
 
 ROOT = Path(__file__).parents[3]
 NATIVE = ROOT / "companions/bench/native"
@@ -74,17 +72,4 @@ def _build(folder: Path) -> Path:
 
 
 def _nearfar(*words: str) -> None:
-    environment = {**os.environ, FORCE: "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "nearfar", *words],
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
-    if done.returncode != 0:
-        message = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise NearfarError(
-            f"nearfar {words[0]} failed: {message.removeprefix('nearfar: ')}",
-            ExitCode.MACHINE_LACKS,
-        )
+    nearfar(*words, environment={**os.environ, FORCE: "1"})

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
+
+from matplotlib.figure import Figure
 
 from nearfar.base.registry import Registry
 from nearfar.documents.study import StudyResult
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,8 @@ class StudyInputs:
     """A program's profile, for studies of any program."""
     near: Path | None = None
     """The memory that profile was taken in."""
+    profiles: Path | None = None
+    """Folder that keeps the profiles of programs in kind; None: they are made again."""
 
 
 class Study:
@@ -38,6 +39,12 @@ class Study:
     def run(self, given: StudyInputs) -> StudyResult:
         """Compute ours and compare."""
         raise NotImplementedError
+
+    def result(self, inputs: str, **parts: Any) -> StudyResult:
+        """Return a result of this study; `parts` are its tables, texts and verdict."""
+        return StudyResult(
+            name=self.name, title=self.title, source=self.source, inputs=inputs, **parts
+        )
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
         """Draw `result` into `figure` and return its caption; "" where no picture helps."""

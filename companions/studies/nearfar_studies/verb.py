@@ -6,12 +6,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from nearfar.base.errors import CommandError
 from nearfar.commands._verb import verb
 from nearfar.options.option import Option, Options
 from nearfar.options.shared import DeliveryOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import Reproduction
+
+
+PREDICTIONS = Path(__file__).parents[1] / "blind" / "predictions.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +36,33 @@ class ReproduceOptions(Options):
     """The memory it was profiled in. Default: what `make demo` leaves."""
     plot: Path | None = None
     """Folder for pictures: NAME.png of every study that has one."""
+    blind: Path | None = None
+    """With the study applications: CSV of cases without their far times. A prediction of every row
+    is written to -o as CSV, with interval, model, commit and assumptions."""
+    score: Path | None = None
+    """CSV of measured slowdowns, with at least the columns id and slowdown: score --predictions
+    against them."""
+    predictions: Path = PREDICTIONS
+    """With --score: the file that --blind wrote. Default: the predictions of this project."""
+    profiles: Path | None = None
+    """For the study applications: folder that keeps profiles, so that an interrupted run goes on
+    from them."""
 
     def check_options(self) -> None:
         """Refuse no study, and two ways to name them."""
+        if self.score is not None:
+            if self.names or self.all_ or self.list_ or self.blind is not None:
+                raise CommandError("--score runs no study: leave the other options out")
+            return
+        if self.predictions != PREDICTIONS:
+            raise CommandError("--predictions goes with --score")
+        if self.blind is not None and tuple(self.names) != ("applications",):
+            raise CommandError(
+                "--blind goes with the study applications: nearfar reproduce applications --blind "
+                "CASES.csv -o PREDICTIONS.csv"
+            )
+        if self.profiles is not None and not self.all_ and "applications" not in self.names:
+            raise CommandError("--profiles goes with the study applications")
         if self.list_ and (self.names or self.all_):
             raise CommandError(
                 "--list lists all studies and runs none: leave the names out, or --list"
@@ -64,13 +94,53 @@ def reproduce(options: ReproduceOptions, delivery: DeliveryOptions) -> None:
         _list(delivery)
         return
     check_output(delivery.output)
+    if options.blind is not None:
+        _predict_blind(options.blind, options.profiles, delivery)
+        return
+    if options.score is not None:
+        deliver_document(_scored(options), delivery, print_reproduction)
+        return
     reproduction = run(
         STUDIES.names() if options.all_ else list(dict.fromkeys(options.names)),
-        StudyInputs(profile=options.profile, near=options.near),
+        StudyInputs(profile=options.profile, near=options.near, profiles=options.profiles),
         pictures=options.plot,
         begin=_nothing if delivery.quiet or not sys.stderr.isatty() else _show,
     )
     deliver_document(reproduction, delivery, print_reproduction)
+
+
+def _predict_blind(cases_file: Path, profiles: Path | None, delivery: DeliveryOptions) -> None:
+    """Predict every row of a case file, in its order, and write the predictions."""
+    import tempfile
+
+    from rich.progress import track
+
+    from nearfar_studies.hardware.cases import read_cases, write_predictions
+    from nearfar_studies.hardware.predictor import CasePredictor
+
+    if delivery.output is None:
+        raise CommandError("--blind writes a file: name it with -o PREDICTIONS.csv")
+    cases = read_cases(cases_file)
+    with tempfile.TemporaryDirectory(prefix="nearfar-blind-") as name:
+        predictor = CasePredictor(profiles or Path(name))
+        shown = track(cases, "predicting", disable=delivery.quiet or not sys.stderr.isatty())
+        predictions = [predictor.predict(case) for case in shown]
+    write_predictions(predictions, delivery.output)
+    if not delivery.quiet:
+        made = sum(each.slowdown is not None for each in predictions)
+        print(f"predicted {made} of {len(cases)} cases; wrote {delivery.output}")
+
+
+def _scored(options: ReproduceOptions) -> Reproduction:
+    from nearfar.documents import Reproduction, producer
+    from nearfar_studies.hardware.cases import SCORED, read_cases, read_predictions
+    from nearfar_studies.hardware.predictor import latency_ratio
+    from nearfar_studies.hardware.score import scored
+
+    assert options.score is not None, "asked for"
+    truths = read_cases(options.score, SCORED)
+    result = scored("score", read_predictions(options.predictions), truths, latency_ratio)
+    return Reproduction(producer=producer(), studies=[result])
 
 
 def _show(title: str) -> None:

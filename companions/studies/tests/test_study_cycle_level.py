@@ -26,4 +26,3 @@ def test_the_simulators_mark_is_found():
 def test_the_chains_are_the_device_and_are_not_judged():
     runs = {"runs": {"nopf": dict.fromkeys(("chain1", "gather", "wchain16", "sort", "chainsaw"))}}
     assert cycle_level.kernels(runs) == ["gather", "sort", "chainsaw"]
-    assert cycle_level.fitted(runs) == ["gather", "chainsaw"]

@@ -8,8 +8,7 @@ import pytest
 
 from nearfar.__main__ import main
 from nearfar_studies import guide_platform
-from nearfar_studies.guide_platform import State
-from nearfar_studies.replay import ReplayedCommand, replay
+from nearfar_studies.guide_platform import ReplayedCommand, State, replay
 from nearfar_studies.studies import korean_guide
 from nearfar_studies.studies.korean_guide import KoreanGuide
 from nearfar_studies.study import StudyInputs
@@ -41,7 +40,7 @@ def test_a_latency_that_doubled_is_told_as_drift() -> None:
 
 
 def test_a_buffer_beyond_memory_is_refused_with_the_size_that_fits(tmp_path: Path) -> None:
-    step = korean_guide.ERRORS[0]
+    step = korean_guide.STEPS["errors"][0]
     result = replay(step.arguments, tmp_path)
     assert result.exit_code == 3
     assert "2.00 TiB" in result.ended()

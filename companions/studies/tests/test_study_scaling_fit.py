@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfar.predict.shared_channels import Scaling
-from nearfar_studies.scaling_fit import fit_scaling
+from nearfar_studies.nvdimm_device import fit_scaling
 
 
 @pytest.mark.parametrize("law", [Scaling(13.0, 68.0, 2.5), Scaling(2.9, 6.5, 7.0)])

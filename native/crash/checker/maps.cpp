@@ -3,7 +3,6 @@
 // hidden, and what it changed is put into the next mapping of the same part.
 #include "crash/checker/maps.hpp"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "crash/checker/messages.hpp"
 
 namespace nearfar::crash {
@@ -41,13 +41,6 @@ constexpr unsigned most_maps = 64;
 Map maps[most_maps];
 unsigned map_count = 0;
 bool on = false;
-
-void* system_map(void* wanted, std::size_t bytes, int protection, int flags, int file,
-                 std::int64_t offset) {
-  return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));
-}
-
-void system_unmap(void* begin, std::size_t bytes) { syscall(SYS_munmap, begin, bytes); }
 
 std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -109,7 +102,8 @@ void move_away(char* begin, std::size_t bytes) {
     void* moved = one.hidden ? mremap(one.begin, one.bytes, one.bytes, MREMAP_MAYMOVE) : MAP_FAILED;
     if (one.hidden && moved == one.begin) {
       // It may move, and did not have to: a place of its own first.
-      void* place = system_map(nullptr, one.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      void* place =
+          hooks::system_mmap(nullptr, one.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       moved = mremap(one.begin, one.bytes, one.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     }
     if (moved == MAP_FAILED) {
@@ -122,7 +116,7 @@ void move_away(char* begin, std::size_t bytes) {
 
 void remember(const Map& fresh) {
   if (map_count == most_maps) {
-    if (maps[0].hidden) system_unmap(maps[0].begin, maps[0].bytes);
+    if (maps[0].hidden) hooks::system_munmap(maps[0].begin, maps[0].bytes);
     memmove(maps, maps + 1, sizeof maps - sizeof maps[0]);
     map_count -= 1;
   }
@@ -134,14 +128,14 @@ void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int fil
   if (on && (flags & MAP_FIXED) != 0) move_away(static_cast<char*>(wanted), whole_pages(bytes));
   const bool ours = on && file >= 0 && (flags & MAP_ANONYMOUS) == 0 &&
                     (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
-  if (!ours) return system_map(wanted, bytes, protection, flags, file, offset);
+  if (!ours) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC) != 0) {
     errno = EOPNOTSUPP;  // as a file in memory answers
     return MAP_FAILED;
   }
   flags = (flags & ~(MAP_TYPE | MAP_SYNC)) | MAP_PRIVATE | MAP_NORESERVE;
   // A private mapping of a file opened for writing only is refused as a shared one is.
-  void* const made = system_map(wanted, bytes, protection, flags, file, offset);
+  void* const made = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if (made == MAP_FAILED) return made;
   const Map fresh{static_cast<char*>(made), whole_pages(bytes), static_cast<std::uint64_t>(offset)};
   bool opened = (protection & PROT_WRITE) != 0;
@@ -177,12 +171,7 @@ int unmapped(char* begin, std::size_t bytes) {
       drop(i--);
     }
   }
-  return static_cast<int>(syscall(SYS_munmap, begin, bytes));
-}
-
-template <typename F>
-F* real(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+  return hooks::system_munmap(begin, bytes);
 }
 
 }  // namespace
@@ -193,7 +182,7 @@ bool keeps_private() { return on; }
 void forget_maps() {
   for (unsigned i = map_count; i-- > 0;) {
     if (!maps[i].hidden) continue;
-    system_unmap(maps[i].begin, maps[i].bytes);
+    hooks::system_munmap(maps[i].begin, maps[i].bytes);
     drop(i);
   }
 }
@@ -205,16 +194,7 @@ using namespace nearfar::crash;
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
-           off_t offset) noexcept {
-  return mapped(wanted, bytes, protection, flags, file, offset);
-}
-
-// off_t has 64 bits here, so both names are one function.
-void* mmap64(void* wanted, std::size_t bytes, int protection, int flags, int file,
-             off64_t offset) noexcept {
-  return mapped(wanted, bytes, protection, flags, file, offset);
-}
+NEARFAR_HOOK_MMAP(return mapped(wanted, bytes, protection, flags, file, offset);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   return unmapped(static_cast<char*>(begin), bytes);
@@ -229,34 +209,27 @@ int flock(int file, int operation) noexcept {
 
 // Other programs see the file, not what this one changed in its memory, and what they change is
 // the file's.
-pid_t fork() noexcept {
-  *touched = 1;
-  return real<pid_t()>("fork")();
-}
-int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const words[], char* const variables[]) {
-  *touched = 1;
-  return real<decltype(posix_spawn)>("posix_spawn")(child, path, actions, attributes, words,
-                                                    variables);
-}
-int posix_spawnp(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
-                 const posix_spawnattr_t* attributes, char* const words[],
-                 char* const variables[]) {
-  *touched = 1;
-  return real<decltype(posix_spawnp)>("posix_spawnp")(child, path, actions, attributes, words,
-                                                      variables);
-}
-int system(const char* command) {
-  *touched = 1;
-  return real<decltype(system)>("system")(command);
-}
-FILE* popen(const char* command, const char* mode) {
-  *touched = 1;
-  return real<decltype(popen)>("popen")(command, mode);
-}
-int execve(const char* path, char* const words[], char* const variables[]) noexcept {
-  *touched = 1;
-  return real<int(const char*, char* const[], char* const[])>("execve")(path, words, variables);
-}
+#define NEARFAR_HOOK_START(result, name, parameters, arguments) \
+  result name parameters {                                      \
+    *touched = 1;                                               \
+    NEARFAR_NEXT(name);                                         \
+    return real arguments;                                      \
+  }
+NEARFAR_HOOK_START(pid_t, fork, () noexcept, ())
+NEARFAR_HOOK_START(int, posix_spawn,
+                   (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,
+                    const posix_spawnattr_t* attributes, char* const words[],
+                    char* const variables[]),
+                   (child, path, actions, attributes, words, variables))
+NEARFAR_HOOK_START(int, posix_spawnp,
+                   (pid_t * child, const char* path, const posix_spawn_file_actions_t* actions,
+                    const posix_spawnattr_t* attributes, char* const words[],
+                    char* const variables[]),
+                   (child, path, actions, attributes, words, variables))
+NEARFAR_HOOK_START(int, system, (const char* command), (command))
+NEARFAR_HOOK_START(FILE*, popen, (const char* command, const char* mode), (command, mode))
+NEARFAR_HOOK_START(int, execve,
+                   (const char* path, char* const words[], char* const variables[]) noexcept,
+                   (path, words, variables))
 }
 #pragma GCC visibility pop

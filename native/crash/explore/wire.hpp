@@ -1,5 +1,5 @@
 // Frames between nearfar and the explorer: type (4 bytes), length (4), payload. Numbers are of 8
-// bytes, texts their length and then themselves; nearfar/crash/wire.py is the other end.
+// bytes, texts their length and then themselves; nearfar/crash/engine.py is the other end.
 #pragma once
 
 #include <cstdint>

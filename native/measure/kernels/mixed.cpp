@@ -7,5 +7,9 @@ namespace {
 using Ordinary = Mixture<false>;
 NEARFAR_KERNEL(Ordinary, "mixed", "loads and ordinary stores by --read-share, each in sequence")
 
+// Loads and ordinary stores in any share, in random order.
+using MixedRandom = RandomMixture<false>;
+NEARFAR_KERNEL(MixedRandom, "mixed-random", "loads and ordinary stores by --read-share, random")
+
 }  // namespace
 }  // namespace nearfar::measure

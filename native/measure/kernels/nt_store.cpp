@@ -2,11 +2,12 @@
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
 #include "measure/persist.hpp"
+#include "measure/visits.hpp"
 
 namespace nearfar::measure {
 namespace {
 
-class NtStore final : public Kernel {
+class StreamedStores final : public Kernel {
  public:
   [[nodiscard]] Traffic traffic(const Shape& shape) const override {
     return {.non_temporal = shape.access};
@@ -23,7 +24,15 @@ class NtStore final : public Kernel {
   }
 };
 
-NEARFAR_KERNEL(NtStore, "nt-store", "stores past the caches, one line after the other")
+NEARFAR_KERNEL(StreamedStores, "nt-store", "stores past the caches, one line after the other")
+
+// Non-temporal stores of whole lines in random order.
+using NtStoreRandom = Visits<Scattered, NtStore>;
+NEARFAR_KERNEL(NtStoreRandom, "nt-store-random", "stores past the caches in random order")
+
+// Non-temporal stores of whole lines a stride apart: write amplification, interleaving.
+using NtStoreStrided = Visits<InOrder, NtStore>;
+NEARFAR_KERNEL(NtStoreStrided, "nt-store-strided", "stores past the caches, --stride apart")
 
 }  // namespace
 }  // namespace nearfar::measure

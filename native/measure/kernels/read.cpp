@@ -1,6 +1,7 @@
 // Loads of whole lines in sequence: read bandwidth.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
+#include "measure/visits.hpp"
 
 namespace nearfar::measure {
 namespace {
@@ -20,6 +21,18 @@ class Read final : public Kernel {
 };
 
 NEARFAR_KERNEL(Read, "read", "loads of whole lines, one after the other")
+
+// Independent loads, one of each line, in random order: read bandwidth without prefetching.
+using ReadRandom = Visits<Scattered, Load>;
+NEARFAR_KERNEL(ReadRandom, "read-random", "independent loads, one of each line, in random order")
+
+// Independent loads a stride apart: what of an access a memory fetches at once.
+using ReadStrided = Visits<InOrder, Load>;
+NEARFAR_KERNEL(ReadStrided, "read-strided", "independent loads, --stride apart")
+
+// The sum of an array, which STREAM lacks: what a program that only reads gets.
+using StreamSum = Read;
+NEARFAR_KERNEL(StreamSum, "stream-sum", "the sum of an array: loads only")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -1,6 +1,7 @@
 // Each line loaded, changed and stored, in sequence.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
+#include "measure/visits.hpp"
 
 namespace nearfar::measure {
 namespace {
@@ -21,6 +22,11 @@ class ReadModifyWrite final : public Kernel {
 
 NEARFAR_KERNEL(ReadModifyWrite, "read-modify-write",
                "each line loaded, changed, stored, one after the other")
+
+// Each line loaded, changed and stored, in random order.
+using ReadModifyWriteRandom = Visits<Scattered, Update>;
+NEARFAR_KERNEL(ReadModifyWriteRandom, "read-modify-write-random",
+               "each line loaded, changed, stored, in random order")
 
 }  // namespace
 }  // namespace nearfar::measure

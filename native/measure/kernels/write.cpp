@@ -1,6 +1,7 @@
 // Ordinary stores of whole lines in sequence: the line is owned (read) first, written back later.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
+#include "measure/visits.hpp"
 
 namespace nearfar::measure {
 namespace {
@@ -19,6 +20,14 @@ class Write final : public Kernel {
 };
 
 NEARFAR_KERNEL(Write, "write", "ordinary stores of whole lines, one after the other")
+
+// Ordinary stores, one to each line, in random order: each line is owned first, written back later.
+using WriteRandom = Visits<Scattered, Store>;
+NEARFAR_KERNEL(WriteRandom, "write-random", "ordinary stores, one to each line, in random order")
+
+// Ordinary stores a stride apart.
+using WriteStrided = Visits<InOrder, Store>;
+NEARFAR_KERNEL(WriteStrided, "write-strided", "ordinary stores, --stride apart")
 
 }  // namespace
 }  // namespace nearfar::measure

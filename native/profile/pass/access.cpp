@@ -116,6 +116,19 @@ void note_waiting(Instruction& instruction, Accesses& accesses) {
     accesses.locked.push_back(&instruction);
 }
 
+// Whether a statement may touch memory: by an operand in memory, a written address, or an
+// instruction with addresses of its own. rdtsc, cpuid and pause do not.
+bool may_access(const InlineAsm& assembly) {
+  for (const InlineAsm::ConstraintInfo& constraint : assembly.ParseConstraints())
+    if (constraint.isIndirect) return true;
+  const StringRef text = assembly.getAsmString();
+  if (text.find_first_of("([") != StringRef::npos) return true;
+  for (const char* implicit :
+       {"rep", "movs", "stos", "lods", "cmps", "scas", "push", "pop", "call"})
+    if (text.contains(implicit)) return true;
+  return false;
+}
+
 }  // namespace
 
 bool stays_near_core(Value* pointer, const DataLayout& layout) {
@@ -163,7 +176,7 @@ void find_access(Instruction& instruction, const DataLayout& layout, Accesses& a
       const auto* assembly = cast<InlineAsm>(call->getCalledOperand());
       // An empty statement with a memory clobber is a compiler barrier, not an access.
       const bool known = assembly->getAsmString().empty() || add_persist_assembly(*call, accesses);
-      if (!known && call->mayReadOrWriteMemory()) accesses.inline_assembly = true;
+      if (!known && may_access(*assembly)) accesses.inline_assembly = true;
       return;
     }
     add_library_call(*call, layout, accesses);

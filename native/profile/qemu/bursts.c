@@ -46,6 +46,8 @@ static uint32_t thread(void) {
   return thread_number;
 }
 
+static bool sampled_enough(void) { return ring != NULL && nf_ring_sampled_enough(ring); }
+
 static uint32_t current_phase(void) {
   if (!__atomic_load_n(counting_word, __ATOMIC_RELAXED)) return 0;
   return __atomic_load_n(phase_word, __ATOMIC_RELAXED) % NF_BURST_PHASES;
@@ -119,14 +121,14 @@ static void on_block(unsigned cpu, void* data) {
   phase->instructions += file->blocks[place].count;
   if (__atomic_load_n(&recording, __ATOMIC_RELAXED) == thread()) {
     if (number != burst_phase || burst->block_count == NF_BURST_BLOCKS ||
-        burst->access_count >= NF_BURST_ACCESSES) {
+        burst->access_count >= NF_BURST_ACCESSES || sampled_enough()) {
       end();
     } else {
       burst->blocks[burst->block_count++] = place;
       return;
     }
   }
-  if (number != 0 && phase->instructions >= phase->next) begin(number, phase);
+  if (number != 0 && phase->instructions >= phase->next && !sampled_enough()) begin(number, phase);
 }
 
 /* `data` is the instruction's place in its block. */

@@ -44,6 +44,7 @@ static void count_instructions(struct qemu_plugin_tb* block) {
 static void report(uint64_t address, const struct place* place, qemu_plugin_meminfo_t info) {
   if (silent || !__atomic_load_n(&ring->open, __ATOMIC_RELAXED)) return;
   if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
+  if (nf_ring_sampled_enough(ring)) return;
   if (__atomic_load_n(&ring->muted[thread() % NF_RING_MUTES], __ATOMIC_RELAXED)) return;
   uint64_t number = 0;
   if (!nf_ring_take(ring, &number)) return;

@@ -75,6 +75,10 @@ struct nf_ring {
   uint64_t mask;
   uint64_t multiplier;
   uint64_t shift;
+  /* An access is reported while `instructions` is below this. */
+  uint64_t sample_until;
+  /* Instructions sampled from the first mark; 0: all. The first mark sets `sample_until` by it. */
+  uint64_t sample_instructions;
   uint64_t own_begin; /* code of the preloaded library, which is not looked at */
   uint64_t own_end;
   uint32_t text_used;
@@ -85,6 +89,11 @@ struct nf_ring {
   char text[NF_RING_TEXT];
   struct nf_ring_event events[NF_RING_EVENTS] __attribute__((aligned(64)));
 };
+
+static inline int nf_ring_sampled_enough(const struct nf_ring* ring) {
+  return __atomic_load_n(&ring->instructions, __ATOMIC_RELAXED) >=
+         __atomic_load_n(&ring->sample_until, __ATOMIC_RELAXED);
+}
 
 static inline struct nf_ring_event* nf_ring_at(struct nf_ring* ring, uint64_t place) {
   return &ring->events[place % NF_RING_EVENTS];

@@ -83,7 +83,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   CounterRecord* counter = counter_of(counter_key(phase, owner, site + 1), site);
   if (counter != nullptr) add(counter->accesses, std::uint64_t{1});
   const std::uint64_t line = runtime.lines.ordinal(address);
-  const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+  const std::uint64_t set = last_level_set(line);
   const sim::Outcome outcome = simulate(set, line, owner, store);
   if (!outcome.hit) {
     bool in_sequence = false;

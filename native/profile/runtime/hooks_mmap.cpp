@@ -1,10 +1,8 @@
 // mmap and its family.
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "base/hooks.hpp"
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/runtime.hpp"
@@ -39,19 +37,9 @@ void* mapped(void* address, size_t size, int protection, int flags, int file, Ca
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* mmap(void* wanted, size_t size, int protection, int flags, int file, off_t offset) noexcept {
-  need_real_functions();
-  return mapped(real.mmap(wanted, size, protection, flags, file, offset), size, protection, flags,
-                file, NEARFAR_THIS_CALL);
-}
-
-// off_t has 64 bits here, so both names are one function.
-void* mmap64(void* wanted, size_t size, int protection, int flags, int file,
-             off64_t offset) noexcept {
-  need_real_functions();
-  return mapped(real.mmap(wanted, size, protection, flags, file, offset), size, protection, flags,
-                file, NEARFAR_THIS_CALL);
-}
+NEARFAR_HOOK_MMAP(need_real_functions();
+                  return mapped(real.mmap(wanted, bytes, protection, flags, file, offset), bytes,
+                                protection, flags, file, NEARFAR_THIS_CALL);)
 
 int munmap(void* address, size_t size) noexcept {
   need_real_functions();
@@ -61,13 +49,7 @@ int munmap(void* address, size_t size) noexcept {
 
 void* mremap(void* address, size_t old_size, size_t new_size, int flags, ...) noexcept {
   need_real_functions();
-  void* wanted = nullptr;
-  if ((flags & MREMAP_FIXED) != 0) {
-    va_list more;
-    va_start(more, flags);
-    wanted = va_arg(more, void*);
-    va_end(more);
-  }
+  NEARFAR_MREMAP_PLACE(wanted, flags)
   void* moved = real.mremap(address, old_size, new_size, flags, wanted);
   if (active() && moved != MAP_FAILED) {
     const int error = errno;

@@ -30,7 +30,7 @@ void write_sampled(std::uint32_t phase, std::uint16_t site, std::uint64_t addres
       count_event(phase, owner, sampled, by_bytes ? to - from : 1);
     }
     const std::uint64_t line = runtime.lines.ordinal(begin);
-    const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+    const std::uint64_t set = last_level_set(line);
     bool dirty = false;
     {
       Lock const lock(runtime.set_locks[set], this_thread.id);

@@ -39,6 +39,11 @@ struct Runtime {
 
 extern Runtime runtime;
 
+// The simulated cache's set of a sampled line, by its ordinal.
+inline std::uint64_t last_level_set(std::uint64_t line) {
+  return runtime.cache.physical_set_of(runtime.lines.index(line), runtime.lines.lines_per_page());
+}
+
 inline bool active() { return __atomic_load_n(&runtime.active, __ATOMIC_RELAXED); }
 
 // Makes the run time active if a run asks for it; called by the first module that registers.

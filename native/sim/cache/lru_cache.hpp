@@ -23,6 +23,14 @@ class LruCache {
     return (sets & (sets - 1)) == 0 ? line & (sets - 1) : line % sets;
   }
 
+  // The set of a line in a cache that physical addresses index: pages lie anywhere in memory, so
+  // each stretch of as many lines as there are sets is rotated by whole pages. An array fills all
+  // sets alike, and lines a power of two apart do not meet in a few of them.
+  std::uint64_t physical_set_of(std::uint64_t line, unsigned lines_per_page) const {
+    const std::uint64_t stretch = line / geometry_.sets;
+    return set_of(line + ((stretch * 0x9E3779B97F4A7C15ull) >> 40) * lines_per_page);
+  }
+
   // The most recent line of a set.
   const LineWord& most_recent(std::uint64_t set) const { return ways_[set * geometry_.ways]; }
 

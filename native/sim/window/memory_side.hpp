@@ -10,26 +10,44 @@
 
 namespace nearfar::sim {
 
-// Who is on the way. Requests come in program order, so their times jump; only the newest matter.
-class InFlight {
+// The core's buffers for lines on the way. Requests come in program order, so their times jump, and
+// gaps are filled later.
+class MissBuffers {
  public:
-  unsigned count(Cycles at) const {
-    unsigned found = 0;
-    for (std::size_t i = 0; i < requests; ++i) found += begins_[i] <= at && at < ends_[i] ? 1 : 0;
-    return found;
+  explicit MissBuffers(std::uint32_t count) : count_(std::clamp(count, 1u, most_in_flight)) {}
+  // When a buffer is free, from `asked` on.
+  Cycles free(Cycles asked) {
+    const std::size_t first = at(asked);
+    if (first >= held_.size() || held_[first] < count_) return asked;
+    // What is full stays full: a queue is passed at once.
+    const bool known = full_begin_ <= first && first < full_end_;
+    std::size_t slot = known ? full_end_ : first;
+    while (slot < held_.size() && held_[slot] >= count_) ++slot;
+    if (!known) full_begin_ = first;
+    full_end_ = slot;
+    return static_cast<Cycles>(slot) * width;
   }
-  void add(Cycles begin, Cycles end) {
-    begins_[next_] = begin;
-    ends_[next_] = end;
-    next_ = (next_ + 1) % requests;
+  unsigned held(Cycles time) const {
+    const std::size_t slot = at(time);
+    return slot < held_.size() ? held_[slot] : 0;
+  }
+  void hold(Cycles begin, Cycles end) {
+    const std::size_t last = std::max(at(begin) + 1, at(end));
+    if (last > held_.size()) held_.resize(2 * last, 0);
+    for (std::size_t slot = at(begin); slot < last; ++slot) {
+      if (held_[slot] < UINT8_MAX) ++held_[slot];
+    }
   }
 
  private:
-  // As many as the largest windows have instructions.
-  static constexpr std::size_t requests = 512;
-  std::array<Cycles, requests> begins_{};
-  std::array<Cycles, requests> ends_{};
-  std::size_t next_ = 0;
+  static constexpr Cycles width = 4;
+
+  static std::size_t at(Cycles time) { return static_cast<std::size_t>(time / width); }
+
+  unsigned count_;
+  std::vector<std::uint8_t> held_;
+  std::size_t full_begin_ = 0;
+  std::size_t full_end_ = 0;
 };
 
 // A bus that is taken for some time by each line; gaps that were left are filled later.
@@ -56,21 +74,22 @@ class Bus {
 
 class MemorySide {
  public:
-  explicit MemorySide(const Medium& medium) : medium_(medium) {}
+  MemorySide(const Medium& medium, std::uint32_t miss_buffers)
+      : medium_(medium), miss_buffers_(miss_buffers) {}
 
-  Cycles arrives(Cycles asked) {
-    const unsigned ahead = std::min(in_flight_.count(asked) + 1, most_in_flight);
-    const Cycles there = std::max(
-        {asked + medium_.latency[ahead], buffers_.carry(asked, medium_.buffer), carried(asked)});
-    in_flight_.add(asked, there);
+  // `in_sequence`: it does not queue for a row of memory, which the line before has opened.
+  Cycles arrives(Cycles asked, bool in_sequence) {
+    const Cycles begin = miss_buffers_.free(asked);
+    const unsigned ahead =
+        in_sequence ? 1 : std::min(miss_buffers_.held(begin) + 1, most_in_flight);
+    const Cycles there = std::max(begin + medium_.latency[ahead],
+                                  carried(begin) - medium_.line + medium_.latency[1]);
+    miss_buffers_.hold(begin, there);
     return there;
   }
   // A line of a stream, `before` it the last arrived.
   Cycles arrives_in_stream(Cycles asked, Cycles before) {
-    const Cycles there =
-        std::max({asked + medium_.latency[1], before + medium_.stream, carried(asked)});
-    in_flight_.add(asked, there);
-    return there;
+    return std::max({asked + medium_.latency[1], before + medium_.stream, carried(asked)});
   }
   // Lines that the prefetcher is ahead: as many as take the latency.
   unsigned depth() const {
@@ -79,12 +98,22 @@ class MemorySide {
   bool has_prefetcher() const { return medium_.stream > 0; }
 
  private:
-  Cycles carried(Cycles asked) { return bus_.carry(asked, medium_.line + medium_.write_back); }
+  // A controller collects lines that are written back, and writes many at once.
+  static constexpr double batch = 8;
+
+  Cycles carried(Cycles asked) {
+    written_ += medium_.write_back;
+    if (written_ >= batch * medium_.write) {
+      bus_.carry(asked, written_);
+      written_ = 0;
+    }
+    return bus_.carry(asked, medium_.line);
+  }
 
   Medium medium_;
-  InFlight in_flight_;
+  MissBuffers miss_buffers_;
   Bus bus_;
-  Bus buffers_;  // the core's own for lines on their way: as good as a bus
+  Cycles written_ = 0;
 };
 
 // Lines that advance by one: followed from the third on.

@@ -27,6 +27,7 @@ struct Code {
   RegisterLists defs;
   std::vector<std::uint8_t> cycles;
   std::vector<std::uint8_t> conditional;  // 1: a branch that may go either way
+  std::vector<std::uint8_t> computing;    // 1: it loads, and computes with what it loaded
 };
 
 struct Block {

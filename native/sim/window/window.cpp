@@ -29,14 +29,15 @@ class Past {
 
 class Simulation {
  public:
-  Simulation(const Trace& trace, const Core& core, const Medium& near, const Medium& far)
+  Simulation(const Trace& trace, const Core& core, const Medium& near, const Medium& far,
+             std::vector<Cycles>& arrivals)
       : trace_(trace),
         core_(core),
-        near_(near),
-        far_(far),
+        near_(near, core.miss_buffers),
+        far_(far, core.miss_buffers),
         retired_(core.window),
         drained_(core.store_buffer),
-        arrivals_(trace.lines, unknown) {}
+        arrivals_(arrivals) {}
 
   void run(const Burst& burst, const Served* served, Windowed& result) {
     const auto counted_from =
@@ -49,7 +50,8 @@ class Simulation {
     for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
       const Block& block = trace_.blocks[burst.blocks[i]];
       for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
-        enter();
+        const std::uint32_t entries = trace_.code.computing[row] != 0 ? core_.computing : 1;
+        enter(entries);
         Cycles done = 0;
         const Cycles inputs = ready(trace_.code.uses, row);
         Cycles loaded = 0;
@@ -72,13 +74,12 @@ class Simulation {
             loaded = std::max(loaded, arrive(one.line, served[access], asked, result));
           }
         }
-        done = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) +
-               trace_.code.cycles[row];
+        done = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) + computed(row);
         for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
              ++d) {
           registers_[trace_.code.defs.values[d]] = done;
         }
-        leave(done);
+        leave(done, entries);
         if (store != none) {
           stored_[store] = done;
           drain(burst.accesses[store].line, served[store], result);
@@ -94,19 +95,26 @@ class Simulation {
       result.cycles += retire_ - began;
       result.instructions += instruction - began_at;
     }
+    for (const Access& one : burst.accesses) arrivals_[one.line] = unknown;
   }
+
+  static constexpr Cycles unknown = -1;
 
  private:
-  static constexpr Cycles unknown = -1;
   static constexpr std::size_t none = SIZE_MAX;
 
-  void enter() {
-    entered_ = std::max({entered_ + 1 / core_.width, retired_.oldest(), fetch_from_});
+  Cycles computed(std::uint32_t row) const {
+    const Cycles cycles = trace_.code.cycles[row];
+    return cycles > 1 ? 1 + core_.arithmetic * (cycles - 1) : cycles;
   }
 
-  void leave(Cycles done) {
-    retire_ = std::max(retire_ + 1 / core_.width, done);
-    retired_.push(retire_);
+  void enter(std::uint32_t entries) {
+    entered_ = std::max({entered_ + entries / core_.width, retired_.oldest(), fetch_from_});
+  }
+
+  void leave(Cycles done, std::uint32_t entries) {
+    retire_ = std::max(retire_ + entries / core_.width, done);
+    for (std::uint32_t i = 0; i < entries; ++i) retired_.push(retire_);
   }
 
   Cycles ready(const RegisterLists& lists, std::uint32_t row) const {
@@ -118,8 +126,10 @@ class Simulation {
   }
 
   // A store leaves the window at once and waits for its line in the store buffer; where that is
-  // full, nothing enters.
+  // full, nothing enters. Stores to the line of the store before take no room of their own.
   void drain(std::uint32_t line, Served from, Windowed& result) {
+    if (line == drained_line_) return;
+    drained_line_ = line;
     entered_ = std::max(entered_, drained_.oldest());
     const Cycles there = arrive(line, from, retire_, result) - core_.first_level;
     drain_ = std::max(drain_, there);
@@ -157,11 +167,11 @@ class Simulation {
   }
 
   Cycles fetch(MemorySide& memory, std::uint32_t line, Cycles asked, Windowed& result) {
-    if (!memory.has_prefetcher()) return memory.arrives(asked);
     Streams::Stream& stream = streams_.of(line);
+    const bool follows = stream.length >= Streams::followed_from;
     Cycles there = 0;
-    if (stream.length < Streams::followed_from) {
-      there = memory.arrives(asked);
+    if (!follows || !memory.has_prefetcher()) {
+      there = memory.arrives(asked, follows);
     } else {
       // It was asked for when the line `depth` before it was used, or when the stream was known.
       const std::uint32_t back = std::min(memory.depth(), stream.length - 2);
@@ -181,14 +191,15 @@ class Simulation {
   MemorySide far_;
   Past retired_;
   Past drained_;
-  std::vector<Cycles> stored_;    // by access, when the value is there
-  std::vector<Cycles> arrivals_;  // by line, when it was there; unknown: not touched
+  std::vector<Cycles> stored_;     // by access, when the value is there
+  std::vector<Cycles>& arrivals_;  // by line, when it was there; unknown: not touched
   std::array<Cycles, most_registers> registers_{};
   FirstLevel cache_;
   Streams streams_;
   Cycles entered_ = 0;
   Cycles retire_ = 0;
   Cycles drain_ = 0;
+  std::uint32_t drained_line_ = UINT32_MAX;
   Cycles fetch_from_ = 0;
   bool counting_ = false;
 };
@@ -199,8 +210,9 @@ Windowed run_window(const Trace& trace, const std::vector<Served>& served, const
                     const Medium& near, const Medium& far) {
   Windowed result;
   std::size_t begin = 0;
+  std::vector<Cycles> arrivals(trace.lines, Simulation::unknown);
   for (const Burst& burst : trace.bursts) {
-    Simulation(trace, core, near, far).run(burst, served.data() + begin, result);
+    Simulation(trace, core, near, far, arrivals).run(burst, served.data() + begin, result);
     begin += burst.accesses.size();
   }
   return result;

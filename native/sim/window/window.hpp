@@ -23,9 +23,9 @@ inline constexpr unsigned most_in_flight = 64;
 struct Medium {
   // Latency of a miss that finds so many in flight, itself included, at [count]; [0] is not used.
   std::array<Cycles, most_in_flight + 1> latency{};
-  Cycles buffer = 0;      // between misses of one core at best, prefetched lines apart
   Cycles line = 0;        // bandwidth time of a line read
-  Cycles write_back = 0;  // and of the write-backs that come with it on average
+  Cycles write = 0;       // and of a line written back
+  Cycles write_back = 0;  // of the write-backs that come with a line read, on average
   Cycles stream = 0;      // between lines that the prefetcher fetches in sequence; 0: none does
 };
 
@@ -33,6 +33,9 @@ struct Core {
   std::uint32_t window = 0;  // instructions
   double width = 0;          // instructions per cycle
   std::uint32_t store_buffer = 0;
+  std::uint32_t miss_buffers = 0;  // lines that the first-level cache waits for
+  std::uint32_t computing = 1;     // entries of the window for what loads and computes
+  double arithmetic = 1;           // factor on cycles of computation beyond the first
   Cycles first_level = 0;
   Cycles second_level = 0;
   Cycles last_level = 0;

@@ -10,9 +10,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.files import documents_in
-from nearfar.compare.kind import KINDS, ComparableKind
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, documents_in
 from nearfar.documents.header import Document, Producer
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.compare.compared_value import Z95, ComparedValue, Worse
-from nearfar.compare.kind import KINDS, ComparableKind, Names
+from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, Names, Worse
+from nearfar.devices.quality import BANDWIDTH_KIND, THREADS_KIND
 from nearfar.documents import DeviceProfile
 
 
@@ -62,6 +62,7 @@ class Devices(ComparableKind[DeviceProfile]):
                 "GB/s",
                 (row.value_gb_per_s, row.low_gb_per_s, row.high_gb_per_s),
                 worse="less",
+                kind=BANDWIDTH_KIND if row.threads == 1 else THREADS_KIND,
             )
             for row in device.bandwidth
         ]
@@ -87,6 +88,7 @@ def _figure(
     value: tuple[float, float | None, float | None],
     *,
     worse: Worse = "more",
+    kind: str = "",
 ) -> ComparedValue:
     middle, low, high = value
     measured = device.measured
@@ -97,7 +99,8 @@ def _figure(
             family, name, unit, middle, worse, timed=True, note="it has no interval"
         )
     # Two sessions differ at least as much as two halves of one.
-    drift = measured.noise_floor * middle / Z95
+    floor = measured.noise_floors.get(kind or family, measured.noise_floor)
+    drift = floor * middle / Z95
     sigma = math.hypot((high - low) / (2.0 * Z95), drift)
     return ComparedValue(
         *(family, name, unit, middle, worse),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.kind import KINDS, ComparableKind, Names
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names
 from nearfar.documents import Plan
 from nearfar.documents.plan import NEAR, Alternative, Placement
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.compared_value import Z95, ComparedValue, from_interval
-from nearfar.compare.kind import KINDS, ComparableKind, Names
+from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, Names, from_interval
 from nearfar.documents import Prediction
+from nearfar.documents.attribution import Attribution
 from nearfar.documents.prediction import PhasePrediction
+from nearfar.predict.attribution import attributions, unattributed
+from nearfar.predict.inputs import load_inputs
 
 
 @KINDS.register("prediction")
@@ -49,6 +52,24 @@ class Predictions(ComparableKind[Prediction]):
             if first != second:
                 warnings.append(f"{names.a} has {what} {first!r}, {names.b} {second!r}")
         return warnings
+
+    def attributions(
+        self, a: Sequence[Prediction], b: Sequence[Prediction], names: Names
+    ) -> tuple[list[Attribution], list[str]]:
+        """Return which inputs make the slowdowns differ, by predicting with each side's in turn."""
+        totals = [
+            {device.far: device.total.slowdown for device in side[0].devices} for side in (a, b)
+        ]
+        pairs = {far: (totals[0][far], totals[1][far]) for far in totals[0] if far in totals[1]}
+        name = names.a
+        try:
+            sides = [load_inputs(a[0], Path(name).parent)]
+            name = names.b
+            sides.append(load_inputs(b[0], Path(name).parent))
+            return attributions(sides[0], sides[1], pairs), []
+        except NearfarError as error:
+            unknown = [unattributed(far, *slowdowns) for far, slowdowns in pairs.items()]
+            return unknown, [f"which inputs make the difference is not known for {name}: {error}"]
 
 
 def _of(far: str, phase: PhasePrediction) -> list[ComparedValue]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.compared_value import ComparedValue, Worse
-from nearfar.compare.kind import KINDS, ComparableKind, Names
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names, Worse
 from nearfar.documents import RunRecord
 
 

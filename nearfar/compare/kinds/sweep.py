@@ -15,8 +15,7 @@ import msgspec
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.kind import KINDS, ComparableKind
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue
 from nearfar.documents.header import Document, Producer, load
 from nearfar.documents.sweep import Sweep
 from nearfar.points.inputs import POINT

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.compared_value import ComparedValue
-from nearfar.compare.kind import KINDS, ComparableKind
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue
 from nearfar.documents import ValidationReport
 
 

@@ -8,8 +8,17 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.compare.compared_value import Z95, ComparedValue, from_interval
-from nearfar.compare.kind import KINDS, ComparableKind, Names, Pair, Paired, match
+from nearfar.compare.kind import (
+    KINDS,
+    Z95,
+    ComparableKind,
+    ComparedValue,
+    Names,
+    Pair,
+    Paired,
+    from_interval,
+    match,
+)
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Phase
 from nearfar.profile.identity import MatchedObject, align_objects

@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nearfar.base.errors import CommandError
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 from nearfar.documents.crash_report import CrashExpected, CrashKey
 
 ANYTHING = "\0anything"

@@ -6,8 +6,7 @@ import ctypes.util
 import shlex
 
 from nearfar.crash.checker import Check
-from nearfar.crash.trace import CrashTrace
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import CrashTrace, EventKind
 from nearfar.native_files import native_file
 
 TOOL = "nearfar_crash_pool"

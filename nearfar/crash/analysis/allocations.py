@@ -6,8 +6,7 @@ import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 from nearfar.documents.crash_report import CrashObject
 
 ALLOCATIONS = frozenset({EventKind.ALLOC, EventKind.TX_ALLOC, EventKind.RESERVE})

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from nearfar.base.units import LINE_BYTES
 from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.memory import PoolMemory
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 _ALL_BYTES = (1 << LINE_BYTES) - 1
 

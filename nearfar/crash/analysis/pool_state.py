@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.analysis.allocations import ALLOCATIONS, FREES, LiveObjects, PoolAllocation
 from nearfar.crash.analysis.pool_images import PoolObject
-from nearfar.crash.trace import CrashTrace, TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import CrashTrace, EventKind, TraceEvent
 
 WORD_BYTES = 8
 MIN_HANDLE = 4096

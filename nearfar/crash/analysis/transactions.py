@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from nearfar.crash.analysis.allocations import ALLOCATIONS, PoolAllocation
 from nearfar.crash.analysis.origins import StackOrigins
 from nearfar.crash.analysis.pool_state import MIN_HANDLE, WORD_BYTES, ByteRange, PoolState
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 from nearfar.documents.crash_report import CrashObject
 
 _NO_SNAPSHOT = 1 << 2

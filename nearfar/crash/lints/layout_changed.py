@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from nearfar.crash.analysis.allocations import ALLOCATIONS
 from nearfar.crash.lints._registry import Lint, LintContext, LintFinding, register
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 
 @register

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from nearfar.crash.lints._registry import Lint, LintFinding, register
 from nearfar.crash.memory import RUN_TIME_BYTES
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 _MAPPINGS = {"[heap]": "the heap", "[stack]": "the stack", "": "anonymous memory (heap or a stack)"}
 

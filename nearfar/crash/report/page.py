@@ -4,29 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import jinja2
-from markupsafe import Markup
-
 from nearfar.crash.lints._registry import LINTS, meaning
 from nearfar.crash.report.terminal import details, where
 from nearfar.crash.report.words import bug_text, is_slow, lint_text
 from nearfar.crash.sites import name_of
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
-
-_HERE = Path(__file__).parent
-_STYLE = _HERE.parents[1] / "html" / "page.css"
+from nearfar.html.page import environment as page_environment
 
 
 def page(report: CrashReport) -> str:
     """Return the page."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment(Path(__file__).parent)
     environment.globals |= {
         "details": details,
         "where": where,
@@ -36,13 +25,16 @@ def page(report: CrashReport) -> str:
         "meaning": lambda kind: meaning(LINTS.get(kind)),
         "stack": _stack,
     }
-    return environment.get_template(
-        "page.html"
-    ).render(
+    program = Path(report.program[0]).name
+    sections = [("answer", "Answer")]
+    sections += [(f"bug-{bug.id}", f"Bug {bug.id}") for bug in report.bugs]
+    sections += [("lints", "Lints"), ("coverage", "Coverage")]
+    return environment.get_template("crash.html").render(
         report=report,
-        css=Markup(_STYLE.read_text()),  # our own file
+        title=f"{program}: what a power cut could leave",
+        sections=[(*section, "") for section in sections],
+        made=report.producer,
         command=" ".join(report.program),
-        program=Path(report.program[0]).name,
         # The last folder is enough to tell files apart, and fits.
         short=lambda file: "/".join(file.split("/")[-2:]),
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from nearfar.crash.report.words import code_text, lint_text
 from nearfar.crash.sites import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 _MAX_LINES = 4
 _POINT_WORDS = {

@@ -4,8 +4,16 @@ To add one: a file with an `Importer` registered as ``IMPORTERS.register("name")
 files, reads one, and refuses a broken one with file and line.
 """
 
-from nearfar.devices.importers._detect import detect, read_any
+from nearfar.devices.importers._detect import detect, read_all, read_any
 from nearfar.devices.importers._figures import ImportedFigures, Importer, ImportOptions
 from nearfar.devices.importers._registry import IMPORTERS
 
-__all__ = ["IMPORTERS", "ImportOptions", "ImportedFigures", "Importer", "detect", "read_any"]
+__all__ = [
+    "IMPORTERS",
+    "ImportOptions",
+    "ImportedFigures",
+    "Importer",
+    "detect",
+    "read_all",
+    "read_any",
+]

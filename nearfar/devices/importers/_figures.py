@@ -11,14 +11,16 @@ from typing import Any
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
+from nearfar.devices.bad_rows import BadRows
 from nearfar.devices.import_curve import (
     ImportedFigures,
     Units,
-    check_families,
     check_point,
     curves_of,
     rounded,
+    usable_families,
 )
+from nearfar.devices.load_order import by_load
 from nearfar.devices.oddities import Point
 from nearfar.devices.thin import MAX_POINTS
 from nearfar.documents.device import (
@@ -40,8 +42,9 @@ class ImportOptions:
     shares: tuple[float, ...] = ()
     max_points: int = MAX_POINTS
     how: How = "published"
-    nodes: tuple[int, int] = (0, 0)
-    """CPU node and memory node of outputs with a matrix."""
+    nodes: tuple[int, int] | None = None
+    """CPU node and memory node of outputs with a matrix or of several memories; None: 0 and 0, or
+    the only memory."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class Importer:
     detects: Callable[[Path, str], bool]
     """Returns whether a file is of this format, by its path and text ("" for a folder)."""
     read: Callable[[Path, ImportOptions], ImportedFigures]
+    read_many: Callable[[list[Path], ImportOptions], ImportedFigures] | None = None
+    """Reads several files as runs on one memory; None: each file's figures are added."""
 
 
 def text_of(path: Path) -> str:
@@ -95,11 +100,23 @@ def add_curves(
     families: dict[float, list[Point]],
     options: ImportOptions,
     note: str = "",
+    *,
+    bad: BadRows | None = None,
+    by_delay: bool = False,
 ) -> None:
-    """Check `families` and add them, their idle latency and best bandwidths to `imported`."""
-    check_families(path, families)
+    """Add the usable points of `families`, their idle latency and best bandwidths to `imported`.
+
+    `bad` has counted the rows. `by_delay`: the points are in order of load, else they get ordered.
+    """
+    bad = BadRows() if bad is None else bad
+    bad.rows = max(bad.rows, sum(map(len, families.values())))
+    families = {share: [rounded(point) for point in points] for share, points in families.items()}
+    if not by_delay:
+        families = {share: by_load(points) for share, points in families.items()}
+    families = usable_families(path, families, bad)
+    imported.notes += bad.notes(path)
     curves = curves_of(
-        {share: [rounded(point) for point in points] for share, points in families.items()},
+        families,
         SOURCE,
         how=options.how,
         shares=options.shares,

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.import_curve import bandwidth_factor, latency_factor
+from nearfar.devices.bad_rows import BadRows
+from nearfar.devices.csv_columns import bandwidth_factor, latency_factor
 from nearfar.devices.importers._figures import (
     ImportedFigures,
     Importer,
@@ -55,14 +56,16 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     imported = ImportedFigures()
     factors = _units(path, value, options, imported)
     families: dict[float, list[Point]] = {}
+    bad = BadRows()
     for key, points in value.items():
         share = round(float(key) / 100, 4)
         if share > 1:
             raise NearfarError(f"{path}: the key {key!r} is a read share above 100%")
-        families[share] = [
-            checked_pair(path, key, index, point, factors) for index, point in enumerate(points)
-        ]
-    add_curves(imported, path, families, options)
+        families[share] = []
+        for index, point in enumerate(points):
+            with bad.row():
+                families[share].append(checked_pair(path, key, index, point, factors))
+    add_curves(imported, path, families, options, bad=bad)
     return imported
 
 

@@ -10,7 +10,8 @@ import re
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.import_curve import bandwidth_factor, latency_factor
+from nearfar.devices.bad_rows import BadRows
+from nearfar.devices.csv_columns import bandwidth_factor, latency_factor
 from nearfar.devices.importers._figures import (
     ImportedFigures,
     Importer,
@@ -42,11 +43,12 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
             "--latency-unit cycles@2.1GHz"
         )
     families: dict[float, list[Point]] = {}
+    bad = BadRows()
     for file in files:
         share = _share(file, options)
-        families.setdefault(share, []).extend(_points(file, options))
+        families.setdefault(share, []).extend(_points(file, options, bad))
     imported = ImportedFigures()
-    add_curves(imported, path, families, options)
+    add_curves(imported, path, families, options, bad=bad)
     return imported
 
 
@@ -65,8 +67,8 @@ def _share(file: Path, options: ImportOptions) -> float:
     return share
 
 
-def _points(file: Path, options: ImportOptions) -> list[Point]:
-    """Return the file's points (GB/s, ns) in order of rising load."""
+def _points(file: Path, options: ImportOptions, bad: BadRows) -> list[Point]:
+    """Return the file's points (GB/s, ns); Mess writes the highest load first."""
     gb_per_s = bandwidth_factor(options.units.bandwidth or "MB/s")
     ns = latency_factor(options.units.latency or "")
     points = []
@@ -74,13 +76,13 @@ def _points(file: Path, options: ImportOptions) -> list[Point]:
         cells = text.split("#", 1)[0].split()
         if not cells:
             continue
-        try:
-            bandwidth, latency = (float(cell) for cell in cells)
-        except ValueError:
-            raise refuse(file, line, f"not two numbers (MB/s and cycles): {text!r}") from None
-        points.append(checked(file, line, (bandwidth * gb_per_s, latency * ns)))
-    # Mess writes the highest load first; curves are in order of rising load.
-    return points[::-1] if points and points[0][0] > points[-1][0] else points
+        with bad.row():
+            try:
+                bandwidth, latency = (float(cell) for cell in cells)
+            except ValueError:
+                raise refuse(file, line, f"not two numbers (MB/s and cycles): {text!r}") from None
+            points.append(checked(file, line, (bandwidth * gb_per_s, latency * ns)))
+    return points
 
 
 IMPORTERS.register("mess-1")(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from nearfar.devices.bad_rows import BadRows
 from nearfar.devices.import_curve import finite
 from nearfar.devices.importers._figures import (
     ImportedFigures,
@@ -36,30 +37,30 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     columns = [header.index(name) for name in REQUIRED_COLUMNS]
     pause = header.index("pause") if "pause" in header else None
     rows: dict[float, list[tuple[float, Point]]] = {}
-    for row in reader:
-        if not row:
-            continue
-        line = reader.line_num
-        if len(row) != len(header):
-            raise refuse(
-                path, line, f"{len(row)} values, but the header names {len(header)} columns"
+    bad = BadRows()
+    for row in filter(None, reader):
+        with bad.row():
+            line = reader.line_num
+            if len(row) != len(header):
+                raise refuse(
+                    path, line, f"{len(row)} values, but the header names {len(header)} columns"
+                )
+            percent, bandwidth, latency = (
+                finite(path, line, name, row[column])
+                for name, column in zip(REQUIRED_COLUMNS, columns, strict=True)
             )
-        percent, bandwidth, latency = (
-            finite(path, line, name, row[column])
-            for name, column in zip(REQUIRED_COLUMNS, columns, strict=True)
-        )
-        if not 0 <= percent <= 100:
-            raise refuse(path, line, f"a read share of {percent:g}% is not in 0..100")
-        delay = finite(path, line, "pause", row[pause]) if pause is not None else -float(line)
-        point = checked(path, line, (bandwidth, latency))
-        rows.setdefault(round(percent / 100, 4), []).append((delay, point))
+            if not 0 <= percent <= 100:
+                raise refuse(path, line, f"a read share of {percent:g}% is not in 0..100")
+            delay = 0.0 if pause is None else finite(path, line, "pause", row[pause])
+            point = checked(path, line, (bandwidth, latency))
+            rows.setdefault(round(percent / 100, 4), []).append((delay, point))
     # Rows are sorted by bandwidth. The pause sets the load: the longest is the lowest load.
     families = {
-        share: [point for _, point in sorted(points, key=lambda row: -row[0])]
+        share: [point for _, point in sorted(points, key=lambda row: (-row[0], row[1]))]
         for share, points in rows.items()
     }
     imported = ImportedFigures()
-    add_curves(imported, path, families, options)
+    add_curves(imported, path, families, options, bad=bad, by_delay=pause is not None)
     return imported
 
 

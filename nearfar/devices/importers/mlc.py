@@ -28,6 +28,7 @@ from nearfar.devices.importers._figures import (
     refuse,
     text_of,
 )
+from nearfar.devices.importers._mlc_logs import add_logs, logs_of
 from nearfar.devices.importers._registry import IMPORTERS
 from nearfar.devices.oddities import Point
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation, Pattern
@@ -47,13 +48,23 @@ RATE = re.compile(r"\s*([A-Za-z0-9: -]*?[A-Za-z])\s*:\s*(\S+)\s*$")
 MIX = re.compile(r"(\d+):(\d+)")
 LOADED = re.compile(r"\s*(\d{5})\s+(\S+)\s+(\S+)\s*$")
 
+PASTED = re.compile(r"Inject\s+Latency\s+Bandwidth", re.IGNORECASE)
+LOADED_ONLY = re.compile(r"Command line parameters:.*--loaded_latency\b")
+
 Lines = list[tuple[int, str]]
 
 
+def _read_many(paths: list[Path], options: ImportOptions) -> ImportedFigures:
+    logs, notes = logs_of(paths)
+    return add_logs(logs, notes, paths, options)
+
+
 def _read(path: Path, options: ImportOptions) -> ImportedFigures:
-    imported = ImportedFigures()
     text = text_of(path)
-    sections = _sections(text)
+    if LOADED_ONLY.search(text) and options.units.read_share is None:
+        return _read_many([path], options)
+    imported = ImportedFigures()
+    sections = _sections(text) or _pasted(text)
     nodes = _loaded_nodes(text, sections)
     if nodes > 1:
         imported.notes.append(
@@ -65,7 +76,8 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
         "matrix": _matrix,
         "loaded": functools.partial(_loaded, nodes=nodes),
     }
-    local = options.nodes[0] == options.nodes[1]
+    cpu, memory = options.nodes or (0, 0)
+    local = cpu == memory
     for name, lines in sections:
         if name in ("peak", "loaded") and not local:
             imported.notes.append(f"MLC's {name} table is of each node's local memory: left out")
@@ -96,6 +108,11 @@ def _sections(text: str) -> list[tuple[str, Lines]]:
     return sections
 
 
+def _pasted(text: str) -> list[tuple[str, Lines]]:
+    """Return a table of loaded latencies that was copied without the lines above it."""
+    return [("loaded", list(enumerate(text.splitlines(), start=1)))] if PASTED.search(text) else []
+
+
 def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
     """Return the number of nodes that load their local memory at once, 1 if unknown."""
     command = re.search(r"Command line parameters:(.*)", text)
@@ -113,7 +130,8 @@ def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
 def _latency(path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures) -> None:
     value = _cell(path, lines, options, imported, "latency")
     pattern: Pattern = "random" if "random" in lines[0][1] or _fell_back(path) else "sequential"
-    where = f"CPU node {options.nodes[0]}, memory node {options.nodes[1]}"
+    cpu, memory = options.nodes or (0, 0)
+    where = f"CPU node {cpu}, memory node {memory}"
     imported.latency.append(_latency_figure(value, pattern, options, where))
 
 
@@ -175,7 +193,7 @@ def _cell(
                 path, line, f"{len(cells) - 1} entries, but the matrix has {len(columns)} nodes"
             )
         rows[int(cells[0])] = line, cells[1:]
-    cpu, memory = options.nodes
+    cpu, memory = options.nodes or (0, 0)
     if not rows:
         raise refuse(path, lines[0][0], f"the {name} matrix has no rows: is the file cut short?")
     if cpu not in rows or memory not in columns:
@@ -249,7 +267,7 @@ def _matrix(path: Path, lines: Lines, options: ImportOptions, imported: Imported
             value_gb_per_s=round(value / 1e3, 4),
             how=options.how,
             source=SOURCE,
-            note=f"MLC, CPU node {options.nodes[0]}, memory node {options.nodes[1]}",
+            note="MLC, CPU node {}, memory node {}".format(*(options.nodes or (0, 0))),
         )
     )
 
@@ -299,7 +317,7 @@ def _loaded(
         return
     # MLC begins without delay, which is the highest load.
     family = {1.0 if read_share is None else read_share: points[::-1]}
-    add_curves(imported, path, family, options, _divided(nodes))
+    add_curves(imported, path, family, options, _divided(nodes), by_delay=True)
 
 
 IMPORTERS.register("mlc")(
@@ -307,8 +325,10 @@ IMPORTERS.register("mlc")(
         "Intel Memory Latency Checker (MLC)",
         lambda _path, text: (
             TITLE in text
+            or PASTED.search(text) is not None
             or any(start.search(text) for name, start in SECTIONS.items() if name != "other")
         ),
         _read,
+        _read_many,
     )
 )

@@ -81,7 +81,7 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     if singles:
         imported.notes.append(f"{singles} loads with a single run were left out: a curve needs two")
     if curves:
-        add_curves(imported, path, curves, options, "multiload")
+        add_curves(imported, path, curves, options, "multiload", by_delay=True)
     return imported
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from nearfar.base.registry import Registry
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Ability, Node
@@ -21,15 +23,19 @@ ABILITIES: Registry[Check] = Registry("nearfar.machine.abilities", "ability")
 
 def read_abilities(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Return the lines of every check, in the order of their names."""
-    return [line for name in ABILITIES.names() for line in ABILITIES.get(name)(tree, machine)]
+    return [
+        msgspec.structs.replace(line, name=line.name or name)
+        for name in ABILITIES.names()
+        for line in ABILITIES.get(name)(tree, machine)
+    ]
 
 
-def usable(name: str, detail: str) -> list[Ability]:
-    """Return the line of a usable ability."""
+def usable(detail: str, name: str = "") -> list[Ability]:
+    """Return the line of a usable ability; without a name it gets that of its check."""
     return [Ability(name=name, usable=True, detail=detail)]
 
 
-def lacking(name: str, why: str, remedy: str = "") -> list[Ability]:
+def lacking(why: str, remedy: str = "", name: str = "") -> list[Ability]:
     """Return the line of a missing ability: the reason, and the command that fixes it, if any."""
     return [Ability(name=name, usable=False, detail=why, remedy=remedy)]
 

@@ -11,10 +11,8 @@ from nearfar.machine.abilities import ABILITIES, lacking, usable
 from nearfar.machine.sysfs import Tree
 from nearfar.native_files import native_folder
 
-NAME = "compiler-pass"
 
-
-@ABILITIES.register(NAME)
+@ABILITIES.register("compiler-pass")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Look for passes in the installation and for their clangs in PATH."""
     del machine
@@ -24,7 +22,6 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     versions = [match[1] for p in passes if (match := re.search(r"-([0-9]+)\.so$", p.name))]
     if not versions:
         return lacking(
-            NAME,
             "the pass was not built: clang and the LLVM development files were not there when "
             "nearfar was installed",
             "sudo apt-get install clang-16 llvm-16-dev && make setup",
@@ -32,8 +29,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     ready = [version for version in versions if shutil.which(f"clang-{version}")]
     if not ready:
         return lacking(
-            NAME,
             f"the pass was built for clang {' and '.join(versions)}, which is not in PATH",
             f"sudo apt-get install clang-{versions[0]}",
         )
-    return usable(NAME, f"for clang {' and '.join(ready)}")
+    return usable(f"for clang {' and '.join(ready)}")

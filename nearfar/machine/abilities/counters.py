@@ -11,7 +11,6 @@ from nearfar.machine.abilities import ABILITIES, lacking, usable
 from nearfar.machine.syscalls import try_cache_miss_counter
 from nearfar.machine.sysfs import Tree
 
-NAME = "counters"
 PMU = r"cpu|cpu_core|cpu_atom|armv[0-9].*"
 """Names the kernel gives a processor's own counters on x86, hybrid x86 and Arm."""
 
@@ -19,31 +18,29 @@ USER_LEVEL = 2
 """The highest kernel.perf_event_paranoid that lets a process count its own user-mode events."""
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("counters")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Look for a PMU and the paranoia level; on the running machine also open a counter."""
     if not tree.exists("proc/sys/kernel/perf_event_paranoid"):
-        return lacking(NAME, "the kernel was built without perf events")
+        return lacking("the kernel was built without perf events")
     if not tree.entries("sys/bus/event_source/devices", PMU):
         if machine.virtualisation == "none":
-            return lacking(NAME, "the kernel has no driver for this processor's counters")
+            return lacking("the kernel has no driver for this processor's counters")
         return lacking(
-            NAME,
             f"no hardware events: the hypervisor ({machine.virtualisation}) does not pass them on",
         )
     level = tree.number("proc/sys/kernel/perf_event_paranoid") or 0
     mend = f"sudo sysctl kernel.perf_event_paranoid={USER_LEVEL}"
     if level > USER_LEVEL and not (tree.live and os.geteuid() == 0):
-        return lacking(NAME, f"kernel.perf_event_paranoid is {level}: only root may count", mend)
+        return lacking(f"kernel.perf_event_paranoid is {level}: only root may count", mend)
     if tree.live:
         error = try_cache_miss_counter()
         if error in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):
-            return lacking(NAME, "the processor's counters do not count cache misses here")
+            return lacking("the processor's counters do not count cache misses here")
         if error:
             return lacking(
-                NAME,
                 f"perf_event_open was refused ({os.strerror(error)}): a container's seccomp "
                 "filter does so",
                 "docker run --security-opt seccomp=unconfined ...",
             )
-    return usable(NAME, f"hardware events of own processes (perf_event_paranoid {level})")
+    return usable(f"hardware events of own processes (perf_event_paranoid {level})")

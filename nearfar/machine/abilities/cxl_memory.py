@@ -9,13 +9,12 @@ from nearfar.machine.abilities import ABILITIES, bare_nodes, lacking, usable
 from nearfar.machine.persistent_memory import DAX_DEVICES, is_system_ram
 from nearfar.machine.sysfs import Tree
 
-NAME = "cxl-memory"
 MAPPED_SHARE = 0.9
 """A node of at least this share of a device's size can be it: the kernel's page structures take
 1.6 % of a node, and the firmware may keep some more."""
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("cxl-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Say of CXL memory how far it is from being usable."""
     if not machine.cxl:
@@ -27,13 +26,12 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     for region in regions:
         dax = cxl.region_dax(tree, region)
         if dax is None:
-            lines += usable(NAME, f"{region} (its use as persistent memory: see persistent-memory)")
+            lines += usable(f"{region} (its use as persistent memory: see persistent-memory)")
         elif is_system_ram(tree, dax):
             node = tree.number(f"sys/bus/dax/devices/{dax}/target_node")
-            lines += usable(NAME, f"{region} is node {node}")
+            lines += usable(f"{region} is node {node}")
         else:
             lines += lacking(
-                NAME,
                 f"{region} is a device ({dax}), not memory of a node",
                 f"sudo daxctl reconfigure-device --mode=system-ram {dax}",
             )
@@ -49,11 +47,8 @@ def _without_region(tree: Tree, machine: MachineProfile) -> list[Ability]:
     }
     for node in bare_nodes(machine):
         if node.id not in by_driver and size * MAPPED_SHARE <= node.memory_bytes <= size:
-            return usable(
-                NAME, f"node {node.id} looks like {device.device}, mapped by the firmware"
-            )
+            return usable(f"node {node.id} looks like {device.device}, mapped by the firmware")
     return lacking(
-        NAME,
         f"{device.device} belongs to no region, so its memory is not mapped",
         f"sudo cxl create-region -m -t {'ram' if device.volatile_bytes else 'pmem'} "
         f"-d decoder0.0 {device.device}",

@@ -7,15 +7,13 @@ from nearfar.documents.machine import Ability
 from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, usable
 from nearfar.machine.sysfs import Tree
 
-NAME = "damon"
 
-
-@ABILITIES.register(NAME)
+@ABILITIES.register("damon")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Look for DAMON's folder in sysfs."""
     del machine
     if tree.exists("sys/kernel/mm/damon"):
-        return usable(NAME, "the kernel can monitor accesses by page (as root)")
+        return usable("the kernel can monitor accesses by page (as root)")
     return lacking(
-        NAME, f"{kernel_name(tree)} here was built without it (CONFIG_DAMON_SYSFS, since 5.18)"
+        f"{kernel_name(tree)} here was built without it (CONFIG_DAMON_SYSFS, since 5.18)"
     )

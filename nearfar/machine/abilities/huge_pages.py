@@ -7,20 +7,18 @@ from nearfar.documents.machine import Ability
 from nearfar.machine.abilities import ABILITIES, lacking, usable
 from nearfar.machine.sysfs import Tree
 
-NAME = "huge-pages"
 SWITCH = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("huge-pages")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Read the switch."""
     del tree
     if machine.transparent_huge_pages == "unknown":
-        return lacking(NAME, "the kernel was built without transparent huge pages")
+        return lacking("the kernel was built without transparent huge pages")
     if machine.transparent_huge_pages == "never":
         return lacking(
-            NAME,
             "transparent huge pages are off: measured latencies hold page walks",
             f"echo madvise | sudo tee {SWITCH}",
         )
-    return usable(NAME, f"transparent, {machine.transparent_huge_pages}")
+    return usable(f"transparent, {machine.transparent_huge_pages}")

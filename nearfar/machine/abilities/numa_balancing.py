@@ -7,23 +7,21 @@ from nearfar.documents.machine import Ability
 from nearfar.machine.abilities import ABILITIES, bare_nodes, kernel_name, lacking, usable
 from nearfar.machine.sysfs import Tree
 
-NAME = "promotion"
 SWITCH = "proc/sys/kernel/numa_balancing"
 TIERING = 2  # NUMA_BALANCING_MEMORY_TIERING of include/linux/sched/sysctl.h
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("promotion")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Read the switch; it matters only where a node without CPUs has memory."""
     if not bare_nodes(machine):
         return []
     mode = tree.number(SWITCH)
     if mode is None:
-        return lacking(NAME, f"{kernel_name(tree)} here was built without CONFIG_NUMA_BALANCING")
+        return lacking(f"{kernel_name(tree)} here was built without CONFIG_NUMA_BALANCING")
     if mode & TIERING:
-        return usable(NAME, "on: hot pages move back to the faster tier")
+        return usable("on: hot pages move back to the faster tier")
     return lacking(
-        NAME,
         f"off: hot pages stay in the slower tier (kernel.numa_balancing is {mode})",
         f"sudo sysctl kernel.numa_balancing={TIERING}",
     )

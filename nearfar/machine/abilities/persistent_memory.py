@@ -7,10 +7,8 @@ from nearfar.documents.machine import Ability, PersistentMemory
 from nearfar.machine.abilities import ABILITIES, lacking, usable
 from nearfar.machine.sysfs import Tree
 
-NAME = "persistent-memory"
 
-
-@ABILITIES.register(NAME)
+@ABILITIES.register("persistent-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Say of every region and namespace what it can be used as, or what its next step is."""
     del tree
@@ -20,36 +18,32 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
 def _line(memory: PersistentMemory) -> list[Ability]:
     device = memory.device
     if memory.mode == "system-ram":
-        return usable(NAME, f"{device} is ordinary memory of node {memory.node}")
+        return usable(f"{device} is ordinary memory of node {memory.node}")
     if memory.mode == "devdax":
-        return usable(NAME, f"devdax:/dev/{device}")
+        return usable(f"devdax:/dev/{device}")
     if device.startswith("region"):
         return lacking(
-            NAME,
             f"{device} has no namespace",
             f"sudo ndctl create-namespace --mode=fsdax --region={device}",
         )
     if memory.mode != "fsdax":
         return lacking(
-            NAME,
             f"{device} is in mode {memory.mode}: every access goes through the block layer",
             "sudo ndctl create-namespace --force --mode=fsdax "
             f"--reconfig=namespace{_number(device)}",
         )
     if memory.mount is None:
         return lacking(
-            NAME,
             f"{device} is not mounted",
             f"sudo mkfs.ext4 /dev/{device} && sudo mkdir -p /mnt/{device} && "
             f"sudo mount -o dax=always /dev/{device} /mnt/{device}",
         )
     if not memory.dax:
         return lacking(
-            NAME,
             f"{memory.mount} is mounted without DAX: accesses go to the page cache in DRAM",
             f"sudo umount {memory.mount} && sudo mount -o dax=always /dev/{device} {memory.mount}",
         )
-    return usable(NAME, f"file:{memory.mount}, with DAX")
+    return usable(f"file:{memory.mount}, with DAX")
 
 
 def _number(device: str) -> str:

@@ -10,10 +10,8 @@ from nearfar.machine.abilities import ABILITIES, lacking
 from nearfar.machine.persistent_memory import DAX_DEVICES, is_system_ram
 from nearfar.machine.sysfs import Tree
 
-NAME = "soft-reserved"
 
-
-@ABILITIES.register(NAME)
+@ABILITIES.register("soft-reserved")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Find device-dax that come neither from persistent memory nor from a CXL region."""
     del machine
@@ -26,14 +24,12 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
             continue
         size = format_bytes(tree.number(f"{DAX_DEVICES}/{dax}/size") or 0)
         lines += lacking(
-            NAME,
             f"{dax}: {size} were set aside by the firmware and are no memory of any node",
             f"sudo daxctl reconfigure-device --mode=system-ram {dax}",
         )
     iomem = tree.text_if_allowed("proc/iomem") or ""
     if "Soft Reserved" in iomem and not devices:
         lines += lacking(
-            NAME,
             "the firmware set memory aside (Soft Reserved in /proc/iomem) and no driver took it",
             "sudo modprobe dax_hmem   # or boot with efi=nosoftreserve",
         )

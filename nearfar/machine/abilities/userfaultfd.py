@@ -10,28 +10,26 @@ from nearfar.machine.abilities import ABILITIES, kernel_name, lacking, usable
 from nearfar.machine.syscalls import try_userfaultfd
 from nearfar.machine.sysfs import Tree
 
-NAME = "userfaultfd"
 SWITCH = "proc/sys/vm/unprivileged_userfaultfd"
 USER_MODE = (5, 11)
 """The kernel that lets everyone handle faults of user mode, whatever the switch says."""
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("userfaultfd")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Look for the switch; on the running machine also open one."""
     del machine
     if not tree.exists(SWITCH):
-        return lacking(NAME, f"{kernel_name(tree)} here was built without CONFIG_USERFAULTFD")
+        return lacking(f"{kernel_name(tree)} here was built without CONFIG_USERFAULTFD")
     if tree.live:
         error = try_userfaultfd()
         if error:
             return lacking(
-                NAME,
                 f"it was refused ({os.strerror(error)})",
                 "sudo sysctl vm.unprivileged_userfaultfd=1",
             )
-        return usable(NAME, "for faults of user mode")
+        return usable("for faults of user mode")
     version = tree.kernel()
     if tree.number(SWITCH) == 0 and (version is None or version < USER_MODE):
-        return lacking(NAME, "only root may use it", "sudo sysctl vm.unprivileged_userfaultfd=1")
-    return usable(NAME, "for faults of user mode")
+        return lacking("only root may use it", "sudo sysctl vm.unprivileged_userfaultfd=1")
+    return usable("for faults of user mode")

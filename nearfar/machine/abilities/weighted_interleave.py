@@ -14,12 +14,11 @@ from nearfar.machine.abilities import (
 )
 from nearfar.machine.sysfs import Tree
 
-NAME = "weighted-interleave"
 FOLDER = "sys/kernel/mm/mempolicy/weighted_interleave"
 SINCE = (6, 9)
 
 
-@ABILITIES.register(NAME)
+@ABILITIES.register("weighted-interleave")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     """Look for the weights in sysfs; with a single node there is nothing to weigh."""
     nodes = memory_nodes(machine)
@@ -28,13 +27,12 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
     if tree.exists(FOLDER):
         weights = [(node.id, tree.number(f"{FOLDER}/node{node.id}")) for node in nodes]
         shown = ", ".join(f"node {node} {weight}" for node, weight in weights if weight)
-        return usable(NAME, f"weights: {shown}")
+        return usable(f"weights: {shown}")
     version = tree.kernel()
     if version is None or version < SINCE:
         return lacking(
-            NAME,
             f"{kernel_name(tree)} has none (it came with {SINCE[0]}.{SINCE[1]}): asking for it "
             'says only "Invalid argument"',
             newer_kernel(tree),
         )
-    return lacking(NAME, f"{kernel_name(tree)} here was built without CONFIG_NUMA")
+    return lacking(f"{kernel_name(tree)} here was built without CONFIG_NUMA")

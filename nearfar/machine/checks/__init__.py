@@ -1,8 +1,9 @@
 """Checks of `nearfar machine --check`: one file each, found by the registry.
 
 A check takes the tree and the profile read from it and returns its findings. A check without an
-object on this machine says so (`absent`), so readers see that it ran. The abilities
-(nearfar/machine/abilities) are checks too: costs.py gives the loss if one is missing.
+object on this machine says so (`absent`), so readers see that it ran. Findings get the name that
+their check is registered by. The abilities (nearfar/machine/abilities) are checks too: costs.toml
+gives the loss if one is missing.
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ Check = Callable[[Tree, MachineProfile], list[Finding]]
 CHECKS: Registry[Check] = Registry("nearfar.machine.checks", "check")
 
 
-def works(name: str, text: str) -> list[Finding]:
+def works(text: str) -> list[Finding]:
     """Return the finding of something that works."""
-    return [Finding(name=name, state="works", found=text)]
+    return [Finding(name="", state="works", found=text)]
 
 
-def lacks(name: str, text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
+def lacks(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
     """Return the finding of something missing or wrong."""
-    return [Finding(name=name, state="lacks", found=text, costs=costs, mend=fix, symptom=symptom)]
+    return [Finding(name="", state="lacks", found=text, costs=costs, mend=fix, symptom=symptom)]
 
 
-def note(name: str, text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
+def note(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
     """Return a finding about something right that misleads people."""
-    return [Finding(name=name, state="note", found=text, costs=costs, mend=fix, symptom=symptom)]
+    return [Finding(name="", state="note", found=text, costs=costs, mend=fix, symptom=symptom)]
 
 
-def unknown(name: str, why: str, fix: str = "") -> list[Finding]:
+def unknown(why: str, fix: str = "") -> list[Finding]:
     """Return a question that this user or tree cannot answer, and the command that could."""
-    return [Finding(name=name, state="unknown", found=why, mend=fix)]
+    return [Finding(name="", state="unknown", found=why, mend=fix)]
 
 
-def absent(name: str, what: str) -> list[Finding]:
+def absent(what: str) -> list[Finding]:
     """Return that the machine has no such thing."""
-    return [Finding(name=name, state="absent", found=what)]
+    return [Finding(name="", state="absent", found=what)]

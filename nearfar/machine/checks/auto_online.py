@@ -9,12 +9,11 @@ from nearfar.machine.checks import CHECKS, absent, lacks, note, unknown, works
 from nearfar.machine.persistent_memory import DAX_DEVICES, is_system_ram
 from nearfar.machine.sysfs import Tree
 
-NAME = "auto-online"
 MEMORY = "sys/devices/system/memory"
 POLICY = f"{MEMORY}/auto_online_blocks"
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("auto-online")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Read the policy where device-dax could be added, and look for blocks left offline."""
     del machine
@@ -22,12 +21,11 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     devices = tree.entries(DAX_DEVICES, r"dax[0-9]+\.[0-9]+")
     offline = _offline(tree)
     if not devices and not offline:
-        return absent(NAME, "no memory that could be added to a node")
+        return absent("no memory that could be added to a node")
     if policy is None and not tree.live:
-        return unknown(NAME, f"the captured tree does not hold {POLICY}", f"cat /{POLICY}")
+        return unknown(f"the captured tree does not hold {POLICY}", f"cat /{POLICY}")
     if policy is None:
         return lacks(
-            NAME,
             "the kernel cannot add memory (CONFIG_MEMORY_HOTPLUG)",
             "device-dax cannot become memory of a node",
         )
@@ -36,13 +34,12 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     if policy != "offline" and waiting:
         why = "" if policy == "online_movable" else " and as memory that can never be taken back"
         lines += note(
-            NAME,
             f"added memory goes online at once{why} (auto_online_blocks is {policy})",
             f"daxctl refuses to race with the kernel: {waiting[0]} does not become memory",
             f"echo offline | sudo tee /{POLICY}",
             'daxctl says "kernel policy will auto-online memory, aborting"',
         )
-    return lines or works(NAME, f"auto_online_blocks is {policy}")
+    return lines or works(f"auto_online_blocks is {policy}")
 
 
 def _offline(tree: Tree) -> list[Finding]:
@@ -53,7 +50,6 @@ def _offline(tree: Tree) -> list[Finding]:
     text = tree.text_if_allowed(f"{MEMORY}/block_size_bytes") or "0"
     size = int(text, 16) * count  # The kernel writes it without 0x.
     return lacks(
-        NAME,
         f"{count} blocks of memory ({format_bytes(size)}) were added and are offline",
         "they are of a node and nobody can use them",
         "sudo daxctl online-memory all",

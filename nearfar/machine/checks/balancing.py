@@ -9,19 +9,16 @@ from nearfar.machine.abilities.numa_balancing import SWITCH
 from nearfar.machine.checks import CHECKS, absent, note, works
 from nearfar.machine.sysfs import Tree
 
-NAME = "numa-balancing"
 
-
-@CHECKS.register(NAME)
+@CHECKS.register("numa-balancing")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Read the switch where there is more than one node to move between."""
     if len(memory_nodes(machine)) < 2:
-        return absent(NAME, "a single node: no page can be moved")
+        return absent("a single node: no page can be moved")
     mode = tree.number(SWITCH)
     if not mode:
-        return works(NAME, "off: pages stay where they were put")
+        return works("off: pages stay where they were put")
     return note(
-        NAME,
         f"on (kernel.numa_balancing is {mode})",
         "pages that no mbind holds move while a program is measured, and faults are taken to "
         "find out which",

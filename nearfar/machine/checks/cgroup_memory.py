@@ -8,12 +8,11 @@ from nearfar.documents.machine_check import Finding
 from nearfar.machine.checks import CHECKS, lacks, works
 from nearfar.machine.sysfs import Tree
 
-NAME = "cgroup-memory"
 V2 = ("memory.max", "memory.high")
 """Beyond max a program is killed; beyond high it is slowed down."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("cgroup-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Return the lowest limit of this group and those above it, both versions of cgroups."""
     total = sum(node.memory_bytes for node in machine.nodes)
@@ -23,10 +22,9 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         if (size := _limit(tree, path)) is not None and size < total
     ]
     if not limits:
-        return works(NAME, "no limit below what the machine has")
+        return works("no limit below what the machine has")
     size, path = min(limits)
     return lacks(
-        NAME,
         f"{format_bytes(size)} of the machine's {format_bytes(total)}, by /{path}",
         "the limit is of all nodes together: far memory counts as much as near, and what is "
         "beyond is swapped or killed",

@@ -9,7 +9,6 @@ from nearfar.documents.machine_check import Finding
 from nearfar.machine.checks import CHECKS, lacks, note, works
 from nearfar.machine.sysfs import Tree, parse_list
 
-NAME = "container"
 SYS_NICE = 23
 """CAP_SYS_NICE of include/uapi/linux/capability.h: moving pages of other processes."""
 FILTERED = "2"
@@ -17,7 +16,7 @@ FILTERED = "2"
 SIGNS = {".dockerenv": "Docker", "run/.containerenv": "Podman"}
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("container")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Look for signs of a container, and at what it was given."""
     name = next((who for sign, who in SIGNS.items() if tree.exists(sign)), None)
@@ -26,14 +25,13 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     name = name or (runtime[0] if runtime else None)
     lines = _nodes(tree, machine)
     if name is None:
-        return lines or works(NAME, "none: this is the machine itself")
+        return lines or works("none: this is the machine itself")
     status = tree.table("proc/self/status")
     rights = status.get("CapEff", "0")
     if not re.fullmatch("[0-9a-f]+", rights):
         raise tree.broken("proc/self/status", rights, "rights in hexadecimal")
     if not int(rights, 16) >> SYS_NICE & 1:
         lines += note(
-            NAME,
             f"this container ({name}) has no CAP_SYS_NICE",
             "pages of other processes cannot be asked for or moved; with Docker's seccomp filter "
             "mbind is refused too",
@@ -41,9 +39,9 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
             '"mbind: Operation not permitted"',
         )
     elif status.get("Seccomp") == FILTERED:
-        lines += works(NAME, f"{name}, with CAP_SYS_NICE and a seccomp filter")
+        lines += works(f"{name}, with CAP_SYS_NICE and a seccomp filter")
     else:
-        lines += works(NAME, f"{name}, with CAP_SYS_NICE")
+        lines += works(f"{name}, with CAP_SYS_NICE")
     return lines
 
 
@@ -60,7 +58,6 @@ def _nodes(tree: Tree, machine: MachineProfile) -> list[Finding]:
         return []
     nodes = ",".join(str(node.id) for node in machine.nodes)
     return lacks(
-        NAME,
         f"the cpuset allows nodes {allowed}, not {', '.join(shut)}",
         "no data of this process can go to the other nodes",
         f"docker run --cpuset-mems {nodes} ...",

@@ -8,13 +8,12 @@ from nearfar.machine import cxl
 from nearfar.machine.checks import CHECKS, absent, lacks, works
 from nearfar.machine.sysfs import Tree
 
-NAME = "cxl-regions"
 PCI = "sys/bus/pci/devices"
 MEMORY_CLASS = "0x050210"
 """PCI class code of a CXL memory device (CXL 2.0, 8.1.12.1)."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("cxl-regions")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Look for PCI devices without a CXL device, and for regions not committed."""
     cards = [
@@ -24,20 +23,18 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     ]
     if len(cards) > len(machine.cxl):
         return lacks(
-            NAME,
             f"{len(cards)} CXL memory devices on PCI ({', '.join(cards)}), "
             f"{len(machine.cxl)} of them with a driver",
             "their memory cannot be mapped by the kernel",
             "sudo modprobe -a cxl_pci cxl_acpi cxl_mem cxl_port",
         )
     if not machine.cxl:
-        return absent(NAME, "no CXL memory device")
+        return absent("no CXL memory device")
     regions = tree.entries(cxl.DEVICES, r"region[0-9]+")
     lines: list[Finding] = []
     for region in regions:
         if tree.number(f"{cxl.DEVICES}/{region}/commit") == 0:
             lines += lacks(
-                NAME,
                 f"{region} was made and not committed",
                 "its memory is not mapped",
                 f"sudo cxl enable-region {region}",
@@ -45,5 +42,5 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
                 "the status",
             )
         else:
-            lines += works(NAME, region)
-    return lines or absent(NAME, "no region (see cxl-memory)")
+            lines += works(region)
+    return lines or absent("no region (see cxl-memory)")

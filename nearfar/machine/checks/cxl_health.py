@@ -11,7 +11,6 @@ from nearfar.machine.checks import CHECKS, absent, lacks, unknown, works
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import ask
 
-NAME = "cxl-health"
 WRONG = (
     "maintenance_needed",
     "performance_degraded",
@@ -28,11 +27,11 @@ WRONG = (
 """The keys of cxl-list's health that are true when something is wrong (cxl-list(1), -H)."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("cxl-health")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Ask cxl for every memory device's health."""
     if not machine.cxl:
-        return absent(NAME, "no CXL memory device")
+        return absent("no CXL memory device")
     answer = ask(tree, "cxl", "list", "-MH")
     devices = _devices(answer.text)
     told = [device for device in devices if isinstance(device.get("health"), dict)]
@@ -41,19 +40,18 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
             "not installed": "cxl is not installed",
             "not captured": "the captured tree holds no answer of it",
         }.get(answer.problem, "root is needed")
-        return unknown(NAME, f"cxl shows no health of the devices ({why})", "sudo cxl list -MH")
+        return unknown(f"cxl shows no health of the devices ({why})", "sudo cxl list -MH")
     lines: list[Finding] = []
     for device in told:
         wrong = [key for key in WRONG if device["health"].get(key) is True]
         if wrong:
             lines += lacks(
-                NAME,
                 f"{device.get('memdev')}: {', '.join(wrong)}",
                 "it is slower than it should be, or about to lose data",
                 f"sudo cxl list -MH -m {device.get('memdev')}",
             )
         else:
-            lines += works(NAME, f"{device.get('memdev')}: nothing is wrong")
+            lines += works(f"{device.get('memdev')}: nothing is wrong")
     return lines
 
 

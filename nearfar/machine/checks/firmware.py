@@ -10,10 +10,8 @@ from nearfar.machine.ipmctl import table
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import ask
 
-NAME = "firmware"
 
-
-@CHECKS.register(NAME)
+@CHECKS.register("firmware")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Name the BIOS; compare the versions of CXL devices and of Optane modules."""
     parts = [
@@ -22,9 +20,9 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     ]
     bios = " ".join(part for part in parts if part)
     lines = (
-        works(NAME, f"of the machine: {bios}")
+        works(f"of the machine: {bios}")
         if bios
-        else unknown(NAME, "the machine's firmware does not name itself", "sudo dmidecode -t bios")
+        else unknown("the machine's firmware does not name itself", "sudo dmidecode -t bios")
     )
     versions = {
         device.device: tree.text(f"{cxl.DEVICES}/{device.device}/firmware_version")
@@ -45,9 +43,8 @@ def _one_version(what: str, versions: dict[str, str | None]) -> list[Finding]:
         return []
     shown = ", ".join(f"{device} {version}" for device, version in told.items())
     if len(set(told.values())) == 1:
-        return works(NAME, f"of {what}: {shown}")
+        return works(f"of {what}: {shown}")
     return lacks(
-        NAME,
         f"{what} differ in version: {shown}",
         "modules of one interleave set run at the pace, and with the faults, of the oldest",
         "sudo ipmctl show -firmware" if "PMem" in what else "cxl list -MF",

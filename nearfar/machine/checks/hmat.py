@@ -8,23 +8,21 @@ from nearfar.machine.abilities import bare_nodes, memory_nodes, node_list
 from nearfar.machine.checks import CHECKS, absent, lacks, works
 from nearfar.machine.sysfs import Tree
 
-NAME = "hmat"
 COSTS = (
     "the kernel cannot order the tiers, and placement has no figures until they are measured here"
 )
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("hmat")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Compare the figures of nodes without CPUs with those of the CPUs' own memory."""
     del tree
     bare = bare_nodes(machine)
     if not bare:
-        return absent(NAME, "no node without CPUs whose figures could be asked")
+        return absent("no node without CPUs whose figures could be asked")
     silent = [node for node in bare if node.hmat is None or node.hmat.read_latency_ns is None]
     if silent:
         return lacks(
-            NAME,
             f"the firmware gives no latency of {node_list(silent)}",
             COSTS,
             "nearfar machine --measure -o machine.json",
@@ -42,10 +40,9 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     ]
     if wrong:
         return lacks(
-            NAME,
             f"the firmware says that {node_list(wrong)} is no slower than the CPUs' own memory "
             f"({shown}; near {min(near):g} ns)",
             "the kernel puts it into one tier with near memory, or before it",
             "nearfar machine --measure -o machine.json",
         )
-    return works(NAME, shown)
+    return works(shown)

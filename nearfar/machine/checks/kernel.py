@@ -8,7 +8,6 @@ from nearfar.machine.abilities import bare_nodes, newer_kernel
 from nearfar.machine.checks import CHECKS, lacks, unknown, works
 from nearfar.machine.sysfs import Tree
 
-NAME = "kernel"
 SINCE = {
     (5, 1): "persistent memory as memory of a node (kmem)",
     (5, 15): "demotion to the next tier",
@@ -21,22 +20,21 @@ SINCE = {
 """Version to what came with it (kernel release notes; the abilities test each by itself)."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("kernel")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """List features of later kernels; they count as missing only on a machine with far memory."""
     version = tree.kernel()
     if version is None:
-        return unknown(NAME, "the kernel's version is not known")
+        return unknown("the kernel's version is not known")
     later = [f"{what} ({'.'.join(map(str, since))})" for since, what in SINCE.items()]
     later = later[sum(version >= since for since in SINCE) :]
     shown = tree.text("proc/sys/kernel/osrelease") or ""
     if not later:
-        return works(NAME, f"Linux {shown}")
+        return works(f"Linux {shown}")
     if machine.cxl or machine.persistent_memory or bare_nodes(machine):
         return lacks(
-            NAME,
             f"Linux {shown} has not: {'; '.join(later)}",
             "these ways to use the far memory are not there",
             newer_kernel(tree),
         )
-    return works(NAME, f"Linux {shown}; later ones have: {'; '.join(later)}")
+    return works(f"Linux {shown}; later ones have: {'; '.join(later)}")

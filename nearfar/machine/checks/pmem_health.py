@@ -8,7 +8,6 @@ from nearfar.machine.checks import CHECKS, absent, lacks, works
 from nearfar.machine.persistent_memory import DEVICES
 from nearfar.machine.sysfs import Tree
 
-NAME = "pmem-health"
 FLAGS = {
     "save_fail": "its last save at power loss failed: what it holds may be lost",
     "restore_fail": "its restore at power on failed: what it holds may be lost",
@@ -21,32 +20,30 @@ FLAGS = {
 """Flags the kernel writes into nmemN/nfit/flags (drivers/acpi/nfit/core.c)."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("pmem-health")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Read each module's flags and lock, and each region's bad blocks."""
     del machine
     modules = tree.entries(DEVICES, r"nmem[0-9]+")
     regions = tree.entries(DEVICES, r"region[0-9]+")
     if not modules and not regions:
-        return absent(NAME, "no persistent-memory module or region")
+        return absent("no persistent-memory module or region")
     lines = [line for module in modules for line in _module(tree, module)]
     lines += [line for region in regions for line in _region(tree, region)]
     count = f"{len(modules)} module{'s' if len(modules) != 1 else ''}"
-    return lines or works(NAME, f"{count} without a flag raised, no bad blocks")
+    return lines or works(f"{count} without a flag raised, no bad blocks")
 
 
 def _module(tree: Tree, module: str) -> list[Finding]:
     lines: list[Finding] = []
     for flag in (tree.text_if_allowed(f"{DEVICES}/{module}/nfit/flags") or "").split():
         lines += lacks(
-            NAME,
             f"{module} raises {flag}",
             FLAGS.get(flag, "the platform says that something is wrong with it"),
             f"sudo ndctl list -DH -d {module}",
         )
     if tree.text_if_allowed(f"{DEVICES}/{module}/security") == "locked":
         lines += lacks(
-            NAME,
             f"{module} is locked by a passphrase",
             "its region cannot be used until it is unlocked",
             f"sudo ndctl load-keys && sudo ndctl enable-dimm {module}",
@@ -59,7 +56,6 @@ def _region(tree: Tree, region: str) -> list[Finding]:
     if not bad:
         return []
     return lacks(
-        NAME,
         f"{region} has bad blocks ({len(bad) // 2} ranges)",
         "a program that touches one is killed by SIGBUS",
         f"sudo ndctl clear-errors -r {region} all",

@@ -8,23 +8,22 @@ from nearfar.machine.checks import CHECKS, absent, lacks, note, works
 from nearfar.machine.persistent_memory import DEVICES
 from nearfar.machine.sysfs import Tree
 
-NAME = "pmem-regions"
 ALIGNMENT_BYTES = 16 << 20
 """Alignment the kernel requires of a region and its namespaces (memremap_compat_align)."""
 HUGE_PAGE_BYTES = 2 << 20
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("pmem-regions")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Look at every region and at every namespace's alignment."""
     del machine
     regions = tree.entries(DEVICES, r"region[0-9]+")
     if not regions:
-        return absent(NAME, "no persistent-memory region")
+        return absent("no persistent-memory region")
     lines: list[Finding] = []
     for region in regions:
         findings = _node(tree, region) + _size(tree, region) + _persistence(tree, region)
-        lines += findings or works(NAME, region)
+        lines += findings or works(region)
     for name in tree.entries(DEVICES, r"(pfn|dax)[0-9]+\.[0-9]+"):
         lines += _pages(tree, name)
     return lines
@@ -35,14 +34,12 @@ def _node(tree: Tree, region: str) -> list[Finding]:
     target = tree.number(f"{DEVICES}/{region}/target_node")
     if target is None or target < 0:
         return lacks(
-            NAME,
             f"the firmware or the kernel names no node of {region}'s memory (target_node)",
             "as system RAM it joins its CPUs' node, and no policy can tell it from DRAM",
         )
     if near is None or near == target:
         return []
     return note(
-        NAME,
         f"{region}: numa_node {near} is that of the nearest CPUs, its memory is node {target}",
         f"a tool that binds by numa_node binds to node {near}'s DRAM and measures that",
         f"cat /sys/bus/nd/devices/{region}/target_node",
@@ -55,7 +52,6 @@ def _size(tree: Tree, region: str) -> list[Finding]:
     if size % ALIGNMENT_BYTES == 0:
         return []
     return lacks(
-        NAME,
         f"{region} has {size} bytes, no multiple of 16 MiB",
         "ndctl makes no namespace of its last part, or none at all",
         symptom='ndctl lists namespaces as "misaligned", or create-namespace says "Invalid '
@@ -69,7 +65,6 @@ def _persistence(tree: Tree, region: str) -> list[Finding]:
     if tree.text_if_allowed(f"{DEVICES}/{region}/persistence_domain"):
         return []
     return note(
-        NAME,
         f"the platform promises nothing of what {region} keeps at a power loss "
         "(persistence_domain is empty)",
         "a store may be lost although it was flushed; emulated and virtual memory is so",
@@ -83,7 +78,6 @@ def _pages(tree: Tree, name: str) -> list[Finding]:
         return []
     namespace = tree.text(f"{DEVICES}/{name}/namespace") or name
     return lacks(
-        NAME,
         f"{namespace} is aligned to {align} bytes",
         "its pages are mapped one by one: no huge pages, a TLB miss for each 4 KiB",
         f"sudo ndctl create-namespace --force --reconfig={namespace} --align=2M"

@@ -13,7 +13,6 @@ from nearfar.machine.persistent_memory import DEVICES
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import ask
 
-NAME = "pmem-sensors"
 GOOD = ("normal", "healthy", "ok", "")
 COSTS = (
     "a module that is hot, worn or failing slows down or stops: its measurements are not the "
@@ -24,12 +23,12 @@ LIFE_PERCENT = 10
 for spare capacity is set by the maker between 5 and 50 %."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("pmem-sensors")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Ask ipmctl, and ndctl where ipmctl knows no module."""
     del machine
     if not tree.entries(DEVICES, r"nmem[0-9]+"):
-        return absent(NAME, "no persistent-memory module")
+        return absent("no persistent-memory module")
     rows = table(ask(tree, "ipmctl", "show", "-sensor").text)
     if rows:
         return _ipmctl(rows)
@@ -39,7 +38,6 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         return _ndctl([module for module in modules if "health" in module])
     if modules:
         return unknown(
-            NAME,
             "ndctl shows no health of the modules: root is needed, or the module has no sensors "
             "(virtual ones have none)",
             "sudo ndctl list -DH",
@@ -48,7 +46,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         "not installed": "ndctl is not installed",
         "not captured": "the captured tree holds no answer of ndctl",
     }.get(answer.problem, "ndctl shows no module")
-    return unknown(NAME, why, "sudo ndctl list -DH")
+    return unknown(why, "sudo ndctl list -DH")
 
 
 def _ipmctl(rows: list[dict[str, str]]) -> list[Finding]:
@@ -63,7 +61,6 @@ def _ipmctl(rows: list[dict[str, str]]) -> list[Finding]:
             bad = bad or (digits.isdigit() and int(digits) < LIFE_PERCENT)
         if bad:
             lines += lacks(
-                NAME,
                 f"module {row.get('DimmID')}: {row.get('Type')} is {value} {state}".rstrip(),
                 COSTS,
                 f"sudo ipmctl show -a -sensor -dimm {row.get('DimmID')}",
@@ -73,7 +70,7 @@ def _ipmctl(rows: list[dict[str, str]]) -> list[Finding]:
         for row in rows
         if row.get("Type") in ("Health", "MediaTemperature", "PercentageRemaining")
     )
-    return lines or works(NAME, shown)
+    return lines or works(shown)
 
 
 def _ndctl(modules: list[dict[str, Any]]) -> list[Finding]:
@@ -83,13 +80,12 @@ def _ndctl(modules: list[dict[str, Any]]) -> list[Finding]:
         alarms = [key for key in health if key.startswith("alarm_") and health[key] is True]
         if str(health.get("health_state", "")).lower() not in GOOD or alarms:
             lines += lacks(
-                NAME,
                 f"{module.get('dev')}: {health.get('health_state')} {' '.join(alarms)}".rstrip(),
                 COSTS,
                 f"sudo ndctl list -DH -d {module.get('dev')}",
             )
     shown = ", ".join(f"{m.get('dev')} {m['health'].get('health_state')}" for m in modules)
-    return lines or works(NAME, shown)
+    return lines or works(shown)
 
 
 def _modules(text: str) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from nearfar.machine.persistent_memory import DAX_DEVICES
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import find_tool
 
-NAME = "tools"
 LIARS = {
     "ipmctl": "ipmctl load",
     "cxl": "cxl create-region -t ram",
@@ -17,7 +16,7 @@ LIARS = {
 """Tool to a command of it that was seen to end with 0 although it failed."""
 
 
-@CHECKS.register(NAME)
+@CHECKS.register("tools")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     """Look for each tool that something on this machine needs."""
     if not tree.live:
@@ -32,21 +31,19 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     if len(machine.nodes) > 1:
         wanted["numactl"] = "running a program on a node"
     if not wanted:
-        return absent(NAME, "nothing here that needs a tool")
+        return absent("nothing here that needs a tool")
     lines: list[Finding] = []
     for tool, why in wanted.items():
         if find_tool(tool) is None:
             lines += lacks(
-                NAME,
                 f"{tool} is not installed",
                 f"no {why}",
                 f"sudo apt-get install {tool}",
             )
-    lines = lines or works(NAME, f"installed: {', '.join(wanted)}")
+    lines = lines or works(f"installed: {', '.join(wanted)}")
     for tool, command in LIARS.items():
         if find_tool(tool) and (tool in wanted or machine.persistent_memory):
             lines += note(
-                NAME,
                 f"`{command}` may end with 0 although it failed",
                 "a script goes on as if it had worked",
                 symptom="nothing changed, and no error",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,12 @@ EXPORTS: Registry[Export] = Registry("nearfar.place.exports", "export format")
 _SPEC = re.compile(r"(node:\d+|file:.+|/.+|[a-z]+:.+)")
 _HEAD_BYTES = 4096
 """Bytes of a file that contain a document's kind."""
+
+
+def template_text(name: str) -> dict[str, str]:
+    """Return the parts of ``NAME.toml``, for `str.format`."""
+    text: dict[str, str] = tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text())
+    return text
 
 
 def is_plan(path: Path) -> bool:

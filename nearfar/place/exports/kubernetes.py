@@ -14,7 +14,7 @@ import msgspec
 
 from nearfar.documents import Plan
 from nearfar.documents.header import to_json
-from nearfar.place.exports import EXPORTS, checked, node_of
+from nearfar.place.exports import EXPORTS, checked, node_of, template_text
 
 MIB = 1 << 20
 
@@ -25,53 +25,7 @@ HEADROOM = 1.1
 """Memory granted per byte of objects: the allocator, stacks and code need the rest, and a pod above
 its limit is killed."""
 
-POD = """\
-# On the node: kubelet --memory-manager-policy=Static, so that memory is granted by
-# NUMA node; set `image` and the program's command.
-{config}apiVersion: v1
-kind: Pod
-metadata:
-  name: placed-by-nearfar
-  annotations:
-{annotations}
-spec:
-  containers:
-    - name: program
-      image: "your-image"
-      command: ["nearfar", "run", "/etc/nearfar/plan.json", "--", "your-program"]
-      resources:
-        requests:
-          memory: {mebibytes}Mi
-          cpu: "1"
-        limits:
-          memory: {mebibytes}Mi
-          cpu: "1"
-{volume}"""
-
-CONFIG = """\
-apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: nearfar-plan
-data:
-  plan.json: |
-{document}
----
-"""
-
-NO_CONFIG = (
-    "# The plan is larger than a ConfigMap: put it into the image where the command names it.\n"
-)
-
-VOLUME = """\
-      volumeMounts:
-        - name: plan
-          mountPath: /etc/nearfar
-  volumes:
-    - name: plan
-      configMap:
-        name: nearfar-plan
-"""
+TEXT = template_text("kubernetes")
 
 
 @EXPORTS.register("kubernetes")
@@ -93,10 +47,10 @@ def export(plan: Plan) -> str:
         f"#   echo {mebibytes * MIB} > memory.max",
         *([f"#   echo {','.join(nodes)} > cpuset.mems"] if nodes else []),
     ]
-    pod = POD.format(
-        config=CONFIG.format(document=indented) if fits else NO_CONFIG,
+    pod = TEXT["pod"].format(
+        config=TEXT["config"].format(document=indented) if fits else TEXT["no_config"],
         annotations="\n".join(annotations),
         mebibytes=mebibytes,
-        volume=VOLUME if fits else "",
+        volume=TEXT["volume"] if fits else "",
     )
     return "\n".join([*by_hand, pod])

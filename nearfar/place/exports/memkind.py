@@ -10,34 +10,17 @@ from __future__ import annotations
 from nearfar.base.units import format_bytes
 from nearfar.documents import Plan
 from nearfar.documents.plan import PlanMemory
-from nearfar.place.exports import EXPORTS, checked, commented, identifier, node_of, variable
+from nearfar.place.exports import (
+    EXPORTS,
+    checked,
+    commented,
+    identifier,
+    node_of,
+    template_text,
+    variable,
+)
 
-HEAD = """\
-/* The memkind kind of each allocation site, from a nearfar plan. Link with -lmemkind.
- *
- * Call nearfar_kinds() once at start, before the first allocation; it returns 0, or an error.
- * At a site: memkind_malloc(NEARFAR_KIND_<object>, bytes), and memkind_free(NULL, pointer).
-{environment}
- */
-#ifndef NEARFAR_KINDS_H
-#define NEARFAR_KINDS_H
-#include <memkind.h>
-#include <stddef.h>
-
-{kinds}
-
-static inline int nearfar_kinds(void) {{
-{creations}  return MEMKIND_SUCCESS;
-}}
-
-"""
-
-CREATE_KIND = """\
-  {{
-    const int error = memkind_create_pmem("{path}", {bytes}, &{variable});
-    if (error != MEMKIND_SUCCESS) return error;
-  }}
-"""
+TEXT = template_text("memkind")
 
 
 @EXPORTS.register("memkind")
@@ -57,7 +40,7 @@ def export(plan: Plan) -> str:
             # 0: as large as the file system.
             size = memory.capacity_bytes or 0
             creations.append(
-                CREATE_KIND.format(path=_quoted(path), bytes=f"{size}UL", variable=name)
+                TEXT["create_kind"].format(path=_quoted(path), bytes=f"{size}UL", variable=name)
             )
         else:
             names[memory.name] = "MEMKIND_DAX_KMEM"
@@ -75,7 +58,7 @@ def export(plan: Plan) -> str:
         for row in plan.placements
         if row.kind in ("heap", "mmap")
     ]
-    head = HEAD.format(
+    head = TEXT["head"].format(
         environment=commented(environment),
         kinds="\n".join(kinds) or "/* No kind is made: all are memkind's. */",
         creations="".join(creations),

@@ -1,17 +1,16 @@
-"""The default model: the inversion, and with bursts the geometric mean of it and the window.
+"""The default model: a simulated window fitted to near time, the inversion where none is plausible.
 
-On the cycle-level core no other model without bursts, nor any mean with one, is better than the
-inversion on either half of the kernels: their errors are two to ten times as large where latency
-grows. So without bursts the value is the inversion's. Two models bracket it: `chains` assumes that
-no miss is hidden, and `traffic` uses bandwidth alone. Where they are far apart, more depends on
-what the inversion assumes to be hidden, and its interval reaches part of the way to both (see
-`interval`).
+With bursts, the slowdown is the fitted window's (see the model `window`), as far as that window is
+plausible: its weight falls from 1, where the core's figures take near time as they are, as the
+unknowns must move away from them to take it. The inversion has the rest of the weight. The
+slowdown is the geometric mean with these weights; nothing is switched. Without bursts all weight
+is the inversion's.
 
-With bursts, where the window takes about the measured near time, the slowdown is the geometric mean
-of the window's and the inversion's. The window knows the dependences and assumes the core, the
-inversion knows near time and assumes the dependences, and on that core their errors mostly have
-opposite signs. The mean and its equal weights were chosen with those ten kernels in view; nothing
-was fitted to them. The interval covers both.
+The interval has the spread of far times among all windows that take near time, and as much of the
+distance between window and inversion as their weights leave open. Two models bracket the inversion:
+`chains` assumes that no miss is hidden, and `traffic` uses bandwidth alone (see `interval`).
+
+Where part of the data is far, added time is divided among moved lines as the inversion does.
 
 Where flushes were counted, the additional waits of fences are added: for lines to become durable,
 and before that for lines that a store must fetch (see `fences`).
@@ -19,21 +18,45 @@ and before that for lines that a store must fetch (see `fences`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, hypot, log, sqrt
+
 import numpy as np
 
 from nearfar.documents.prediction import Bound
+from nearfar.predict.core_window import HALF_RANGE
 from nearfar.predict.fences import FencedStores, PersistWaits, persists
-from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
 from nearfar.predict.models import inversion
-from nearfar.predict.models.window import TRUSTED, WindowModel
-from nearfar.predict.traffic import Array
+from nearfar.predict.models.window import WindowModel, fitted, moved_share, require_bursts
+from nearfar.predict.traffic import Array, PhaseTraffic, misses
 
 __doc__ = f"{__doc__}\n{inversion.__doc__}"  # The report prints how the default predicts.
 
 
+@dataclass(frozen=True)
+class _Blend:
+    """The unperturbed window and inversion of one phase and far memory."""
+
+    weight: float
+    """The window's, 0..1."""
+    window_ns: float
+    inversion_ns: float
+    deviation: float
+    """Logarithmic standard deviation of their mean."""
+    remark: str
+
+    @property
+    def time_ns(self) -> float:
+        """The weighted geometric mean."""
+        return float(self.window_ns**self.weight * self.inversion_ns ** (1.0 - self.weight))
+
+
 @MODELS.register("best")
 class BestModel(inversion.InversionModel):
-    """The inversion between its brackets; its mean with the window where there are bursts."""
+    """The fitted window where there are bursts and it is plausible, else the inversion."""
 
     name = "best"
     brackets = ("chains", "counters", "traffic")
@@ -42,30 +65,43 @@ class BestModel(inversion.InversionModel):
         """Compute what is the same for all placements."""
         super().prepare()
         self._remarks: list[str] = []
-        self._window = self._trusted_window()
+        self._blend = self._fitted_window()
+        self._added = self._added_far()
         self._fenced = FencedStores(self)
         self._remarks += self._fenced.remarks()
         self._persisting = self._persist_waits()
 
     def times_ns(self, moved: Array) -> Array:
-        """Return the inversion's time, or its mean with the window's, plus fences' waits, ns."""
+        """Return the blended time plus fences' waits, ns."""
         time_ns = super().times_ns(moved)
-        if self._window is not None:
-            time_ns = np.sqrt(time_ns * np.maximum(self._window.times_ns(moved), 0.0))
+        if self._blend is not None:
+            scale, more_ns = self._added
+            time_ns = self.near_time_ns + scale * (time_ns - self.near_time_ns)
+            if more_ns != 0.0:
+                share = moved_share(moved, self.phase, self.near, self.far)
+                time_ns = time_ns + more_ns * share
         return self._with_fences(time_ns, moved)
 
     def times_to_cover_ns(self) -> list[float]:
-        """Return the inversion's and the window's times, and the ends of fences' waits, ns."""
+        """Return the ends of fences' waits, ns."""
         moved = self.phase.total
         time_ns, added_ns = float(self.times_ns(moved)), float(self._fenced.added_ns(moved))
         times = [max(time_ns - added_ns + end, 0.0) for end in self._fenced.ends_ns(moved)]
         if self._persisting is not None:
             unsynced_ns = time_ns - float(self._persisting.added_ns(moved))
             times += [max(unsynced_ns + end, 0.0) for end in self._persisting.ends_ns(moved)]
-        if self._window is not None:
-            both = (super().times_ns(moved), self._window.times_ns(moved))
-            times += [float(self._with_fences(time_ns, moved)) for time_ns in both]
         return times
+
+    def fitted_weight(self) -> float:
+        """Return the fitted window's weight."""
+        return 0.0 if self._blend is None else self._blend.weight
+
+    def times_to_spread_ns(self) -> list[float]:
+        """Return the ends of the 90 % of far times that near time leaves open, ns."""
+        if self._blend is None:
+            return []
+        time_ns, end = float(self.times_ns(self.phase.total)), HALF_RANGE * self._blend.deviation
+        return [time_ns * exp(-end), time_ns * exp(end)]
 
     def bound(self) -> Bound:
         """Return latency where fences wait for most of the time, else the inversion's bound."""
@@ -75,7 +111,7 @@ class BestModel(inversion.InversionModel):
         return super().bound()
 
     def remarks(self) -> list[str]:
-        """Return what is combined with the inversion, and what is left out, in sentences."""
+        """Return how the window was fitted, and what is left out, in sentences."""
         return self._remarks
 
     def _with_fences(self, time_ns: Array, moved: Array) -> Array:
@@ -84,39 +120,38 @@ class BestModel(inversion.InversionModel):
             time_ns = time_ns + self._persisting.added_ns(moved)
         return np.asarray(np.maximum(time_ns, 0.0))
 
-    def _trusted_window(self) -> WindowModel | None:
-        """Return the window where it takes about near time.
-
-        Perturbations do not change whether it does: an interval is that of one rule.
-        """
+    def _fitted_window(self) -> _Blend | None:
         phase = self.phase
-        if phase.bursts is None or self.far.is_near:
+        if phase.bursts is None or self.far.is_near or self.near_time_ns <= 0.0:
+            return None
+        if float(misses(phase.total)) == 0.0:
             return None
         try:
-            plain = WindowModel(phase, self.given_near, self.given_far)
+            require_bursts(phase)
         except ModelLacksError as error:
             self._remarks.append(str(error))
             return None
-        ratio = plain.simulated_over_near
-        if ratio is None:
-            return None
-        if not TRUSTED[0] <= ratio <= TRUSTED[1]:
-            self._remarks.append(
-                f"phase {phase.name!r}: the simulated window over the bursts takes {ratio:.2g} "
-                f"times near time, expected {TRUSTED[0]:g} to {TRUSTED[1]:g}, and is left out"
-            )
-            return None
-        if self.perturbation != NO_PERTURBATION:
-            return WindowModel(phase, self.given_near, self.given_far, self.perturbation)
-        slowdowns = [
-            float(times_ns(phase.total)) / self.near_time_ns
-            for times_ns in (plain.times_ns, super().times_ns)
-        ]
-        self._remarks.append(
-            f"phase {phase.name!r}: the slowdown is the geometric mean of {slowdowns[0]:.2f} (the "
-            f"simulated window over the bursts) and {slowdowns[1]:.2f} (near time, inverted)"
-        )
-        return plain
+        blend = _blend(phase, self.given_near, self.given_far)
+        self._remarks.append(blend.remark)
+        return blend
+
+    def _added_far(self) -> tuple[float, float]:
+        """Return a factor on what the inversion adds, and the time added besides, ns.
+
+        With a factor alone, what the inversion adds for a part of the lines would be multiplied
+        without bound where it adds little for all.
+        """
+        if self._blend is None:
+            return 1.0, 0.0
+        inversion_ns = float(super().times_ns(self.phase.total))
+        # A perturbed input changes both; what only the inversion assumes changes its part.
+        weight = self._blend.weight * (not _of_inputs(self.perturbation))
+        changed = (inversion_ns / self._blend.inversion_ns) ** (1.0 - weight)
+        time_ns = self._blend.time_ns * changed
+        added_ns, by_inversion_ns = time_ns - self.near_time_ns, inversion_ns - self.near_time_ns
+        if 0.0 <= added_ns <= by_inversion_ns or by_inversion_ns <= added_ns <= 0.0:
+            return (added_ns / by_inversion_ns if by_inversion_ns else 1.0), 0.0
+        return 1.0, added_ns - by_inversion_ns
 
     def _persist_waits(self) -> PersistWaits | None:
         if not persists(self.phase):
@@ -128,3 +163,31 @@ class BestModel(inversion.InversionModel):
             return None
         self._remarks += waits.remarks()
         return waits
+
+
+def _of_inputs(perturbation: Perturbation) -> bool:
+    """Return whether figures and counts are perturbed, not the inversion's assumptions."""
+    assumed = NO_PERTURBATION
+    return (
+        perturbation.hits == assumed.hits
+        and perturbation.parallelism == assumed.parallelism
+        and perturbation.streams_share == assumed.streams_share
+        and perturbation.near_curves_hold == assumed.near_curves_hold
+    )
+
+
+@lru_cache(maxsize=1024)
+def _blend(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> _Blend:
+    """Return window and inversion, weighted; cached by identity, for perturbed models ask too."""
+    window = WindowModel(phase, near, far)
+    assert window.fit is not None
+    inverted = inversion.InversionModel(phase, near, far)
+    inversion_ns = float(inverted.times_ns(inverted.phase.total))
+    weight = window.fit.weight
+    apart = log(max(window.far_ns, 1e-9) / max(inversion_ns, 1e-9))
+    deviation = hypot(
+        weight * window.fit.spread(window.near, window.far),
+        sqrt(weight * (1.0 - weight)) * apart,
+    )
+    remark = fitted(phase.name, window.fit)
+    return _Blend(weight, window.far_ns, inversion_ns, deviation, remark)

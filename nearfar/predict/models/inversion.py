@@ -7,6 +7,10 @@ k gives the cost of a far miss. In addition:
 - Loads of a chase are serial and others are not: one factor on both priors is inverted, so that a
   chase stays more sensitive than a gather as far as near time allows.
 - Cache hits between misses take time that does not grow; the remainder of near time is inverted.
+- Where the bus takes near time, which then fits any overlap, a chase is not inferred to overlap.
+- No time is below that of a far memory's loads, streams, reads or writes alone. What write-backs
+  lengthen near, as long as the bus is idle half of the time, they lengthen far too.
+- For a memory without chains, several streams draw no more than one, unless near time shows it.
 - Stores wait in the store buffer, so they only use line-fill buffers and bandwidth.
 - Streams cost what one core reads in sequence; several at once have more lines in flight than one,
   but share the core's buffers. Where the core has no prefetcher, streams are independent misses
@@ -34,10 +38,14 @@ from nearfar.predict.core_time import (
     TrafficTime,
     arithmetic,
     core_time_ns,
-    stream_fetch,
     traffic_time,
 )
-from nearfar.predict.explain import drawn_gb_per_s, explain, load_curve
+from nearfar.predict.explain import (
+    MIN_LOADED_CONCURRENCY,
+    drawn_gb_per_s,
+    explain,
+    load_curve,
+)
 from nearfar.predict.loaded_latency import LoadedFactor, settled_factor, settled_factors
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
@@ -46,6 +54,10 @@ from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array
 
 COMPLETE_CHAINS = 16.0
 """Chains at which a curve is complete: cores of the last decade have 10 to 16 line-fill buffers."""
+
+DISTRUST = 4.0
+"""Exponent of near time over the time of a part by near figures, where that is longer: if near time
+is a tenth shorter, two thirds of the bound by far figures remain; if half, next to nothing."""
 
 MIN_BEYOND = 0.01
 """Minimum distance beyond a curve's end that counts: figures are no more precise than that."""
@@ -59,7 +71,6 @@ class InversionModel(Model):
 
     def prepare(self) -> None:
         """Compute what is the same for all placements."""
-        self._streams = stream_fetch(self.phase, self.near, self.perturbation.streams_share)
         self.explanation = explain(
             self.phase,
             self.near,
@@ -69,6 +80,8 @@ class InversionModel(Model):
             by_classes=self.perturbation.parallelism == "classes",
             near_curves_hold=self.perturbation.near_curves_hold,
             streams_share=self.perturbation.streams_share,
+            # A published bandwidth of one core is all that it draws, in one stream or in several.
+            streams_as_shown=not self.far.chains_measured,
         )
         self._far_load = load_curve(self.phase, self.far)
         self._waits_far = waits_far(self.phase, self.near, self.far)
@@ -81,18 +94,13 @@ class InversionModel(Model):
         moved = moved if factor == 1.0 else moved * factor
         parts = self._parts_all_far if all_far else self._parts(moved)
         if self._far_load is None:
-            return np.asarray(self._time(parts, 1.0))
-        return np.asarray(self._fixed_point(moved, parts, self._far_load))
-
-    def other_machine_ns(self, lines: Array, frequency_ratio: float) -> float:
-        """Return the time with `lines` (COLUMNS,) in the far memory alone, at another clock, ns.
-
-        The near memory of the other machine is `far` here; its cache has other misses.
-        """
-        explanation = self.explanation
-        far = self._part(lines, self.far)
-        time_ns = core_time_ns(explanation.other_ns / frequency_ratio, [far], [1.0])
-        return float(explanation.scale * time_ns)
+            time_ns = self._time(parts, 1.0)
+        else:
+            time_ns = self._fixed_point(moved, parts, self._far_load)
+        one_core = self.phase.concurrency <= MIN_LOADED_CONCURRENCY
+        if all_far or self.far.is_near or not one_core:
+            return np.asarray(time_ns)
+        return np.asarray(np.maximum(time_ns, self._least_of_one_core_ns))
 
     def bound(self) -> Bound:
         """Compare time besides memory, bandwidth alone, and all of memory."""
@@ -166,16 +174,31 @@ class InversionModel(Model):
 
     def _part(self, lines: Array, memory: MemoryCosts) -> TrafficTime:
         return traffic_time(
-            lines, memory, self.explanation.overlap, self._streams, self.phase.concurrency
+            lines,
+            memory,
+            self.explanation.overlap,
+            self.explanation.streams,
+            self.phase.concurrency,
         )
 
     def _time(self, parts: list[TrafficTime], far_factor: Number) -> Any:
         explanation = self.explanation
         time_ns = explanation.scale * core_time_ns(
-            explanation.other_ns, parts, [explanation.near_factor, far_factor], self._given(parts)
+            explanation.other_ns,
+            parts,
+            [explanation.near_factor, far_factor],
+            self._given(parts),
+            explanation.queueing,
         )
-        least_ns = parts[1].all_lines * self._far_limit
-        return arithmetic(time_ns).larger(time_ns, least_ns)
+        return self._at_least(time_ns, parts[1])
+
+    def _at_least(self, time_ns: Number, far: TrafficTime) -> Any:
+        """Return the time, or that of the far part that takes longest by itself."""
+        larger = arithmetic(time_ns).larger
+        time_ns = larger(time_ns, far.all_lines * self._far_limit)
+        for part in _parts_alone(far):
+            time_ns = larger(time_ns, part * self._trust)
+        return time_ns
 
     def _given(self, parts: list[TrafficTime]) -> Number:
         """Return the share of their bandwidths that memories on shared channels give."""
@@ -183,6 +206,22 @@ class InversionModel(Model):
             return 1.0
         near_lines, far_lines = (part.lines for part in parts)
         return self.far.channel_sharing.at(far_lines / np.maximum(near_lines + far_lines, 1e-9))
+
+    @cached_property
+    def _least_of_one_core_ns(self) -> float:
+        """Minimum time with a part far: one core draws no more from two memories than from one."""
+        return min(self.near_time_ns, float(InversionModel.times_ns(self, self.phase.total)))
+
+    @cached_property
+    def _trust(self) -> float:
+        """Minimum time over that of a far part alone, see `_parts_alone`.
+
+        Below 1 where a near part took longer, by its figures, than near time: then the figures or
+        the counts are not the program's, and its far parts show as little.
+        """
+        near = _parts_alone(self._all_near)
+        longest_ns = max(map(float, near))
+        return min(1.0, self.near_time_ns / longest_ns) ** DISTRUST if longest_ns > 0.0 else 1.0
 
     @cached_property
     def _far_limit(self) -> float:
@@ -218,3 +257,12 @@ class InversionModel(Model):
                 moved.shape[:-1],
             ),
         )
+
+
+def _parts_alone(part: TrafficTime) -> tuple[Number, ...]:
+    """Return the times that no hiding shortens: of loads, streams, buffers, reads and writes.
+
+    Loads wait for idle latency. Reads and writes count apart: a link may have a channel for each.
+    """
+    read = part.all_lines - part.written
+    return part.loads, part.stream, part.buffers, read, part.written

@@ -1,93 +1,55 @@
-"""A simulated out-of-order window over the profile's bursts, in near and in far memory.
+"""A simulated out-of-order window over the profile's bursts, fitted to near time.
 
 Bursts contain the instructions executed, their dependences and the branches that depend on loads;
 the run that recorded them counts how often each instruction misses. A window of instructions moves
-over them twice, with the near and with the far memory: latencies by the misses in flight from the
-chains curve, the bandwidth of lines and write-backs, a store buffer, and a prefetcher where the
-near curves show one. The time that far memory adds in the window is added to near time, for as many
-misses as the profile counts. Where the window takes longer than the measured near time, it waits
-more than the program does, and the added time is scaled down in proportion.
+over them: buffers for misses whose latency grows with those in flight, as the chains curve says; a
+bus for lines and write-backs; a store buffer; a prefetcher where the near curves show one.
+
+The core's figures leave open how much work lies between misses, how far they overlap, what a
+misprediction costs. The most plausible values with which the window takes the measured near time
+are solved, and with them it is run on the far memory. What remains of a too long near time scales
+the added time down; what remains of a too short one is work that memory does not change.
 
 Where part of the data is far, the added time is in proportion to the cost of the moved lines.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import lru_cache
-
 import numpy as np
 
-from nearfar._window import run
 from nearfar.documents.prediction import Bound
 from nearfar.predict.core_time import INDEPENDENT_PRIOR
-from nearfar.predict.core_window import (
-    PRIVATE_BYTES,
-    SMALL_WINDOW,
-    WINDOW,
-    core,
-    cycle_ns,
-    medium,
-)
+from nearfar.predict.core_window import HALF_RANGE, Unknown
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.shared_cache import lines_far
-from nearfar.predict.traffic import (
-    COLUMNS,
-    Array,
-    PhaseTraffic,
-    RecordedBursts,
-    column_costs,
-    misses,
-    streamed,
-    write_backs,
-)
+from nearfar.predict.traffic import COLUMNS, Array, PhaseTraffic, column_costs, misses, write_backs
+from nearfar.predict.window_fit import Fit, WindowSimulation, fit_window, simulation
 
 MIN_MISSES = 100
 """Minimum of misses in all bursts together: fewer show little of how misses overlap."""
 
-TRUSTED = (0.4, 2.5)
-"""Range of simulated over measured near time in which the simulated overlap is the program's.
-Inside and outside of 0.7 to 1.4, in ten sessions of validation, its mean with the inversion had a
-smaller error than the inversion; chosen with these in view."""
+MIN_MOVED = 0.5
+"""Standard deviations from which a remark names an unknown."""
 
-BISECTION_STEPS = 6
-"""Halvings for the bandwidth that near time shows: to 2 % of it."""
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Time per miss, ns."""
-
-    near: float
-    far: float
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """Settings of a simulation besides the memory."""
-
-    sequential: float
-    """Share of lines read in sequence."""
-    written: float
-    """Lines written back per line read."""
-    at_once: float
-    """Lines in flight of streams that advance together, over those of one stream."""
-    streams: float
-    """Number of streams that advance together."""
-    last_level: float
-    """Accesses that the shared last level answers, over those that miss."""
-    window: int
-    hits: float
-    """Factor on the latencies of caches."""
-    shared_ns: float = 0.0
-    """Additional wait of an access that the last level answers, because a contending core took part
-    of that cache."""
+WORDS = {
+    "window": "instructions in flight",
+    "work": "work per instruction",
+    "arithmetic": "latency of arithmetic",
+    "mispredicted": "cost of mispredictions",
+    "caches": "latency of caches",
+    "stores": "stores in flight",
+    "clock": "clock",
+    "latency": "latency of its misses",
+    "lines": "bandwidth of its lines",
+    "stream": "speed of its streams",
+}
+"""Names of unknowns in remarks."""
 
 
 @MODELS.register("window")
 class WindowModel(Model):
-    """Near time plus what far memory adds in a simulated window."""
+    """Near time plus what far memory adds in a simulated window that takes near time."""
 
     name = "window"
     brackets = ("inversion", "chains", "traffic")
@@ -95,38 +57,20 @@ class WindowModel(Model):
     def prepare(self) -> None:
         """Compute what is the same for all placements."""
         phase = self.phase
-        if phase.bursts is None:
-            raise ModelLacksError(
-                f"window needs bursts, and phase {phase.name!r} has none: profile with --bursts"
-            )
-        lines = float(misses(phase.total))
-        counted = int(phase.bursts.trace.missing.sum())
-        if lines > 0.0 and counted < MIN_MISSES:
-            raise ModelLacksError(
-                f"window needs {MIN_MISSES} misses in the bursts of phase {phase.name!r}: there "
-                f"are {counted}: profile a longer run"
-            )
-        self._lines = float(misses(self.total))
-        window = SMALL_WINDOW if self.perturbation.smaller_window else WINDOW
-        self._times = _Times(0.0, 0.0)
-        if lines > 0.0:
-            settings = _Settings(
-                sequential=streamed(phase.total) / lines,
-                written=float(write_backs(phase.total)) / lines,
-                at_once=phase.streams**self.perturbation.streams_share,
-                streams=phase.streams,
-                last_level=_last_level(phase),
-                window=window,
-                hits=self.perturbation.hits,
-            )
-            self._times = self._simulate(phase.bursts, settings)
+        require_bursts(phase)
+        self.fit: Fit | None = None
+        self.far_ns = self.near_time_ns
+        if float(misses(phase.total)) == 0.0 or self.near_time_ns <= 0.0:
+            return
+        self.fit = fit_window(phase, self.near)
+        if not self.far.is_near:
+            slowdown = self._far_per_miss_ns(self.fit) / self.fit.measured_ns
+            self.far_ns = self.near_time_ns * slowdown
 
     def times_ns(self, moved: Array) -> Array:
         """Return near time plus the moved lines' part of what far memory adds, ns."""
-        weights = self._weights()
-        total = float(self.phase.total @ weights)
-        share = moved @ weights / total if total > 0.0 else np.zeros(moved.shape[:-1])
-        return np.asarray(self.near_time_ns + share * self._added_ns())
+        share = moved_share(moved, self.phase, self.near, self.far)
+        return np.asarray(self.near_time_ns + share * (self.far_ns - self.near_time_ns))
 
     def bound(self) -> Bound:
         """Return bandwidth where lines alone take nearly all of the time, else latency."""
@@ -134,86 +78,87 @@ class WindowModel(Model):
             misses(self.total) * self.far.read_ns[1]
             + write_backs(self.total) * self.far.write_ns[1]
         )
-        time_ns = self.near_time_ns + self._added_ns()
-        return "bandwidth" if line_ns * self.phase.concurrency > 0.9 * time_ns else "latency"
+        return "bandwidth" if line_ns * self.phase.concurrency > 0.9 * self.far_ns else "latency"
 
     def effective_parallelism(self) -> float | None:
         """Return idle latency over the time of a miss in the window: a lower bound."""
-        return max(1.0, self.near.latency_ns / self._times.near) if self._times.near else None
+        return None if self.fit is None else max(1.0, self.near.latency_ns / self.fit.near_ns)
 
     def remarks(self) -> list[str]:
-        """Return a warning where the simulated time is not this program's."""
-        ratio = self.simulated_over_near
-        if ratio is None or TRUSTED[0] <= ratio <= TRUSTED[1]:
-            return []
-        return [
-            f"phase {self.phase.name!r}: the simulated window takes {ratio:.2g} times the measured "
-            "near time, so its overlap differs from the program's, and its interval is wider"
-        ]
+        """Return how the window was fitted."""
+        return [] if self.fit is None or self.far.is_near else [fitted(self.phase.name, self.fit)]
 
-    @property
-    def simulated_over_near(self) -> float | None:
-        """Simulated over measured near time; None where there is nothing to simulate."""
-        if self.near_time_ns <= 0.0 or self._lines == 0.0:
-            return None
-        return self._times.near * self._lines / self.near_time_ns
+    def fitted_weight(self) -> float:
+        """Return how plausible the window is."""
+        return 0.0 if self.fit is None else self.fit.weight
 
-    def _simulate(self, bursts: RecordedBursts, settings: _Settings) -> _Times:
-        """Simulate both memories, with the bandwidth that near time shows if that is higher.
+    def times_to_spread_ns(self) -> list[float]:
+        """Return the ends of the 90 % of far times among all fits."""
+        return [self.far_ns * end for end in (np.exp(-self._ends()), np.exp(self._ends()))]
 
-        A bandwidth may have been measured with fewer lines in flight than the program has. The far
-        figure is off by as much only as far as the memories are alike: the slower the far memory,
-        the less its limit depends on what limited near memory when it was measured.
-        """
-        threads = self.phase.concurrency
-        measured_ns = self.near_time_ns / self._lines
-        factor = 1.0
-        near_ns = _per_miss_ns(bursts, self.near, self.near, settings, threads)
-        unbound_ns = _per_miss_ns(bursts, self.near, self.near, settings, 0.0)
-        if near_ns > measured_ns > unbound_ns:
-            low, high = 0.0, 1.0
-            for _ in range(BISECTION_STEPS):
-                factor = (low + high) / 2
-                near_ns = _per_miss_ns(bursts, self.near, self.near, settings, threads * factor)
-                low, high = (factor, high) if near_ns < measured_ns else (low, factor)
-        slower = max(1.0, self.far.read_ns[1] / self.near.read_ns[1])
-        lines = threads * factor ** (1.0 / slower)
-        far = replace(settings, shared_ns=self._shared_ns(settings))
-        far_ns = _per_miss_ns(bursts, self.far, self.near, far, lines)
+    def _ends(self) -> float:
+        if self.fit is None or self.far.is_near:
+            return 0.0
+        return HALF_RANGE * self.fit.spread(self.near, self.far)
+
+    def _far_per_miss_ns(self, fit: Fit) -> float:
+        window = simulation(self.phase, self.near)
+        shared_ns = self._shared_ns(window, fit.unknown)
+        simulated_ns = window.per_miss_ns(self.far, fit.unknown, shared_ns)
         # Bursts are short: the more lines are in flight, the more arrive before a burst ends.
-        return _Times(near_ns, max(far_ns, near_ns * min(_ratios(self.near, self.far))))
+        least_ns = fit.near_ns * min(_ratios(self.near, self.far))
+        return fit.far_ns(max(simulated_ns, least_ns))
 
-    def _shared_ns(self, settings: _Settings) -> float:
+    def _shared_ns(self, window: WindowSimulation, unknown: Unknown) -> float:
         more = lines_far(self.phase, self.near, self.far) - 1.0
-        if more <= 0.0 or not 0.0 < settings.last_level < float("inf"):
+        if more <= 0.0 or not 0.0 < window.last_level < float("inf"):
             return 0.0
-        return min(more / settings.last_level, 1.0) * self.far.latency_ns
+        latency_ns = self.far.latency_ns * float(np.exp(unknown.latency))
+        return min(more / window.last_level, 1.0) * latency_ns
 
-    def _added_ns(self) -> float:
-        if self.far.is_near:
-            return 0.0
-        added = (self._times.far - self._times.near) * self._lines
-        ratio = self.simulated_over_near
-        if ratio is None:
-            return 0.0
-        # The perturbation takes the alternative: added unscaled, or in proportion.
-        proportional = (ratio > 1.0) != (self.perturbation.parallelism == "classes")
-        return added / ratio if proportional else added
 
-    def _weights(self) -> Array:
-        """Return the time that a moved line of each kind adds, ns; only proportions matter."""
-        chase, independent, store = (
-            self.far.cost_ns(chains) - self.near.cost_ns(chains)
-            for chains in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))
+def require_bursts(phase: PhaseTraffic) -> None:
+    """Raise ModelLacksError for a phase without bursts, or with too few misses in them."""
+    if phase.bursts is None:
+        raise ModelLacksError(
+            f"window needs bursts, and phase {phase.name!r} has none: profile with --bursts"
         )
-        stream = self.far.core_stream_ns - self.near.core_stream_ns
-        written = (
-            far_ns - near_ns
-            for far_ns, near_ns in zip(self.far.write_ns, self.near.write_ns, strict=True)
+    counted = int(phase.bursts.trace.missing.sum())
+    if float(misses(phase.total)) > 0.0 and counted < MIN_MISSES:
+        raise ModelLacksError(
+            f"window needs {MIN_MISSES} misses in the bursts of phase {phase.name!r}: there "
+            f"are {counted}: profile a longer run"
         )
-        weights = column_costs(chase, independent, stream, *written, store=store)
-        weights = np.maximum(weights, 0.0)
-        return weights if float(self.phase.total @ weights) > 0.0 else np.ones(COLUMNS)
+
+
+def fitted(phase: str, fit: Fit) -> str:
+    """Return in a sentence how the window was fitted, and how plausible that is."""
+    moved = [f"{WORDS[name]} {by:+.1f}" for name, by in fit.moved.items() if abs(by) >= MIN_MOVED]
+    changes = f" by {', '.join(moved)} standard deviations" if moved else ""
+    return (
+        f"phase {phase!r}: the simulated window over the bursts takes "
+        f"{fit.plain_ns / fit.measured_ns:.2f} times near time with the core's figures, and "
+        f"{fit.near_ns / fit.measured_ns:.2f} times after it was fitted{changes}; its weight is "
+        f"{fit.weight:.0%}, the inversion's {1.0 - fit.weight:.0%}"
+    )
+
+
+def moved_share(moved: Array, phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> Array:
+    """Return the share of added time that moved lines have, 0..1, by their costs."""
+    chase, independent, store = (
+        far.cost_ns(chains) - near.cost_ns(chains)
+        for chains in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))
+    )
+    stream = far.core_stream_ns - near.core_stream_ns
+    written = (
+        far_ns - near_ns for far_ns, near_ns in zip(far.write_ns, near.write_ns, strict=True)
+    )
+    weights = np.maximum(column_costs(chase, independent, stream, *written, store=store), 0.0)
+    total = float(phase.total @ weights)
+    if total <= 0.0:
+        weights = np.ones(COLUMNS)
+        total = float(phase.total.sum())
+    return np.asarray(moved @ weights / total if total > 0.0 else np.zeros(moved.shape[:-1]))
 
 
 def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
@@ -229,42 +174,3 @@ def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
         for memory in (far, near)
     )
     return [slow / fast for slow, fast in zip(far_ns, near_ns, strict=True)]
-
-
-def _last_level(phase: PhaseTraffic) -> float:
-    """Return hits of the shared last level over misses: lines outside the private caches."""
-    if phase.curve is None:
-        return float("inf")
-    beyond = phase.curve.at(phase.curve.here_bytes)
-    private = phase.curve.at(min(PRIVATE_BYTES, phase.curve.here_bytes))
-    return max(0.0, private / beyond - 1.0) if beyond > 0.0 else float("inf")
-
-
-@lru_cache(maxsize=4096)
-def _per_miss_ns(
-    bursts: RecordedBursts,
-    memory: MemoryCosts,
-    near: MemoryCosts,
-    settings: _Settings,
-    lines: float,
-) -> float:
-    """Return the window's time per miss with everything in `memory`, ns."""
-    trace = bursts.trace
-    everywhere = medium(
-        memory,
-        near,
-        sequential=settings.sequential,
-        write_backs=settings.written,
-        lines=lines,
-        at_once=settings.at_once,
-        streams=settings.streams,
-    )
-    hits = min(settings.last_level * float(trace.missing.sum()), float(len(trace.hits)))
-    times = run(
-        trace.native,
-        trace.served(hits),
-        core(settings.window, settings.hits, settings.shared_ns / cycle_ns(near)),
-        everywhere,
-        everywhere,
-    )
-    return float(times.cycles) * cycle_ns(near) / max(1, times.misses)

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import iced_x86 as x86
 
-FLAGS = 255
-"""Number of the flags register: above all other registers' numbers."""
+from nearfar.documents.bursts import FLAGS
 
 _ALWAYS_READ = {x86.OpAccess.READ, x86.OpAccess.READ_WRITE, x86.OpAccess.READ_COND_WRITE}
 _READ = _ALWAYS_READ | {x86.OpAccess.COND_READ}

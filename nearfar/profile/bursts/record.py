@@ -7,13 +7,9 @@ each instruction's miss rate.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.folders import memory_folder
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
@@ -21,15 +17,16 @@ from nearfar.documents.workload import Traffic
 from nearfar.native_files import native_file
 from nearfar.profile.bursts import file as burst_file
 from nearfar.profile.bursts.document import BurstAssembler
-from nearfar.profile.run_file import read_run
-from nearfar.profile.session import ProfileRequest, prepare_folder
+from nearfar.profile.emulated_counts import (
+    RATE_LOG2,
+    CheckSource,
+    counts_again,
+    emulated_run,
+)
+from nearfar.profile.session import ProfileRequest
 from nearfar.profile.sources.qemu import QemuSource
-from nearfar.program.control import PHASE_BEFORE
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job
-
-RATE_LOG2 = 6
-"""log2 of the sampling rate: one line in 64."""
 
 MIN_UNSEEN_SHARE = 0.05
 """Share of a phase's missing loads, streams left out, from which an object with none in the
@@ -37,18 +34,13 @@ bursts gets a warning: bursts are spread by instructions, so a slow part of few 
 have none."""
 
 
-class BurstSource(QemuSource):
+class BurstSource(CheckSource):
     """The emulator with the plugin for bursts; the run ends when sampling does."""
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         words = super()._command(job, plain)
         at = words.index("-plugin")
         return [*words[:at], "-plugin", str(native_file("libnearfar_bursts.so")), *words[at:]]
-
-    def _bounded(self, job: Job) -> Job:
-        if job.duration_s is not None or job.driver is not None:
-            return job
-        return replace(job, duration_s=self._sample_s, limit=f"{self._sample_s:g} s of bursts")
 
 
 def add_bursts(
@@ -107,28 +99,19 @@ def _waiting(traffic: Traffic) -> float:
 
 
 def _recorded(profile: WorkloadProfile, request: ProfileRequest, sample_s: float) -> Bursts:
-    source = BurstSource(sample_s, RATE_LOG2)
-    with (
-        tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
-        tempfile.TemporaryDirectory(prefix="nearfar-bursts-", dir=memory_folder()) as name,
-    ):
-        folder = Path(name)
-        executable = Path(profile.program.executable)
-        plain = request.source.plain(executable, request.plain, Path(twins))
-        size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
-        control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
-        try:
-            burst_file.make(folder)
-            outcome, _ = source.run(request.job, executable, plain, folder)
-            names = {
-                number: row.name.decode(errors="replace")
-                for number, row in enumerate(control.phases())
-                if number != PHASE_BEFORE
-            }
-        finally:
-            control.close()
-        files = read_run(folder)
-        recorded = burst_file.read(folder)
-        if not files or not any(recorded.bursts.values()):
-            raise NearfarError(f"the program {outcome.status} under QEMU before any was recorded")
-        return BurstAssembler(profile, recorded, files[0], names).bursts()
+    source = (
+        BurstSource(sample_s, request.source.rate_log2, request.source.instructions)
+        if isinstance(request.source, QemuSource)
+        else BurstSource(sample_s, RATE_LOG2)
+    )
+    with emulated_run(profile, request, source, burst_file.make) as run:
+        recorded = burst_file.read(run.folder)
+        if not run.files or not any(recorded.bursts.values()):
+            raise NearfarError(
+                f"the program {run.outcome.status} under QEMU before any was recorded"
+            )
+        bursts = BurstAssembler(profile, recorded, run.files[0], run.names).bursts()
+        bursts.build_digest = run.digest
+        if not isinstance(request.source, QemuSource):
+            profile.checks = counts_again(profile, run)
+        return bursts

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar import _window
-from nearfar.documents.bursts import Bursts
+from nearfar.documents.bursts import FLAGS, Burst, Bursts, Code
 
 PRIVATE, LAST_LEVEL, NEAR, FAR = range(4)
 """Levels that serve a line, as nearfar._window numbers them."""
@@ -37,6 +37,8 @@ class BurstTrace:
     store: NDArray[np.bool_]
     missing: NDArray[np.bool_]
     """Whether an access fetches a line from memory."""
+    expected: float
+    """Misses that the accesses' rates imply; more than `missing` where lines miss repeatedly."""
     hits: Ints
     """Indices of first touches in a burst that hit some cache, coldest lines first: those that the
     fewest bursts touch."""
@@ -54,10 +56,15 @@ class BurstTrace:
         return levels
 
 
-def make_trace(bursts: Bursts, number: int, max_instructions: float = float("inf")) -> BurstTrace:
+def make_trace(
+    bursts: Bursts,
+    number: int,
+    max_instructions: float = float("inf"),
+    max_accesses: float = float("inf"),
+) -> BurstTrace:
     """Convert phase `number` of `bursts.phases` to arrays.
 
-    With more instructions than `max_instructions`, every second, third, ... burst is used.
+    With more instructions or accesses, every second, third, ... burst is used.
     """
     phase = bursts.phases[number]
     native = native_code(bursts)
@@ -65,9 +72,8 @@ def make_trace(bursts: Bursts, number: int, max_instructions: float = float("inf
     counts = np.array([block.count for block in bursts.blocks], dtype=np.int64)
     firsts = np.array([block.first for block in bursts.blocks], dtype=np.int64)
     starts, columns, executed = [0], [], 0
-    step = sum(int(counts[burst.blocks].sum()) for burst in phase.bursts) / max_instructions
     widths = np.array([access_row.bytes for access_row in bursts.accesses] or [0], dtype=np.uint8)
-    for burst in phase.bursts[:: max(1, ceil(step))]:
+    for burst in _chosen(phase.bursts, counts, max_instructions, max_accesses):
         blocks = np.array(burst.blocks, dtype=np.uint32)
         at = np.cumsum(np.array(burst.gaps, dtype=np.int64))
         lines = np.array(burst.lines, dtype=np.int64)
@@ -89,9 +95,7 @@ def make_trace(bursts: Bursts, number: int, max_instructions: float = float("inf
         starts.append(starts[-1] + len(at))
         executed += int(ends[-1]) if len(ends) else 0
     access, at, line, store, depends = (
-        np.concatenate(
-            [column[i].astype(np.int64) for column in columns] or [np.zeros(0, np.int64)]
-        )
+        np.concatenate([np.zeros(0, np.int64), *(column[i] for column in columns)])
         for i in range(5)
     )
     rates = np.array([access_row.misses[number] for access_row in bursts.accesses] or [0.0])
@@ -104,11 +108,21 @@ def make_trace(bursts: Bursts, number: int, max_instructions: float = float("inf
         line=line,
         store=store.astype(bool),
         missing=missing,
+        expected=float(rates[access].sum()) if len(access) else 0.0,
         hits=hits,
         depends=depends,
         instructions=executed,
         mispredictions=native.predict(),
     )
+
+
+def _chosen(
+    bursts: list[Burst], counts: Ints, max_instructions: float, max_accesses: float
+) -> list[Burst]:
+    """Return every burst, or every second, third, ...; `counts` has instructions by block."""
+    instructions = sum(int(counts[burst.blocks].sum()) for burst in bursts)
+    accesses = sum(len(burst.lines) for burst in bursts)
+    return bursts[:: ceil(max(1.0, instructions / max_instructions, accesses / max_accesses))]
 
 
 def native_code(bursts: Bursts) -> _window.Trace:
@@ -120,6 +134,7 @@ def native_code(bursts: Bursts) -> _window.Trace:
     native.set_code(
         cycles=np.array([row.cycles for row in bursts.code], dtype=np.uint8),
         conditional=np.array([row.conditional for row in bursts.code], dtype=np.uint8),
+        computing=np.array([computes_what_it_loads(bursts, row) for row in bursts.code], np.uint8),
         address_begins=_begins(address),
         address=_joined(address),
         uses_begins=_begins(uses),
@@ -130,6 +145,12 @@ def native_code(bursts: Bursts) -> _window.Trace:
     for block in bursts.blocks:
         native.add_block(block.first, block.count, block.begin, block.end)
     return native
+
+
+def computes_what_it_loads(bursts: Bursts, row: Code) -> bool:
+    """Return whether an instruction loads, and computes with what it loaded."""
+    loads = row.access >= 0 and bursts.accesses[row.access].loads
+    return loads and (FLAGS in row.defs or bool(row.uses))
 
 
 def _begins(rows: list[list[int]]) -> NDArray[np.uint32]:

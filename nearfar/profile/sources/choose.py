@@ -29,6 +29,7 @@ def choose(
     has_plain: bool,
     sample_s: float,
     rate: int | None,
+    instructions: int | None,
     say: Callable[[str], None],
 ) -> AccessSource:
     """Return the source called `name`, or the best one for the program.
@@ -57,6 +58,10 @@ def choose(
                 f"all of it, faster, {HOW_TO_BUILD}"
             )
             name = QemuSource.name
+    if instructions is not None and name != QemuSource.name:
+        raise CommandError(
+            f"--sample-instructions is for --source qemu, which counts them; this is {name}"
+        )
     if name == CompiledSource.name:
         if rate is not None:
             raise CommandError("--rate is for --source qemu; give --nearfar-rate to nearfar cc")
@@ -65,7 +70,9 @@ def choose(
         if rate is not None:
             raise CommandError("--rate is for --source qemu; the processor chooses its samples")
         return CounterSource(sample_s)
-    return QemuSource(sample_s, _log2(DEFAULT_RATE if rate is None else rate))
+    if instructions is not None and instructions < 1:
+        raise CommandError(f"--sample-instructions must be at least 1, not {instructions}")
+    return QemuSource(sample_s, _log2(DEFAULT_RATE if rate is None else rate), instructions or 0)
 
 
 def _log2(rate: int) -> int:

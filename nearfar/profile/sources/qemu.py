@@ -26,12 +26,16 @@ class QemuSource:
     name = "qemu"
     names_instructions = False
 
-    def __init__(self, sample_s: float, rate_log2: int) -> None:
-        """Sample the first `sample_s` seconds under the emulator, one line in 2^rate_log2."""
+    def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
+        """Sample the first `sample_s` seconds under the emulator, one line in 2^rate_log2.
+
+        `instructions`: end after so many from the program's first mark; 0: any number.
+        """
         self._emulator = emulator.find()
         self.compiler = f"unmodified, QEMU {self._emulator.version}"
         self._sample_s = sample_s
-        self._rate_log2 = rate_log2
+        self.rate_log2 = rate_log2
+        self.instructions = instructions
 
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
@@ -43,7 +47,7 @@ class QemuSource:
     ) -> tuple[RunOutcome, SourceReport]:
         """Run the plain build under the emulator."""
         del executable
-        replay = Replay(folder, self._rate_log2, self._sample_s, plain.executable)
+        replay = Replay(folder, self.rate_log2, self._sample_s, plain.executable, self.instructions)
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
@@ -100,10 +104,14 @@ class QemuSource:
             )
         if not facts.sampled_to_the_end:
             part = sum(facts.sampled) / max(1, sum(facts.instructions))
+            sampled = (
+                f"{self.instructions} instructions after the first mark"
+                if self.instructions
+                else f"{format_ns(self._sample_s * 1e9)} under QEMU"
+            )
             caveats.append(
-                f"accesses were sampled in the first {format_ns(self._sample_s * 1e9)} under QEMU, "
-                f"{part:.0%} of the instructions executed; near times and operations are scaled to "
-                "that share"
+                f"accesses were sampled in the first {sampled}, {part:.0%} of the instructions "
+                "executed; near times and operations are scaled to that share"
             )
         if cut_off:
             caveats.append(

@@ -35,17 +35,31 @@ class ReplayFacts(ctypes.Structure):
 class Replay:
     """Reader of one run's events."""
 
-    def __init__(self, folder: Path, rate_log2: int, sample_s: float, executable: Path) -> None:
-        """Make the ring and the tables in the run folder, for a run of `executable`."""
+    def __init__(
+        self,
+        folder: Path,
+        rate_log2: int,
+        sample_s: float,
+        executable: Path,
+        instructions: int = 0,
+    ) -> None:
+        """Make the ring and the tables in the run folder, for a run of `executable`.
+
+        Sampling ends after `sample_s`, or `instructions` (0: any number) after the first mark.
+        """
         library = self._library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
         text, u32, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
-        library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int]
+        library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int, u64]
         library.nf_replay_module.argtypes = [u64, u64, text]
         file = program_file(executable)
         self.is_static = file.is_static
         """Whether nothing can be preloaded into the program."""
         error = library.nf_replay_open(
-            os.fsencode(folder), rate_log2, round(sample_s * 1e9), int(file.is_static)
+            os.fsencode(folder),
+            rate_log2,
+            round(sample_s * 1e9),
+            int(file.is_static),
+            instructions,
         )
         if error:
             raise CommandError(

@@ -17,7 +17,8 @@ using nearfar::sim::SampledLines;
 
 namespace {
 
-constexpr std::uint64_t base = 0x7f1234560000;
+// A whole number of the sets of the caches below.
+constexpr std::uint64_t base = 0x7f1234500000;
 
 std::vector<std::uint64_t> sampled_in(const SampledLines& lines, std::uint64_t begin,
                                       std::uint64_t size) {
@@ -40,7 +41,11 @@ double miss_ratio(Bytes size, unsigned rate_log2, int accesses, Next next) {
     const std::uint64_t address = base + 64 * next();
     if (!lines.sampled(address)) continue;
     const std::uint64_t line = lines.ordinal(address);
-    const bool hit = cache.access_in(cache.set_of(lines.index(line)), line, 1, false).hit;
+    const bool hit =
+        cache
+            .access_in(cache.physical_set_of(lines.index(line), lines.lines_per_page()), line, 1,
+                       false)
+            .hit;
     if (i < accesses) continue;  // the first half warms
     misses += hit ? 0 : 1;
   }

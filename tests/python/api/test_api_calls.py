@@ -80,8 +80,10 @@ def _flag(name: str) -> str:
 
 
 def test_a_required_option_that_is_missing_is_named() -> None:
-    with pytest.raises(api.NearfarError, match="--far requires an argument"):
-        api.predict(profile="run.json", near="near.json")  # type: ignore[call-overload]
+    with pytest.raises(api.NearfarError, match="--profile requires an argument"):
+        api.predict(near="near.json", far=["cxl-e3s-x8"])  # type: ignore[call-overload]
+    with pytest.raises(api.NearfarError, match="far memory by --far; only --on MACHINE has"):
+        api.predict(profile=Path("run.json"), near="near.json")
 
 
 def test_importing_the_api_imports_no_stage() -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfar.compare.compared_value import ComparedValue
+from nearfar.compare.api import BLIND, corrected, judge
 from nearfar.compare.difference import ALPHA, difference, p_value
-from nearfar.compare.judge import BLIND, corrected, judge
 from nearfar.compare.junit import text_of
+from nearfar.compare.kind import ComparedValue
 
 PAIRS = 40
 

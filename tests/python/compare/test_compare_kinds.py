@@ -153,3 +153,22 @@ def test_a_negative_limit_is_refused_as_a_limit(capsys: pytest.CaptureFixture[st
     assert main(["fleet", "a", "--near", "n", "--far", "f", "--slo", "-1%", "--", "-2%"]) == 2
     assert "--slo -1% is no slowdown" in capsys.readouterr().err
     assert len(KINDS.names()) >= 8
+
+
+def test_each_kind_of_figure_has_its_own_noise_floor():
+    floors = {"latency": 0.4, "chains": 0.1, "bandwidth": 0.2, "bandwidth-threads": 0.8}
+    context = msgspec.structs.replace(samples.measured_here(), noise_floors=floors)
+    near = samples.device("dram")
+    latency = msgspec.structs.replace(near.latency[0], low_ns=90.0, high_ns=90.0, value_ns=90.0)
+    bandwidths = [
+        msgspec.structs.replace(
+            near.bandwidth[0], threads=threads, low_gb_per_s=12.0, high_gb_per_s=12.0
+        )
+        for threads in (1, 2)
+    ]
+    near = msgspec.structs.replace(
+        near, measured=context, latency=[latency], bandwidth=bandwidths, chains=[]
+    )
+    values = KINDS.get("device-profile")().values([near])
+    errors = [1.959964 * value.sigma / value.value for value in values]
+    assert errors == pytest.approx([0.4, 0.2, 0.8], rel=1e-6)

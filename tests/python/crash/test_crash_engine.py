@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_what_was_found(number: signal.Signals, tmp_path: Path) -> 
     assert process.wait(60) == 130
     report = load(output, CrashReport)
     assert not report.complete
-    assert (tmp_path / "crash-resume" / "state.json").exists()
+    assert (tmp_path / "crash-resume" / "state.jsonl").exists()
 
 
 def test_a_copy_of_a_sparse_pool_is_sparse(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from nearfar.crash.bugs import FoundBug
-from nearfar.crash.causes import merged
 from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
 from nearfar.crash.report.sarif import sarif
+from nearfar.crash.summary import merged
 from nearfar.documents.crash_report import (
     CrashBug,
     CrashLine,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from nearfar.crash.analysis.moments import HeapMoment, HeapMoments
+from nearfar.crash.analysis.leaks import HeapMoment, HeapMoments
 from nearfar.crash.analysis.origins import StackOrigins
 from nearfar.crash.analysis.pool_images import PoolObject
 from nearfar.crash.lint_trace import lints_of
 from nearfar.crash.sites import Sites
-from nearfar.crash.trace import CrashTrace, LoadedModule, TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import CrashTrace, EventKind, LoadedModule, TraceEvent
 
 _PROGRAM = (0x1010,)
 _LIBRARY = (0x7010, 0x1020)

@@ -18,7 +18,7 @@ PITFALLS = Path(__file__).parents[3] / "examples" / "pitfalls"
 NEW_LINT = '''"""Operations that begin."""
 
 from nearfar.crash.lints._registry import Lint, register
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind
 
 
 @register
@@ -50,7 +50,7 @@ from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
 from nearfar.crash.report.sarif import sarif
 from nearfar.crash.sites import Sites
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind
 
 trace = trace_of([TraceEvent(EventKind.BEGIN, 1, 0, (0x1010,), b"")])
 reported, _ = lints_of(trace, Sites(trace))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from nearfar.crash.bugs import shrink
 from nearfar.crash.memory import PendingLine, PoolMemory
-from nearfar.crash.shrink import shrink
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 
 def store(offset: int, value: int) -> TraceEvent:

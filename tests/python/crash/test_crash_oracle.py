@@ -12,8 +12,7 @@ from nearfar.base.errors import CommandError
 from nearfar.crash.adapters.history import ANYTHING, OperationHistory
 from nearfar.crash.adapters.oracle import judge_content
 from nearfar.crash.checker import CheckerVerdict
-from nearfar.crash.trace import TraceEvent
-from nearfar.crash.trace_format import EventKind
+from nearfar.crash.trace import EventKind, TraceEvent
 
 
 def begin(kind: str, key: int, value: int = 0, thread: int = 0) -> TraceEvent:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.devices.import_curve import (
-    NO_SHARE,
-    Units,
-    bandwidth_factor,
-    latency_factor,
-    read_curves,
-)
+from nearfar.devices.csv_columns import bandwidth_factor, latency_factor
+from nearfar.devices.import_curve import NO_SHARE, Units, read_curves
 from nearfar.devices.import_device import DeviceDescription, import_device, save_device
 from nearfar.devices.library import load_device
+from nearfar.predict.loaded_latency import LoadedFactor
 
 ABOUT = DeviceDescription(name="mine", title="my memory", technology="cxl", citation="my bench")
 FOLDED = """\
@@ -58,6 +56,12 @@ def test_families_keep_their_order_and_oddities(tmp_path: Path) -> None:
         ("bandwidth [MB/s],latency [ns]", "1500,90", Units(), (1.5, 90.0)),
         ("latency_ns;bandwidth_mib_per_s", "90;1000", Units(), (1.0486, 90.0)),
         ("bandwidth,latency", "2.5,210", Units("GB/s", "cycles@2.1GHz"), (2.5, 100.0)),
+        (
+            "bandwidth_gbps,bandwidth_std,latency_ns,latency_std",
+            "2,1,80,3",
+            Units("GB/s", "ns"),
+            (2, 80),
+        ),
         ("bw (GB/s)\tlat (us)", "2.5\t0.3", Units(), (2.5, 300.0)),
         ("bandwidth_gbps,latency_ns,latency_cycles", "7,80,168", Units("GB/s"), (7.0, 80.0)),
     ],
@@ -151,3 +155,79 @@ def test_too_few_points_and_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match=r"\.toml or \.json"):
         save_device(device, tmp_path / "mine.yaml")
     assert not (tmp_path / "mine.yaml").exists()
+
+
+def _rows_of(curve: list[tuple[float, float]], share: int) -> list[str]:
+    return [f"{bandwidth},{latency},{share}" for bandwidth, latency in curve]
+
+
+def _same_in_any_order(tmp_path: Path, header: str, rows: list[str]) -> None:
+    lists = [rows, rows[::-1]]
+    for seed in range(5):
+        lists.append(random.Random(seed).sample(rows, len(rows)))
+    made = []
+    for listed in lists:
+        path = _write(tmp_path, "\n".join([header, *listed]) + "\n")
+        device = import_device(path, Units(), ABOUT, shares=(), max_points=12)
+        made.append((device.latency, device.bandwidth, device.loaded_latency))
+    assert all(figures == made[0] for figures in made[1:])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_in_any_order_give_one_device(tmp_path: Path, seed: int) -> None:
+    """Curves with noise, dips and folds: forwards, backwards and shuffled."""
+    chance = random.Random(seed)
+    rows = []
+    for share in (100, 75, 50):
+        loads = [chance.uniform(0, 100) for _ in range(20)]
+        loads += [chance.uniform(80, 99) for _ in range(chance.randrange(6))]
+        curve = [(load, 100 / (1.02 - load / 110) * chance.uniform(0.97, 1.03)) for load in loads]
+        curve += [(100.0, 600.0), *((99 - i, 650.0 + 50 * i) for i in range(chance.randrange(4)))]
+        rows += _rows_of(curve, share)
+    _same_in_any_order(tmp_path, "bandwidth_gb_per_s,latency_ns,rd_percentage", rows)
+
+
+def test_a_falling_curve_is_turned(tmp_path: Path) -> None:
+    """MLC's and Mess 1.0's own order: the highest load first; the fold stays a fold."""
+    text = "delay,latency_ns,bandwidth_gb_per_s\n0,600,19\n2,400,20\n50,260,10\n20000,250,0.1\n"
+    imported = read_curves(_write(tmp_path, text), Units(read_share=1.0), "import")
+    assert imported.loaded_latency[0].points == [(0.1, 250), (10, 260), (20, 400), (19, 600)]
+    without = "\n".join(line.split(",", 1)[1] for line in text.split()) + "\n"
+    again = read_curves(_write(tmp_path, without), Units(read_share=1.0), "import")
+    assert again.loaded_latency == imported.loaded_latency
+
+
+def test_a_falling_curve_of_a_saved_device_loads_memory_too(tmp_path: Path) -> None:
+    """A device saved with the highest load first predicts as one with the lowest first."""
+    device = import_device(_write(tmp_path, FOLDED), Units(), ABOUT, shares=(1.0,), max_points=30)
+    (curve,) = device.loaded_latency
+    turned = msgspec.structs.replace(curve, points=curve.points[::-1])
+    factors = [LoadedFactor.of(c) for c in (curve, turned)]
+    assert factors[0].greatest == factors[1].greatest == 400 / 250
+
+
+def test_mess_1_names_the_read_share_rd_percentage(tmp_path: Path) -> None:
+    text = "rd_percentage,bandwidth_gb_per_s,latency_ns\n100,1,90\n100,9,95\n50,1,90\n50,7,120\n"
+    imported = read_curves(_write(tmp_path, text), Units(), "import")
+    assert [curve.read_share for curve in imported.loaded_latency] == [1.0, 0.5]
+
+
+def test_shares_without_a_share_column_are_refused(tmp_path: Path) -> None:
+    path = _write(tmp_path, "bandwidth_gb_per_s,latency_ns\n1,90\n9,95\n")
+    with pytest.raises(NearfarError, match=r"no column of them.*--read-share"):
+        read_curves(path, Units(), "import", shares=(1.0, 0.5))
+
+
+def test_a_bad_row_is_left_out_and_counted(tmp_path: Path) -> None:
+    """Kunpeng 920's curves begin at -2.4 GB/s; a file cut in a row ends with half of it."""
+    rows = [f"{load},{90 + load},100" for load in range(30)]
+    header = "bandwidth_gb_per_s,latency_ns,read_pct"
+    good = read_curves(_write(tmp_path, "\n".join([header, *rows])), Units(), "import")
+    for bad, reason in (("-2.4,98,100", "bandwidth of -2.4 GB/s"), ("7,9", "2 values")):
+        imported = read_curves(_write(tmp_path, "\n".join([header, *rows, bad])), Units(), "x")
+        assert imported.latency[0].value_ns == good.latency[0].value_ns
+        (note,) = imported.notes
+        assert note.startswith("left out 1 bad row of 31 in curve.csv: ")
+        assert reason in note
+    with pytest.raises(NearfarError, match=r"5 of 35 rows are bad"):
+        read_curves(_write(tmp_path, "\n".join([header, *rows, *["x,1,2"] * 5])), Units(), "x")

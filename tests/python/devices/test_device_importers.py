@@ -36,6 +36,7 @@ FORMATS = {
     "likwid-bench-run-here.txt": ("likwid-bench", ImportOptions()),
     "stream-constructed.txt": ("stream", ImportOptions()),
     "perma-constructed.json": ("perma", ImportOptions()),
+    "load-table-constructed.csv": ("load-table", ImportOptions()),
 }
 
 
@@ -100,7 +101,7 @@ def test_mlcs_sequential_chase_stands_in_for_a_random_one_and_says_so(tmp_path: 
     text = (FOLDER / "mlc-constructed.txt").read_text()
     short = tmp_path / "matrix.txt"
     short.write_text(text[: text.index("Measuring Peak")])
-    device, _, notes = import_with_notes(short, ImportOptions(), DeviceDescription())
+    device, _, notes = import_with_notes([short], ImportOptions(), DeviceDescription())
     figure = idle_read_latency_ns(device)
     assert (figure.value_ns, figure.how) == (80.5, "assumed")
     assert any("random reads are assumed" in note for note in notes)
@@ -295,7 +296,7 @@ def test_what_likwid_bench_prints_here_is_read(tmp_path: Path) -> None:
         pytest.skip(f"likwid-bench does not run here: {run.stderr.strip()[:80]}")
     path = tmp_path / "likwid.txt"
     path.write_text(run.stdout)
-    device, form, _ = import_with_notes(path, ImportOptions(), DeviceDescription())
+    device, form, _ = import_with_notes([path], ImportOptions(), DeviceDescription())
     assert form == "likwid-bench"
     figure: BandwidthFigure = bandwidth(device, "read")
     assert figure.value_gb_per_s > 0

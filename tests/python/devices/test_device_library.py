@@ -10,9 +10,11 @@ from nearfar.base.errors import NearfarError
 from nearfar.devices import curves
 from nearfar.devices.library import FOLDER, device_names, host_dram, load_device, load_near
 from nearfar.devices.oddities import detect_oddities
+from nearfar.devices.tables import summary
 from nearfar.devices.toml_read import read_toml
 from nearfar.devices.toml_write import save_toml
 from nearfar.documents import save
+from nearfar.predict.derive import far_memory, near_memory
 
 NAMES = device_names()
 
@@ -134,3 +136,21 @@ def test_a_path_is_read_whatever_its_folder(tmp_path: Path) -> None:
     assert load_device(str(copy)) == read_toml(copy)
     with pytest.raises(NearfarError, match="cannot read"):
         load_device(str(tmp_path / "absent.toml"))
+
+
+def test_a_device_from_memory_is_marked_and_its_predictions_say_so() -> None:
+    device = load_device("cxl-melody-a")
+    assert "from memory" in device.unverified
+    assert summary(device)["basis"]["idle_read_ns"] == "assumed"
+    near = near_memory(load_device("ddr5-4800-local"))
+    caveats = far_memory(device, near).caveats
+    assert any("is not verified" in text and "do not quote" in text for text in caveats)
+    verified = far_memory(load_device("cxl-asic-eurosys24"), near).caveats
+    assert not any("not verified" in text for text in verified)
+
+
+def test_the_list_tells_measured_derived_and_assumed_apart() -> None:
+    basis = {name: summary(load_device(name))["basis"] for name in NAMES}
+    assert basis["cxl-asic-dmsim"]["idle_read_ns"] == "measured"
+    assert basis["cxl-asic-eurosys24"]["idle_read_ns"] == "derived"
+    assert basis["cxl-fpga-streamer"]["idle_read_ns"] == "assumed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -14,9 +15,8 @@ from machine_trees import HERE, NAMES, expand, make
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
 from nearfar.documents import MachineCheck, load
-from nearfar.machine.check import check_machine
+from nearfar.machine.check import COSTS, check_machine
 from nearfar.machine.checks import CHECKS
-from nearfar.machine.costs import COSTS
 from nearfar.machine.ipmctl import resources, settings, size_bytes, table
 from nearfar.machine.sysfs import Tree
 
@@ -57,7 +57,7 @@ def test_every_ability_has_a_cost() -> None:
     from nearfar.machine import abilities
     from nearfar.machine.abilities.far_node import PLACEMENT
 
-    assert set(abilities.ABILITIES.names()) | {PLACEMENT} == set(COSTS)
+    assert set(abilities.ABILITIES.names()) | {PLACEMENT} == set(tomllib.loads(COSTS.read_text()))
     assert len(CHECKS.names()) >= 15
 
 

@@ -38,3 +38,18 @@ def test_what_the_regions_do_not_show_is_not_seen() -> None:
     assert effective_llc_bytes({4 * MIB: 15.0, 16 * MIB: 15.0}, MIB, 32 * MIB) is None
     flat = {size * MIB: 100.0 for size in (4, 16, 64, 256)}
     assert effective_llc_bytes(flat, MIB, 32 * MIB) is None
+
+
+@pytest.mark.parametrize("error", [-0.2, 0.1, 0.3])
+def test_the_error_of_latencies_moves_it_back(error: float) -> None:
+    """Latencies of the last level that noise raised or lowered show another capacity."""
+    raised = {8 * MIB, 16 * MIB, 32 * MIB}
+    noisy = {
+        size: ns * (1 + error) if size in raised else ns
+        for size, ns in curve(8 * MIB, 32 * MIB, 2).items()
+    }
+    found = effective_llc_bytes(noisy, MIB, 32 * MIB)
+    undone = effective_llc_bytes(noisy, MIB, 32 * MIB, 1 / (1 + error) - 1)
+    assert found is not None
+    assert undone is not None
+    assert abs(undone - 8 * MIB) < abs(found - 8 * MIB)

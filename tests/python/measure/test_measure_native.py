@@ -64,7 +64,8 @@ def test_the_context_is_recorded(device: DeviceProfile) -> None:
     assert context is not None
     assert context.repetitions == 3
     assert context.timer_resolution_ns > 0
-    assert {"governor", "steal_share", "noise_floor_chains"} <= set(context.environment)
+    assert {"governor", "steal_share"} <= set(context.environment)
+    assert {"latency", "chains", "bandwidth"} <= set(context.noise_floors)
     # 4 MiB is far less than any last-level cache of today that counts: it must be warned of.
     if context.llc_bytes > 1 << 20:
         assert any("include cache hits" in warning for warning in context.warnings)

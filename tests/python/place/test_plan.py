@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nearfar.documents import Plan
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.place.api import place
-from nearfar.place.frontier import frontier
 from nearfar.place.optimiser import OPTIMISERS
+from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import make_problem
 
 SEEDS = st.integers(0, 10**6)

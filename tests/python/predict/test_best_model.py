@@ -1,4 +1,4 @@
-"""The default model: the inversion, with bursts its mean with the window."""
+"""The default model: the fitted window, the inversion where no window is plausible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import Perturbation
 from nearfar.predict.models.best import BestModel
 from nearfar.predict.models.inversion import InversionModel
-from nearfar.predict.models.window import TRUSTED, WindowModel
+from nearfar.predict.models.window import WindowModel
 from nearfar.predict.traffic import PhaseTraffic
 
 
@@ -20,27 +20,37 @@ def far_ns(kind: type[InversionModel] | type[WindowModel], given: PhaseTraffic) 
     return float(kind(given, NEAR, FAR).times_ns(given.total))
 
 
-@pytest.mark.parametrize("share", [0.8, 1.0, 1.3])
-def test_a_window_that_takes_near_time_is_in_the_mean_and_the_interval_holds_both(share: float):
-    given = phase(LINES * NEAR_NS / share, dependent=True)
-    model = BestModel(given, NEAR, FAR)
-    both = [far_ns(kind, given) for kind in (InversionModel, WindowModel)]
-    assert both[0] != both[1]
-    assert far_ns(BestModel, given) == pytest.approx(np.sqrt(both[0] * both[1]))
-    assert "geometric mean" in model.remarks()[0]
-    found = far_estimate(BestModel, given, NEAR, FAR, model)
-    for estimate, scale in ((found.far_time_ns, 1.0), (found.slowdown, given.near_time_ns.value)):
-        assert estimate.low * scale <= min(both)
-        assert max(both) <= estimate.high * scale
+def test_a_window_that_takes_near_time_as_it_is_decides():
+    given = phase(LINES * NEAR_NS, dependent=True)
+    assert far_ns(BestModel, given) == pytest.approx(far_ns(WindowModel, given), rel=0.01)
+    assert "its weight is 100%" in BestModel(given, NEAR, FAR).remarks()[0]
 
 
-@pytest.mark.parametrize("share", [TRUSTED[0] / 1.1, TRUSTED[1] * 1.1])
-def test_a_window_that_takes_another_time_is_left_out_and_that_is_reported(share: float):
-    given = phase(LINES * NEAR_NS / share, dependent=True)
-    # The window takes LINES * NEAR_NS: `share` of near time.
-    assert WindowModel(given, NEAR, FAR).simulated_over_near == pytest.approx(share, rel=0.02)
-    assert far_ns(BestModel, given) == far_ns(InversionModel, given)
-    assert "left out" in BestModel(given, NEAR, FAR).remarks()[0]
+@pytest.mark.parametrize("share", [0.3, 3.0])
+def test_a_window_that_cannot_take_near_time_has_no_weight(share: float):
+    given = phase(LINES * NEAR_NS * share, dependent=True)
+    assert far_ns(BestModel, given) == pytest.approx(far_ns(InversionModel, given), rel=0.01)
+    assert "its weight is 0%" in BestModel(given, NEAR, FAR).remarks()[0]
+
+
+def test_nothing_is_switched_between_both():
+    shares = np.geomspace(0.4, 2.5, 60)
+    givens = [phase(LINES * NEAR_NS * share, dependent=False) for share in shares]
+    slowdowns = [far_ns(BestModel, given) / given.near_time_ns.value for given in givens]
+    steps = np.abs(np.diff(np.log(slowdowns)))
+    assert steps.max() < 0.12
+
+
+def test_between_both_the_interval_reaches_to_both_sides():
+    """The most that weights leave open is where both count alike."""
+    shares = np.geomspace(0.4, 1.0, 20)
+    for given in (phase(LINES * NEAR_NS * share, dependent=True) for share in shares):
+        model = BestModel(given, NEAR, FAR)
+        low, high = model.times_to_spread_ns()
+        time_ns = far_ns(BestModel, given)
+        assert low < time_ns < high
+        estimate = far_estimate(BestModel, given, NEAR, FAR, model).far_time_ns
+        assert estimate.low < time_ns < estimate.high
 
 
 def test_without_bursts_it_is_the_inversion():
@@ -51,13 +61,24 @@ def test_without_bursts_it_is_the_inversion():
     assert BestModel(given, NEAR, FAR).remarks() == []
 
 
-def test_moving_nothing_changes_nothing_and_doubts_keep_the_rule():
-    given = phase(LINES * NEAR_NS, dependent=False)
-    model = BestModel(given, NEAR, FAR)
-    none, half, whole = model.times_ns(np.outer([0.0, 0.5, 1.0], given.total)).tolist()
-    assert none == pytest.approx(given.near_time_ns.value)
-    assert none < half < whole
-    edge = phase(LINES * NEAR_NS / (TRUSTED[1] * 0.98), dependent=True)
-    # At this near time alone the window would be left out.
-    perturbed = BestModel(edge, NEAR, FAR, Perturbation(near_time=0.9))
-    assert perturbed.times_to_cover_ns() != []
+@pytest.mark.parametrize("share", [0.5, 0.9, 1.0, 1.2, 2.5])
+@pytest.mark.parametrize("dependent", [True, False])
+def test_moving_part_is_between_moving_nothing_and_all(share: float, dependent: bool):
+    given = phase(LINES * NEAR_NS * share, dependent=dependent)
+    times = BestModel(given, NEAR, FAR).times_ns(np.outer(np.linspace(0.0, 1.0, 11), given.total))
+    assert times[0] == pytest.approx(given.near_time_ns.value)
+    assert np.all(np.diff(times) > 0.0)
+
+
+def test_a_perturbed_input_moves_window_and_inversion_alike():
+    given = phase(LINES * NEAR_NS, dependent=True)
+    slower = BestModel(given, NEAR, FAR, Perturbation(far_latency=1.1))
+    assert float(slower.times_ns(given.total)) == pytest.approx(1.1 * LINES * FAR_NS, rel=0.02)
+
+
+def test_what_only_the_inversion_assumes_does_not_move_a_window_that_decides():
+    given = phase(LINES * NEAR_NS, dependent=True)
+    without_hits = BestModel(given, NEAR, FAR, Perturbation(parallelism="classes"))
+    assert float(without_hits.times_ns(given.total)) == pytest.approx(
+        far_ns(BestModel, given), rel=0.02
+    )

@@ -183,7 +183,7 @@ def test_doubt_of_near_latency_is_not_counted_against_what_far_took_from_it():
         noisy, measured=msgspec.structs.replace(noisy.measured, noise_floor=0.2)
     )
     near = near_memory(noisy)
-    assert near.latency_error == 0.2
+    assert near.quality.latency_floor == 0.2
     assert far_memory(load_device("ddr4-2666-remote"), near, "ratio").near_share == 1.0
     share = HERE_NS / (HERE_NS + REMOTE_NS - LOCAL_NS)
     far = far_memory(load_device("ddr4-2666-remote"), near)

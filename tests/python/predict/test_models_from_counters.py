@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import msgspec
 import pytest
 import samples
 
 from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
-from nearfar.documents import save
+from nearfar.documents import Prediction, save
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.header import producer
 from nearfar.predict.api import predict
@@ -43,12 +45,15 @@ def test_totals_are_all_that_counters_say():
     assert phase.objects[0].traffic.write_backs == pytest.approx(1e6)
 
 
-def test_serial_misses_add_their_difference():
+def test_misses_that_come_at_any_time_add_their_difference():
     made = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
     near, far = samples.device(), samples.device("far", 180.0, 12.0, 9.0)
     (found,) = predict(made, near, [far], "counters").devices
-    # 1e7 misses of 90 ns are less than 2 s: each adds 90 ns, and a little for its load.
-    assert found.total.slowdown.value == pytest.approx(1.45, rel=0.05)
+    # 1e7 misses of 90 ns come at any time: one is in flight for 1 - exp(-0.45) of 2 s.
+    assert found.total.slowdown.value == pytest.approx(2.0 - math.exp(-0.45), rel=0.01)
+    # If none overlaps, the slowdown is 1.45: the interval reaches most of the way.
+    assert found.total.slowdown.low < 1.33
+    assert found.total.slowdown.high > 1.43
     assert any("not the objects" in caveat for caveat in found.caveats)
 
 
@@ -57,6 +62,10 @@ def test_bytes_stand_in_for_misses_and_wall_time_for_cpu_time():
     assert made.phases[0].objects[0].traffic.misses() == pytest.approx(1e7)
     assert made.phases[0].near_cpu_time_ns.value == pytest.approx(2e9)
     assert sum("no CPU time" in text or "over 64" in text for text in made.warnings) == 2
+    # Cycles show that more than one core ran.
+    made = profile_of_counters(counted(read_bytes=64e7, cycles=24e9))
+    assert made.phases[0].near_cpu_time_ns.value == pytest.approx(8e9)
+    assert any("assumed clock of 3 GHz, 4.0 cores" in text for text in made.warnings)
     assert made.sampling.relative_error > 0.0
 
 
@@ -66,6 +75,64 @@ def test_an_interval_without_a_count_is_reported():
     made = profile_of_counters(some)
     assert made.phases[0].objects[0].traffic.misses() == pytest.approx(1e7)
     assert any("llc_misses is missing in 1 of 2" in text for text in made.warnings)
+
+
+def test_counted_stalls_grow_as_the_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    stalls = {"cycles": 6e9, "memory_stall_cycles": 1.5e9}
+    file, near, far = (tmp_path / name for name in ("counted.json", "near.json", "far.json"))
+    save(counted(cpu_time_ns=2e9, llc_misses=1e7, **stalls), file)
+    save(samples.device(), near)
+    save(samples.device("far", 180.0, 12.0, 9.0), far)
+    assert main(["predict", str(file), "--near", str(near), "--far", str(far), "--json"]) == 0
+    (found,) = msgspec.json.decode(capsys.readouterr().out, type=Prediction).devices
+    shown = {model.model: model.slowdown for model in found.total.models}
+    # A quarter of the time waits twice as long.
+    assert shown["stalls"] == pytest.approx(1.25, rel=0.01)
+    assert shown["traffic"] < shown["stalls"]
+    without = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
+    with pytest.raises(NearfarError, match="stalls needs cycles"):
+        predict(without, samples.device(), [samples.device("far", 180.0)], "stalls")
+
+
+def test_prefetched_lines_are_bytes_without_misses():
+    made = profile_of_counters(
+        counted(cpu_time_ns=4e9, llc_misses=1e6, read_bytes=64e7, write_bytes=64e6)
+    )
+    (row,) = made.phases[0].objects
+    assert row.traffic.read_misses.opaque == pytest.approx(1e6)
+    assert row.traffic.misses() == pytest.approx(1e7)
+    assert [(each.llc_misses, each.read_bytes) for each in row.intervals] == [(5e5, 32e7)] * 2
+
+
+@pytest.mark.parametrize(
+    ("totals", "waiting", "read", "message"),
+    [
+        ({"llc_misses": 1e7, "read_bytes": 64e6}, 1e7, 1e7, "of another scope"),
+        ({"llc_misses": 1e7, "instructions": 1e6}, 1e6, 1e6, "instructions are used instead"),
+        (
+            {"llc_load_misses": 1e7, "llc_loads": 1e6, "read_bytes": 64e6},
+            1e6,
+            1e6,
+            "bytes read over 64 are used instead",
+        ),
+    ],
+)
+def test_counts_that_contradict_each_other_are_replaced(
+    totals: dict[str, float], waiting: float, read: float, message: str
+):
+    made = profile_of_counters(counted(cpu_time_ns=2e9, **totals))
+    traffic = made.phases[0].objects[0].traffic
+    assert traffic.read_misses.opaque == pytest.approx(waiting)
+    assert traffic.misses() == pytest.approx(read)
+    assert sum(message in text for text in made.warnings) == 1
+
+
+def test_an_interval_in_which_a_counter_wrapped_gets_the_rate_of_the_others():
+    some = counted(cpu_time_ns=2e9, llc_misses=1e7)
+    some.intervals[0].llc_misses = -1.0
+    made = profile_of_counters(some)
+    assert made.phases[0].objects[0].traffic.misses() == pytest.approx(1e7)
+    assert any("in 1 of 2 intervals: it wrapped" in text for text in made.warnings)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.models.counters import counters_phase
 from nearfar.predict.models.interleave import weights
-from nearfar.predict.models.memory_mode import direct_mapped_share
+from nearfar.predict.models.memory_mode import contiguous_share, scattered_share
 from nearfar.predict.phases import concurrent_streams, phases_of
 from nearfar.predict.shared_channels import channel_sharing
 from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, STREAM, PhaseMissCurve, PhaseTraffic
@@ -90,24 +90,6 @@ def test_chains_moves_along_the_curves():
     assert slowdown("chains", phase, near, far) == pytest.approx(4.0, rel=1e-6)
 
 
-def test_counters_find_the_fixed_point_on_the_loaded_curve():
-    """One miss in flight, all of near time waiting: time is misses times the far loaded latency."""
-    near = with_curve(samples.device(), [(0.0, 90.0), (12.0, 90.0)])
-    far = with_curve(samples.device("far", 180.0, 5.0, 5.0), [(0.0, 180.0), (1.0, 360.0)])
-    phase = counters_phase("p", near_time_ns=90e6, llc_misses=1e6)
-    ratio = slowdown("counters", phase, near, far)
-    loaded_ns = 180.0 * (1.0 + 64.0 / (90.0 * ratio))
-    assert ratio * 90.0 == pytest.approx(loaded_ns, rel=1e-6)
-
-
-def test_counters_leave_computation_alone():
-    near, far = samples.device(), samples.device("far", 180.0)
-    phase = counters_phase("p", near_time_ns=900e6, llc_misses=1e6)
-    assert slowdown("counters", phase, plain(near), plain(far)) == pytest.approx(1.1)
-    with pytest.raises(ValueError, match="near time"):
-        counters_phase("p", near_time_ns=0.0, llc_misses=1.0)
-
-
 def test_interleave_deals_by_bandwidth_and_reaches_both_ends():
     near, far = near_memory(samples.device()), samples.device("far", 300.0, 4.0, 3.0)
     assert weights(near, far_memory(far, near)) == (3, 1)
@@ -136,7 +118,7 @@ def test_direct_mapped_misses_follow_the_closed_form():
     # Between two sizes of the curve the reuse lies somewhere: a factor of 2.
     for cache_bytes in (1 << 27, 1 << 28, 1 << 30):
         low, high = (1.0 - math.exp(-distance_bytes * x / cache_bytes) for x in (0.5, 1.0))
-        assert low <= direct_mapped_share(curve, cache_bytes) <= high
+        assert low <= scattered_share(curve, cache_bytes) <= high
 
 
 def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
@@ -147,10 +129,26 @@ def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
         for size in (1 << 20, 1 << 31, 1 << 40)
     ]
     (all_far,) = predict(workload, samples.device(), [far], "inversion").devices
-    assert slow[0] > all_far.total.slowdown.value > slow[1] > slow[2]
+    assert slow[0] > all_far.total.slowdown.value > slow[1] >= slow[2]
     assert slow[2] == pytest.approx(1.0, abs=0.01)
     (found,) = predict(workload, with_capacity(1 << 29), [far], "memory-mode").devices
-    assert any("not validated on hardware" in caveat for caveat in found.caveats)
+    assert any("where pages are scattered" in caveat for caveat in found.caveats)
+    # In one piece, data fit in as much; scattered, some places have two pages: the interval's end.
+    (fits,) = predict(workload, with_capacity(1 << 30), [far], "memory-mode").devices
+    assert fits.total.slowdown.value < 1.01
+    assert fits.total.slowdown.high > 1.1
+
+
+def test_data_in_one_piece_conflict_beyond_the_cache_alone():
+    """A sweep over F bytes: 2 (F - C) / F of the lines lose their place for C < F < 2 C."""
+    sizes = 2.0 ** np.arange(15, 41)
+    for used in (0.9, 1.0, 1.25, 1.5, 2.0, 3.5):
+        cache_bytes = 1 << 28
+        distance_bytes = used * cache_bytes
+        curve = PhaseMissCurve(sizes, np.where(sizes < 2 * distance_bytes, 1e6, 0.0), 1 << 25)
+        share = contiguous_share(curve, cache_bytes, distance_bytes)
+        expected = min(max(2.0 * (used - 1.0) / used, 0.0), 1.0)
+        assert share == pytest.approx(expected, abs=1e-6)
 
 
 def test_persist_exchanges_what_fences_wait():

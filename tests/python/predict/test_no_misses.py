@@ -58,7 +58,10 @@ def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
     assert [phase.phase for phase in found.phases] == ["load", "get"]
     for phase in [*found.phases, found.total]:
         assert phase.slowdown.value == pytest.approx(1.0, rel=1e-9)
-        assert phase.slowdown.high == pytest.approx(1.0, rel=1e-9)
+        # Its data do not fit in the cache: three misses may be there of which none was sampled.
+        fits = not profile.objects
+        assert 1.0 - 1e-9 <= phase.slowdown.high < 1.01
+        assert (phase.slowdown.high == pytest.approx(1.0, rel=1e-9)) == fits
         assert all(beside.slowdown == pytest.approx(1.0) for beside in phase.models)
     assert any("no cache misses" in caveat for caveat in found.caveats)
 

@@ -40,19 +40,19 @@ def test_models_that_lack_something_say_what_and_the_others_go_on(tmp_path: Path
     device = json.loads(capsys.readouterr().out)["devices"][0]
     shown = {one["model"] for one in device["total"]["models"]}
     lacking = set(MODELS.names()) - shown - {"best"}
-    assert lacking == {"memory-mode", "persist", "window"}
+    assert lacking == {"memory-mode", "persist", "stalls", "window"}
     for name in lacking:
         assert any(caveat.startswith(name) for caveat in device["caveats"])
 
 
-@pytest.mark.parametrize("name", ["memory-mode", "persist", "window"])
+@pytest.mark.parametrize("name", ["memory-mode", "persist", "stalls", "window"])
 def test_a_model_asked_for_that_lacks_something_is_refused(name: str, tmp_path: Path, capsys):
     assert verb(tmp_path, samples.workload(), "--model", name) == ExitCode.WRONG_USE
     assert f"nearfar: {name}" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in MODELS.names() if n not in ("memory-mode", "persist", "window")]
+    "name", [n for n in MODELS.names() if n not in ("memory-mode", "persist", "stalls", "window")]
 )
 def test_every_model_gives_value_interval_bound_and_caveats(name: str):
     device = predict(samples.workload(), NEAR, [FAR], name).devices[0]

@@ -157,4 +157,6 @@ def scaled(workload: WorkloadProfile, factor: float) -> WorkloadProfile:
             for classes in (row.traffic.read_misses, row.traffic.write_misses):
                 for name in classes.__struct_fields__:
                     setattr(classes, name, getattr(classes, name) * factor)
+        for counted in phase.instructions:
+            counted.misses *= factor
     return workload

@@ -45,20 +45,20 @@ def test_beside_a_core_with_a_cache_of_its_own_nothing_flows() -> None:
 
 @pytest.mark.parametrize(("each_ns", "least", "most"), [(5.0, 0.0, 0.05), (150.0, 0.5, 1.0)])
 def test_a_short_reuse_time_keeps_lines(each_ns: float, least: float, most: float) -> None:
-    taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * each_ns)
+    taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * each_ns, MIB)
     assert least <= taken.lines(1.0) / ACCESSES <= most
     assert taken.max_lines() / ACCESSES > 0.5
 
 
 def test_the_slower_a_program_is_made_the_more_it_loses() -> None:
-    taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * 15.0)
+    taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * 15.0, MIB)
     lost = [taken.lines(slowdown) for slowdown in (1.0, 2.0, 4.0, 10.0)]
     assert lost == sorted(lost)
     assert lost[-1] > 2.0 * lost[0]
 
 
 def test_what_a_cores_own_caches_hold_is_not_lost() -> None:
-    taken = TakenCache(reused_after(0.5 * MIB), chases(), ACCESSES * 1e4)
+    taken = TakenCache(reused_after(0.5 * MIB), chases(), ACCESSES * 1e4, MIB)
     assert taken.lines(1.0) == 0.0
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -18,13 +19,13 @@ from patience import patience
 
 from nearfar.base.errors import CommandError
 from nearfar.documents import WorkloadProfile, load
-from nearfar.documents.bursts import Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
+from nearfar.documents.bursts import FLAGS, Block, Burst, BurstAccess, Bursts, Code, PhaseBursts
 from nearfar.documents.workload import AccessClasses, Frame, MemoryObject
 from nearfar.native_files import include_folder
 from nearfar.predict.phases import phases_of
 from nearfar.profile.bursts import record
 from nearfar.profile.bursts.dependences import object_bursts
-from nearfar.profile.bursts.instructions import FLAGS, DecodedInstruction, decode
+from nearfar.profile.bursts.instructions import DecodedInstruction, decode
 from nearfar.profile.bursts.record import unseen_loads
 from nearfar.profile.bursts.trace import LAST_LEVEL, NEAR, make_trace
 from nearfar.profile.identity import match_by_allocation
@@ -231,7 +232,7 @@ def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "BurstSource", lacking)
-        record.add_bursts(Lacking, None, 1.0, lambda _: None)  # type: ignore[arg-type]
+        record.add_bursts(Lacking, SimpleNamespace(source=None), 1.0, lambda _: None)  # type: ignore[arg-type]
     assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
 
 

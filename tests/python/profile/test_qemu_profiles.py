@@ -136,6 +136,24 @@ def test_mappings_files_and_moved_blocks_are_objects(compile_: Compile, tmp_path
 
 @needs_qemu
 @needs_gcc
+def test_sampling_ends_after_so_many_instructions_in_every_run(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    options = ("--source", "qemu", "--rate", "1", "--sample-instructions", "500")
+    first, second = (
+        profile(tmp_path, str(compile_("touched.c")), options=options) for _ in range(2)
+    )
+    counts = [sum(misses(found, "few").values()) for found in (first, second)]
+    # The loop touches a page every three to five instructions.
+    assert 80 < counts[0] < 170
+    # Addresses differ between runs, so a page or two may start elsewhere.
+    assert counts[1] == pytest.approx(counts[0], abs=3)
+    assert not next(p for p in first["phases"] if p["name"] == "many")["objects"]
+    assert any("500 instructions after the first mark" in text for text in first["warnings"])
+
+
+@needs_qemu
+@needs_gcc
 def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
     found = profile(tmp_path, str(compile_("children.c")))
     (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))

@@ -12,8 +12,8 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.report.answer import saving
+from nearfar.report.api import how_predicted, paragraphs
 from nearfar.report.data import TOTAL, ReportData
-from nearfar.report.how import how_predicted, paragraphs
 from nearfar.report.memories import idle_latency_ns, latency_at
 from nearfar.report.prepare import prepare
 from nearfar.report.render import embedded_json, render, to_json

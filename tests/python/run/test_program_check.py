@@ -11,9 +11,9 @@ import pytest
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
 from nearfar.program.allocators import bundled_allocator
+from nearfar.program.symbols import Symbolizer
 from nearfar.run import code_offset
 from nearfar.run.program_check import share_in
-from nearfar.run.symbolizer import Symbolizer
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import placement, plan

@@ -15,9 +15,10 @@ from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Move, PhasePlacements, PlanMemory
 from nearfar.documents.run_record import ObjectLanding
 from nearfar.native_files import include_folder
+from nearfar.options.run import RunOptions
 from nearfar.program.launch import Job
 from nearfar.run.adapt import Pace
-from nearfar.run.api import PlanRunOptions, run_plan
+from nearfar.run.api import run_plan
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, objects_plan, placement, plan, run_verb
@@ -157,7 +158,8 @@ def test_adapt_calls_for_what_the_phase_wants_and_idles_on_one_node(folder: Path
     )
     program = [str(folder / "objects"), str(MIB), "phases"]
     pace = Pace(region_bytes=64 << 10, hysteresis_s=0.05, even_on_one_node=True)
-    record = run_plan(made, "", PlanRunOptions(mapped=["far=node:0"], pace=pace, job=Job(program)))
+    options = RunOptions(map=["far=node:0"], adapt=True)
+    record = run_plan(made, "", options, Job(program), pace=pace)
     (migration,) = record.migrations
     assert (migration.name, migration.memory) == ("make_array", "far")
     assert migration.why == "phase work began"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.sim.from_device import read_shares
+from nearfar.devices.library import load_device
+from nearfar.sim.from_device import from_device, read_shares
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.parameters import DeviceInterleave, MemoryLevel, ThreadBandwidth, WriteQueue
 from nearfar.sim.synthetic import synthetic, without_buffers
@@ -96,3 +98,20 @@ def test_a_level_serves_what_fits_it_and_little_of_eight_times_as_much() -> None
             outside = read_shares(model, region)
             assert sum(inside[: number + 1]) > 0.9, (seed, level)
             assert sum(outside[: number + 1]) < 0.3, (seed, level)
+
+
+def test_a_curve_saved_with_the_highest_load_first_is_simulated_alike() -> None:
+    device = load_device("cxl-asic-eurosys24")
+    turned = msgspec.structs.replace(
+        device,
+        loaded_latency=[
+            msgspec.structs.replace(curve, points=curve.points[::-1])
+            for curve in device.loaded_latency
+        ],
+    )
+    model = from_device(device)
+    assert [share for share, _ in model.loaded] == [1.0, 0.75, 0.6667, 0.5, 0.0]
+    for (share, ours), (_, theirs) in zip(model.loaded, from_device(turned).loaded, strict=True):
+        assert ours[0] == theirs[0], share
+        assert max(ours) == max(theirs)
+        assert ours[0][0] < ours[-1][0]

@@ -21,8 +21,8 @@ from patience import patience
 
 from nearfar.points.kind import decode_point
 from nearfar.points.row import WHERE_COLUMNS, columns
+from nearfar.sweep.batch import machine_alone
 from nearfar.sweep.dataset import axes_of
-from nearfar.sweep.machine_lock import machine_alone
 from nearfar.sweep.planning import plan
 
 PATIENCE_S = patience(120)
@@ -78,7 +78,7 @@ def rows_so_far(results: Path) -> dict[str, dict[str, Any]]:
         found |= {row["point"]: row for row in polars.read_parquet(part).to_dicts()}
     for text in texts:
         for line in text.rpartition(b"\n")[0].splitlines():
-            row = json.loads(line).get("row")
+            row = json.loads(line.partition(b" ")[2]).get("row")
             if row:
                 found[row["point"]] = {name: row.get(name) for name in columns()}
     return found
@@ -93,16 +93,21 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
 
 
 @contextlib.contextmanager
-def frozen_when(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let points run for moments until the condition holds; none runs while this is held."""
-    end = time.monotonic() + PATIENCE_S
+def frozen_after(
+    wanted: int, finished: Callable[[], int], process: subprocess.Popen[bytes]
+) -> Iterator[None]:
+    """Let points run for moments until more than `wanted` are finished; none runs while held."""
+    most, end = -1, 0.0
     while True:
         with machine_alone():
-            if condition():
+            count = finished()
+            if count > wanted:
                 yield
                 return
+            if count > most:
+                most, end = count, time.monotonic() + PATIENCE_S
             assert process.poll() is None, process.stderr and process.stderr.read().decode()
-            assert time.monotonic() < end
+            assert time.monotonic() < end, f"no point after the first {most} was finished"
         time.sleep(0.03)
 
 
@@ -137,15 +142,15 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
             for number in range(2)
         ]
         client = stack.enter_context(started(*verb, "--scheduler", where))
-        with frozen_when(lambda: finished() > total // 6, client):
+        with frozen_after(total // 6, finished, client):
             client.send_signal(signal.SIGKILL)
             client.wait()
         before = rows_so_far(results)
 
         client = stack.enter_context(started(*verb, "--scheduler", where))
-        with frozen_when(lambda: finished() > total // 3, client):
+        with frozen_after(total // 3, finished, client):
             workers[1].send_signal(signal.SIGKILL)
-        with frozen_when(lambda: finished() > total // 2, client):
+        with frozen_after(total // 2, finished, client):
             before = rows_so_far(results) | before
             scheduler.send_signal(signal.SIGKILL)
         _, said = client.communicate(timeout=PATIENCE_S)

@@ -11,8 +11,15 @@ import validation_results as made
 from nearfar.base.errors import NearfarError
 from nearfar.documents import ValidationReport, load, save
 from nearfar.validate import store
-from nearfar.validate.report import as_json, pooled
-from nearfar.validate.scores import between_sessions, floor_of, rank_correlation, score, scores
+from nearfar.validate.report import (
+    as_json,
+    between_sessions,
+    floor_of,
+    pooled,
+    rank_correlation,
+    score,
+    scores,
+)
 
 
 def test_errors_are_of_time_and_skill_is_against_null() -> None:

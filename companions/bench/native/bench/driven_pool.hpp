@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <string>
+
+#include "bench/errors.hpp"
+#include "bench/pool.hpp"
 
 namespace nearfar::bench {
 
@@ -33,6 +38,29 @@ inline bool cleared_to_make(const std::string& path) {
   if (!never_made(path)) return false;
   unlink(path.c_str());
   return true;
+}
+
+// Opens the pool, or makes it with room for `bytes`; returns whether it was made.
+inline bool open_or_make(RawPool& pool, const std::string& path, const std::string& layout,
+                         Bytes bytes) {
+  const bool fresh = cleared_to_make(path);
+  if (fresh) {
+    pool.make(path, layout, bytes);
+  } else {
+    pool.open(path, layout);
+  }
+  return fresh;
+}
+
+// Finishes what a power cut interrupted; throws if that leaves wrong content.
+template <typename Table>
+void recover(Table& table) {
+  if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);
+}
+
+inline void print_version(std::uint64_t key, std::uint64_t version) {
+  std::printf("%llu %llu\n", static_cast<unsigned long long>(key),
+              static_cast<unsigned long long>(version));
 }
 
 }  // namespace nearfar::bench

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
@@ -15,9 +15,6 @@ from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, Pages, parse_spec
 from nearfar_like import local_machine
 from nearfar_like.stream.arrays import ELEMENT_BYTES, StreamFunction
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ELEMENTS_PER_LINE = 64 // ELEMENT_BYTES
 FIRST_TRIAL_NS = 50e6

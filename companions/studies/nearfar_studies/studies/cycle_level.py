@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.predict.model import DEFAULT_MODEL, NAIVE_MODELS
@@ -12,9 +13,6 @@ from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.compare import column, facts, mean_max, row, table
 from nearfar_studies.cycle_profiles import profiles
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CONFIGS = {"nopf": "no prefetchers", "pf": "stride and SPP prefetchers"}
 
@@ -31,15 +29,16 @@ class CycleLevel(Study):
         reference = cycle_level.load()
         names = cycle_level.kernels(reference)
         profiled = profiles(cycle_level.REFERENCE.with_name("kernels.c"), tuple(names))
-        fitted = cycle_level.fitted(reference)
-        tables, halves, every = [], [], []
+        tables, levels, every = [], [], []
         models: dict[str, dict[str, list[str]]] = {}
         for config, words in CONFIGS.items():
             for level in cycle_level.LEVELS:
                 cases = cycle_level.cases(reference, profiled, config, level)
-                tables.append(_level_table(f"{words}, {_level(level)}", cases, fitted))
+                tables.append(_level_table(f"{words}, {_level(level)}", cases))
                 every += cases
-                halves.append([words, _level(level), *_halves(cases, fitted), _coverage(cases)])
+                levels.append(
+                    [words, _level(level), _mean_max(cases, DEFAULT_MODEL), _coverage(cases)]
+                )
                 for name in cases[0].predicted:
                     models.setdefault(words, {}).setdefault(name, []).append(_mean_max(cases, name))
         verdict = [
@@ -47,20 +46,19 @@ class CycleLevel(Study):
             f"{mean_max(t.errors['null'])}"
             for t in tables
         ]
-        verdict += _of_intervals(every)
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="nearfar's profile of each kernel's region, scaled to the misses of the "
-            "simulated window; its cycles at base level as near time; the device curves of base "
-            "and of the slower level",
+        counted = cycle_level.counts(reference, profiled)
+        verdict += [_of_counts(counted), *_of_intervals(every)]
+        return self.result(
+            "nearfar's profile of each kernel, built by gcc, over the instructions that "
+            "were simulated, with its own counts; its cycles at base level as near time; the "
+            "device curves of base and of the slower level",
             tables=tables,
             texts=[
+                _count_table(counted),
                 TextTable(
-                    title="mean / max error by half",
-                    columns=["core", "level", "fitted", "held out", "covered, mean half-width"],
-                    rows=halves,
+                    title="mean / max error, %",
+                    columns=["core", "level", "of the slowdown", "covered, mean half-width"],
+                    rows=levels,
                 ),
                 _interval_table(every),
                 *(
@@ -71,11 +69,7 @@ class CycleLevel(Study):
                     )
                     for words, by_name in models.items()
                 ),
-                facts(
-                    "no constant of the value comes from the held-out kernels; the rule's form "
-                    "(with bursts the geometric mean of inversion and window), and how far "
-                    "intervals reach towards other models, were chosen with all of them in sight"
-                ),
+                facts(cycle_level.SEEN),
             ],
             verdict=verdict,
         )
@@ -99,9 +93,34 @@ class CycleLevel(Study):
         return "Predicted over true slowdown of ten kernels; on the line is right. " + self.source
 
 
-def _level_table(
-    title: str, cases: list[cycle_level.CyclePrediction], fitted: list[str]
-) -> ComparisonTable:
+def _of_counts(counted: list[cycle_level.CountComparison]) -> str:
+    errors = [abs(count.error) for count in counted]
+    return (
+        f"misses counted by the profile differ from the core's by {statistics.fmean(errors):.1%} "
+        f"(mean) and {max(errors):.1%} (max)"
+    )
+
+
+def _count_table(counted: list[cycle_level.CountComparison]) -> TextTable:
+    """Return the counts beside the core's without prefetchers."""
+    return TextTable(
+        title="counts of the profile, beside the core's without prefetchers",
+        columns=["kernel", "misses", "of the core", "error", "write-backs", "of the core"],
+        rows=[
+            [
+                count.kernel,
+                f"{count.misses:.0f}",
+                f"{count.true_misses}",
+                f"{count.error:+.1%}",
+                f"{count.write_backs:.0f}",
+                f"{count.true_write_backs}",
+            ]
+            for count in counted
+        ],
+    )
+
+
+def _level_table(title: str, cases: list[cycle_level.CyclePrediction]) -> ComparisonTable:
     return table(
         title,
         "nearfar_studies/reference",
@@ -113,7 +132,6 @@ def _level_table(
                 case.predicted[DEFAULT_MODEL],
                 interval=(case.interval.low, case.interval.high),
                 rivals={name: case.predicted[name] for name in NAIVE_MODELS},
-                note="" if case.kernel in fitted else "held out",
             )
             for case in cases
         ],
@@ -156,13 +174,6 @@ def _interval_table(cases: list[cycle_level.CyclePrediction]) -> TextTable:
         columns=["model", "coverage", "width", "score"],
         rows=rows,
     )
-
-
-def _halves(cases: list[cycle_level.CyclePrediction], fitted: list[str]) -> list[str]:
-    return [
-        _mean_max([case for case in cases if (case.kernel in fitted) == half], DEFAULT_MODEL)
-        for half in (True, False)
-    ]
 
 
 def _mean_max(cases: list[cycle_level.CyclePrediction], model: str) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.figure import Figure
 
 from nearfar.documents.study import StudyResult
-from nearfar.predict.pipeline import run_pipeline
+from nearfar.predict.pipeline import PipelineTimes, run_pipeline
 from nearfar_studies.compare import percent, row, table
 from nearfar_studies.in_situ_run import SETS, PipelineRun, far_here, run_pipeline_here
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from nearfar.predict.pipeline import PipelineTimes
 
 
 @STUDIES.register("in-situ-here")

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
-from typing import TYPE_CHECKING
+
+from matplotlib import figure as drawing
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult, TextTable
@@ -32,9 +33,6 @@ from nearfar_studies.intset_runs import (
 )
 from nearfar_studies.intset_texts import NAMES, hidden, left_out, mean, said, sync_rule
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib import figure as drawing
 
 ON_PMEM = {"list": 3.2, "hash": 11.2, "skip": 4.7}
 ON_SSD = {"list": 47.0, "hash": 274.8, "skip": 167.4}
@@ -111,11 +109,8 @@ def compare(study: Study, runs: SetRuns) -> StudyResult:
         "times the time on persistent memory",
         _between(memory, disk, runs),
     )
-    return StudyResult(
-        name=study.name,
-        title=study.title,
-        source=study.source,
-        inputs=f"sets of our own, {', '.join(f'{size:,}' for size in runs.plan.sizes)} keys of "
+    return study.result(
+        f"sets of our own, {', '.join(f'{size:,}' for size in runs.plan.sizes)} keys of "
         f"twice as many, half look-ups, {runs.plan.repeats} rounds of "
         f"{runs.plan.seconds:g} s; flushes and fences counted in libpmem; published figures of "
         f"{PMEM} and {SSD}",

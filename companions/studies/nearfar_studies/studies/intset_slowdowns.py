@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import geometric_mean
-from typing import TYPE_CHECKING
+
+from matplotlib import figure as drawing
 
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
@@ -24,9 +25,6 @@ from nearfar.predict.api import predict
 from nearfar_studies.applications import MEASURED, nearfar
 from nearfar_studies.compare import column, covered, mean_max, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib import figure as drawing
 
 SOURCE = Path(__file__).parents[1] / "programs" / "intset" / "intset.c"
 FAR = "optane-200"
@@ -124,11 +122,8 @@ def compare(
         rows.append(_row(words, published, mine, base))
     rows.append(_row("geometric mean", PUBLISHED_MEAN, list(of_phase.values()), base, judged=False))
     compared = table("slowdown by structure", "section 4.2, figure 5(d)", "slowdown", rows)
-    return StudyResult(
-        name=study.name,
-        title=study.title,
-        source=study.source,
-        inputs=f"near times, misses, flushes, fences and streamed bytes of a program of our own, "
+    return study.result(
+        f"near times, misses, flushes, fences and streamed bytes of a program of our own, "
         f"volatile and in transactions, in this machine's DRAM ({near.name}, "
         f"{persistent.producer.cpu_model}); the published figures of {FAR}",
         tables=[compared],

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+import tomllib
 from pathlib import Path
 
 import msgspec
@@ -19,9 +18,8 @@ from nearfar.measure.instrument.msr import judge
 from nearfar_like import mlc
 from nearfar_studies import guide_platform
 from nearfar_studies.compare import facts, percent, row, table
-from nearfar_studies.figures import published
-from nearfar_studies.guide_platform import State
-from nearfar_studies.replay import ReplayedCommand, replay
+from nearfar_studies.figures import FOLDER, published
+from nearfar_studies.guide_platform import State, replay
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 GUIDE = published("optane-guide")
@@ -42,8 +40,7 @@ DRIFT_INTERVAL = 0.01
 """Half-width given to the guide's two latencies, which it prints without one."""
 
 
-@dataclass(frozen=True)
-class GuideStep:
+class GuideStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step of the guide."""
 
     guide: str
@@ -54,142 +51,23 @@ class GuideStep:
     """Arguments of nearfar; empty: nearfar does not do this."""
     state: State | None = None
     """State of the guide's machine; None: this machine."""
-    keep: Callable[[ReplayedCommand], str] = ReplayedCommand.ended
-    """Function that picks the lines that the table shows."""
+    keep: tuple[str, ...] = ()
+    """Beginnings of the printed lines that the table shows; empty: how the command ended."""
     note: str = ""
     ours_only: bool = False
     """Whether the guide lacks this step."""
 
 
-def _lines(*starts: str) -> Callable[[ReplayedCommand], str]:
-    return lambda replayed: replayed.lines(*starts) or replayed.ended()
+def _steps() -> dict[str, list[GuideStep]]:
+    text = (FOLDER / "optane-guide-steps.toml").read_text()
+    for key in ("idle_ns", "matrix_ns"):
+        text = text.replace(f"{{{key}}}", str(GUIDE.value(key)))
+    steps = tomllib.loads(text.replace("{not_ours}", NOT_OURS))
+    return msgspec.convert(steps, dict[str, list[GuideStep]])
 
 
-_POINT = _lines("00000", "***")
-_LATENCY = _lines("Each iteration", "0 ", "***")
-
-DETECT = [
-    GuideStep(
-        "lscpu; cat /sys/devices/cpu/caps/pmu_name",
-        "Xeon Gold 5218, 16 cores, caches",
-        ("machine",),
-        keep=_lines("cpu ", "caches ", "L1 data", "L2 ", "L3 ", "virtual "),
-    ),
-    GuideStep(
-        "dmidecode -t 17; ipmctl show -memoryresources (Memory Mode)",
-        "64 GB DRAM as cache, 256 GB Optane as memory",
-        ("machine",),
-        "memory-mode",
-        _lines("nodes "),
-    ),
-]
-
-CONVERT = [
-    GuideStep(
-        "ipmctl create -goal PersistentMemoryType=AppDirect; reboot",
-        "a region; `ipmctl show -goal` then says no result",
-        note=NOT_OURS,
-    ),
-    GuideStep(
-        "ndctl create-namespace",
-        "/dev/pmem0",
-        ("machine",),
-        "region",
-        _lines("- persistent-memory", "fix: sudo ndctl"),
-    ),
-    GuideStep(
-        "mkfs.ext4 /dev/pmem0; mount -o dax /dev/pmem0 /mnt/pmem0",
-        "/mnt/pmem0",
-        ("machine",),
-        "not mounted",
-        _lines("- persistent-memory", "fix: sudo mkfs"),
-    ),
-    GuideStep(
-        "(not in the guide: mounted without -o dax)",
-        "-",
-        ("machine",),
-        "without dax",
-        _lines("- persistent-memory", "fix: sudo umount"),
-        ours_only=True,
-    ),
-    GuideStep(
-        "ready for App Direct",
-        "/mnt/pmem0",
-        ("machine",),
-        "app-direct",
-        _lines("usable ", "persistent "),
-    ),
-    GuideStep(
-        "ipmctl create -goal MemoryMode=100: Error 124, namespaces exist",
-        "umount, ndctl disable- and destroy-namespace, disable-region, ipmctl delete -goal",
-        ("machine",),
-        "app-direct",
-        _lines("persistent "),
-        note=f"shows what is in the way and where it is mounted; {NOT_OURS}",
-    ),
-    GuideStep(
-        "ipmctl: memory mode below the recommended NM:FM ratio of 1:4 (warning)",
-        "accept; 1:4 here is 64 GB to 256 GB",
-        ("machine",),
-        "memory-mode",
-        _lines("nodes "),
-        note="shows both sizes, judges no ratio",
-    ),
-]
-
-MLC = [
-    GuideStep(
-        "mlc --idle_latency -b60g",
-        f"{GUIDE.value('idle_ns')} ns",
-        ("measure", "--like", "mlc", DRAM, "--idle_latency", "-b1g"),
-        keep=_LATENCY,
-    ),
-    GuideStep(
-        "mlc --latency_matrix -b60g -X",
-        f"{GUIDE.value('matrix_ns')} ns",
-        ("measure", "--like", "mlc", DRAM, "--latency_matrix", "-b1g", "-X"),
-        keep=_LATENCY,
-    ),
-    GuideStep(
-        "mlc --idle_latency -J/mnt/pmem0 -r",
-        "a picture",
-        ("measure", "--like", "mlc", OPTANE, "--idle_latency", "-b1g", "-r"),
-        keep=_LATENCY,
-    ),
-    GuideStep(
-        f"mlc --loaded_latency -d0 -T -o{THREAD_FILE} (R seq 200m)",
-        "a picture",
-        ("measure", "--like", "mlc", OPTANE, "--loaded_latency", "-d0", "-T", f"-o{THREAD_FILE}"),
-        keep=_POINT,
-    ),
-    *(
-        GuideStep(
-            f"the same, {words}",
-            "a picture",
-            ("measure", "--like", "mlc", OPTANE, "--loaded_latency", "-d0", "-T", f"-W{kind}"),
-            keep=_POINT,
-        )
-        for words, kind in (
-            ("2:1 reads to writes", 2),
-            ("1:1 reads to writes", 5),
-            ("NT writes", 6),
-        )
-    ),
-]
-
-ERRORS = [
-    GuideStep(
-        "mlc --latency_matrix -b2048g -X: unable to mbind, buffer allocation failed",
-        "a buffer fits one socket; look which mode the memory is in",
-        ("measure", "--like", "mlc", "--latency_matrix", "-b2048g", "-X"),
-    ),
-    GuideStep(
-        "(not in the guide: mlc --idle_latency -J of a folder that is not there)",
-        "-",
-        ("measure", "--like", "mlc", "--idle_latency", "-J/mnt/no-such-pmem", "-r"),
-        ours_only=True,
-    ),
-]
+STEPS = _steps()
+"""By part of the guide: detect, convert, mlc, errors."""
 
 
 @STUDIES.register("korean-guide")
@@ -206,9 +84,9 @@ class KoreanGuide(Study):
             (work / THREAD_FILE).write_text(THREAD_LINE)
             unstable = _unstable()
             texts = [
-                _replayed("detection and modes", [*DETECT, *CONVERT], work),
-                _replayed("MLC", MLC, work),
-                _replayed("errors and remedies", ERRORS, work, [_msr(), unstable]),
+                _replayed("detection and modes", [*STEPS["detect"], *STEPS["convert"]], work),
+                _replayed("MLC", STEPS["mlc"], work),
+                _replayed("errors and remedies", STEPS["errors"], work, [_msr(), unstable]),
                 facts(
                     "ipmctl itself reports error 124 and the ratio; nearfar shows the namespace, "
                     "its mount and both sizes, and predicts neither",
@@ -216,11 +94,8 @@ class KoreanGuide(Study):
                 ),
             ]
             latencies = _latencies()
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="its machine as hand-made sysfs trees (nearfar_studies/guide_platform.py); its "
+        return self.result(
+            "its machine as hand-made sysfs trees (nearfar_studies/guide_platform.py); its "
             f"memories as {DRAM} and {OPTANE}; errors on this machine",
             tables=[latencies],
             texts=texts,
@@ -249,7 +124,7 @@ def _row(step: GuideStep, work: Path) -> list[str]:
             guide_platform.write(root, step.state)
         arguments += ["--root", root.name]
     replayed = replay(arguments, work)
-    shown = step.keep(replayed)
+    shown = (step.keep and replayed.lines(*step.keep)) or replayed.ended()
     return [
         step.guide,
         step.result,
@@ -310,7 +185,7 @@ def _measured(library: DeviceProfile, value_ns: float) -> DeviceProfile:
 
 def _latencies() -> ComparisonTable:
     rows = []
-    for step, key in ((MLC[0], "idle_ns"), (MLC[1], "matrix_ns")):
+    for step, key in zip(STEPS["mlc"], ("idle_ns", "matrix_ns"), strict=False):
         _, _, _, *options = step.arguments
         document = mlc.run(options, lambda _line: None)
         rows.append(row(step.guide, GUIDE.value(key), _first_ns(document["results"])))
@@ -332,7 +207,7 @@ def _first_ns(value: object) -> float | None:
 
 
 def _verdict(latencies: ComparisonTable, drift_report: str) -> list[str]:
-    steps = [s for s in (*DETECT, *CONVERT, *MLC, *ERRORS) if not s.ours_only]
+    steps = [s for part in STEPS.values() for s in part if not s.ours_only]
     ours = sum(bool(step.arguments) for step in steps)
     verdict = [
         f"{ours + OTHER_ERRORS} of its {len(steps) + OTHER_ERRORS} steps and errors have a nearfar "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.study import ComparisonTable, StudyResult
@@ -14,9 +13,6 @@ from nearfar_studies.compare import column, mean_max, percent, row, table
 from nearfar_studies.figures import Column
 from nearfar_studies.nvdimm_device import THESIS, curve, scaling
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 THREADS = 16
 FIGURES = {"NVM->NVM": ("2", "2 to 4"), "NVM->DRAM": ("5", "5 to 7"), "DRAM->NVM": ("8", "8 to 10")}
@@ -81,11 +77,8 @@ class NvdimmCopies(Study):
             f"DRAM threads and {_per_thread(lone, -1):.2f} with one; ours says "
             f"{_per_thread(lone, 0, 'ours'):.2f} and {_per_thread(lone, -1, 'ours'):.2f}"
         )
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="the copy columns of tables 4 and 5 (one law each, fitted to 16 points), and "
+        return self.result(
+            "the copy columns of tables 4 and 5 (one law each, fitted to 16 points), and "
             "the rule that both memories' demands add on the same channels and wait equally there "
             "(nearfar/predict/shared_channels.py). Nothing of figures 2 to 10; the rule's form was "
             "chosen with them in sight. Published: mean of iterations 1 to 100, without the "

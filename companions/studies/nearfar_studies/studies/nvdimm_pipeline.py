@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.predict.pipeline import PipelineTimes
@@ -13,9 +12,6 @@ from nearfar_studies.compare import column, facts, mean_max, percent, row, table
 from nearfar_studies.figures import Column
 from nearfar_studies.nvdimm_device import THESIS
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ITS_MODEL = "its model"
 INDEPENDENT = "independent"
@@ -45,11 +41,8 @@ class NvdimmPipeline(Study):
             *_totals(ours, apart),
             _locks(),
         ]
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="tables 4 and 5 (STREAM with a sum); bytes and dependent additions counted in "
+        return self.result(
+            "tables 4 and 5 (STREAM with a sum); bytes and dependent additions counted in "
             "the printed code, lines read for ownership included; both memories on shared channels "
             "(nearfar/predict/shared_channels.py); two stages and two locks "
             "(nearfar/predict/pipeline.py). No time of the simulation; the rule for one thread's "

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from nearfar.documents.study import ComparisonTable, StudyResult
 from nearfar_studies.compare import mean_max, percent, row, table
-from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve
-from nearfar_studies.scaling_fit import fit_scaling
+from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve, fit_scaling
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FITTED = (1, 2, 4, 8, 16)
 """Threads that the law is fitted to: powers of two, as `nearfar measure` takes them."""
@@ -62,11 +57,8 @@ class NvdimmStream(Study):
             else "no run of table 5 drops against the run with one thread less"
         )
         verdict.append(_one_thread_sentence())
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs=f"of each column, the rows of {', '.join(map(str, FITTED))} threads",
+        return self.result(
+            f"of each column, the rows of {', '.join(map(str, FITTED))} threads",
             tables=tables,
             verdict=verdict,
         )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from matplotlib.figure import Figure
 
 from nearfar.base.units import format_bytes
 from nearfar.devices.library import load_device
@@ -19,9 +19,6 @@ from nearfar_studies import file_systems
 from nearfar_studies.compare import column, facts, mean_max, percent, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 THESIS = published("performance-thesis")
 NEXT = "next region's"
@@ -56,11 +53,8 @@ class OptaneCharacterisation(Study):
         random = [_random_bandwidth(name) for name in (ONE, SIX)]
         amplification = _amplification()
         thesis, costs = _thesis(), _file_system_costs()
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="the simulated device (nearfar/sim), fitted to read latencies by region without "
+        return self.result(
+            "the simulated device (nearfar/sim), fitted to read latencies by region without "
             "the region that is predicted; for random accesses its block of 256 B and its peak "
             "bandwidth of sequential ones only. File systems: measured on this machine",
             tables=[thesis, plateaus, writes, *random, amplification, _file_systems(costs)],
@@ -133,7 +127,7 @@ def _plateaus() -> ComparisonTable:
         subject = _subject(msgspec.structs.replace(device, latency=rest))
         rows.append(
             row(
-                _bytes(figure.region_bytes or 0),
+                format_bytes(figure.region_bytes or 0),
                 figure.value_ns,
                 _chase_ns(subject, figure.region_bytes or 0),
                 rivals={NEXT: _nearest(rest, figure).value_ns},
@@ -157,7 +151,7 @@ def _writes() -> ComparisonTable:
         small = region < SMALLEST_BYTES
         rows.append(
             row(
-                _bytes(region),
+                format_bytes(region),
                 figure.value_ns,
                 _write_ns(subject, region),
                 judged=not small,
@@ -284,8 +278,9 @@ def _thesis() -> ComparisonTable:
                 rivals={SIX: six["nt-store"]},
             ),
         ],
-        note=f"ours: one DIMM, region of {_bytes(BEYOND_FIRST)}; interval: regions from the first "
-        f"buffer to {_bytes(BEYOND_ALL)}; the thesis does not say over which regions it averaged",
+        note=f"ours: one DIMM, region of {format_bytes(BEYOND_FIRST)}; interval: regions from the "
+        f"first buffer to {format_bytes(BEYOND_ALL)}; the thesis does not say over which regions "
+        "it averaged",
     )
 
 
@@ -380,7 +375,3 @@ def _file_system_verdict(costs: Costs) -> list[str]:
     if absent:
         verdict.append(f"not here, so not measured: {', '.join(absent)}")
     return verdict
-
-
-def _bytes(size: int) -> str:
-    return format_bytes(size)

@@ -8,7 +8,8 @@ here; its time on the thesis' persistent memory is predicted by the model `persi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
@@ -19,9 +20,6 @@ from nearfar_studies.compare import column, covered, facts, mean_max, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.pmembench_runs import PHASE, PmembenchRuns
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 THESIS = published("performance-thesis")
 FAR = "thesis-pmem"
@@ -122,11 +120,8 @@ def compare(
     compared = table("seconds of n gets on persistent memory", "table 6.1", "s", rows)
     inside, judged = covered(compared)
     errors = compared.errors
-    return StudyResult(
-        name=study.name,
-        title=study.title,
-        source=study.source,
-        inputs=f"times, misses, flushes and fences of nearfar bench's hash-atomic in this "
+    return study.result(
+        f"times, misses, flushes and fences of nearfar bench's hash-atomic in this "
         f"machine's DRAM ({near.name}, {near.producer.cpu_model}); the latencies of {FAR}. No "
         "published time is in it",
         tables=[compared],

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.figure import Figure
 
 from nearfar.devices.library import load_device
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
@@ -23,9 +22,6 @@ from nearfar_studies.compare import (
 from nearfar_studies.figures import Column
 from nearfar_studies.hashmap import THESIS
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COUNTERS, CODE = "its counters model", "its code model"
 TRIVIAL = "as at 1 M"
@@ -50,11 +46,8 @@ class ThesisHashmap(Study):
         """Predict every n; compare with its two models and the trivial one."""
         compared = _table()
         n = THESIS.columns("6.1")["n"]
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs="the printed fits of cycles, stalled cycles, last-level loads and their miss "
+        return self.result(
+            "the printed fits of cycles, stalled cycles, last-level loads and their miss "
             "ratio on DRAM; idle read latencies, 100 ns of its DRAM and 305 ns of its persistent "
             "memory; no time on persistent memory. The clock follows from its own counters: "
             "stalled cycles are misses times DRAM's latency. Interval: any clock from the nominal "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
@@ -28,9 +29,6 @@ from nearfar_studies.figures import published
 from nearfar_studies.percentiles import Histogram, MeanTimes, near_ns, percentiles_ns, slowdowns
 from nearfar_studies.placed import UNGUIDED, PlacedApplication
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NEAR = "xmem-near"
 FARS = (

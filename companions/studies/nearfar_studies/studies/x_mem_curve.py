@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
+from matplotlib.figure import Figure
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile
@@ -15,9 +15,6 @@ from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import make_problem
 from nearfar_studies.compare import column, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PROFILE = Path("build/demo/run.json")
 NEAR = Path("build/demo/near.json")
@@ -74,11 +71,8 @@ class XMemCurve(Study):
             )
             for share in SHARES
         ]
-        return StudyResult(
-            name=self.name,
-            title=self.title,
-            source=self.source,
-            inputs=f"the profile of {program} ({profile}) and its near memory ({near_file}); far: "
+        return self.result(
+            f"the profile of {program} ({profile}) and its near memory ({near_file}); far: "
             f"{LATENCY_FACTOR}x its latency, 1/{BANDWIDTH_DIVISOR} of its bandwidth",
             tables=[table(f"{program}, by optimiser", "abstract", "slowdown", rows)],
             verdict=_verdict(program, dict(zip(SHARES, rows, strict=True))),

@@ -54,6 +54,12 @@ void end_stretch() {
   drain();
 }
 
+// The first mark decides where sampling ends, if it is limited by instructions.
+void sample_from_here() {
+  if (ring->sample_instructions == 0 || ring->sample_until != UINT64_MAX) return;
+  ring->sample_until = ring->instructions + ring->sample_instructions;
+}
+
 nf_control* control() {
   static nf_control* mapped = nullptr;
   static bool tried = false;
@@ -88,6 +94,7 @@ void nearfar_phase_begin(const char* name) {
   if (shared == nullptr) return;
   if (active()) end_stretch();
   nf_control_begin(shared, getpid(), name);
+  if (active()) sample_from_here();
 }
 
 void nearfar_phase_end(const char* name, double operations) {

@@ -76,7 +76,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   CounterRecord* counter = counter_of(key);
   if (counter != nullptr) ++counter->accesses;
   const std::uint64_t line = runtime.lines.ordinal(address);
-  const std::uint64_t set = runtime.cache.set_of(runtime.lines.index(line));
+  const std::uint64_t set = last_level_set(line);
   const sim::Outcome outcome = runtime.cache.access_in(set, line, owner, store);
   if (!outcome.hit) {
     if (counter != nullptr) {

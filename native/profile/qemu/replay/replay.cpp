@@ -41,7 +41,7 @@ bool stop = false;
 
 std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
-int make_ring(std::uint32_t rate_log2, bool open_now) {
+int make_ring(std::uint32_t rate_log2, bool open_now, std::uint64_t sample_instructions) {
   char path[path_size];
   if (!run_folder_file(path, NF_RING_FILE)) return ENAMETOOLONG;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -55,6 +55,8 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   close(file);
   if (error != 0) return error;
   for (std::uint64_t i = 0; i < NF_RING_EVENTS; ++i) ring->events[i].turn = i;
+  ring->sample_until = UINT64_MAX;
+  ring->sample_instructions = sample_instructions;
   ring->mask = NF_FILTER_MASK(rate_log2);
   ring->multiplier = NF_HASH_MULTIPLIER;
   ring->shift = NF_HASH_SHIFT;
@@ -107,7 +109,10 @@ int make_runtime(unsigned rate_log2) {
 void attribute_instructions(std::uint64_t now, std::uint32_t phase) {
   if (now <= instructions_seen) return;
   facts.instructions[phase] += now - instructions_seen;
-  if (ring->sampling != 0) facts.sampled[phase] += now - instructions_seen;
+  const std::uint64_t until = ring->sample_until < now ? ring->sample_until : now;
+  if (ring->sampling != 0 && until > instructions_seen) {
+    facts.sampled[phase] += until - instructions_seen;
+  }
   instructions_seen = now;
 }
 
@@ -140,14 +145,18 @@ void look_at_work() {
   counted_phase = phase;
 }
 
-void end_sampling_in_time() {
-  if (sample_ns == 0 || ring->sampling == 0 || *nf_counting_word == 0 || ring->open == 0) return;
-  const std::uint64_t now = now_ns();
-  if (sampling_began_ns == 0) sampling_began_ns = now;
-  if (now - sampling_began_ns < sample_ns) return;
+void end_sampling() {
   facts.sampled_to_the_end = 0;
   look_at_work();
   __atomic_store_n(&ring->sampling, 0, __ATOMIC_RELEASE);
+}
+
+void end_sampling_in_time() {
+  if (ring->sampling != 0 && nf_ring_sampled_enough(ring) != 0) end_sampling();
+  if (sample_ns == 0 || ring->sampling == 0 || *nf_counting_word == 0 || ring->open == 0) return;
+  const std::uint64_t now = now_ns();
+  if (sampling_began_ns == 0) sampling_began_ns = now;
+  if (now - sampling_began_ns >= sample_ns) end_sampling();
 }
 
 // Handles what there is, up to so many; false if there was nothing.
@@ -186,10 +195,10 @@ const std::uint32_t* nf_phase_word = &no_phase;
 const std::uint32_t* nf_counting_word = &no_phase;
 
 int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sample,
-                   int accesses_from_start) {
+                   int accesses_from_start, std::uint64_t sample_instructions) {
   if (setenv(run_folder_variable, folder, 1) != 0) return errno;
   int error = make_runtime(rate_log2);
-  if (error == 0) error = make_ring(rate_log2, accesses_from_start != 0);
+  if (error == 0) error = make_ring(rate_log2, accesses_from_start != 0, sample_instructions);
   unsetenv(run_folder_variable);
   if (error != 0) return error;
   sample_ns = sample;

@@ -10,14 +10,14 @@ using namespace nearfar::sim;
 namespace {
 
 constexpr double latency = 300;
-constexpr double best = 20;  // between misses, when as many as can be are on their way
+constexpr std::uint32_t buffers = 15;
+constexpr double best = latency / buffers;  // between misses, when all buffers are taken
 
-Core core(std::uint32_t window) { return {window, 4, 64, 5, 14, 45, 16}; }
+Core core(std::uint32_t window) { return {window, 4, 64, buffers, 1, 1, 5, 14, 45, 16}; }
 
 Medium medium() {
   Medium medium;
   medium.latency.fill(latency);
-  medium.buffer = best;
   return medium;
 }
 
@@ -45,6 +45,7 @@ Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
     add_row(trace.code.defs, row.def);
     trace.code.cycles.push_back(1);
     trace.code.conditional.push_back(row.branch ? 1 : 0);
+    trace.code.computing.push_back(0);
   }
   const auto count = static_cast<std::uint32_t>(rows.size());
   // Two blocks of the same code at two places: a branch to the second was not taken.
@@ -61,9 +62,11 @@ Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
 }
 
 double per_access(const Trace& trace, Served served, std::uint32_t window,
-                  const Medium& memory = medium()) {
+                  const Medium& memory = medium(), std::uint32_t miss_buffers = buffers) {
   const std::vector<Served> places(trace.bursts[0].accesses.size(), served);
-  const Windowed found = run_window(trace, places, core(window), memory, memory);
+  Core wide = core(window);
+  wide.miss_buffers = miss_buffers;
+  const Windowed found = run_window(trace, places, wide, memory, memory);
   // What comes before a tenth is not counted.
   return found.cycles / (0.9 * static_cast<double>(places.size()));
 }
@@ -125,13 +128,44 @@ TEST_CASE("Stores wait in their buffer, not in the window") {
   Medium slow = medium();
   slow.latency.fill(20000);
   // 64 at a time, when the buffer is full.
-  CHECK(per_access(stores, Served::near, 320, slow) == doctest::Approx(20000.0 / 64).epsilon(0.1));
+  CHECK(per_access(stores, Served::near, 320, slow, 100) ==
+        doctest::Approx(20000.0 / 64).epsilon(0.1));
+  // With fewer buffers for misses, as many as these.
+  CHECK(per_access(stores, Served::near, 320, slow) ==
+        doctest::Approx(20000.0 / buffers).epsilon(0.1));
+}
+
+TEST_CASE("What loads and computes takes the entries of both where a core does not fuse them") {
+  // 300 instructions from miss to miss: two misses are in a window of 400, one in that of 200.
+  std::vector<Row> far_apart(300);
+  far_apart[0] = {.address = 1, .def = 2};
+  Trace trace = loop(far_apart, 200);
+  const double fused = per_access(trace, Served::near, 400);
+  trace.code.computing.assign(300, 1);
+  Core split = core(400);
+  split.computing = 2;
+  const std::vector<Served> places(200, Served::near);
+  const Windowed apart = run_window(trace, places, split, medium(), medium());
+  CHECK(fused < 0.7 * latency);
+  CHECK(apart.cycles / 180 > latency);
+}
+
+TEST_CASE("Arithmetic takes its cycles, times a factor") {
+  Trace trace = loop({{.address = 1, .def = 1}, {.use = 1, .def = 1}}, 500);
+  trace.code.cycles[1] = 21;
+  Core none = core(320);
+  none.arithmetic = 0;
+  const std::vector<Served> places(500, Served::private_cache);
+  const double with = per_access(trace, Served::private_cache, 320);
+  const Windowed without = run_window(trace, places, none, medium(), medium());
+  CHECK(with - without.cycles / 450 == doctest::Approx(20).epsilon(0.02));
 }
 
 TEST_CASE("Bandwidth bounds, write-backs included") {
   const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
   Medium narrow = medium();
   narrow.line = 40;
+  narrow.write = 60;
   narrow.write_back = 30;
   CHECK(per_access(gather, Served::near, 320, narrow) == doctest::Approx(70).epsilon(0.05));
 }

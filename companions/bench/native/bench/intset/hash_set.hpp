@@ -69,7 +69,7 @@ class HashSet {
       memory_.transaction([&] { fresh = node_of(key, first); });
       memory_.transaction([&] { first = fresh; });
     } else {
-      memory_.transaction([&] { link(first, node_of(key, first)); });
+      memory_.transaction([&] { link<safety>(memory_, first, node_of(key, first)); });
     }
     return true;
   }
@@ -84,7 +84,7 @@ class HashSet {
       memory_.transaction([&] { memory_.release(gone); });
     } else {
       memory_.transaction([&] {
-        link(*from, node->next);
+        link<safety>(memory_, *from, node->next);
         memory_.release(gone);
       });
     }
@@ -150,13 +150,6 @@ class HashSet {
     node->key = key;
     node->next = next;
     return fresh;
-  }
-  void link(Ref& place, Ref to) {
-    if constexpr (safety == Safety::safe) {
-      memory_.change(place, to);
-    } else {
-      place = to;
-    }
   }
 
   Memory& memory_;

@@ -53,7 +53,7 @@ class List {
       Node* node = memory_.at(fresh);
       node->key = key;
       node->next = *from;
-      link(*from, fresh);
+      link<safety>(memory_, *from, fresh);
     });
     return true;
   }
@@ -65,7 +65,7 @@ class List {
     if (node == nullptr || node->key != key) return false;
     memory_.transaction([&] {
       if constexpr (safety == Safety::published) memory_.snapshot(&root_, sizeof root_);
-      link(*from, node->next);
+      link<safety>(memory_, *from, node->next);
       memory_.release(gone);
     });
     return true;
@@ -104,13 +104,6 @@ class List {
   }
 
  private:
-  void link(Ref& place, Ref to) {
-    if constexpr (safety == Safety::unlogged) {
-      place = to;
-    } else {
-      memory_.change(place, to);
-    }
-  }
   // The reference that leads, or would lead, to the key.
   [[nodiscard]] Ref* before(std::int64_t key) const {
     Ref* from = &root_.head;

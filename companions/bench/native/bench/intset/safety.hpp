@@ -10,4 +10,14 @@ enum class Safety {
   published,  // WRONG on purpose: the steps of the published programs, in their order
 };
 
+// Overwrites a link within a transaction, with a snapshot of it unless that is left out.
+template <Safety safety, typename Memory, typename Ref>
+void link(Memory& memory, Ref& place, Ref to) {
+  if constexpr (safety == Safety::unlogged) {
+    place = to;
+  } else {
+    memory.change(place, to);
+  }
+}
+
 }  // namespace nearfar::bench

@@ -88,7 +88,7 @@ class SkipList {
         const Ref fresh = filled(memory_.template make<Node>(bytes_of(levels)), key, levels);
         for (std::uint64_t level = 0; level < levels; ++level) {
           memory_.at(fresh)->next[level] = *before[level];
-          link(*before[level], fresh);
+          link<safety>(memory_, *before[level], fresh);
         }
       });
     }
@@ -108,7 +108,8 @@ class SkipList {
       });
     } else {
       memory_.transaction([&] {
-        for (std::uint64_t i = 0; i < node->levels; ++i) link(*before[i], node->next[i]);
+        for (std::uint64_t i = 0; i < node->levels; ++i)
+          link<safety>(memory_, *before[i], node->next[i]);
         memory_.release(gone);
       });
     }
@@ -190,13 +191,6 @@ class SkipList {
     node->key = key;
     node->levels = levels;
     return fresh;
-  }
-  void link(Ref& place, Ref to) {
-    if constexpr (safety == Safety::safe) {
-      memory_.change(place, to);
-    } else {
-      place = to;
-    }
   }
 
   Memory& memory_;

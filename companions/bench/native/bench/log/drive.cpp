@@ -38,12 +38,7 @@ void check_records(const RecordLog& log, std::uint64_t words) {
 void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
   const std::string layout = layout_of_log(commit_of(seed));
-  if (cleared_to_make(path)) {
-    pool.make(path, layout, driven_bytes);
-    pool.sealed();
-  } else {
-    pool.open(path, layout);
-  }
+  if (open_or_make(pool, path, layout, driven_bytes)) pool.sealed();
   RecordLog log(pool, pool.data(), pool.bytes(), commit_of(seed));
   log.recover();
   std::mt19937_64 random(seed);

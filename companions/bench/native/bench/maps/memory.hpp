@@ -65,15 +65,25 @@ class Volatile {
   throw MachineLacks("the pool has no room for this: " + why + "; give it more with pool_bytes");
 }
 
-// In a pool, by transactions: old content is snapshotted before it is changed.
-class Transactional {
+class InPool {
  public:
-  explicit Transactional(const ObjectPool& pool) : pool_(pool.handle()), base_(pool.base()) {}
+  explicit InPool(const ObjectPool& pool) : pool_(pool.handle()), base_(pool.base()) {}
 
   template <typename T>
   T* at(Ref<T> ref) const {
     return reinterpret_cast<T*>(base_ + ref.where);
   }
+
+ protected:
+  PMEMobjpool* pool_;
+  std::byte* base_;
+  bool inside_ = false;  // a change
+};
+
+// In a pool, by transactions: old content is snapshotted before it is changed.
+class Transactional : public InPool {
+ public:
+  using InPool::InPool;
 
   template <typename F>
   void change(F&& f) {
@@ -138,22 +148,14 @@ class Transactional {
     inside_ = false;
     pmemobj_tx_end();
   }
-  PMEMobjpool* pool_;
-  std::byte* base_;
-  bool inside_ = false;
   std::vector<const void*> known_;  // new or snapshotted in this change; a few
 };
 
 // In a pool, without transactions: new objects are reserved and written first; then one redo log
 // allocates them, writes words of old ones and frees, all at once.
-class Published {
+class Published : public InPool {
  public:
-  explicit Published(const ObjectPool& pool) : pool_(pool.handle()), base_(pool.base()) {}
-
-  template <typename T>
-  T* at(Ref<T> ref) const {
-    return reinterpret_cast<T*>(base_ + ref.where);
-  }
+  using InPool::InPool;
 
   template <typename F>
   void change(F&& f) {
@@ -210,9 +212,6 @@ class Published {
   }
 
  private:
-  PMEMobjpool* pool_;
-  std::byte* base_;
-  bool inside_ = false;
   bool flushed_ = false;  // since the last fence
   std::vector<pobj_action> actions_;
 };

@@ -4,12 +4,10 @@
 
 #include <nearfar/crash.h>
 
-#include <cstdio>
 #include <optional>
 #include <random>
 
 #include "bench/driven_pool.hpp"
-#include "bench/errors.hpp"
 #include "bench/pattern.hpp"
 
 namespace nearfar::bench {
@@ -28,10 +26,6 @@ std::optional<std::uint64_t> version_of(std::span<const std::uint64_t> words, st
   return std::nullopt;
 }
 
-void recover(PageTable& table) {
-  if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);
-}
-
 std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
   const auto words = page_words(table, page);
   const auto version = version_of(words, page);
@@ -45,12 +39,7 @@ std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
 
 void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  const bool fresh = cleared_to_make(path);
-  if (fresh) {
-    pool.make(path, layout, PageTable::bytes_for(pages, spare));
-  } else {
-    pool.open(path, layout);
-  }
+  const bool fresh = open_or_make(pool, path, layout, PageTable::bytes_for(pages, spare));
   PageTable table(pool, pages, spare);
   if (fresh) {
     table.make();
@@ -97,9 +86,7 @@ void check_pages(const std::string& path) {
 void dump_pages(const std::string& path) {
   look(path, [](std::uint64_t page, std::uint64_t version) {
     // What no operation made is not there.
-    if (version == 0) return;
-    std::printf("%llu %llu\n", static_cast<unsigned long long>(page),
-                static_cast<unsigned long long>(version));
+    if (version != 0) print_version(page, version);
   });
 }
 

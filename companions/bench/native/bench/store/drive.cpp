@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <random>
 
 #include "bench/driven_pool.hpp"
-#include "bench/errors.hpp"
 #include "bench/pattern.hpp"
 #include "bench/store/key_value.hpp"
 
@@ -26,10 +24,6 @@ constexpr Bytes log_bytes{8192};
 constexpr std::uint64_t most_versions = 100'000;
 
 using Value = std::array<std::uint64_t, words>;
-
-void recover(KeyValue& table) {
-  if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);
-}
 
 // The version of a key's value; 0 where there is none.
 std::uint64_t version_of(std::uint64_t key, std::span<const std::uint64_t> value) {
@@ -51,12 +45,7 @@ std::uint64_t version_in(const KeyValue& table, std::uint64_t key) {
 
 void drive_store(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  if (cleared_to_make(path)) {
-    pool.make(path, layout, KeyValue::bytes_for(log_bytes, slots, words));
-    pool.sealed();
-  } else {
-    pool.open(path, layout);
-  }
+  if (open_or_make(pool, path, layout, KeyValue::bytes_for(log_bytes, slots, words))) pool.sealed();
   KeyValue table(pool, log_bytes, slots, words);
   recover(table);
   std::mt19937_64 random(seed);
@@ -100,12 +89,7 @@ void check_store(const std::string& path) {
   look(path, [](std::uint64_t, std::uint64_t) {});
 }
 
-void dump_store(const std::string& path) {
-  look(path, [](std::uint64_t key, std::uint64_t version) {
-    std::printf("%llu %llu\n", static_cast<unsigned long long>(key),
-                static_cast<unsigned long long>(version));
-  });
-}
+void dump_store(const std::string& path) { look(path, print_version); }
 
 }  // namespace nearfar::bench
 

@@ -1,0 +1,151 @@
+"""Programs in kind: which cases each stands for, how it is built, sized and profiled.
+
+One TOML file a program in `programs/hardware`. Its data and the last-level cache are smaller than
+the source's by the same factor, so shares of misses stay; near time per operation is the source's.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import include_folder
+from nearfar_studies.applications import nearfar
+from nearfar_studies.hardware.cases import MemoryCase
+
+FOLDER = Path(__file__).parents[1] / "programs" / "hardware"
+PHASE = "run"
+WAYS = 16
+MIN_LLC_BYTES = 256 << 10
+"""Smallest last-level cache that is simulated: below it a program's few hot lines would miss."""
+
+
+@dataclass(frozen=True)
+class InputInKind:
+    """One input of a program in kind; figures are of the source's run unless they say otherwise."""
+
+    arguments: tuple[str, ...]
+    """Arguments here."""
+    shrink: float
+    """The source's data over the data here."""
+    llc_shrink: float
+    """The source's last-level cache over the one that is simulated."""
+    operations: float | None
+    """Operations of the source's run, whose near time is given."""
+    rate_per_operation: float | None
+    """Amount of the source's unit of rate per operation."""
+    near_ns_per_operation: float | None
+    """Assumed CPU time of an operation where the source gives no near time."""
+    assumed: str
+
+
+@dataclass(frozen=True)
+class ProgramInKind:
+    """One program in kind."""
+
+    name: str
+    title: str
+    source: str
+    code: str
+    programs: tuple[str, ...]
+    """Names of the programs that it stands for, as cases have them."""
+    inputs: tuple[dict[str, Any], ...]
+    placements: dict[str, dict[str, Any]]
+    """Objects, and their share, that a placement's text moves."""
+
+    def input_of(self, text: str) -> InputInKind | None:
+        """Return the input that the text "PROGRAM: INPUT" of a case names, or None."""
+        for entry in self.inputs:
+            match = re.search(entry["match"], text)
+            if match is not None:
+                return _input(entry, match)
+        return None
+
+
+@cache
+def programs_in_kind() -> tuple[ProgramInKind, ...]:
+    """Return all programs in kind."""
+    made = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        document = tomllib.loads(path.read_text())
+        made.append(
+            ProgramInKind(
+                name=path.stem,
+                title=document["title"],
+                source=document["source"],
+                code=document["code"],
+                programs=tuple(document["programs"]),
+                inputs=tuple(document["inputs"]),
+                placements=document.get("placements", {}),
+            )
+        )
+    return tuple(made)
+
+
+def program_of(case: MemoryCase) -> ProgramInKind | None:
+    """Return the program in kind that stands for a case's, or None."""
+    for program in programs_in_kind():
+        if case.program in program.programs:
+            return program
+    return None
+
+
+def _input(entry: dict[str, Any], match: re.Match[str]) -> InputInKind:
+    shrink = float(entry.get("shrink", 1.0))
+    linear = float(entry.get("linear", 1.0))
+    words = {
+        name: str(round(float(text) / linear)) if text[0].isdigit() else text
+        for name, text in match.groupdict().items()
+    }
+    return InputInKind(
+        arguments=tuple(argument.format(**words) for argument in entry["arguments"]),
+        shrink=shrink,
+        llc_shrink=float(entry.get("llc_shrink", shrink)),
+        operations=entry.get("operations"),
+        rate_per_operation=entry.get("rate_per_operation"),
+        near_ns_per_operation=entry.get("near_ns_per_operation"),
+        assumed=entry.get("assumed", ""),
+    )
+
+
+class Profiler:
+    """Builds programs in kind and profiles them in a folder; each combination once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def profile(
+        self, program: ProgramInKind, kind: InputInKind, llc_bytes: float, *, bursts: bool
+    ) -> WorkloadProfile:
+        """Return the profile of one input, where the source's last level has `llc_bytes`.
+
+        Raises NearfarError where it cannot be built or run here.
+        """
+        llc = max(round(llc_bytes / kind.llc_shrink), MIN_LLC_BYTES) >> 16 << 16
+        arguments = "-".join(kind.arguments).replace("/", "")
+        ending = "bursts.json" if bursts else "json"
+        path = self.folder / f"{program.name}-{arguments}-{llc >> 10}KiB.{ending}"
+        if not path.is_file():
+            built = self._built(program)
+            options = ["--llc", f"{llc}B", "--ways", str(WAYS), "--repetitions", "1"]
+            options += ["--bursts", "--sample", "300s"] if bursts else []
+            options += ["--quiet", "-o", str(path)]
+            nearfar("profile", *options, "--", str(built), *kind.arguments)
+        return load(path, WorkloadProfile)
+
+    def _built(self, program: ProgramInKind) -> Path:
+        built = self.folder / program.name
+        source = FOLDER / program.code
+        if not source.is_file():
+            raise NearfarError(f"the program in kind {program.name} has no source {source}")
+        if not built.is_file():
+            flags = ["-O2", "-std=c++20", f"-I{include_folder()}", f"-I{FOLDER}"]
+            nearfar("c++", *flags, str(source), "-o", str(built))
+        return built

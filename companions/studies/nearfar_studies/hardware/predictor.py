@@ -1,0 +1,258 @@
+"""Predictions of cases: a profile of the program in kind, on the case's machine and memories."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.estimate import Estimate
+from nearfar.base.units import LINE_BYTES
+from nearfar.devices import curves
+from nearfar.devices.cores import load_core
+from nearfar.devices.library import load_device
+from nearfar.devices.machines.library import load_machine
+from nearfar.documents import DeviceProfile
+from nearfar.documents.core import CoreFigures
+from nearfar.predict.cores import core_behind
+from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.interval import far_estimate
+from nearfar.predict.model import DEFAULT_MODEL, MODELS, Model
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import Array, PhaseTraffic
+from nearfar.version import built_from
+from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
+from nearfar_studies.hardware.in_kind import (
+    PHASE,
+    InputInKind,
+    Profiler,
+    ProgramInKind,
+    program_of,
+)
+
+MACHINES = Path(__file__).with_name("machines.toml")
+MEMORY_MODE = "memory-mode"
+SOCKETS = 2
+"""Sockets of every machine of the cases."""
+
+IN_KIND_MARGIN = 0.12
+"""Logarithm by which both ends of an interval move out, because a program in kind is not the
+source's: about what 90 % of the 84 published cases need (0.107)."""
+
+MIN_SLOWDOWN = 0.8
+"""Lowest end of an interval: slower memory makes nothing faster, two memories together may."""
+
+ASSUMED_TIME_FACTOR = 2.0
+"""Factor within which an assumed near time is taken to be right."""
+
+
+@dataclass(frozen=True)
+class CaseMachine:
+    """The machine of a case, as far as its source tells."""
+
+    threads: int
+    """Threads of the case; those of a socket's cores where the source does not state them."""
+    llc_bytes: float
+    core: CoreFigures | None
+    near: DeviceProfile
+    far: DeviceProfile
+    cache_bytes: float
+    """Near memory that caches the far one in Memory Mode; 0: data are much larger."""
+    assumed: str
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """One case, ready for a model."""
+
+    traffic: PhaseTraffic
+    moved: Array
+    machine: CaseMachine
+    model: str
+
+
+@cache
+def _machines() -> list[dict[str, Any]]:
+    return list(tomllib.loads(MACHINES.read_text())["machines"])
+
+
+def machine_of(case: MemoryCase) -> CaseMachine:
+    """Return the machine of a case. Raises NearfarError where machine or memory is not known."""
+    for entry in _machines():
+        if re.search(entry["match"], case.machine):
+            machine = load_machine(entry["machine"])
+            threads = case.thread_count or entry["cores"]
+            if "2 sockets" in case.threads:
+                threads *= SOCKETS
+            sockets = min(math.ceil(threads / entry["cores"]), SOCKETS)
+            return CaseMachine(
+                threads=threads,
+                llc_bytes=float(machine.llc_bytes or entry["llc_bytes"]),
+                core=load_core(machine.core) if machine.core else None,
+                near=_memory(entry, case.near_memory, sockets),
+                far=_memory(entry, case.far_memory, sockets),
+                cache_bytes=sockets * float(entry.get("cache_bytes", 0.0)),
+                assumed="; ".join(f"{key}: {why}" for key, why in machine.assumed.items()),
+            )
+    raise NearfarError(f"the machine {case.machine!r} is not known: add it to {MACHINES.name}")
+
+
+def latency_ratio(case: MemoryCase) -> float | None:
+    """Return far over near idle latency of a case whose memories are known, else None."""
+    try:
+        machine = machine_of(case)
+    except NearfarError:
+        return None
+    near, far = (curves.idle_read_latency_ns(d).value_ns for d in (machine.near, machine.far))
+    return far / near
+
+
+def _memory(entry: dict[str, Any], text: str, sockets: int) -> DeviceProfile:
+    for words, memory in entry["memories"].items():
+        if re.search(words, text):
+            device = load_device(memory["device"])
+            return _scaled(device, sockets) if memory.get("each_socket") else device
+    raise NearfarError(f"the memory {text!r} of {entry['match']} is not known: add it")
+
+
+def _scaled(device: DeviceProfile, factor: int) -> DeviceProfile:
+    """Return a device of `factor` times as many modules; one thread gets what it got."""
+    if factor == 1:
+        return device
+    rates = [
+        figure
+        if figure.threads == 1
+        else msgspec.structs.replace(figure, value_gb_per_s=figure.value_gb_per_s * factor)
+        for figure in device.bandwidth
+    ]
+    return msgspec.structs.replace(device, bandwidth=rates, loaded_latency=[])
+
+
+class CasePredictor:
+    """Predicts cases; programs are profiled once for all of them."""
+
+    def __init__(self, profiles: Path) -> None:
+        self.profiler = Profiler(profiles)
+        self.commit = built_from()
+
+    def predict(self, case: MemoryCase) -> CasePrediction:
+        """Return the prediction of a case, or why there is none."""
+        try:
+            slowdown, model, assumed = self._predict(case)
+        except NearfarError as error:
+            return CasePrediction(case.id, None, None, None, "", self.commit, str(error))
+        low, high = slowdown.low * exp(-IN_KIND_MARGIN), slowdown.high * exp(IN_KIND_MARGIN)
+        return CasePrediction(case.id, slowdown.value, low, high, model, self.commit, assumed)
+
+    def _predict(self, case: MemoryCase) -> tuple[Estimate, str, str]:
+        program = program_of(case)
+        if program is None:
+            raise NearfarError(f"no program in kind stands for {case.program!r}")
+        kind = _input_of(case, program, case.input)
+        parts = self._parts(case, program, kind)
+        slowdown = _slowdown(parts)
+        size = re.fullmatch(r"Memory Mode, (N=\d+)", case.near_memory)
+        if size is not None:  # near is a smaller input, in Memory Mode as well
+            smaller = _input_of(case, program, size[1])
+            slowdown = _over(slowdown, _slowdown(self._parts(case, program, smaller)))
+        assumed = [f"{program.name} in kind", kind.assumed, parts.machine.assumed]
+        if case.near_seconds is None and case.near_rate is None and not kind.near_ns_per_operation:
+            assumed.append("near time is that of the program in kind here")
+        return slowdown, parts.model, "; ".join(filter(None, assumed))
+
+    def _parts(self, case: MemoryCase, program: ProgramInKind, kind: InputInKind) -> _Parts:
+        machine = machine_of(case)
+        in_memory_mode = case.placement == "Memory Mode"
+        profile = self.profiler.profile(program, kind, machine.llc_bytes, bursts=not in_memory_mode)
+        (phase,) = phases_of(profile, [PHASE])
+        threads = float(machine.threads)
+        near_ns = _near_ns(case, kind, phase, threads)
+        traffic = replace(phase, near_time_ns=near_ns, concurrency=threads)
+        model = DEFAULT_MODEL
+        if in_memory_mode:
+            model = MEMORY_MODE
+            size = max(round(machine.cache_bytes / kind.shrink), LINE_BYTES)
+            cached = msgspec.structs.replace(machine.near, capacity_bytes=size)
+            machine = replace(machine, near=cached)
+        names = [entry.name for entry in profile.objects]
+        return _Parts(traffic, _moved(case, program, traffic, names), machine, model)
+
+
+def _input_of(case: MemoryCase, program: ProgramInKind, text: str) -> InputInKind:
+    kind = program.input_of(f"{case.program}: {text}")
+    if kind is None:
+        raise NearfarError(f"{program.name} has no input in kind for {text!r}: add it")
+    return kind
+
+
+def _near_ns(case: MemoryCase, kind: InputInKind, phase: PhaseTraffic, threads: float) -> Estimate:
+    """Return CPU time of the phase as the source's near run implies it, ns."""
+    here = phase.operations or 1.0
+    if case.near_seconds is not None and kind.operations:
+        value = case.near_seconds * 1e9 * threads * here / kind.operations
+    elif case.near_rate is not None and kind.rate_per_operation:
+        # One process does an operation; threads share the rate of all.
+        shared = 1.0 if "process" in case.rate_unit else threads
+        value = kind.rate_per_operation / case.near_rate * 1e9 * shared * here
+    elif kind.near_ns_per_operation:
+        value = kind.near_ns_per_operation * here
+        return Estimate(value, value / ASSUMED_TIME_FACTOR, value * ASSUMED_TIME_FACTOR)
+    else:
+        return phase.near_time_ns
+    return Estimate(value, value, value)
+
+
+def _moved(
+    case: MemoryCase, program: ProgramInKind, traffic: PhaseTraffic, names: Sequence[str]
+) -> Array:
+    """Return the traffic that a placement moves, shape (COLUMNS,)."""
+    if case.placement in ("all-far", "Memory Mode") or case.placement.startswith("all-far"):
+        return traffic.total
+    for words, rule in program.placements.items():
+        if re.search(words, case.placement):
+            ends = tuple(f", {name}" for name in rule["objects"])
+            chosen = [i for i, name in enumerate(names) if name.endswith(ends)]
+            return np.asarray(traffic.objects[chosen].sum(axis=0) * rule.get("share", 1.0))
+    if "1:1" in case.placement:
+        return traffic.total * 0.5
+    raise NearfarError(f"{program.name}: the placement {case.placement!r} is not known: add it")
+
+
+def _slowdown(parts: _Parts) -> Estimate:
+    """Return the slowdown with its interval; of a part that moves, in proportion to all of it."""
+    core = core_behind(parts.machine.near, parts.machine.core)
+    near = near_memory(parts.machine.near, core=core)
+    far = far_memory(parts.machine.far, near)
+    kind = MODELS.get(parts.model)
+    model: Model = kind(parts.traffic, near, far)
+    near_ns = parts.traffic.near_time_ns.value
+    whole = far_estimate(kind, parts.traffic, near, far, model).slowdown
+    value = float(model.times_ns(parts.moved)) / near_ns
+    if parts.moved is parts.traffic.total or whole.value == 1.0:
+        low = min(max(whole.low, MIN_SLOWDOWN), whole.value)
+        return Estimate(whole.value, low, whole.high)
+    # Errors of a part are no larger than those of all.
+    scale = min(max((value - 1.0) / (whole.value - 1.0), 0.0), 1.0)
+    return Estimate(
+        value,
+        min(max(value - scale * (whole.value - whole.low), MIN_SLOWDOWN), value),
+        value + scale * (whole.high - whole.value),
+    )
+
+
+def _over(slowdown: Estimate, base: Estimate) -> Estimate:
+    return Estimate(
+        slowdown.value / base.value,
+        slowdown.low / base.value,
+        max(slowdown.high / base.value, slowdown.value / base.value),
+    )

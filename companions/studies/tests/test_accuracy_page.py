@@ -1,0 +1,58 @@
+"""The page that shows every prediction beside its truth."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from nearfar.documents import Reproduction, producer
+from nearfar.documents.study import StudyResult
+from nearfar_studies.compare import row, table
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def accuracy() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("accuracy", ROOT / "scripts" / "accuracy.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def document() -> Reproduction:
+    rows = [
+        row("a", 1.0, 1.05, interval=(1.0, 1.1)),
+        row("b", 2.0, 2.2, interval=(2.1, 2.3)),
+        row("left out", 3.0, 9.0, judged=False),
+    ]
+    study = StudyResult(
+        name="s", title="t", source="x", tables=[table("slowdowns", "here", "slowdown", rows)]
+    )
+    other = StudyResult(name="o", title="u", source="y", skipped="no compiler")
+    return Reproduction(producer=producer(), studies=[study, other])
+
+
+def test_the_summary_counts_judged_slowdowns_alone(accuracy: ModuleType) -> None:
+    sentence = accuracy.summary(accuracy.judged(document().studies[0]))
+    assert sentence.startswith("2 slowdowns: mean error 7.5%, median 7.5%, 50% within 10 points")
+    assert sentence.endswith("intervals hold 50%")
+
+
+def test_the_page_has_every_row_and_says_what_was_not_run(accuracy: ModuleType) -> None:
+    text = accuracy.page([document()])
+    for words in ("| a | 1 | 1.05 |", "| left out | 3 | 9 |", "Not run: no compiler", "**2 slow"):
+        assert words in text
+
+
+def test_the_readme_has_a_place_for_the_line(accuracy: ModuleType) -> None:
+    assert accuracy.LINE.search((ROOT / "README.md").read_text())
+
+
+def test_the_picture_is_drawn(accuracy: ModuleType, tmp_path: Path) -> None:
+    accuracy.draw([document()], tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

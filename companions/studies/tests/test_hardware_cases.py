@@ -1,0 +1,173 @@
+"""Cases, predictions and scores of programs that were measured on real far memory."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+from nearfar.__main__ import main
+from nearfar.base.errors import NearfarError
+from nearfar_studies.hardware.cases import (
+    CasePrediction,
+    MemoryCase,
+    read_cases,
+    read_predictions,
+    write_predictions,
+)
+from nearfar_studies.hardware.in_kind import FOLDER, program_of, programs_in_kind
+from nearfar_studies.hardware.predictor import latency_ratio, machine_of
+from nearfar_studies.hardware.score import score, scored
+from nearfar_studies.studies.applications import measured_cases
+
+HEADER = "id,program,input,threads,machine,near_memory,far_memory,placement,near_seconds,slowdown"
+
+
+def case(id: str, slowdown: float, far: str = "remote DDR5") -> MemoryCase:
+    return MemoryCase(
+        id, "p", "i", "1", "cxl-dmsim", "local DDR5", far, "all-far", slowdown=slowdown
+    )
+
+
+def predicted(id: str, slowdown: float | None, half: float = 0.1) -> CasePrediction:
+    if slowdown is None:
+        return CasePrediction(id, None, None, None, "best", "abc", "no program")
+    return CasePrediction(id, slowdown, slowdown - half, slowdown + half, "best", "abc", "")
+
+
+def test_a_score_is_that_of_its_definition() -> None:
+    result = score([1.0, 2.0, 4.0], [1.04, 2.08, 3.0], [True, True, False])
+    assert result.within == (1 / 3, 2 / 3)
+    assert result.mean == pytest.approx((0.04 + 0.04 + 0.25) / 3)
+    assert result.bias == pytest.approx((0.04 + 0.04 - 0.25) / 3)
+    assert result.rank == 1.0
+    assert result.coverage == pytest.approx(2 / 3)
+    assert math.isnan(score([1.0, 1.0, 1.0], [1.0, 1.1, 1.2]).pearson)
+
+
+def test_scores_are_by_source_and_memory_and_beside_rivals() -> None:
+    truths = [case("a", 1.3), case("b", 1.9, "CXL ASIC"), case("c", 3.0, "CXL FPGA")]
+    predictions = [predicted("a", 1.3), predicted("b", 1.8), predicted("d", 2.0)]
+    ratios = {"remote DDR5": 1.5, "CXL ASIC": 2.0, "CXL FPGA": 3.0}
+    result = scored("score", predictions, truths, lambda c: ratios[c.far_memory])
+    rows = result.tables[0].rows
+    assert [row.what for row in rows] == ["a", "b"]
+    # Remote memory costs 0.3 of a latency that grows by 0.5, so it waits for 0.6 of near time.
+    assert rows[1].rivals == {"null": 1.0, "latency ratio": 2.0, "stall share": pytest.approx(1.6)}
+    groups = [row[0] for row in result.texts[0].rows]
+    assert "memory: remote dram" in groups and "memory: cxl expander" in groups
+    left_out = {row[0] for row in result.texts[1].rows}
+    assert left_out == {"c", "d"}
+
+
+def test_no_common_id_is_refused() -> None:
+    with pytest.raises(NearfarError, match="same id"):
+        scored("score", [predicted("x", 1.0)], [case("a", 1.3)])
+
+
+def test_predictions_come_back_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    made = [predicted("a", 1.25), predicted("b", None)]
+    write_predictions(made, path)
+    assert read_predictions(path) == [
+        CasePrediction("a", 1.25, 1.15, 1.35, "best", "abc", ""),
+        made[1],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("id,program\na,b\n", "no column 'input'"),
+        (f"{HEADER}\na,p,i,1,m,n,f,all-far,minus,\n", "expected a number above 0"),
+        (f"{HEADER}\na,p,i,1,m,n,f,all-far,1,1\na,p,i,1,m,n,f,all-far,1,1\n", "two rows"),
+        (f"{HEADER}\na,p,i,1,m,n,f,all-far,1,-2\n", "slowdown of a is '-2'"),
+    ],
+)
+def test_a_bad_table_is_refused_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text(text)
+    with pytest.raises(NearfarError, match=sentence):
+        read_cases(path)
+
+
+def test_ids_and_slowdowns_are_enough_to_score(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth, made = tmp_path / "truth.csv", tmp_path / "made.csv"
+    truth.write_text("id,slowdown\na,1.3\nb,1.9\n")
+    made.write_text("id,slowdown,low,high,model,commit,assumed\na,1.4,,\nb,2.0,,,best,abc,\n")
+    assert main(["reproduce", "--score", str(truth), "--predictions", str(made)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 cases: Pearson -, rank -" in told and "intervals hold -" in told
+
+
+def test_a_missing_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    absent = tmp_path / "absent.csv"
+    assert main(["reproduce", "--score", str(absent), "--predictions", str(absent)]) == 2
+    assert capsys.readouterr().err == f"nearfar: cannot read {absent}: No such file or directory\n"
+
+
+def test_every_measured_case_has_a_program_an_input_and_a_machine() -> None:
+    cases = measured_cases()
+    assert len(cases) == len({each.id for each in cases}) > 80
+    for each in cases:
+        program = program_of(each)
+        assert program is not None, each.program
+        assert program.input_of(f"{each.program}: {each.input}") is not None, each.id
+        assert machine_of(each).llc_bytes > 0
+        assert (latency_ratio(each) or 0.0) > 1.0
+        assert each.near_seconds or each.near_rate
+
+
+def test_every_program_in_kind_has_its_source_and_cites_what_it_stands_for() -> None:
+    for program in programs_in_kind():
+        assert (FOLDER / program.code).is_file()
+        assert program.source and program.title
+
+
+def test_blind_predicts_every_row_or_says_why_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = next(c for c in measured_cases() if c.id == "polybench-jacobi-2d-16000-vs-dram")
+    names = ("program", "input", "threads", "machine", "near_memory", "far_memory", "placement")
+    row = {"id": "known", **{name: getattr(measured, name) for name in names}, "near_rate": "1.6"}
+    cases, output = tmp_path / "cases.csv", tmp_path / "out.csv"
+    with cases.open("w", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        writer.writeheader()
+        writer.writerows([row, row | {"id": "unknown", "program": "a new program"}])
+    command = ["reproduce", "applications", "--blind", str(cases), "-o", str(output)]
+    assert main(command) == 0
+    assert "predicted 1 of 2 cases" in capsys.readouterr().out
+    known, unknown = read_predictions(output)
+    assert known.slowdown is not None and known.low is not None and known.high is not None
+    assert known.low <= known.slowdown <= known.high
+    assert known.commit and known.model == "memory-mode"
+    assert unknown.slowdown is None and "a new program" in unknown.assumed
+    truth = tmp_path / "truth.csv"
+    with truth.open("w", newline="") as file:
+        writer = csv.DictWriter(file, [*row, "slowdown"])
+        writer.writeheader()
+        writer.writerow(row | {"slowdown": "1.1"})
+    assert main(["reproduce", "--score", str(truth), "--predictions", str(output)]) == 0
+    assert "1 cases" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--blind", "x.csv"], "goes with the study applications"),
+        (["applications", "--score", "x.csv"], "runs no study"),
+        (["applications", "--predictions", "x.csv"], "goes with --score"),
+        (["cycle-level", "--profiles", "x"], "goes with the study applications"),
+        (["applications", "--blind", "x.csv"], "name it with -o"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", *words]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,50 @@
+// Loops of x86-64 instructions, generated: what a core holds between two misses, and how fast it
+// is. Elsewhere missing_code() says why there are none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/os.hpp"
+
+namespace nearfar::measure {
+
+// Executable memory with one function: (pointers, data, rounds).
+class Code {
+ public:
+  using Function = void (*)(void** pointers, const void* data, std::uint64_t rounds);
+
+  explicit Code(const std::vector<std::uint8_t>& bytes);
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  Code(Code&& other) noexcept;
+  Code& operator=(Code&&) = delete;
+  ~Code() { os::unmap(memory_, size_); }
+  void run(void** pointers, const void* data, std::uint64_t rounds) const;
+
+ private:
+  std::byte* memory_ = nullptr;
+  Bytes size_{};
+};
+
+// Why code cannot be generated here, as a sentence without its subject; empty: it can.
+std::string missing_code();
+
+// Instructions to put between two misses, by name, and operations that can depend on each other.
+std::vector<std::string> filler_names();
+std::vector<std::string> operation_names();
+
+// A round loads from two chains; after each come `count` of the fillers, in turn.
+Code overlap_code(const std::vector<std::string>& fillers, unsigned count);
+// A round loads from `chains` chains at once.
+Code chains_code(unsigned chains);
+// A round is `count` fillers (independent).
+Code filler_code(const std::string& filler, unsigned count);
+// A round is `count` operations, each on the result of the one before.
+Code dependent_code(const std::string& operation, unsigned count);
+// A round reads 64 bits of data, and branches by each of them.
+Code branch_code();
+
+}  // namespace nearfar::measure

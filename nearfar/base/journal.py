@@ -1,0 +1,247 @@
+"""A file of finished work: what was appended is there again, whatever ended the process.
+
+A line is the CRC-32 of a record, in hexadecimal, and the record as JSON. The first line may be the
+request that the work is for. A last line without its end, or with another CRC, is no line: reading
+stops before it and the next append takes its place. The file is locked while it may be written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.files import cannot_write
+
+Record = TypeVar("Record")
+
+_CRC_DIGITS = 8
+
+
+class JournalInUseError(NearfarError):
+    """Another process has the journal open for writing."""
+
+
+class JournalHead(msgspec.Struct, frozen=True):
+    """First line of a journal that can be resumed."""
+
+    request: dict[str, str]
+    """Names and values that must be the same when the work goes on."""
+    about: msgspec.Raw = msgspec.Raw(b"null")
+    """A document of the owner's."""
+
+
+class Journal(Generic[Record]):
+    """An open journal of records of one type; a context manager.
+
+    Made by `begin`, `resume` or `load` where the work has a request, by `open` where it has none.
+    """
+
+    head: JournalHead
+
+    def __init__(self, path: Path, record: type[Record], handle: int) -> None:
+        self.path = path
+        self.dropped_bytes = 0
+        """Bytes of a torn last record, found when the journal was opened."""
+        self._record = record
+        self._handle = handle
+        self._first = self._end = 0
+
+    @classmethod
+    def open(cls, path: Path, record: type[Record], *, wait: bool = False) -> Journal[Record]:
+        """Lock the journal at `path`, made if there is none, and cut off a torn last record.
+
+        Raises JournalInUseError if another process has it and this one is not to `wait`.
+        """
+        with cls(path, record, _locked(path, os.O_CREAT, wait=wait))._closed_on_error() as journal:
+            journal._scan()
+            if journal._end == 0 and b"\n" in os.pread(journal._handle, 1 << 16, 0):
+                raise _not_ours(path)
+            os.ftruncate(journal._handle, journal._end)
+            return journal
+
+    @classmethod
+    def begin(
+        cls, path: Path, record: type[Record], request: Mapping[str, str], about: Any = None
+    ) -> Journal[Record]:
+        """Start an empty journal of `request` at `path`, instead of what is there."""
+        if path.exists() and not path.is_file():
+            raise NearfarError(f"cannot keep finished work in {path}: it is no plain file")
+        with cls(path, record, _locked(path, os.O_CREAT))._closed_on_error() as journal:
+            os.ftruncate(journal._handle, 0)
+            journal.head = JournalHead(dict(request), msgspec.Raw(msgspec.json.encode(about)))
+            try:
+                journal.append(journal.head)
+            except BaseException:
+                journal.discard()
+                raise
+            journal._first = journal._end
+            return journal
+
+    @classmethod
+    def resume(
+        cls, path: Path, record: type[Record], request: Mapping[str, str]
+    ) -> Journal[Record]:
+        """Go on with the journal at `path`; NearfarError says how its request differs."""
+        if not path.exists():
+            raise NearfarError(
+                f"there is nothing to resume: {path} does not exist; leave out --resume"
+            )
+        with cls(path, record, _locked(path))._closed_on_error() as journal:
+            journal._read_head()
+            _refuse_other(path, journal.head.request, request)
+            os.ftruncate(journal._handle, journal._end)
+            return journal
+
+    @classmethod
+    def load(cls, path: Path, record: type[Record]) -> Journal[Record]:
+        """Open the journal at `path` to read it, whoever made it, even while it is written."""
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise NearfarError(f"cannot read {path}: {error.strerror}") from error
+        with cls(path, record, handle)._closed_on_error() as journal:
+            journal._read_head()
+            return journal
+
+    def append(self, record: Record | JournalHead) -> None:
+        """Add a record, for good: it is with the kernel when this returns.
+
+        Raises NearfarError where the disk is full; the journal then ends before this record.
+        """
+        content = msgspec.json.encode(record)
+        self._end += _write_all(self._handle, self.path, self._end, _line(content))
+
+    def records(self) -> Iterator[Record]:
+        """Yield all records in the order they came; one at a time is in memory."""
+        for line in self._lines(self._first, self._end):
+            try:
+                yield msgspec.json.decode(line[_CRC_DIGITS + 1 : -1], type=self._record)
+            except msgspec.DecodeError as error:
+                raise NearfarError(
+                    f"cannot read {self.path}: {error}; it is of another version of nearfar: "
+                    "remove it and start again"
+                ) from error
+
+    def close(self) -> None:
+        """Close the file; the records stay. Closing twice does nothing."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def discard(self) -> None:
+        """Remove the file, once its records are kept elsewhere, and close it."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+    def __enter__(self) -> Journal[Record]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _closed_on_error(self) -> Iterator[Journal[Record]]:
+        try:
+            yield self
+        except BaseException:
+            self.close()
+            raise
+
+    def _scan(self) -> None:
+        """Find the end of the last whole record."""
+        size = os.fstat(self._handle).st_size
+        self._end = sum(len(line) for line in self._lines(0, size))
+        self.dropped_bytes = size - self._end
+
+    def _read_head(self) -> None:
+        self._scan()
+        first = next(self._lines(0, self._end), b"")
+        try:
+            self.head = msgspec.json.decode(first[_CRC_DIGITS + 1 :], type=JournalHead)
+        except msgspec.DecodeError as error:
+            raise _not_ours(self.path) from error
+        self._first = len(first)
+
+    def _lines(self, begin: int, end: int) -> Iterator[bytes]:
+        """Yield whole lines between two positions, and stop at the first damaged one."""
+        # A file of its own, for a position that no other reader moves.
+        with Path(f"/proc/self/fd/{self._handle}").open("rb") as file:
+            file.seek(begin)
+            while begin < end:
+                line = file.readline()
+                if line != _line(line[_CRC_DIGITS + 1 : -1]):
+                    return
+                begin += len(line)
+                yield line
+
+
+def _line(content: bytes) -> bytes:
+    return b"%08x %b\n" % (zlib.crc32(content), content)
+
+
+def _locked(path: Path, flags: int = 0, *, wait: bool = False) -> int:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o666)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError as error:
+        os.close(handle)
+        raise JournalInUseError(
+            f"{path} is being written by another nearfar: wait for it, or choose another output "
+            "with -o"
+        ) from error
+    except OSError:
+        pass  # a file system without locks: the user must not run two at once
+    if os.fstat(handle).st_nlink:
+        return handle
+    os.close(handle)  # its last owner removed it meanwhile
+    return _locked(path, flags, wait=wait)
+
+
+def _not_ours(path: Path) -> NearfarError:
+    return NearfarError(
+        f"{path} holds no work that this version of nearfar can go on with: choose another output "
+        "with -o, or remove it"
+    )
+
+
+def _refuse_other(path: Path, there: Mapping[str, str], here: Mapping[str, str]) -> None:
+    differ = [
+        f"{name} was {there.get(name, 'not set')} and is {here.get(name, 'not set')}"
+        for name in sorted({*there, *here})
+        if there.get(name) != here.get(name)
+    ]
+    if differ:
+        raise NearfarError(
+            f"cannot resume {path}: it was begun with another request ({'; '.join(differ)}); "
+            "repeat the earlier command, leave out --resume, or choose another output with -o"
+        )
+
+
+def _write_all(handle: int, path: Path, position: int, data: bytes) -> int:
+    """Write `data` at `position`, whole or not at all; return its length."""
+    done = 0
+    try:
+        while done < len(data):
+            done += os.pwrite(handle, memoryview(data)[done:], position + done)
+    except OSError as error:
+        os.ftruncate(handle, position)
+        raise NearfarError(
+            f"{cannot_write(path, error)}; what is finished is kept: repeat the command with "
+            "--resume",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    except BaseException:  # Ctrl-C between two parts of a long record
+        os.ftruncate(handle, position)
+        raise
+    return len(data)

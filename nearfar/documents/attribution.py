@@ -1,0 +1,31 @@
+"""Attribution: which inputs make two predictions differ. A is the first, B the second."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nearfar.base.estimate import Estimate
+
+
+class InputCause(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One group of inputs that differs."""
+
+    input: str
+    """near time, misses, near latencies, near bandwidths, far memory, core, model, the rest."""
+    a: str
+    b: str
+    """Its figures on both sides, in words."""
+    effect: float
+    """Part of B's slowdown less A's; of all causes, they add up to the difference."""
+
+
+class Attribution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The difference of two predicted slowdowns of the whole run on one far memory."""
+
+    far: str
+    a: Estimate
+    b: Estimate
+    agree: bool
+    """Whether the difference lies within what both intervals, joined in quadrature, allow."""
+    causes: list[InputCause]
+    """Greatest effect first; empty: the inputs are not known or not there."""

@@ -1,0 +1,149 @@
+"""Decisions on a core's times: pure functions from samples to figures.
+
+Neighbours only add time, so the 10th percentile of short trials is what the core does. Intervals
+are 95 % of a bootstrap over trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.documents.core import CoreFigure
+from nearfar.measure.core.subject import Array
+
+PERCENTILE = 10.0
+RESAMPLES = 200
+
+ANOTHER_MISS = 0.5
+"""Least rise at a knee, in misses: nearer to one more than to none."""
+
+MIN_POINTS = 5
+"""Fewest points in which a break is looked for."""
+
+EVER, ALWAYS = 0.75, 0.25
+"""Shares of that rise below which a round still overlaps sometimes, and always."""
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Largest counts whose round still overlaps."""
+
+    ever: float
+    """In some rounds: where the buffer ends for the best alignment."""
+    always: float
+    """In nearly all rounds."""
+
+
+def low(samples: Array) -> Array:
+    """Return the low percentile over trials, the last axis."""
+    return np.asarray(np.percentile(samples, PERCENTILE, axis=-1))
+
+
+def resampled(
+    samples: Array,
+    statistic: Callable[[Array], float | None],
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> list[float]:
+    """Return the statistic of bootstrap resamples over trials, without those that have none."""
+    dice = np.random.default_rng(seed)
+    trials = samples.shape[-1]
+    values = (statistic(samples[..., dice.integers(0, trials, trials)]) for _ in range(resamples))
+    return [value for value in values if value is not None]
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of the middle 95 %."""
+    ends = np.percentile(np.asarray(values), [2.5, 97.5])
+    return float(ends[0]), float(ends[1])
+
+
+def figure_of(
+    value: float, ends: tuple[float, float], step: float = 0.0, note: str = ""
+) -> CoreFigure:
+    """Return a measured figure, its interval no narrower than `step` each way."""
+    return CoreFigure(
+        value=value,
+        low=min(ends[0], value - step),
+        high=max(ends[1], value + step),
+        how="measured",
+        source="nearfar",
+        note=note,
+    )
+
+
+def measured(samples: Array, statistic: Callable[[Array], float]) -> CoreFigure:
+    """Return a statistic of samples with its interval."""
+    return figure_of(statistic(samples), interval(resampled(samples, statistic)))
+
+
+def first_break(counts: Sequence[int], curve: Array) -> int | None:
+    """Return the first index at which a line breaks into another that is higher; None: none.
+
+    Two lines are fitted left and right of each index; the least sum of squares wins, and then the
+    same among the points on its left. The jump counts if it is at least half of a miss, which is
+    what the shortest rounds take.
+    """
+    x, y = np.asarray(counts, dtype=float), np.asarray(curve)
+    miss, first = one_miss(curve), None
+    while len(x) > MIN_POINTS:
+        index, before, after = _best_break(x, y)
+        if after <= before + ANOTHER_MISS * miss:
+            break
+        first = index
+        x, y = x[:index], y[:index]
+    return first
+
+
+def one_miss(curve: Array) -> float:
+    """Return the level of a curve over few fillers."""
+    return float(np.median(curve[:MIN_POINTS]))
+
+
+def _best_break(x: Array, y: Array) -> tuple[int, float, float]:
+    best, errors = (0, 0.0, 0.0), np.inf
+    for index in range(2, len(x) - 2):
+        squares, ends = 0.0, []
+        for part in (slice(0, index), slice(index, None)):
+            line = np.polyfit(x[part], y[part], 1)
+            squares += float(np.sum((np.polyval(line, x[part]) - y[part]) ** 2))
+            ends.append(float(np.polyval(line, x[index])))
+        if squares < errors:
+            errors, best = squares, (index, ends[0], ends[1])
+    return best
+
+
+def knee_of(counts: Sequence[int], curve: Array, miss: float) -> Knee | None:
+    """Return the knee in the middle of a fine curve; None: it rises by less than half a miss."""
+    third = max(len(counts) // 3, 1)
+    before, after = float(np.median(curve[:third])), float(np.median(curve[-third:]))
+    if after <= before + ANOTHER_MISS * miss:
+        return None
+    ends = [
+        float(counts[int(np.max(np.nonzero(curve < before + share * (after - before))))])
+        for share in (EVER, ALWAYS)
+    ]
+    return Knee(ends[0], min(ends))
+
+
+def broken_stick(counts: Sequence[int], curve: Array) -> float | None:
+    """Return where a flat line turns into a rising one; None where it does not.
+
+    Of the continuous broken lines over all knees, half a count apart, the one with the least sum of
+    squares; it must rise after the knee at least half as steeply as a full buffer makes it, by the
+    first level over the knee.
+    """
+    x, y = np.asarray(counts, dtype=float), np.asarray(curve)
+    best, errors = None, np.inf
+    for knee in np.arange(x[0] + 2.0, x[-1] - 2.0, 0.5):
+        terms = np.stack([np.ones_like(x), x, np.maximum(0.0, x - knee)], axis=1)
+        factors, squares, *_ = np.linalg.lstsq(terms, y, rcond=None)
+        if squares.size and squares[0] < errors:
+            slope = factors[1] + factors[2]
+            level = factors[0] + factors[1] * knee
+            rises = slope > 0.5 * level / knee and factors[2] > factors[1]
+            errors, best = float(squares[0]), float(knee) if rises else None
+    return best

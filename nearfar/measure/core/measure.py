@@ -1,0 +1,142 @@
+"""All figures of a core: probe after probe, each with its interval or the reason."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nearfar.documents import MachineProfile, load
+from nearfar.documents.core import CoreFigure, CoreFigures
+from nearfar.documents.device import Source
+from nearfar.documents.machine import Cache
+from nearfar.machine.read import read_machine
+from nearfar.measure.core.probes import PROBES, CoreProbes
+from nearfar.measure.core.simulated import SimulatedCore
+from nearfar.measure.core.subject import CoreLacksError, CoreSubject, NativeCore
+from nearfar.memories import topology
+
+SIZES = (
+    "reorder_window",
+    "load_buffer",
+    "store_buffer",
+    "miss_buffers",
+    "integer_registers",
+    "vector_registers",
+    "flag_registers",
+)
+"""Figures that count entries: what neighbours do does not change them."""
+
+SAME = 0.05
+"""Relative difference up to which two runs agree where their intervals are apart."""
+
+DURATION_S = 30
+"""Time that a core takes on an idle machine, about."""
+
+
+def measure_core(
+    core: CoreSubject,
+    caches: Sequence[Cache] = (),
+    threads_per_core: int = 1,
+    progress: Callable[[str, float], None] = lambda _what, _share: None,
+    name: str = "here",
+) -> CoreFigures:
+    """Return all figures of a core, and why others were not seen.
+
+    `caches` are the machine's, by whose sizes the latencies of cache levels are probed.
+    """
+    probes = CoreProbes(core, caches, threads_per_core)
+    for done, (what, probe, keys) in enumerate(PROBES):
+        progress(f"core: {what}", done / len(PROBES))
+        try:
+            probe(probes)
+        except CoreLacksError as error:
+            probes.not_seen |= dict.fromkeys(keys, str(error))
+    return CoreFigures(
+        name=name,
+        title="Measured by nearfar",
+        sources={"nearfar": Source(citation="nearfar measure core")},
+        page_walks=probes.walks,
+        not_seen=dict(sorted(probes.not_seen.items())),
+        **probes.figures,  # type: ignore[arg-type]
+    )
+
+
+def measure_this_core(
+    machine: MachineProfile, progress: Callable[[str, float], None] = lambda _what, _share: None
+) -> CoreFigures:
+    """Return the figures of this machine's core.
+
+    Raises CoreLacksError where nothing can be measured.
+    """
+    core = NativeCore(topology.detect())
+    return measure_core(core, machine.caches, machine.threads_per_core, progress)
+
+
+def disagreements(first: CoreFigures, second: CoreFigures) -> list[str]:
+    """Return the sizes on which two measurements of a core differ, in sentences."""
+    sentences = []
+    for key in SIZES:
+        before, after = first.figures().get(key), second.figures().get(key)
+        if before is None or after is None:
+            if before is not after:
+                sentences.append(f"{key} is seen in one of two runs")
+            continue
+        apart = max(before.range[0], after.range[0]) > min(before.range[1], after.range[1])
+        if apart and abs(after.value / before.value - 1.0) > SAME:
+            sentences.append(f"{key} is {before.value:g} in one run, {after.value:g} in the other")
+    return sentences
+
+
+def measured_machine(
+    path: Path | None, progress: Callable[[str, float], None]
+) -> tuple[MachineProfile, CoreFigures]:
+    """Return this machine with its core, measured now, and the core.
+
+    Other measurements are those of the machine profile at `path` if it is this machine's.
+    """
+    machine = read_machine()
+    if path is not None and path.is_file():
+        before = load(path, MachineProfile)
+        if before.cpu_model == machine.cpu_model and before.caches == machine.caches:
+            machine = before
+    figures = measure_this_core(machine, progress)
+    machine.core = figures
+    return machine, figures
+
+
+def simulated_cores(seed: int, count: int = 3) -> list[SimulatedCore]:
+    """Return cores with random sizes, over what cores of the last fifteen years have."""
+    dice = random.Random(seed)
+    widths = [dice.randint(2, 10) for _ in range(count)]
+    return [
+        SimulatedCore(
+            window=dice.randint(24, 80) * width,  # it fills in so many cycles
+            store_buffer=dice.randint(16, 40),
+            miss_buffers=dice.randint(8, 48),
+            width=float(width),
+            mispredicted=float(dice.randint(8, 24)),
+            multiply_cycles=dice.randint(2, 5),
+            seed=seed,
+        )
+        for width in widths
+    ]
+
+
+def self_test(core: SimulatedCore) -> list[tuple[str, float, CoreFigure | None]]:
+    """Return figures of a simulated core: key, truth, and what the inference gives (None: none)."""
+    inferred = measure_core(core).figures()
+    truths = {
+        "reorder_window": core.window,
+        "store_buffer": core.store_buffer,
+        "miss_buffers": core.miss_buffers,
+        "width": core.width,
+        "mispredict_cycles": core.mispredicted,
+        "integer_multiply_cycles": core.multiply_cycles,
+    }
+    return [(key, float(truth), inferred.get(key)) for key, truth in truths.items()]
+
+
+def within_one_step(truth: float, figure: CoreFigure | None) -> bool:
+    """Return whether a figure is the truth: sizes to one entry, times to one cycle."""
+    return figure is not None and abs(figure.value - truth) <= 1.0

@@ -1,0 +1,87 @@
+"""The limit of noise: beyond it a measurement is refused, with the way to a quieter one."""
+
+from __future__ import annotations
+
+import math
+import shlex
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.quality import (
+    BANDWIDTH_KIND,
+    LATENCY_KINDS,
+    MAX_ERROR,
+    MeasurementQuality,
+    quality_of,
+)
+from nearfar.documents import DeviceProfile
+from nearfar.measure.figures import Samples, noise_floors
+
+USED_KINDS = {*LATENCY_KINDS, BANDWIDTH_KIND}
+
+LENGTHS = ("--seconds", "--repetitions")
+"""Options, with a value, of how long a measurement takes."""
+
+
+def is_noisy(samples: Samples) -> bool:
+    """Return whether the floors alone exceed the limit."""
+    floors = noise_floors(samples)
+    return max((floors[kind] for kind in USED_KINDS & floors.keys()), default=0.0) > MAX_ERROR
+
+
+def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> None:
+    """Raise NearfarError where noise exceeds the limit for what predictions use.
+
+    `resumable`: whether samples are kept, so that the same command can go on.
+    """
+    context, quality = device.measured, quality_of(device)
+    if context is None or not USED_KINDS & context.noise_floors.keys():
+        return
+    if quality.error <= MAX_ERROR:
+        return
+    seconds = needed_s(quality, max(spent_s, context.seconds))
+    if seconds is None:
+        again = f"measure again at a quieter time, about {_minutes(context.seconds)}"
+    else:
+        longer = _resumed(device.producer.command, seconds) if resumable else ""
+        again = f"take more rounds, {_minutes(seconds)} in all, with "
+        again += f"`{longer}`" if longer else f"--seconds {seconds:.0f}"
+    raise NearfarError(
+        f"{context.memory_spec} was measured with a noise floor of {quality.floor:.0%}, clock "
+        f"drift of {quality.clock_drift:.0%} and contention for {quality.contention:.0%} of the "
+        f"time, an error of {quality.error:.0%} where {MAX_ERROR:.0%} is the limit: {again}; or "
+        f"take it as it is with {'--resume ' if resumable else ''}--accept-noise, which makes "
+        "intervals wider",
+        ExitCode.MACHINE_LACKS,
+    )
+
+
+def needed_s(quality: MeasurementQuality, seconds: float) -> float | None:
+    """Return the time for everything after which the floor meets the limit, if noise stays alike.
+
+    Medians of independent samples narrow with the root of their number. None where drift alone
+    exceeds the limit, which more rounds do not change.
+    """
+    if quality.drift_error >= MAX_ERROR:
+        return None
+    allowed = math.sqrt(MAX_ERROR**2 - quality.drift_error**2)
+    return 10.0 * math.ceil(seconds * max(quality.floor / allowed, 1.0) ** 2 / 10.0)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{max(1, round(seconds / 60))} min"
+
+
+def _resumed(command: str, seconds: float) -> str:
+    """Return the command line that goes on with the samples until `seconds` are spent.
+
+    Empty if it was no command line of nearfar that measured.
+    """
+    if not command.startswith("nearfar measure"):
+        return ""
+    words: list[str] = []
+    dropped = False
+    for word in shlex.split(command):
+        if not dropped and word.partition("=")[0] not in (*LENGTHS, "--resume"):
+            words.append(word)
+        dropped = word in LENGTHS
+    return shlex.join([*words, "--resume", "--seconds", f"{seconds:.0f}"])

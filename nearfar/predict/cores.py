@@ -1,0 +1,65 @@
+"""The core that a prediction is for: named, measured, the processor's, or the library's span."""
+
+from __future__ import annotations
+
+from nearfar.base.units import format_bytes
+from nearfar.devices.cores import completed_core, core_of_processor, plausible_cores
+from nearfar.documents import DeviceProfile, MachineProfile
+from nearfar.documents.core import CoreFigures
+
+LLC_TOLERANCE = 0.25
+"""Relative difference of last-level caches up to which two machines may be the same: hypervisors
+assign parts."""
+
+
+def core_behind(
+    near: DeviceProfile, named: CoreFigures | None = None, machine: MachineProfile | None = None
+) -> CoreFigures:
+    """Return the core that `near` is seen from, every figure known or spanning the library's.
+
+    `named` is the user's, `machine` this machine's profile, whose core counts if it was measured.
+    """
+    if named is not None:
+        return completed_core(named)
+    if machine is not None and machine.core is not None:
+        processor = core_of_processor(machine.cpu_model)
+        return completed_core(completed_core(machine.core, processor))
+    if near.measured is None:
+        return plausible_cores()
+    return completed_core(core_of_processor(near.producer.cpu_model))
+
+
+def unknown_core(core: CoreFigures, near: DeviceProfile) -> list[str]:
+    """Return a caveat where a simulated window needs a core that is not known."""
+    if core.name != plausible_cores().name or core.reorder_window is None:
+        return []
+    low, high = core.reorder_window.range
+    return [
+        f"the core behind {near.name} is not known: the simulated window has {low:g} to {high:g} "
+        "instructions, as cores of the library do, and the interval spans them; "
+        "`nearfar measure core` measures it, --core names it"
+    ]
+
+
+def machine_of(
+    machine: MachineProfile | None, near: DeviceProfile
+) -> tuple[MachineProfile | None, list[str]]:
+    """Return the machine if `near` was measured on it; else None and the reason, in a sentence."""
+    if machine is None or near.measured is None:
+        return machine, []
+    last = machine.last_level_cache()
+    here, there = near.producer.cpu_model, machine.cpu_model
+    if here != there:
+        difference = f"it is of {there!r}, and {near.name} was measured on {here!r}"
+    elif (
+        last is not None
+        and near.measured.llc_bytes > 0
+        and abs(last.size_bytes / near.measured.llc_bytes - 1.0) > LLC_TOLERANCE
+    ):
+        difference = (
+            f"its last-level cache is {format_bytes(last.size_bytes)}, and that of the machine "
+            f"{near.name} was measured on {format_bytes(near.measured.llc_bytes)}"
+        )
+    else:
+        return machine, []
+    return None, [f"the machine profile is another machine's and is not used: {difference}"]

@@ -1,0 +1,237 @@
+"""The counts that a phase is predicted from, and how far its other counts differ.
+
+A profile holds several counts of the same misses: the source's by object and by instruction, the
+number of sampled misses, miss curves from other lines, and, where an emulator ran, its own.
+Accesses that an observer does not see make its counts too small, never too large. So where counts
+disagree, the largest is used, a sentence names all that differ, and the interval reaches from the
+smallest to the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.documents.workload import (
+    AccessClasses,
+    CountCheck,
+    ObjectTraffic,
+    Phase,
+    Traffic,
+    WorkloadProfile,
+)
+from nearfar.profile.traffic import add_traffic
+
+RUNS_AGREE = 1.15
+"""Ratio up to which counts of two runs agree: of two builds, with lines sampled at random."""
+SUMS_AGREE = 1.03
+"""Ratio up to which two sums of the same counters agree."""
+CURVES_AGREE = 1.3
+"""Ratio up to which a miss curve agrees with the simulated cache: the curve is of a fully
+associative cache, and of fewer lines."""
+KEPT_AGREE = 1.1
+"""Ratio of an object's misses to those of its kept instructions, which hold 99 % of all."""
+MAX_KEPT = 500
+"""Number of kept instructions from which they need not hold that share."""
+MIN_SAMPLED = 30.0
+"""Least difference in sampled misses: fewer are noise."""
+MISS_NS = 30.0
+MIN_TIME_SHARE = 0.01
+"""Counts are compared where the difference, at `MISS_NS` a miss, takes this share of near time:
+what a program's start-up misses matters to no prediction."""
+
+UNSEEN = (
+    "inline assembly was left out",
+    "vector accesses were left out",
+    "is not instrumented but allocates",
+    "hardly any access to",
+    "were built by another version of nearfar",
+    "were built with another --nearfar-rate",
+    "of phase, instruction and object (not counted)",
+)
+"""Parts of a profile's warnings that accesses were not counted."""
+
+OTHER_CACHE = "miss curves"
+"""Begin of the cache's origin in a profile converted to another cache."""
+
+
+@dataclass(frozen=True)
+class PhaseCounts:
+    """The counts of one phase."""
+
+    objects: Sequence[ObjectTraffic]
+    range: tuple[float, float] = (1.0, 1.0)
+    """Ends of the lines over those used, which other counts of the profile ask for."""
+    remarks: tuple[str, ...] = ()
+    unseen: bool = False
+    """Whether accesses were left out that nothing else counted: any part of near time may be
+    waiting for memory."""
+
+
+@dataclass(frozen=True)
+class _Count:
+    """The misses of a phase by one observer."""
+
+    observer: str
+    misses: float
+    agree: float
+    """Ratio up to which it agrees with the objects' sum."""
+    is_part: bool
+    """Whether it may have seen only a part, so that fewer misses mean nothing."""
+    objects: Sequence[ObjectTraffic]
+    """The objects' counts by this observer."""
+
+
+def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
+    """Return the counts that predictions of a phase use."""
+    if workload.extrapolation is not None or workload.cache.origin in ("code", "counters"):
+        return PhaseCounts(phase.objects)
+    listed = _misses(phase.objects)
+    # Counts for another cache come from the curves alone.
+    other_cache = workload.cache.origin.startswith(OTHER_CACHE)
+    counts = [] if other_cache else list(_counts(workload, phase))
+    larger = [count for count in counts if _exceeds(workload, phase, count.misses, count, listed)]
+    smaller = [
+        count
+        for count in counts
+        if not count.is_part and _exceeds(workload, phase, listed, count, count.misses)
+    ]
+    unseen = _left_out(workload) and not any(check.phase == phase.name for check in workload.checks)
+    remarks = [_unseen_remark(phase)] if unseen else []
+    if not larger and not smaller:
+        return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
+    own = _Count("its objects", listed, 1.0, is_part=False, objects=phase.objects)
+    most = max(count.misses for count in (own, *larger))
+    # The emulator's come last: the profile's own have access classes.
+    used = next(count for count in (own, *larger) if count.misses * RUNS_AGREE >= most)
+    differ = [own, *larger, *smaller]
+    remarks.append(_disagreement(phase, differ, used))
+    ends = (min(count.misses for count in differ) / used.misses, max(most / used.misses, 1.0))
+    return PhaseCounts(used.objects, ends, tuple(remarks), unseen=unseen)
+
+
+def _counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
+    """Yield the counts of a phase besides those of its objects."""
+    listed = _misses(phase.objects)
+    by_object: dict[int, float] = {}
+    for row in phase.instructions:
+        by_object[row.object] = by_object.get(row.object, 0.0) + row.misses
+    if by_object:
+        # Instructions are a part of the objects: an object with fewer misses contradicts them.
+        rows = [_at_least(row, by_object.get(row.object, 0.0)) for row in phase.objects]
+        parts, least = sum(by_object.values()), _misses(rows)
+        if least > SUMS_AGREE * listed:
+            yield _Count("its instructions", least, SUMS_AGREE, True, rows)
+        else:
+            yield _Count("its instructions", parts, KEPT_AGREE, _keeps_few(workload), rows)
+    sampled = float(workload.sampling.sampled_misses) * workload.sampling.rate
+    everywhere = sum(_misses(other.objects) for other in workload.phases)
+    if listed > 0.0 and sampled > 0.0:
+        factor = sampled / everywhere
+        rows = [_scaled(row, factor) for row in phase.objects]
+        yield _Count("its sampled lines", listed * factor, SUMS_AGREE, True, rows)
+    rows = [_by_curve(workload, row) for row in phase.objects]
+    yield _Count("its miss curves", _misses(rows), CURVES_AGREE, False, rows)
+    for check in workload.checks:
+        if check.phase == phase.name:
+            yield _by_check(phase, check)
+
+
+def _keeps_few(workload: WorkloadProfile) -> bool:
+    """Return whether an intact profile of this many instructions may lack some in a phase.
+
+    Those kept hold 99 % of all phases' misses, and few of a phase with a hundredth of them.
+    """
+    kept = sum(row.misses for phase in workload.phases for row in phase.instructions)
+    listed = sum(_misses(phase.objects) for phase in workload.phases)
+    return len(workload.instructions) >= MAX_KEPT or KEPT_AGREE * kept > listed
+
+
+def _by_check(phase: Phase, check: CountCheck) -> _Count:
+    """Return the emulator's counts; of what both saw, the access classes of the profile's."""
+    own = {row.object: row for row in phase.objects}
+    rows = dict(own)
+    for seen in check.objects:
+        known = own.get(seen.object)
+        misses, before = seen.traffic.misses(), known.traffic.misses() if known else 0.0
+        if known is None:
+            rows[seen.object] = seen
+        elif misses > before:
+            more = add_traffic(known.traffic, seen.traffic, 1.0 - before / misses)
+            rows[seen.object] = ObjectTraffic(object=seen.object, traffic=more, curve=known.curve)
+    joined, counted = list(rows.values()), _misses(check.objects)
+    # Where both name the same memory differently, it would count twice.
+    objects = joined if _misses(joined) <= RUNS_AGREE * counted else check.objects
+    agree = RUNS_AGREE + 2.0 * check.relative_error
+    return _Count("the emulator", counted, agree, not check.complete, objects)
+
+
+def _exceeds(
+    workload: WorkloadProfile, phase: Phase, more: float, count: _Count, less: float
+) -> bool:
+    """Return whether `more` misses are more than `less` by what `count` leaves open, and matter."""
+    difference = more - less
+    return (
+        more > count.agree * less
+        and difference > MIN_SAMPLED * workload.sampling.rate
+        and difference * MISS_NS > MIN_TIME_SHARE * phase.near_cpu_time_ns.value
+    )
+
+
+def _disagreement(phase: Phase, counts: Sequence[_Count], used: _Count) -> str:
+    each = ", ".join(f"{count.misses:,.0f} by {count.observer}" for count in counts)
+    only_seen = all(count.observer in ("its objects", "the emulator") for count in counts)
+    reason = (
+        "the emulator sees inline assembly and libraries, which the compiler pass does not"
+        if only_seen
+        else "the profile contradicts itself: profile the program again"
+    )
+    return (
+        f"phase {phase.name!r}: its counts of misses disagree ({each}); those by {used.observer} "
+        f"are used, and the interval reaches to all of them; {reason}"
+    )
+
+
+def _unseen_remark(phase: Phase) -> str:
+    return (
+        f"phase {phase.name!r}: accesses were left out of the profile and nothing else counted "
+        "them, so the interval reaches to all of near time waiting for memory: profile with "
+        "--bursts, which counts them under QEMU, or an unmodified build with --source qemu"
+    )
+
+
+def _left_out(workload: WorkloadProfile) -> bool:
+    return any(part in warning for warning in workload.warnings for part in UNSEEN)
+
+
+def _misses(rows: Sequence[ObjectTraffic]) -> float:
+    return sum(row.traffic.misses() for row in rows)
+
+
+def _at_least(row: ObjectTraffic, misses: float) -> ObjectTraffic:
+    """Return the row with at least so many misses."""
+    own = row.traffic.misses()
+    if misses <= own:
+        return row
+    if own <= 0.0:
+        traffic = Traffic(read_misses=AccessClasses(opaque=misses))
+        return ObjectTraffic(object=row.object, traffic=traffic, curve=row.curve)
+    return _scaled(row, misses / own)
+
+
+def _by_curve(workload: WorkloadProfile, row: ObjectTraffic) -> ObjectTraffic:
+    """Return the row with its curve's misses at the simulated cache's size, if it has a curve."""
+    if row.curve is None or not workload.curve_bytes or row.traffic.misses() <= 0.0:
+        return row
+    sizes = np.log2(workload.curve_bytes)
+    at = np.log2(workload.cache.size_bytes)
+    misses = sum(float(np.interp(at, sizes, part)) for part in (row.curve.read, row.curve.write))
+    return _scaled(row, misses / row.traffic.misses())
+
+
+def _scaled(row: ObjectTraffic, factor: float) -> ObjectTraffic:
+    """Return the row with `factor` times the traffic."""
+    traffic = add_traffic(Traffic(), row.traffic, factor)
+    return ObjectTraffic(object=row.object, traffic=traffic, curve=row.curve)

@@ -1,0 +1,234 @@
+"""A profile on a target machine: what is known there, what is assumed, and near time.
+
+Misses follow from the target's last-level cache, near time is given or predicted for its near
+memory, clock and number of threads. Whatever differs between both machines is listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import hypot
+
+import msgspec
+
+from nearfar.base.errors import CommandError, NearfarError
+from nearfar.base.units import format_bytes
+from nearfar.devices.cores import core_of_processor, load_core
+from nearfar.devices.machines import TargetMachine
+from nearfar.devices.machines.library import CLOCK
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents.core import CoreFigures
+from nearfar.predict.other_machine import on_other_machine, with_cache, with_near_times
+
+OTHER_CORE_ERROR = 0.15
+"""Relative error of a near time predicted for another core: generations of one vendor's cores
+differ by 10 to 20 % at one clock."""
+
+UNKNOWN_CLOCK_ERROR = 0.25
+"""Relative error where a clock is not known: servers run at 2.1 to 3.5 GHz under load."""
+
+MORE_THREADS_ERROR = 0.10
+"""Relative error of work that is assumed to split evenly over more threads than were profiled."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A profile as on the target machine."""
+
+    workload: WorkloadProfile
+    known: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+
+    def sentences(self, machine: TargetMachine) -> list[str]:
+        """Return what is known and what is assumed of `machine`, for the user."""
+        known = [f"on {machine.name}, known: {'; '.join(self.known)}"] if self.known else []
+        return [*known, *(f"on {machine.name}, assumed: {text}" for text in self.assumed)]
+
+
+def on_machine(
+    workload: WorkloadProfile,
+    machine: TargetMachine,
+    near: DeviceProfile,
+    *,
+    here: DeviceProfile | None = None,
+    near_times_ns: Mapping[str, float] | None = None,
+    threads: int | None = None,
+    core: CoreFigures | None = None,
+) -> Moved:
+    """Return the profile as on `machine`, whose near memory is `near` and whose core is `core`.
+
+    `near_times_ns` are wall times measured there by phase; "" is the whole run's. Without them near
+    time is predicted from that in `here`, the memory of the profile. `threads` run there, by
+    default as many as were profiled. Raises NearfarError for more threads than the machine has, and
+    where near time is neither given nor predictable.
+    """
+    times_ns = dict(near_times_ns or {})
+    if not times_ns and here is None:
+        raise CommandError(
+            f"near time on {machine.name} is not known: give it by --near-time, or the memory that "
+            "the profile was taken in by --here, to have it predicted"
+        )
+    moved = Moved(workload)
+    profiled = max(1, workload.program.threads_seen)
+    count = profiled if threads is None else threads
+    _check_threads(count, machine)
+    other = _with_cache(moved, workload, machine)
+    if not times_ns and here is not None:
+        ratio, error = _clock_ratio(moved, machine, here)
+        other = on_other_machine(
+            other,
+            near,
+            here=here,
+            frequency_ratio=ratio,
+            measured=workload,
+            threads=count,
+            error=hypot(error, MORE_THREADS_ERROR * (count > profiled)),
+        )
+        moved.assumed.append(
+            f"near time, predicted for {near.name} from that in {here.name}: the interval says how "
+            "far it may be off"
+        )
+    else:
+        wall_ns = _by_phase(times_ns, workload)
+        other = with_near_times(other, {name: ns * count for name, ns in wall_ns.items()})
+        moved.known.append("near time")
+    other = _with_threads(other, count)
+    if count != profiled:
+        moved.assumed.append(
+            f"the work of {_plural(profiled)} splits evenly over {count}; locks, transfers between "
+            "caches and imbalance are not predicted"
+        )
+    _list_facts(moved, machine, workload, core)
+    return Moved(other, moved.known, moved.assumed)
+
+
+def _check_threads(count: int, machine: TargetMachine) -> None:
+    if count < 1:
+        raise CommandError(f"--threads must be at least 1, not {count}")
+    if machine.threads is not None and count > machine.threads:
+        raise NearfarError(
+            f"{machine.name} runs {machine.threads} threads, not {count}: choose fewer by --threads"
+        )
+
+
+def _with_cache(moved: Moved, workload: WorkloadProfile, machine: TargetMachine) -> WorkloadProfile:
+    """Return the profile with the target's last-level cache, where that is known and possible."""
+    here = workload.cache.size_bytes
+    if workload.cache.origin == "counters":
+        moved.assumed.append("misses are as counted: counters do not tell another cache's")
+        return workload
+    if machine.llc_bytes is None:
+        moved.assumed.append(
+            f"its last-level cache is not stated: misses are those of {format_bytes(here)}"
+        )
+        return workload
+    sizes = workload.curve_bytes
+    size = machine.llc_bytes
+    if sizes and size > sizes[-1]:
+        moved.assumed.append(
+            f"a cache of {format_bytes(size)} misses as one of {format_bytes(int(sizes[-1]))}, the "
+            "end of the miss curves"
+        )
+        size = int(sizes[-1])
+    try:
+        there = with_cache(workload, size)
+    except NearfarError as error:
+        moved.assumed.append(f"misses are those of {format_bytes(here)}: {error}")
+        return workload
+    _fact(moved, machine, "llc_bytes", f"last-level cache {format_bytes(machine.llc_bytes)}")
+    return there
+
+
+def _clock_ratio(moved: Moved, machine: TargetMachine, here: DeviceProfile) -> tuple[float, float]:
+    """Return the target's clock over this machine's, and the error of a predicted near time."""
+    match = CLOCK.search(here.producer.cpu_model)
+    core = core_of_processor(here.producer.cpu_model)
+    here_ghz = None if match is None else float(match[1])
+    if here_ghz is None and core is not None and core.frequency_ghz is not None:
+        here_ghz = core.frequency_ghz.value
+    same_core = core is not None and core.name == machine.core
+    error = 0.0 if same_core else OTHER_CORE_ERROR
+    if not same_core:
+        moved.assumed.append(
+            f"its core does as much in a cycle as {here.producer.cpu_model}, within "
+            f"{OTHER_CORE_ERROR:.0%}"
+        )
+    if machine.clock_ghz is None or here_ghz is None:
+        which = "its clock is" if machine.clock_ghz is None else "this machine's clock is"
+        moved.assumed.append(f"{which} not known: both are taken as equal")
+        return 1.0, hypot(error, UNKNOWN_CLOCK_ERROR)
+    _fact(moved, machine, "clock_ghz", f"clock {machine.clock_ghz:g} GHz, here {here_ghz:g} GHz")
+    return machine.clock_ghz / here_ghz, error
+
+
+def _by_phase(times_ns: Mapping[str, float], workload: WorkloadProfile) -> dict[str, float]:
+    """Return wall times by phase; the whole run's is divided as the profile's."""
+    whole = times_ns.get("")
+    if whole is None:
+        return dict(times_ns)
+    here = {phase.name: phase.near_wall_time_ns for phase in workload.phases}
+    total = sum(here.values())
+    if total <= 0.0:
+        raise NearfarError(
+            "--near-time of the whole run is divided as the profile's near time, which is 0: give "
+            "a time for each phase, --near-time PHASE=3s"
+        )
+    return {name: whole * ns / total for name, ns in here.items() if ns > 0}
+
+
+def _with_threads(workload: WorkloadProfile, count: int) -> WorkloadProfile:
+    phases = [
+        msgspec.structs.replace(phase, near_wall_time_ns=phase.near_cpu_time_ns.value / count)
+        for phase in workload.phases
+    ]
+    program = msgspec.structs.replace(workload.program, threads_seen=count)
+    return msgspec.structs.replace(workload, phases=phases, program=program)
+
+
+def _list_facts(
+    moved: Moved, machine: TargetMachine, workload: WorkloadProfile, core: CoreFigures | None
+) -> None:
+    """List what may differ besides caches, clock and near time."""
+    if machine.near is not None:
+        _fact(moved, machine, "near", f"near memory {machine.near}")
+    if machine.processor:
+        _fact(moved, machine, "processor", f"processor {machine.processor}")
+    if core is not None:
+        moved.known.append(f"core {core.title or core.name}")
+    elif machine.core is not None:
+        _fact(moved, machine, "core", f"core {load_core(machine.core).title or machine.core}")
+    else:
+        moved.assumed.append("its core is not known: one of the library's")
+    if machine.page_bytes is not None:
+        _fact(moved, machine, "page_bytes", f"pages of {format_bytes(machine.page_bytes)}")
+    else:
+        moved.assumed.append("its pages are those of the profile")
+    _fact(
+        moved,
+        machine,
+        "prefetchers",
+        f"prefetchers {machine.prefetchers}" if machine.prefetchers else "",
+    )
+    compiler = machine.compiler or "the same compiler and options as here"
+    (moved.known if machine.compiler else moved.assumed).append(compiler)
+    if not machine.prefetchers:
+        moved.assumed.append("prefetchers as here")
+    if machine.private_bytes is not None and workload.core is not None:
+        moved.assumed.append(
+            f"hits of private caches as profiled; its second level is "
+            f"{format_bytes(machine.private_bytes)}"
+        )
+
+
+def _fact(moved: Moved, machine: TargetMachine, key: str, text: str) -> None:
+    """List `text` as known, or as assumed with the machine file's reason."""
+    reason = machine.assumed.get(key)
+    if text and reason is None:
+        moved.known.append(text)
+    elif text:
+        moved.assumed.append(f"{text} ({reason})")
+
+
+def _plural(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"

@@ -1,0 +1,175 @@
+"""The phases' counts again, by the emulator: a check of what the profile's source saw.
+
+The compiler pass sees the code that it built. Inline assembly, libraries and generated code also
+access memory, and only an emulator sees all of it. It runs the plain build, for bursts or because
+the pass left code out, and counts with the same simulated cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import file_digest
+from nearfar.base.folders import memory_folder
+from nearfar.base.units import format_ns
+from nearfar.documents import WorkloadProfile
+from nearfar.documents.workload import CountCheck, MemoryObject, ObjectTraffic, Traffic
+from nearfar.profile.identity import match_by_allocation
+from nearfar.profile.objects import make_objects
+from nearfar.profile.run_file import ProcessFile, read_run
+from nearfar.profile.session import ProfileRequest, prepare_folder
+from nearfar.profile.sources.process_files import name_instructions
+from nearfar.profile.sources.qemu import QemuSource
+from nearfar.profile.traffic import add_traffic, gather, sampling
+from nearfar.program.control import PHASE_BEFORE
+from nearfar.program.launch import Job, RunOutcome
+
+RATE_LOG2 = 6
+"""log2 of the sampling rate: one line in 64."""
+
+CHECK_S = 20.0
+"""Longest time under the emulator, s, of a check that no option asked for."""
+
+LEFT_OUT = "assembly was left out", "vector accesses were left out"
+"""Ends of the pass's notes on code whose accesses it does not see."""
+
+
+class CheckSource(QemuSource):
+    """The emulator, whose run ends when sampling does."""
+
+    def _bounded(self, job: Job) -> Job:
+        if job.duration_s is not None or job.driver is not None:
+            return job
+        return replace(job, duration_s=self._sample_s, limit=f"{self._sample_s:g} s under QEMU")
+
+
+@dataclass(frozen=True)
+class EmulatedRun:
+    """One run of the plain build under the emulator."""
+
+    folder: Path
+    outcome: RunOutcome
+    names: Mapping[int, str]
+    """Names of its phases by number."""
+    files: Sequence[ProcessFile]
+    digest: str
+    """SHA-256 of the build."""
+
+
+@contextlib.contextmanager
+def emulated_run(
+    profile: WorkloadProfile,
+    request: ProfileRequest,
+    source: QemuSource,
+    prepare: Callable[[Path], None] = lambda folder: None,
+) -> Iterator[EmulatedRun]:
+    """Run the plain build under the emulator; `prepare` gets the run folder beforehand."""
+    with (
+        tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
+        tempfile.TemporaryDirectory(prefix="nearfar-emulated-", dir=memory_folder()) as name,
+    ):
+        folder = Path(name)
+        executable = Path(profile.program.executable)
+        plain = request.source.plain(executable, request.plain, Path(twins))
+        size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
+        control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
+        try:
+            prepare(folder)
+            outcome, _ = source.run(request.job, executable, plain, folder)
+            names = {
+                number: row.name.decode(errors="replace")
+                for number, row in enumerate(control.phases())
+                if number != PHASE_BEFORE
+            }
+        finally:
+            control.close()
+        digest = file_digest(plain.executable)
+        yield EmulatedRun(folder, outcome, names, read_run(folder), digest)
+
+
+def leaves_code_out(profile: WorkloadProfile) -> bool:
+    """Return whether the compiler pass noted accesses that it does not see."""
+    return any(warning.endswith(LEFT_OUT) for warning in profile.warnings)
+
+
+def check_counts(
+    profile: WorkloadProfile, request: ProfileRequest, say: Callable[[str], None]
+) -> None:
+    """Count again under the emulator, where the pass left code out and one short run tells.
+
+    Servers are left alone, since their driver would have to run once more.
+    """
+    stopped = request.job.driver is not None or request.job.duration_s is not None
+    if request.source.name != "compiled" or stopped or not leaves_code_out(profile):
+        return
+    say(
+        "the compiler pass left code out: the plain build runs under QEMU, at most "
+        f"{format_ns(CHECK_S * 1e9)}"
+    )
+    try:
+        with emulated_run(profile, request, CheckSource(CHECK_S, RATE_LOG2)) as run:
+            profile.checks = counts_again(profile, run)
+    except NearfarError as error:
+        profile.warnings.append(f"what was left out could not be counted under QEMU: {error}")
+
+
+def counts_again(profile: WorkloadProfile, run: EmulatedRun) -> list[CountCheck]:
+    """Return the emulator's counts of the profile's phases, by the profile's objects.
+
+    Memory that the profile has no object for becomes one of kind "unknown".
+    """
+    files = run.files
+    if not files:
+        return []
+    for file in files:
+        name_instructions(file)
+    objects, object_of = make_objects(files)
+    number_of = match_by_allocation(objects, profile.objects)
+    counted = gather(files, object_of)
+    known = {phase.name for phase in profile.phases}
+    complete = run.outcome.finished and profile.program.processes_seen <= 1
+    checks = []
+    for number, name in run.names.items():
+        rows: dict[int, Traffic] = {}
+        for (phase, place), traffic in counted.objects.items():
+            if phase == number and name in known:
+                at = number_of[place]
+                at = unknown_object(profile) if at < 0 else at
+                rows[at] = add_traffic(rows[at], traffic) if at in rows else traffic
+        if rows:
+            checks.append(
+                CountCheck(
+                    phase=name,
+                    source="qemu",
+                    complete=complete,
+                    relative_error=sampling(files).relative_error,
+                    objects=[ObjectTraffic(object=at, traffic=rows[at]) for at in sorted(rows)],
+                )
+            )
+    return checks
+
+
+def unknown_object(profile: WorkloadProfile) -> int:
+    """Return the number of the profile's unknown memory, which is added if there is none."""
+    for memory in profile.objects:
+        if memory.kind == "unknown" and not memory.frames:
+            return memory.id
+    profile.objects.append(
+        MemoryObject(
+            id=len(profile.objects),
+            name="unknown memory",
+            kind="unknown",
+            frames=[],
+            allocations=0,
+            allocated_bytes=0,
+            peak_live_bytes=0,
+            live_bytes_at_peak=0,
+            size_bytes=0,
+        )
+    )
+    return profile.objects[-1].id

@@ -1,0 +1,167 @@
+"""Writes docs/accuracy.md and its picture: every judged slowdown beside its prediction.
+
+    .venv/bin/nearfar reproduce applications cycle-level profet-counters -o build/accuracy.json
+    .venv/bin/python scripts/accuracy.py build/accuracy.json...
+
+Studies are those of the documents; tables whose unit is `slowdown` count in the summary.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from nearfar.documents import Reproduction, load
+from nearfar.documents.study import ComparisonRow, StudyResult
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, PICTURE = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "accuracy.png"
+README = ROOT / "README.md"
+LINE = re.compile(
+    r"(<!-- accuracy: made by scripts/accuracy.py -->\n).*?(<!-- end of accuracy -->)", re.DOTALL
+)
+WITHIN_POINTS = 10.0
+WORST = 5
+"""Largest errors of a study that are listed first."""
+
+
+def judged(study: StudyResult) -> list[ComparisonRow]:
+    """Return the study's judged slowdowns that were predicted."""
+    return [
+        row
+        for table in study.tables
+        if table.unit == "slowdown"
+        for row in table.rows
+        if row.judged and row.published and row.ours
+    ]
+
+
+def summary(rows: Sequence[ComparisonRow]) -> str:
+    """Return the figures of some rows in a sentence."""
+    truth, ours = (np.array([getattr(row, key) for row in rows]) for key in ("published", "ours"))
+    errors = np.abs(ours / truth - 1.0)
+    within = np.mean(np.abs(ours - truth) * 100.0 <= WITHIN_POINTS)
+    covered = [row.low <= row.published <= row.high for row in rows if _with_interval(row)]
+    text = (
+        f"{len(rows)} slowdowns: mean error {np.mean(errors):.1%}, median {np.median(errors):.1%}, "
+        f"{within:.0%} within {WITHIN_POINTS:g} points of slowdown, "
+        f"correlation {np.corrcoef(truth, ours)[0, 1]:.2f}"
+    )
+    return f"{text}, 90 % intervals hold {np.mean(covered):.0%}" if covered else text
+
+
+def _with_interval(row: ComparisonRow) -> bool:
+    return row.low is not None and row.high is not None
+
+
+def page(documents: Sequence[Reproduction]) -> str:
+    """Return the page."""
+    commands = ", ".join(f"`{document.producer.command}`" for document in documents)
+    lines = [
+        "# How right it is",
+        "",
+        f"Made by scripts/accuracy.py from {commands}, on {documents[-1].producer.time_utc[:10]}. "
+        "A slowdown is far time over near time; an error is of time; points are hundredths of near "
+        "time. All of these figures were seen while models were made; [constants](constants.md) "
+        "lists what was chosen with which in sight. Blind predictions of further cases are in "
+        "companions/studies/blind.",
+        "",
+        "![Predicted against measured slowdown, by study](accuracy.png)",
+    ]
+    for study in studies_of(documents):
+        lines += ["", f"## {study.name}: {study.title}", ""]
+        if study.skipped:
+            lines.append(f"Not run: {study.skipped}")
+            continue
+        lines += [f"Truth: {study.source}. Ours: {study.inputs}.", ""]
+        rows = judged(study)
+        if len(rows) > 1:
+            lines += [f"**{summary(rows)}.**", ""]
+        lines += [f"- {sentence}" for sentence in study.verdict]
+        worst = sorted(rows, key=lambda row: -abs(row.difference or 0.0))[:WORST]
+        cells = [
+            [row.what, _number(row.published), _number(row.ours), f"{row.difference or 0.0:+.1%}"]
+            for row in worst
+        ]
+        lines += ["", *_markdown("largest errors", ["", "measured", "predicted", "error"], cells)]
+        for text in study.texts:
+            lines += ["", *_markdown(text.title, text.columns, text.rows)]
+        for table in study.tables:
+            cells = [
+                [
+                    row.what,
+                    *(_number(x) for x in (row.published, row.ours, row.low, row.high)),
+                    "" if row.difference is None else f"{row.difference:+.1%}",
+                    row.note,
+                ]
+                for row in table.rows
+            ]
+            columns = ["", "measured", "predicted", "low", "high", "error", "note"]
+            lines += ["", *_markdown(f"{table.title} ({table.unit})", columns, cells)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    def line(cells: Sequence[str]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+    return [f"*{title}*", "", line(columns), "|" + "---|" * len(columns), *map(line, rows)]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
+
+
+def studies_of(documents: Sequence[Reproduction]) -> list[StudyResult]:
+    """Return the studies of all documents, in their order."""
+    return [study for document in documents for study in document.studies]
+
+
+def draw(documents: Sequence[Reproduction], path: Path) -> None:
+    """Draw predicted against measured slowdown of all studies that have some."""
+    mpl.use("agg")
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
+    axes = figure.add_subplot()
+    for study in studies_of(documents):
+        if rows := judged(study):
+            measured = [row.published for row in rows]
+            axes.loglog(measured, [row.ours for row in rows], "o", ms=3.5, label=study.name)
+    axes.axline((1.0, 1.0), (2.0, 2.0), color="grey", linewidth=0.8)
+    axes.set_xlabel("measured slowdown")
+    axes.set_ylabel("predicted slowdown")
+    axes.grid(visible=True, which="both", alpha=0.25)
+    axes.legend()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Write the page, its picture, and the line in the README."""
+    if len(sys.argv) < 2:
+        sys.exit("usage: accuracy.py REPRODUCTION.json...")
+    documents = [load(Path(name), Reproduction) for name in sys.argv[1:]]
+    PAGE.write_text(page(documents))
+    draw(documents, PICTURE)
+    means = [
+        f"{np.mean([abs(row.difference or 0.0) for row in rows]):.1%} "
+        f"on {len(rows)} of {study.name}"
+        for study in studies_of(documents)
+        if (rows := judged(study))
+    ]
+    sentence = (
+        f"How right it is: mean error of time {', '.join(means)}, all seen while models were made "
+        "([every prediction](docs/accuracy.md)); 156 further cases are "
+        "[predicted blind](companions/studies/blind/README.md)."
+    )
+    readme = README.read_text()
+    README.write_text(LINE.sub(lambda match: f"{match[1]}{sentence}\n{match[2]}", readme))
+    sys.stdout.write(f"wrote {PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}, README.md\n")
+
+
+if __name__ == "__main__":
+    main()

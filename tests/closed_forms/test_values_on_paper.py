@@ -1,0 +1,30 @@
+"""Programs whose far time is known on paper, on every device of the library."""
+
+from __future__ import annotations
+
+import pytest
+from form_grid import QUICK, fars, near_device
+from judge_forms import Violation, judge
+from paper_programs import Hiding, programs
+
+
+@pytest.mark.parametrize(("near", "hiding", "lines", "threads"), QUICK)
+def test_every_program_takes_what_the_figures_allow(
+    near: str, hiding: Hiding, lines: int, threads: int
+):
+    wrong = judge(programs(lines, threads), near_device(near), fars(), hiding)
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+def test_a_copy_takes_no_less_than_a_sum_of_as_many_lines():
+    """A copy also writes: once it was predicted at 1.06 s, and the sum at 1.49 s."""
+    wrong = judge(programs(1 << 25, 1), near_device("made up"), fars("optane-100-6dimm"))
+    assert not [one for one in wrong if "copy" in one.program], wrong
+
+
+def test_the_judge_sees_what_cannot_be():
+    """The near times of one memory, predicted with the figures of another."""
+    near, other = near_device("made up"), near_device("ddr5-4800-local")
+    wrong = judge(programs(1 << 20, 1), near, fars("optane-200"), "bus", predicted_near=other)
+    assert {one.kind for one in wrong} >= {"above"} or {one.kind for one in wrong} >= {"below"}
+    assert all(isinstance(one, Violation) for one in wrong)

@@ -1,0 +1,200 @@
+"""The inference of a core: on simulated cores, on scripted times, and on this machine."""
+
+from __future__ import annotations
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode
+from nearfar.documents import MachineProfile, load, save
+from nearfar.documents.core import CoreFigure, CoreFigures
+from nearfar.machine.read import read_machine
+from nearfar.machine.render import render
+from nearfar.machine.render_core import core_lines
+from nearfar.measure.core import (
+    CoreLacksError,
+    NativeCore,
+    SimulatedCore,
+    disagreements,
+    measure,
+    measure_core,
+    self_test,
+    simulated_cores,
+    subject,
+    within_one_step,
+)
+from nearfar.measure.core.infer import broken_stick, first_break, knee_of
+from nearfar.measure.core.probes import COUNTS, CoreProbes
+from nearfar.measure.native import _measure
+from nearfar.memories import topology
+
+
+@pytest.mark.parametrize("core", simulated_cores(seed=3, count=2))
+def test_figures_of_a_simulated_core_are_the_truth_within_one_step(core: SimulatedCore) -> None:
+    for key, truth, figure in self_test(core):
+        assert within_one_step(truth, figure), (key, truth, figure)
+        assert figure is not None
+        low, high = figure.range
+        assert low - 1.0 <= truth <= high + 1.0, (key, truth, figure)
+
+
+def test_verdicts_of_the_self_test_are_written(tmp_path: Path) -> None:
+    output = tmp_path / "verdicts.json"
+    words = ["measure", "core", "--self-test", "--seed", "3", "-o", str(output), "--quiet"]
+    assert main(words) == 0
+    verdicts = json.loads(output.read_text())
+    assert {"reorder_window", "store_buffer"} <= {each["figure"] for each in verdicts}
+    words[-2] = str(tmp_path / "absent" / "v.json")
+    assert main(words) == ExitCode.MACHINE_LACKS
+
+
+def test_what_a_simulated_core_does_not_have_is_not_seen() -> None:
+    found = measure_core(SimulatedCore(window=96, store_buffer=24))
+    assert found.not_seen["integer_registers"] == "the window is full first"
+    assert found.not_seen["load_buffer"] == "the window is full first"
+    assert "no prefetcher" in found.not_seen["prefetch_start_lines"]
+    assert "no float add" in found.not_seen["float_add_cycles"]
+    assert found.load_buffer is None and not found.page_walks
+
+
+def noisy(curve: np.ndarray) -> np.ndarray:
+    return curve * (1.0 + np.random.default_rng(5).normal(0.0, 0.01, len(curve)))
+
+
+def test_the_first_break_is_where_a_round_takes_one_more_miss() -> None:
+    counts = np.asarray(COUNTS, dtype=float)
+    flat = noisy(150.0 + 0.05 * counts)
+    assert first_break(COUNTS, flat) is None
+    risen = noisy(150.0 + 0.05 * counts + 140.0 * (counts > 200) + 150.0 * (counts > 600))
+    index = first_break(COUNTS, risen)
+    assert index is not None and COUNTS[index - 1] <= 200 < COUNTS[index]
+    slight = noisy(150.0 + 0.05 * counts + 50.0 * (counts > 200))
+    assert first_break(COUNTS, slight) is None
+
+
+def test_a_knee_is_the_last_count_that_ever_overlaps() -> None:
+    near = list(range(176, 225))
+    curve = np.array([150.0] * 20 + [190.0, 220.0, 255.0] + [300.0] * 26)
+    knee = knee_of(near, curve, 150.0)
+    assert knee is not None and (knee.always, knee.ever) == (195.0, 198.0)
+    assert knee_of(near, np.full(49, 150.0), 150.0) is None
+
+
+def test_a_full_buffer_turns_a_flat_line_into_a_rising_one() -> None:
+    counts = list(range(1, 65))
+    full = np.maximum(150.0, np.array(counts) * 150.0 / 22.0)
+    knee = broken_stick(counts, noisy(full))
+    assert knee == pytest.approx(22.0, abs=1.0)
+    assert broken_stick(counts, noisy(np.full(64, 150.0))) is None
+
+
+class Prefetching(SimulatedCore):
+    """A core whose prefetcher starts after 3 reads, runs 20 lines ahead, to strides of 512 B."""
+
+    def after_stream(self, length, stride_bytes, ahead, trials, *, at_page_end=False):
+        follows = length >= 3 and 0 < ahead <= 20 and stride_bytes <= 512 and not at_page_end
+        hit = follows or ahead == 0
+        return np.full(trials, 10.0 if hit else 120.0)
+
+
+def test_a_prefetcher_shows_start_distance_stride_and_page_end() -> None:
+    probes = CoreProbes(Prefetching(window=96))
+    probes.prefetchers()
+    figures = {key: figure.value for key, figure in probes.figures.items()}
+    assert figures == {
+        "prefetch_start_lines": 3,
+        "prefetch_distance_lines": 20,
+        "prefetch_stride_bytes": 512,
+        "prefetch_next_page": 0,
+    }
+
+
+def test_a_system_that_forbids_generated_code_is_told_so(monkeypatch) -> None:
+    def forbidden() -> None:
+        raise OSError(errno.EACCES, "make generated code executable")
+
+    monkeypatch.setattr(subject, "_measure", Native(forbidden, ""))
+    with pytest.raises(CoreLacksError, match="this system forbids generated code"):
+        subject.check_code()
+    monkeypatch.setattr(subject, "_measure", Native(lambda: None, "code is for x86-64 only"))
+    with pytest.raises(CoreLacksError, match=r"^code is for x86-64 only$"):
+        subject.check_code()
+
+
+class Native:
+    def __init__(self, check_code, missing: str) -> None:
+        self.check_code, self.missing_code = check_code, lambda: missing
+
+
+CORE = CoreFigures(
+    name="here",
+    reorder_window=CoreFigure(value=320, low=317, high=321, how="measured", note="two agree"),
+    mispredict_cycles=CoreFigure(value=15.7, low=15.5, high=16.0, how="measured"),
+    private_bytes=CoreFigure(value=1 << 20, how="measured"),
+    not_seen={
+        "load_buffer": "the window is full first",
+        "store_buffer": "the window is full first",
+    },
+)
+
+
+def test_a_core_is_printed_line_by_line() -> None:
+    assert list(core_lines(CORE)) == [
+        "reorder window: 320 [317, 321] (two agree)",
+        "mispredict: 15.7 [15.5, 16] cycles",
+        "private: 1.00 MiB",
+        "not seen: load buffer, store buffer: the window is full first",
+    ]
+    machine = read_machine()
+    machine.core = CORE
+    assert "reorder window: 320 [317, 321]" in render(machine)
+
+
+def test_measure_core_updates_the_profile_of_this_machine(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setattr(measure, "measure_this_core", lambda _machine, _progress: CORE)
+    path = tmp_path / "machine.json"
+    before = read_machine()
+    before.transparent_huge_pages = "kept"
+    save(before, path)
+    assert main(["measure", "core", "-o", str(path)]) == ExitCode.DONE
+    printed = capsys.readouterr()
+    assert "about 30 s" in printed.err and "reorder window: 320" in printed.out
+    after = load(path, MachineProfile)
+    assert (after.core, after.transparent_huge_pages) == (CORE, "kept")
+    before.cpu_model = "another"
+    save(before, path)
+    assert main(["measure", "core", "-q", "-o", str(path)]) == ExitCode.DONE
+    assert load(path, MachineProfile).transparent_huge_pages != "kept"
+
+
+def test_measure_core_refuses_options_of_a_memory(capsys) -> None:
+    assert main(["measure", "core", "--quick"]) == ExitCode.WRONG_USE
+    assert "core measures this processor's core: leave out --quick" in capsys.readouterr().err
+
+
+def test_two_runs_disagree_where_intervals_and_values_are_apart() -> None:
+    other = CoreFigures(name="there", reorder_window=CoreFigure(value=250, low=240, high=260))
+    assert disagreements(CORE, CORE) == []
+    assert disagreements(CORE, other) == [
+        "reorder_window is 320 in one run, 250 in the other",
+    ]
+
+
+@pytest.mark.timing
+@pytest.mark.skipif(bool(_measure.missing_code()), reason="no code is generated here")
+def test_two_runs_here_agree_on_window_and_stores() -> None:
+    found = []
+    for _ in range(2):
+        probes = CoreProbes(NativeCore(topology.detect()))
+        probes.window()
+        probes.store_buffer()
+        found.append(CoreFigures(name="here", **probes.figures))  # type: ignore[arg-type]
+    if any(figures.reorder_window is None for figures in found):
+        pytest.skip("the window was not seen beside other programs")
+    assert found[0].reorder_window is not None
+    assert disagreements(*found) == []

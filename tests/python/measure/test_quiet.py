@@ -1,0 +1,102 @@
+"""The limit of noise: refusal in one sentence, with what it takes to measure better."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+from samples import device, measured_here
+
+from nearfar import api
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.quality import MAX_ERROR, quality_of
+from nearfar.documents import DeviceProfile, load
+from nearfar.measure.model import ModelSubject
+from nearfar.measure.quiet import is_noisy, needed_s, refuse_noise
+from nearfar.samples.point import Sample, SamplePoint
+
+replace = msgspec.structs.replace
+COMMAND = "nearfar measure dram --quick --seconds 55 --repetitions=4 -o near.json"
+
+
+def measured(floor: float, drift: float = 0.0, kind: str = "chains") -> DeviceProfile:
+    context = replace(
+        measured_here(), seconds=60.0, noise_floors={kind: floor}, clock_drift=drift, contention=0.8
+    )
+    made = device("dram")
+    return replace(made, measured=context, producer=replace(made.producer, command=COMMAND))
+
+
+def test_a_quiet_measurement_and_one_without_figures_are_taken():
+    refuse_noise(measured(0.3), 0.0, resumable=True)
+    refuse_noise(measured(5.0, kind="persist"), 0.0, resumable=True)
+    refuse_noise(device("published"), 0.0, resumable=True)
+
+
+def test_the_refusal_says_how_to_go_on():
+    with pytest.raises(NearfarError) as refused:
+        refuse_noise(measured(0.75), 0.0, resumable=True)
+    assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+    text = str(refused.value)
+    # 0.75 is one and a half times the limit: 2.25 times the minute.
+    command = "nearfar measure dram --quick -o near.json --resume --seconds 140"
+    assert f"2 min in all, with `{command}`" in text
+    assert "noise floor of 75%" in text
+    assert "--resume --accept-noise" in text
+    script = measured(0.75)
+    script = replace(script, producer=replace(script.producer, command="nearfar my_script.py"))
+    with pytest.raises(NearfarError, match="with --seconds 140; or"):
+        refuse_noise(script, 0.0, resumable=True)
+    with pytest.raises(NearfarError, match="with --seconds 140; or take it as it is with --acc"):
+        refuse_noise(measured(0.75), 0.0, resumable=False)
+    with pytest.raises(NearfarError, match="measure again at a quieter time, about 1 min"):
+        refuse_noise(measured(0.1, drift=2.0), 0.0, resumable=True)
+
+
+def test_time_needed_meets_the_limit():
+    assert needed_s(quality_of(measured(2 * MAX_ERROR)), 60.0) == 240.0
+    assert needed_s(quality_of(measured(0.1, drift=1.5)), 60.0) is None
+    # Drift leaves less room for the floor.
+    with_drift = needed_s(quality_of(measured(0.6, drift=0.8)), 60.0)
+    assert with_drift > needed_s(quality_of(measured(0.6)), 60.0)
+
+
+def test_noise_of_samples_is_seen():
+    point = SamplePoint("chains", "chains", 4096, 1 << 20)
+    steady = {point: [Sample(100.0)] * 8}
+    assert not is_noisy(steady)
+    assert is_noisy({point: [Sample(100.0)] * 4 + [Sample(300.0)] * 4})
+    disturbed = [Sample(900.0, disturbed=True)] * 3
+    assert not is_noisy({point: [*disturbed, *steady[point]]})
+
+
+def test_refused_resumed_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A memory whose figures jump: nothing is written, and no sample is measured twice."""
+    dice, calls = random.Random(1), []
+    plain = ModelSubject.sample
+
+    def noisy(self: ModelSubject, point: SamplePoint) -> Sample:
+        calls.append(point)
+        sample = plain(self, point)
+        return Sample(sample.value * dice.choice((1.0, 4.0)))
+
+    monkeypatch.setattr(ModelSubject, "sample", noisy)
+    near = tmp_path / "near.json"
+    asked = {
+        "memory": "model:optane-100-6dimm",
+        "quick": True,
+        "repetitions": 4,
+        "only": "chains",
+        "output": near,
+    }
+    with pytest.raises(NearfarError, match="is the limit") as refused:
+        api.measure(**asked)
+    assert refused.value.exit_code is ExitCode.MACHINE_LACKS
+    assert [path.name for path in tmp_path.iterdir()] == ["near.json.samples"]
+    taken = len(calls)
+    api.measure(**asked, resume=True, accept_noise=True)
+    assert len(calls) == taken
+    assert quality_of(load(near, DeviceProfile)).error > MAX_ERROR
+    assert not (tmp_path / "near.json.samples").exists()

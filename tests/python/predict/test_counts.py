@@ -1,0 +1,136 @@
+"""Counts that disagree: noticed, the larger used, the interval wider; what is left out is said."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import samples
+
+from benchmarks.rows.hidden_misses import HIDE, NOTICED, halve_everywhere, hidden
+from nearfar.documents import WorkloadProfile, load
+from nearfar.documents.prediction import DevicePrediction
+from nearfar.documents.workload import CountCheck, Traffic
+from nearfar.predict.api import predict
+from nearfar.predict.phases import phases_of
+
+INPUTS = Path(__file__).parents[2] / "golden" / "inputs"
+REAL = ("lookup", "lookup-wide", "redis", "bursts")
+ASSEMBLY = "main in asm.c its inline assembly was left out"
+
+
+def real(name: str) -> WorkloadProfile:
+    return load(INPUTS / f"{name}.json", WorkloadProfile)
+
+
+def predicted(profile: WorkloadProfile) -> DevicePrediction:
+    far = samples.device("far", 300.0, 8.0, 4.0)
+    (device,) = predict(profile, samples.device(), [far]).devices
+    return device
+
+
+def noticed(device: DevicePrediction) -> list[str]:
+    return [caveat for caveat in device.caveats if NOTICED in caveat]
+
+
+def checked(profile: WorkloadProfile, factor: float = 1.0) -> WorkloadProfile:
+    """Return the profile with an emulator's check that counts what its objects do."""
+    profile.checks = [
+        CountCheck(
+            phase=phase.name,
+            source="qemu",
+            complete=True,
+            relative_error=0.01,
+            objects=copy.deepcopy(phase.objects),
+        )
+        for phase in profile.phases
+    ]
+    return profile
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_an_intact_profile_is_not_noticed(name: str):
+    assert not noticed(predicted(real(name)))
+    assert not noticed(predicted(checked(real(name))))
+
+
+@pytest.mark.parametrize("how", HIDE)
+@pytest.mark.parametrize("name", REAL)
+def test_half_of_the_misses_hidden_is_noticed_and_used(name: str, how: str):
+    intact = checked(real(name))
+    changed = hidden(intact, HIDE[how])
+    before, after = predicted(intact), predicted(changed)
+    assert noticed(after)
+    wanted = sum(float(phase.total[:6].sum()) for phase in phases_of(intact))
+    used = sum(float(phase.total[:6].sum()) for phase in phases_of(changed))
+    assert used == pytest.approx(wanted, rel=0.15)
+    assert after.total.slowdown.low <= before.total.slowdown.value <= after.total.slowdown.high
+
+
+def test_fewer_misses_of_the_emulator_are_only_doubted():
+    profile = hidden(checked(real("lookup")), lambda _, phase: None)
+    for check in profile.checks:
+        for row in check.objects:
+            row.traffic = Traffic()
+    (sentence,) = noticed(predicted(profile))
+    assert "those by its objects are used" in sentence
+    # An emulator that saw only a part of the phase contradicts nothing.
+    for check in profile.checks:
+        check.complete = False
+    assert not noticed(predicted(profile))
+
+
+def test_code_left_out_makes_the_interval_reach_to_all_waiting():
+    profile = real("lookup")
+    known = predicted(profile).total.slowdown
+    profile.warnings.append(ASSEMBLY)
+    device = predicted(profile)
+    unknown = device.total.slowdown
+    assert unknown.value == known.value
+    assert unknown.high > known.high
+    assert unknown.high > 2.0
+    assert ASSEMBLY in device.caveats
+    assert any("--bursts" in caveat for caveat in device.caveats)
+    assert predicted(checked(profile)).total.slowdown.high == pytest.approx(known.high)
+
+
+def test_the_emulators_counts_are_used_where_the_pass_is_blind():
+    intact = real("lookup")
+    profile = hidden(checked(intact), lambda _, phase: None)
+    profile.warnings.append(ASSEMBLY)
+    for _ in range(6):
+        for phase in profile.phases:
+            halve_everywhere(profile, phase)
+    blind, full = predicted(profile).total.slowdown, predicted(intact).total.slowdown
+    assert blind.value > 1.0 + 0.5 * (full.value - 1.0)
+    assert blind.low < 1.0 + 0.25 * (full.value - 1.0)
+
+
+def test_bursts_of_another_build_are_left_out():
+    profile = real("bursts")
+    assert profile.bursts is not None
+    profile.program.plain_digest = profile.bursts.build_digest = "a" * 64
+    assert all(phase.bursts is not None for phase in phases_of(profile))
+    profile.bursts.build_digest = "b" * 64
+    assert all(phase.bursts is None for phase in phases_of(profile))
+    assert any("of another build" in caveat for caveat in predicted(profile).caveats)
+
+
+def test_an_interval_has_no_width_only_where_the_data_fit():
+    profile = samples.workload()
+    for phase in profile.phases:
+        phase.instructions, phase.objects = [], []
+    assert predicted(profile).total.slowdown.high > 1.0
+    for memory in profile.objects:
+        memory.size_bytes = 64
+    slowdown = predicted(profile).total.slowdown
+    assert slowdown.low == slowdown.value == slowdown.high == 1.0
+
+
+def test_warnings_of_the_profile_are_caveats_but_those_on_names():
+    profile = real("lookup")
+    profile.warnings = ["the plain program failed", "the table of names was full 3 times"]
+    caveats = predicted(profile).caveats
+    assert "the plain program failed" in caveats
+    assert not any("table of names" in caveat for caveat in caveats)
