@@ -40,6 +40,14 @@ def test_cores_of_the_library_have_a_window_and_sources(name: str) -> None:
     assert core(completed_core(figures), Unknown(caches=0.5), miss_buffers=10) is not None
 
 
+@pytest.mark.parametrize("name", core_names())
+def test_a_figure_from_memory_is_assumed(name: str) -> None:
+    figures = load_core(name)
+    unseen = {key for key, source in figures.sources.items() if "not at hand" in source.where}
+    for key, figure in figures.figures().items():
+        assert figure.how == "assumed" or figure.source not in unseen, key
+
+
 def test_the_span_covers_every_plausible_core() -> None:
     span = plausible_cores()
     for name in core_names():
