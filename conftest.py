@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
@@ -20,8 +20,12 @@ FOLDERS = ("tests/python", "tests/closed_forms", "companions/like/tests")
 sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS]
 from patience import patience  # noqa: E402
 
-# A stall of a shared machine is no failure: no example has a time to keep.
-settings.register_profile("shared machine", deadline=None)
+# A stall of a shared machine is no failure: no example has a time to keep. Every run tries the same
+# examples, so that a rare one fails where it was introduced; `--hypothesis-profile=search` tries
+# others.
+PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("search", **PATIENT)
+settings.register_profile("shared machine", **PATIENT, derandomize=True)
 settings.load_profile("shared machine")
 
 # A shell that starts the tests in its background has them ignore Ctrl-C, and so would every
