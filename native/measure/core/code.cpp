@@ -155,7 +155,8 @@ void Code::run(void** pointers, const void* data, std::uint64_t rounds) const {
 
 std::string missing_code() {
 #if defined(__x86_64__)
-  return "";
+  // Fillers of vector registers are AVX's.
+  return __builtin_cpu_supports("avx") ? "" : "generated instructions need a processor with AVX";
 #else
   return "instructions are generated for x86-64 only";
 #endif
