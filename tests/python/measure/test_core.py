@@ -29,7 +29,7 @@ from nearfar.measure.core import (
     within_one_step,
 )
 from nearfar.measure.core.infer import broken_stick, first_break, knee_of
-from nearfar.measure.core.probes import COUNTS, CoreProbes
+from nearfar.measure.core.probes import COUNTS, FINE, CoreProbes
 from nearfar.measure.native import _measure
 from nearfar.memories import topology
 
@@ -185,16 +185,14 @@ def test_two_runs_disagree_where_intervals_and_values_are_apart() -> None:
     ]
 
 
-@pytest.mark.timing
 @pytest.mark.skipif(bool(_measure.missing_code()), reason="no code is generated here")
-def test_two_runs_here_agree_on_window_and_stores() -> None:
-    found = []
-    for _ in range(2):
-        probes = CoreProbes(NativeCore(topology.detect()))
-        probes.window()
-        probes.store_buffer()
-        found.append(CoreFigures(name="here", **probes.figures))  # type: ignore[arg-type]
-    if any(figures.reorder_window is None for figures in found):
-        pytest.skip("the window was not seen beside other programs")
-    assert found[0].reorder_window is not None
-    assert disagreements(*found) == []
+def test_window_and_stores_here_have_a_size_or_a_reason() -> None:
+    """Whether two runs agree, other programs have a say in: `benchmarks/rows/core.py` counts it."""
+    probes = CoreProbes(NativeCore(topology.detect()))
+    probes.window()
+    probes.store_buffer()
+    for key in ("reorder_window", "store_buffer"):
+        assert (key in probes.figures) != (key in probes.not_seen)
+    for key, figure in probes.figures.items():
+        low, high = figure.range
+        assert 0.0 <= low <= figure.value <= high <= COUNTS[-1] + FINE + 2.0, key

