@@ -110,7 +110,7 @@ def test_ctrl_c_keeps_what_was_found(number: signal.Signals, tmp_path: Path) -> 
     time.sleep(1)
     os.killpg(process.pid, number)
     process.stderr.read()
-    assert process.wait(60) == 130
+    assert process.wait(patience(60)) == 130
     report = load(output, CrashReport)
     assert not report.complete
     assert (tmp_path / "crash-resume" / "state.jsonl").exists()

@@ -162,12 +162,12 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
         def call() -> None:
             moving.set()
             # What holds it up would be minutes, if closing did not come.
-            assert adapter.stopping.wait(60)
+            assert adapter.stopping.wait(patience(60))
 
         def interrupted(*_: object) -> RunOutcome:
             ask(served, layout.LibraryRequest(layout.HELLO, pid, ctypes.addressof(state)))
             served.control.begin("work")
-            assert moving.wait(20)
+            assert moving.wait(patience(20))
             unknown = layout.LibraryRequest(layout.STACK, pid, count=1)
             assert ask(served, unknown).object == layout.NO_OBJECT
             raise KeyboardInterrupt
@@ -216,6 +216,6 @@ def test_what_stops_the_adapter_is_kept_for_the_record(monkeypatch: pytest.Monke
         monkeypatch.setattr(adapter, "poll", fail)
         stopped = threading.Event()
         adapter.start(lambda: stopped.set() or {1: PlacedProcess(1, 0)})  # type: ignore[func-returns-value]
-        assert stopped.wait(20)
+        assert stopped.wait(patience(20))
         adapter.close()
     assert "what nobody thought of" in adapter.lost

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from patience import patience
 
 from benchmarks import steered_cores
 from benchmarks.steered_cores import MAX_PAUSE_S, MAX_SLEEPS, MIN_PAUSE_S, SteeredPairings
@@ -164,7 +165,7 @@ def _awake(count: int) -> list[int]:
 
     Their command line is complete a moment after they begin, and they give way to all else.
     """
-    until = time.monotonic() + 30.0
+    until = time.monotonic() + patience(30)
     while len(spinners := _spinners()) < count and time.monotonic() < until:
         time.sleep(0.01)
     return spinners
@@ -185,7 +186,7 @@ def _spinners() -> list[int]:
 
 def _comes_to(pid: int, state: str) -> bool:
     """Say whether a process comes to a state; signals take effect a little later."""
-    until = time.monotonic() + 10.0
+    until = time.monotonic() + patience(10)
     while time.monotonic() < until:
         if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == state:
             return True
