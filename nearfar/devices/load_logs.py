@@ -141,10 +141,12 @@ def _of_one_memory(logs: Sequence[LoadLog], memory: str | None) -> list[LoadLog]
     by_memory: dict[str, list[LoadLog]] = defaultdict(list)
     for log in logs:
         by_memory[log.memory].append(log)
-    if memory is not None and len(by_memory) > 1:
+    stated = sorted(filter(None, by_memory))
+    if memory is not None and stated:
         if memory not in by_memory:
-            known = ", ".join(sorted(filter(None, by_memory)))
-            raise NearfarError(f"no run measured memory node {memory}; there are: {known}")
+            raise NearfarError(
+                f"no run measured memory node {memory}; there are: {', '.join(stated)}"
+            )
         return by_memory[memory]
     if len(by_memory) > 1:
         known = ", ".join(

@@ -24,11 +24,11 @@ def by_load(points: Sequence[Point]) -> list[Point]:
     if not points:
         return []
     best, best_ns = max(points, key=lambda point: (point[0], -point[1]))
-    fold = [
-        point for point in points if point[1] > best_ns and point[0] >= MIN_FOLD_SHARE * best > 0
-    ]
-    rising = sorted(point for point in points if point not in fold)
-    return [*rising, *sorted(fold, key=lambda point: (point[1], -point[0]))]
+    rising, fold = [], []
+    for point in points:
+        saturated = point[1] > best_ns and point[0] >= MIN_FOLD_SHARE * best > 0
+        (fold if saturated else rising).append(point)
+    return [*sorted(rising), *sorted(fold, key=lambda point: (point[1], -point[0]))]
 
 
 def rising_load(points: Sequence[Point]) -> list[Point]:

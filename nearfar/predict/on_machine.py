@@ -58,23 +58,24 @@ def on_machine(
 ) -> Moved:
     """Return the profile as on `machine`, whose near memory is `near` and whose core is `core`.
 
-    `near_times_ns` are wall times measured there by phase; "" is the whole run's. Without them near
-    time is predicted from that in `here`, the memory of the profile. `threads` run there, by
+    `near_times_ns` are wall times measured there by phase; "" is the whole run's. Those of other
+    phases are predicted from those in `here`, the memory of the profile. `threads` run there, by
     default as many as were profiled. Raises NearfarError for more threads than the machine has, and
     where near time is neither given nor predictable.
     """
-    times_ns = dict(near_times_ns or {})
+    times_ns = _by_phase(near_times_ns or {}, workload)
     if not times_ns and here is None:
         raise CommandError(
             f"near time on {machine.name} is not known: give it by --near-time, or the memory that "
             "the profile was taken in by --here, to have it predicted"
         )
     moved = Moved(workload)
+    untimed = _untimed(workload, times_ns)
     profiled = max(1, workload.program.threads_seen)
     count = profiled if threads is None else threads
     _check_threads(count, machine)
     other = _with_cache(moved, workload, machine)
-    if not times_ns and here is not None:
+    if untimed and here is not None:
         ratio, error = _clock_ratio(moved, machine, here)
         other = on_other_machine(
             other,
@@ -85,14 +86,11 @@ def on_machine(
             threads=count,
             error=hypot(error, MORE_THREADS_ERROR * (count > profiled)),
         )
-        moved.assumed.append(
-            f"near time, predicted for {near.name} from that in {here.name}: the interval says how "
-            "far it may be off"
-        )
-    else:
-        wall_ns = _by_phase(times_ns, workload)
-        other = with_near_times(other, {name: ns * count for name, ns in wall_ns.items()})
-        moved.known.append("near time")
+    if times_ns:
+        other = with_near_times(other, {name: ns * count for name, ns in times_ns.items()})
+        moved.known.append(f"near time of {', '.join(times_ns)}" if untimed else "near time")
+    if untimed:
+        moved.assumed.append(_assumed_time(", ".join(untimed) if times_ns else "", near, here))
     other = _with_threads(other, count)
     if count != profiled:
         moved.assumed.append(
@@ -167,6 +165,11 @@ def _by_phase(times_ns: Mapping[str, float], workload: WorkloadProfile) -> dict[
     whole = times_ns.get("")
     if whole is None:
         return dict(times_ns)
+    if len(times_ns) > 1:
+        raise CommandError(
+            "--near-time is of the whole run or of phases: name the phase of each time, "
+            "PHASE=3s, or give one time"
+        )
     here = {phase.name: phase.near_wall_time_ns for phase in workload.phases}
     total = sum(here.values())
     if total <= 0.0:
@@ -175,6 +178,26 @@ def _by_phase(times_ns: Mapping[str, float], workload: WorkloadProfile) -> dict[
             "a time for each phase, --near-time PHASE=3s"
         )
     return {name: whole * ns / total for name, ns in here.items() if ns > 0}
+
+
+def _untimed(workload: WorkloadProfile, times_ns: Mapping[str, float]) -> list[str]:
+    """Return the names of phases that take time here and have none given for there."""
+    return [
+        phase.name
+        for phase in workload.phases
+        if phase.near_cpu_time_ns.value > 0.0 and phase.name not in times_ns
+    ]
+
+
+def _assumed_time(phases: str, near: DeviceProfile, here: DeviceProfile | None) -> str:
+    """Return where the near time of `phases` comes from, of which none is given; "": of all."""
+    of_phases = f" of {phases}" if phases else ""
+    if here is None:
+        return f"near time{of_phases}: as in the profile, since none is given (--near-time, --here)"
+    return (
+        f"near time{of_phases}, predicted for {near.name} from that in {here.name}: the interval "
+        "says how far it may be off"
+    )
 
 
 def _with_threads(workload: WorkloadProfile, count: int) -> WorkloadProfile:

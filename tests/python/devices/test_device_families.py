@@ -142,6 +142,8 @@ def test_two_memories_are_told_apart_by_node(tmp_path: Path) -> None:
         assert idle_read_latency_ns(device).value_ns == pytest.approx(idle_ns, rel=0.02)
     with pytest.raises(NearfarError, match="no run measured memory node 2; there are: 0, 4"):
         _import([*far, *near], nodes=(0, 2))
+    with pytest.raises(NearfarError, match="no run measured memory node 0; there are: 4"):
+        _import(far, nodes=(0, 0))
 
 
 def test_cores_of_another_socket_are_left_out(tmp_path: Path) -> None:

@@ -74,6 +74,26 @@ def test_the_whole_runs_time_is_divided_as_in_the_profile() -> None:
     assert [p.near_wall_time_ns for p in moved.workload.phases] == pytest.approx([1e9, 3e9])
 
 
+def test_phases_without_a_given_time_are_predicted_or_said_to_be_as_here() -> None:
+    workload = made_up()
+    workload = msgspec.structs.replace(
+        workload,
+        phases=[msgspec.structs.replace(workload.phases[0], name=name) for name in ("one", "two")],
+    )
+    alone = on_machine(workload, THERE, SLOWER, here=HERE).workload.phases[1]
+    moved = on_machine(workload, THERE, SLOWER, here=HERE, near_times_ns={"one": 3e8})
+    first, second = moved.workload.phases
+    assert first.near_wall_time_ns == pytest.approx(3e8)
+    assert second.near_cpu_time_ns == alone.near_cpu_time_ns
+    assert "near time of one" in moved.known
+    assert any("near time of two, predicted for slower" in text for text in moved.assumed)
+    stays = on_machine(workload, THERE, SLOWER, near_times_ns={"one": 3e8})
+    assert stays.workload.phases[1].near_cpu_time_ns == workload.phases[1].near_cpu_time_ns
+    assert any("near time of two: as in the profile" in text for text in stays.assumed)
+    with pytest.raises(CommandError, match="of the whole run or of phases"):
+        on_machine(workload, THERE, SLOWER, near_times_ns={"": 3e8, "one": 1e8})
+
+
 def test_misses_are_those_of_the_machines_cache() -> None:
     moved = on_machine(made_up(), THERE, NEAR, near_times_ns={"": 3e8})
     assert moved.workload.cache.size_bytes == 1 << 22
