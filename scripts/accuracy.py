@@ -18,7 +18,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from nearfar.documents import Reproduction, load
-from nearfar.documents.study import ComparisonRow, StudyResult
+from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult
+from nearfar_studies.hardware.cases import read_predictions
+from nearfar_studies.verb import PREDICTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, PICTURE = ROOT / "docs" / "accuracy.md", ROOT / "docs" / "accuracy.png"
@@ -31,15 +33,16 @@ WORST = 5
 """Largest errors of a study that are listed first."""
 
 
+def slowdowns(study: StudyResult) -> list[tuple[ComparisonRow, ComparisonTable]]:
+    """Return the study's slowdowns and their tables."""
+    return [
+        (row, table) for table in study.tables if table.unit == "slowdown" for row in table.rows
+    ]
+
+
 def judged(study: StudyResult) -> list[ComparisonRow]:
     """Return the study's judged slowdowns that were predicted."""
-    return [
-        row
-        for table in study.tables
-        if table.unit == "slowdown"
-        for row in table.rows
-        if row.judged and row.published and row.ours
-    ]
+    return [row for row, _ in slowdowns(study) if row.judged and row.published and row.ours]
 
 
 def summary(rows: Sequence[ComparisonRow]) -> str:
@@ -84,10 +87,24 @@ def page(documents: Sequence[Reproduction]) -> str:
         if len(rows) > 1:
             lines += [f"**{summary(rows)}.**", ""]
         lines += [f"- {sentence}" for sentence in study.verdict]
-        worst = sorted(rows, key=lambda row: -abs(row.difference or 0.0))[:WORST]
+        listed = slowdowns(study)
+        if len(listed) > len(rows):
+            lines.append(
+                f"- {len(listed) - len(rows)} more slowdowns are listed and not judged: their "
+                "notes say why"
+            )
+        worst = sorted(
+            ((row, table) for row, table in listed if row.judged and row.published and row.ours),
+            key=lambda each: -abs(each[0].difference or 0.0),
+        )[:WORST]
         cells = [
-            [row.what, _number(row.published), _number(row.ours), f"{row.difference or 0.0:+.1%}"]
-            for row in worst
+            [
+                row.what if len(study.tables) == 1 else f"{row.what}, {table.title}",
+                _number(row.published),
+                _number(row.ours),
+                f"{row.difference or 0.0:+.1%}",
+            ]
+            for row, table in worst
         ]
         lines += ["", *_markdown("largest errors", ["", "measured", "predicted", "error"], cells)]
         for text in study.texts:
@@ -140,6 +157,21 @@ def draw(documents: Sequence[Reproduction], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def mean_of(study: StudyResult) -> str:
+    """Return the mean error of a study, and that of the rows without a note if some have one."""
+    rows = judged(study)
+    plain = [row for row in rows if not row.note]
+    text = f"{_mean_error(rows)} on {len(rows)} of {study.name}"
+    if not 0 < len(plain) < len(rows):
+        return text
+    others = f"{_mean_error(plain)} on the {len(plain)} whose far runs gave no device its figures"
+    return f"{text} ({others})"
+
+
+def _mean_error(rows: Sequence[ComparisonRow]) -> str:
+    return f"{np.mean([abs(row.difference or 0.0) for row in rows]):.1%}"
+
+
 def main() -> None:
     """Write the page, its picture, and the line in the README."""
     if len(sys.argv) < 2:
@@ -147,15 +179,11 @@ def main() -> None:
     documents = [load(Path(name), Reproduction) for name in sys.argv[1:]]
     PAGE.write_text(page(documents))
     draw(documents, PICTURE)
-    means = [
-        f"{np.mean([abs(row.difference or 0.0) for row in rows]):.1%} "
-        f"on {len(rows)} of {study.name}"
-        for study in studies_of(documents)
-        if (rows := judged(study))
-    ]
+    means = [mean_of(study) for study in studies_of(documents) if judged(study)]
+    blind = sum(each.slowdown is not None for each in read_predictions(PREDICTIONS))
     sentence = (
         f"How right it is: mean error of time {', '.join(means)}, all seen while models were made "
-        "([every prediction](docs/accuracy.md)); 156 further cases are "
+        f"([every prediction](docs/accuracy.md)); {blind} further cases are "
         "[predicted blind](companions/studies/blind/README.md)."
     )
     readme = README.read_text()

@@ -47,6 +47,14 @@ def test_the_page_has_every_row_and_says_what_was_not_run(accuracy: ModuleType) 
     text = accuracy.page([document()])
     for words in ("| a | 1 | 1.05 |", "| left out | 3 | 9 |", "Not run: no compiler", "**2 slow"):
         assert words in text
+    assert "- 1 more slowdowns are listed and not judged" in text
+
+
+def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleType) -> None:
+    (study, _) = document().studies
+    assert accuracy.mean_of(study) == "7.5% on 2 of s"
+    study.tables[0].rows[0].note = "known there"
+    assert accuracy.mean_of(study).startswith("7.5% on 2 of s (10.0% on the 1 whose far runs")
 
 
 def test_the_readme_has_a_place_for_the_line(accuracy: ModuleType) -> None:

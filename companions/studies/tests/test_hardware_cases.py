@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from nearfar_studies.hardware.cases import (
 from nearfar_studies.hardware.in_kind import FOLDER, program_of, programs_in_kind
 from nearfar_studies.hardware.predictor import latency_ratio, machine_of
 from nearfar_studies.hardware.score import score, scored
-from nearfar_studies.studies.applications import measured_cases
+from nearfar_studies.studies.applications import measured_cases, with_known_there
 
 HEADER = "id,program,input,threads,machine,near_memory,far_memory,placement,near_seconds,slowdown"
 
@@ -60,6 +61,15 @@ def test_scores_are_by_source_and_memory_and_beside_rivals() -> None:
     assert "memory: remote dram" in groups and "memory: cxl expander" in groups
     left_out = {row[0] for row in result.texts[1].rows}
     assert left_out == {"c", "d"}
+
+
+def test_cases_that_devices_know_are_noted_and_the_rest_scored_apart() -> None:
+    known = replace(case("a", 1.3), program="STREAM 5.10 copy")
+    truths = [known, case("b", 2.0, "CXL ASIC")]
+    result = scored("score", [predicted("a", 1.3), predicted("b", 1.8)], truths)
+    marked = with_known_there(result, truths)
+    assert [bool(row.note) for row in marked.tables[0].rows] == [True, False]
+    assert marked.verdict[-1].endswith("1 cases: mean error 10.0% of time, 0% within 10 points")
 
 
 def test_no_common_id_is_refused() -> None:

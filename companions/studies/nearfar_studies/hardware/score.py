@@ -20,7 +20,7 @@ from nearfar_studies.compare import row, table
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 
 POINTS = (5.0, 10.0)
-"""Distances in points of slowdown: a slowdown of 1.10 is 10 points above 1.05 minus 5."""
+"""Distances in points of slowdown: from 1.05 to 1.10 are 5 points."""
 
 MIN_ROWS = 3
 """Minimum of rows for a correlation."""

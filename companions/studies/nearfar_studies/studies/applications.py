@@ -14,13 +14,17 @@ from nearfar_studies.compare import column, facts
 from nearfar_studies.hardware.cases import MemoryCase
 from nearfar_studies.hardware.in_kind import programs_in_kind
 from nearfar_studies.hardware.predictor import CasePredictor, latency_ratio
-from nearfar_studies.hardware.score import scored
+from nearfar_studies.hardware.score import POINTS, score, scored
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MEASURED = Path(__file__).parents[1] / "hardware" / "measured.toml"
+
+KNOWN_THERE = "STREAM 5.10"
+"""Begin of the names of programs whose far runs gave library devices their bandwidths: predictions
+of them judge how a device's figures are used, not whether they hold for another program."""
 
 
 @STUDIES.register("applications")
@@ -36,14 +40,15 @@ class Applications(Study):
         with tempfile.TemporaryDirectory(prefix="nearfar-hardware-") as name:
             predictor = CasePredictor(given.profiles or Path(name))
             predictions = [predictor.predict(case) for case in cases]
-        result = scored(self.name, predictions, cases, latency_ratio)
+        result = with_known_there(scored(self.name, predictions, cases, latency_ratio), cases)
         assumed = dict.fromkeys(each.assumed for each in predictions if each.assumed)
         return msgspec.structs.replace(
             result,
             title=self.title,
             source=self.source,
             inputs="programs in kind, profiled here on smaller data and caches; the source's near "
-            "time; the library's devices; nothing of the far times",
+            f"time; the library's devices, two of which have the far bandwidths of {KNOWN_THERE}; "
+            "else nothing of the far times",
             texts=[
                 *result.texts,
                 facts(
@@ -64,6 +69,38 @@ class Applications(Study):
         axes.set_ylabel("predicted slowdown")
         axes.grid(visible=True, which="both", alpha=0.25)
         return "Predicted over measured slowdown; on the line is right. " + self.source
+
+
+def with_known_there(result: StudyResult, cases: list[MemoryCase]) -> StudyResult:
+    """Return the result with a note on the cases that devices know, and the scores of the rest."""
+    known = {case.id for case in cases if case.program.startswith(KNOWN_THERE)}
+    tables = [
+        msgspec.structs.replace(
+            compared,
+            rows=[
+                msgspec.structs.replace(row, note=f"far bandwidth from runs of {KNOWN_THERE}")
+                if row.what in known and row.judged
+                else row
+                for row in compared.rows
+            ],
+        )
+        for compared in result.tables
+    ]
+    rest = [
+        (row.published, row.ours)
+        for compared in tables
+        for row in compared.rows
+        if row.judged and not row.note and row.published and row.ours
+    ]
+    if not rest:
+        return msgspec.structs.replace(result, tables=tables)
+    others = score(*zip(*rest, strict=True))
+    sentence = (
+        f"without {KNOWN_THERE}, whose far bandwidths are in the library's devices, "
+        f"{others.cases} cases: mean error {others.mean:.1%} of time, {others.within[-1]:.0%} "
+        f"within {POINTS[-1]:g} points"
+    )
+    return msgspec.structs.replace(result, tables=tables, verdict=[*result.verdict, sentence])
 
 
 def measured_cases() -> list[MemoryCase]:

@@ -54,9 +54,7 @@ class ProfetCounters(Study):
                 _intervals(groups),
                 facts(
                     "all of these programs were seen while the model was made. Its constants are "
-                    "one exponent (of the near wall) and three of the interval; with the exponent "
-                    "that suits the other programs best, a program left out errs 1.1 % fast to "
-                    "slow and 1.6 % slow to fast (published curves in full)",
+                    "one exponent (of the near wall) and three of the interval",
                     "the other half of PROFET's programs was not seen",
                     f"PROFET's own model errs {percent(PUBLISHED_MEAN)} on average and "
                     f"{percent(PUBLISHED_MAX)} at most on these programs, fast to slow",
