@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 import samples
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
@@ -253,6 +253,7 @@ def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not()
 
 
 @given(seed=SEEDS, most=st.floats(1.0, 2.5))
+@example(seed=200072, most=1.473)  # greedy needs a fifth more here
 @settings(max_examples=6, deadline=None)
 def test_a_goal_is_kept_with_little_more_than_the_least_memory(seed: int, most: float):
     workload = samples.workload(seed=seed, phases=("run",))
