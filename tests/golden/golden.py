@@ -22,8 +22,9 @@ from typing import Any
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
-CLOSE = 1e-12
-"""Relative difference of floats that sums in another order may leave."""
+CLOSE = 1e-5
+"""Relative difference of floats that another processor may leave: its sums round in another order,
+a fit ends a step earlier, and differences of large times keep the error of these. Seen: 4e-7."""
 PRODUCER = {
     *("producer", "nearfar_version", "time_utc", "host", "kernel", "cpu_model", "command"),
     "sha256",  # of inputs, some of which a case makes
