@@ -24,7 +24,8 @@ def by_load(points: Sequence[Point]) -> list[Point]:
     if not points:
         return []
     best, best_ns = max(points, key=lambda point: (point[0], -point[1]))
-    rising, fold = [], []
+    rising: list[Point] = []
+    fold: list[Point] = []
     for point in points:
         saturated = point[1] > best_ns and point[0] >= MIN_FOLD_SHARE * best > 0
         (fold if saturated else rising).append(point)
