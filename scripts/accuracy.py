@@ -161,10 +161,10 @@ def mean_of(study: StudyResult) -> str:
     """Return the mean error of a study, and that of the rows without a note if some have one."""
     rows = judged(study)
     plain = [row for row in rows if not row.note]
-    text = f"{_mean_error(rows)} on {len(rows)} of {study.name}"
+    text = f"{_mean_error(rows)} in {len(rows)} cases of `{study.name}`"
     if not 0 < len(plain) < len(rows):
         return text
-    others = f"{_mean_error(plain)} on the {len(plain)} whose far runs gave no device its figures"
+    others = f"{_mean_error(plain)} in the {len(plain)} whose far runs gave no device its figures"
     return f"{text} ({others})"
 
 
@@ -182,8 +182,9 @@ def main() -> None:
     means = [mean_of(study) for study in studies_of(documents) if judged(study)]
     blind = sum(each.slowdown is not None for each in read_predictions(PREDICTIONS))
     sentence = (
-        f"How right it is: mean error of time {', '.join(means)}, all seen while models were made "
-        f"([every prediction](docs/accuracy.md)); {blind} further cases are "
+        f"How right it is: the mean error of predicted time is, by study, {', '.join(means)} "
+        "([what they are, and every prediction](docs/accuracy.md)). All of them were seen while "
+        f"the models were made; {blind} more cases were "
         "[predicted blind](companions/studies/blind/README.md)."
     )
     readme = README.read_text()
