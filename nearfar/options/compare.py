@@ -21,16 +21,16 @@ class CompareOptions(Options):
     b: Annotated[Path, Option(position="first")]
     """The document to judge against the baseline."""
     fail_over: str | None = None
-    """Such as 5%: exit code 1 if something is worse by more than that, and not by chance. For an
-    object or a line it is a share of the total."""
+    """A limit such as 5%: exit code 1 if something is worse by more than that, and not by chance.
+    For an object or a line it is a share of the total."""
     correct: Literal["holm", "benjamini-hochberg", "none"] = "holm"
-    """How p values are corrected for their number: holm (no false alarm in 95 of 100 comparisons),
+    """Correction for the number of values compared: holm (no false alarm in 95 of 100 comparisons),
     benjamini-hochberg (at most 5 % of the alarms are false), none."""
     edited: bool = False
     """The source changed between two profiles: allocation sites whose lines moved are recognised
     by their functions, and each is named in a warning."""
     across_machines: bool = False
-    """Judge times although A and B come from different machines."""
+    """Compare times although A and B come from different machines."""
 
     def check_options(self) -> None:
         """Refuse a limit that is no percentage."""

@@ -28,7 +28,7 @@ class ImportCountersOptions(Options):
     format_: Literal["perf", "pcm", "likwid", "csv"] | None = None
     """The tool; by default recognised from the file."""
     cumulative: bool = False
-    """The counts of a plain CSV are since the beginning, not since the previous line."""
+    """The counts in a plain CSV are since the start of the run, not since the previous line."""
     size: Sequence[str] = ()
     """Size the program was run at, such as n=1e5; repeat for several. `nearfar predict` fits
     counters of several sizes."""

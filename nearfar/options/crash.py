@@ -24,22 +24,23 @@ class CrashOptions(ProgramOptions):
     command: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
     """The program and its arguments, after `--`; {pool} stands for the pool's path."""
     check: str = ""
-    """Command that judges an image; {pool} stands for its path, {done} and {begun} for the last
-    operations that ended and began, {in_flight} for those that have begun and not ended
-    (nearfar/crash.h). It may recover and change the image. It is loaded once and forked; a program
-    or shared library with NEARFAR_CRASH_CHECKER in it is called as a function."""
+    """Command that judges an image: exit code 0 accepts it. {pool} stands for its path, {done} and
+    {begun} for the last operations that ended and began, {in_flight} for those that have begun and
+    not ended (nearfar/crash.h). It may recover and change the image. It is loaded once and forked;
+    a program or shared library with NEARFAR_CRASH_CHECKER in it is called as a function."""
     dump: str = ""
     """Command that prints the content of an image: a line "key value" for each key of a map, "key"
-    of a set; a line with a ! reports what does not work. The content must be that of the operations
-    that the program marks (NEARFAR_CRASH_OP): all that completed, and any of those in flight."""
+    of a set; a line that begins with ! reports an error. The content must follow from the
+    operations that the program marks (NEARFAR_CRASH_OP): all that ended, and any of those in
+    flight."""
     pool_check: bool = True
-    """Also run libpmemobj's own check on its pools, at some states of each failure point."""
+    """Also run libpmemobj's own check on its pools, in a few states of each failure point."""
     pool: Path | None = None
     """Pool before the run, which is copied. Without it the program makes its own."""
     seconds: float = 60.0
-    """Limit of the time to judge states."""
+    """Time limit for judging states."""
     states: int = 20_000
-    """Limit of the number of states to judge."""
+    """Most states to judge."""
     timeout: str = "5s"
     """Time after which one check counts as a hang."""
     seed: int = 1
@@ -49,9 +50,9 @@ class CrashOptions(ProgramOptions):
     workers: int = 1
     """Explorers that share the states, each with its own checker."""
     schedules: int = 1
-    """Recordings of a program with threads, each with another order of the threads."""
+    """For a program with threads: number of recordings, each with another order of the threads."""
     resume: bool = False
-    """Continue where the budget or Ctrl-C ended the same command line with the same -o."""
+    """Continue where the time limit or Ctrl-C ended the same command with the same -o."""
     output: Annotated[Path | None, Option(short="-o")] = None
     """File for the report; states to replay go to the folder FILE-bugs next to it, in place of
     those of an earlier report."""

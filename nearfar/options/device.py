@@ -83,15 +83,15 @@ class ImportDeviceOptions(Options):
     title: str | None = None
     """One-line description of the device. Default: its name."""
     source: str | None = None
-    """Citation: where the curve comes from. Default: imported from that file."""
+    """Citation of the curve. Default: imported from that file."""
     technology: Literal[
         "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
     ] = "other"
     """Kind of memory."""
     host_dram: str | None = None
-    """Library device, or device file, of the local DRAM of the machine the curve was measured on:
-    predictions then add what this memory adds to it. Default: not known, latencies stay as
-    published."""
+    """Local DRAM of the machine that the curve was measured on: a library device or a device file.
+    Predictions then add the difference to the local DRAM here. Default: not known, latencies stay
+    as published."""
     where: str = ""
     """Table, figure or file in the source."""
     licence: str = ""

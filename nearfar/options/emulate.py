@@ -31,7 +31,7 @@ class EmulateOptions(DriverOptions, ProgramOptions):
     """A plan of `nearfar place`: what it keeps near is not delayed. By default everything is
     far."""
     by: Literal["node", "delays", "contention"] | None = None
-    """Use this mechanism; by default the first that the probes call faithful."""
+    """Use this mechanism; by default the first one that the probes show to be faithful."""
     llc: Annotated[str | None, Option(any_text=True)] = None
     """Size of the last-level cache to simulate; by default the size in `near` that a core gets."""
     after: Annotated[str, Option(any_text=True)] = "0s"
@@ -39,9 +39,9 @@ class EmulateOptions(DriverOptions, ProgramOptions):
     plain: Path | None = None
     """A plain build of the program, if not the one it holds."""
     slow_motion: Annotated[float | None, Option(any_text=True)] = None
-    """The most times slower than in the far memory that delays may run the program, so that the
-    cost of tracing can be subtracted; times shown are divided by it. Default: 8, used where it is
-    needed; 1: never."""
+    """Limit of slow motion: if tracing takes longer than the far memory would, the program runs up
+    to this many times slower, and the times shown are divided by the factor. Default: 8; 1: no slow
+    motion."""
 
     def check_options(self) -> None:
         """Refuse a slow motion that no run can have."""

@@ -31,12 +31,12 @@ class FleetOptions(Options):
     """The greatest slowdown of any program, such as 1.10; repeat for several. Default: 1.02, 1.05,
     1.10 and 1.20."""
     mixes: int = 1
-    """Largest number of shares of far memory that hosts of one type are bought with, besides
-    none."""
+    """How many different shares of far memory the hosts of one type may have, besides none."""
     leave_out_bad: bool = False
     """Leave out and count files that are no profile, of another version, or contradict others."""
     cache: Path | None = None
-    """Folder of the rows. Default: nearfar/fleet in $XDG_CACHE_HOME or ~/.cache."""
+    """Folder for what was read from each profile. Default: nearfar/fleet in $XDG_CACHE_HOME or
+    ~/.cache."""
 
     def check_options(self) -> None:
         """Refuse fewer than one mix."""

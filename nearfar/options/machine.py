@@ -29,9 +29,9 @@ class MachineOptions(RootOptions):
     (about 3 s a pair), the time of a cache line from CPU to CPU (all pairs, or 300 of them: up to
     30 s), and the processor's core (about 30 s; `nearfar measure core` alone)."""
     joint: Sequence[str] = ()
-    """Two memories with a comma between, such as dram,node:1 or dram,file:/mnt/pmem0: measure what
-    they copy together under every split of the threads, and whether they slow each other down as
-    memories on one channel do (up to 60 s). Repeat for several pairs; with --measure."""
+    """Two memories with a comma between, such as dram,node:1 or dram,file:/mnt/pmem0: measure their
+    bandwidths together, for every split of the threads, which shows whether they share channels (up
+    to 60 s). Repeat for several pairs; with --measure."""
 
     def check_options(self) -> None:
         """Refuse to measure a captured machine."""
@@ -48,7 +48,7 @@ class MachineModes(JsonOptions):
     check: bool = False
     """Check everything that far memory needs: nodes, tiers, firmware, health, regions, mounts,
     kernel, container. Print what works, what is missing, what that costs, and the command that
-    fixes it; end with 1 if something is missing."""
+    fixes it; exit code 1 if something is missing."""
     bug_report: bool = False
     """Gather what a maintainer would ask for, as Markdown: versions, machine, findings, without
     names, addresses, identifiers or unrelated variables. Read it before you send it."""
@@ -76,7 +76,7 @@ class ConvertOptions(RootOptions):
     destroy: Sequence[str] = ()
     """Name of a namespace or device whose data may be destroyed; repeat for several."""
     yes: bool = False
-    """Act. Stops before a reboot, which is left to you."""
+    """Run the steps instead of printing them. Stops before a reboot, which is left to you."""
     resume: bool = False
     """Continue the conversion that a reboot or an error interrupted."""
     file_system: Literal["ext4", "xfs"] = "ext4"
@@ -88,10 +88,9 @@ class ConvertOptions(RootOptions):
         """Refuse a conversion without a target, or with two."""
         if (self.to is None) != self.resume:
             raise CommandError(
-                "say what to convert to (--to fsdax, ...), or --resume to go on with what was begun"
+                "name what to convert to (--to fsdax, ...), or continue a conversion by --resume"
             )
         if self.resume and self.device is not None:
             raise CommandError(
-                "--resume goes on with what was begun, and takes no device: leave "
-                f"{self.device} out"
+                f"--resume continues a conversion, whose device is known: leave {self.device} out"
             )

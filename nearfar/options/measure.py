@@ -25,11 +25,11 @@ class MemoryOptions(Options):
     memory: Annotated[str, Option(position="first")] = "dram"
     """dram, node:N (a NUMA node), file:PATH (a temporary file in that folder), devdax:/dev/daxX.Y
     (a DAX device: its content is overwritten), hugetlb:2M|1G (reserved pages), model:NAME (a
-    simulated memory: a library device, a profile's path, or random:SEED). core: no memory, but this
-    processor's core, about 30 s, into a machine profile. Options of a memory follow a comma:
-    pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g: reserved ones),
-    load=none|read|store|copy (what another core does all the while), dax=require (refuse a file
-    that is not mapped without a page cache)."""
+    simulated memory: a library device, a profile's path, or random:SEED). core: this processor's
+    core instead of a memory, about 30 s, into a machine profile. Options of a memory follow a
+    comma: pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g: reserved
+    ones), load=none|read|store|copy (what another core does to the memory meanwhile), dax=require
+    (refuse a file that has a page cache)."""
     seconds: float | None = None
     """Time for everything in s, shared among the parts (at least 3 rounds are made)."""
     repetitions: int | None = None
@@ -89,11 +89,11 @@ class MeasureOptions(MemoryOptions):
     resume: bool = False
     """Continue an interrupted measurement of the same memory, machine and settings."""
     accept_noise: bool = False
-    """Write the profile even if noise exceeds the limit: an error of 50 % between figures and times
-    measured at another moment, by A/A floor and drift, about doubles intervals. They include it."""
+    """Write the profile even if noise (A/A floor and clock drift) exceeds 50 %, which about doubles
+    the intervals of predictions."""
     since: Path | None = None
-    """An earlier profile of this memory; values that moved beyond noise are warned of. Default: the
-    file at the output before it is replaced."""
+    """An earlier profile of this memory: warn of values that changed by more than noise. Default:
+    the output file before it is replaced."""
 
     def check_options(self) -> None:
         """Refuse numbers and names that no measurement can follow."""
@@ -117,12 +117,12 @@ class KernelShape(Options):
     chains: int = 1
     """Independent chains, 1 to 32; only for --kernel chains."""
     access: str = "64"
-    """With --kernel: size of one access, such as 256 or 4KiB; of a chase, its blocks."""
+    """With --kernel: size of one access, such as 256 or 4KiB; for a chase, size of its blocks."""
     stride: str = "0"
     """With --kernel: distance of neighbouring accesses; 0: side by side."""
     window: str = "0"
-    """With --kernel: random accesses stay in a window of this size, which moves on; 0: the whole
-    region."""
+    """With --kernel: random accesses stay in a window of this size, which moves through the region;
+    0: the whole region."""
     read_share: str = ""
     """With --kernel mixed and similar ones: loads among the lines touched, such as 75% or 0.75."""
     fence_every: int = 1
@@ -143,6 +143,6 @@ class MeasureModes(JsonOptions):
     """Printed output, and the test of the instrument itself."""
 
     self_test: bool = False
-    """Probe model:NAME, or simulated cores for `core`, and judge what is inferred against the
-    truth; exit code 1 if a false statement is made. Takes -o and --json, a memory --seconds (of CPU
-    time), cores --seed."""
+    """Measure model:NAME, or simulated cores for `core`, and compare what is inferred with the
+    truth; exit code 1 if anything inferred is wrong. Other options: -o, --json; --seconds (CPU
+    time) for a memory, --seed for cores."""

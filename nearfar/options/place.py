@@ -25,17 +25,17 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     near: str | DeviceProfile | None = None
     """The memory the program was profiled in: a file of `nearfar measure`, or a library device."""
     far: Sequence[str | DeviceProfile] = ()
-    """Where the rest goes: a library device (`nearfar device list`) or a device file, with its
-    capacity if it has one, such as cxl-micron-cz120:64GiB; repeat for several."""
+    """Far memory: a library device (`nearfar device list`) or a device file, with a capacity if it
+    is limited, such as cxl-micron-cz120:64GiB; repeat for several."""
     memories: Path | None = None
     """A TOML or JSON file of near and far memories, capacities and prices, instead of --far."""
     budget: Annotated[str | None, Option(any_text=True)] = None
     """Near memory to use: a size with its unit (2GiB is 2 x 2^30 bytes, 2GB is 2 x 10^9), a share
-    of the program's memory (25%), or a price, as a share of what all near would cost (price:40%).
-    0 puts all far; more than all keeps all near."""
+    of the program's memory (25%), or a share of the price of everything near (price:40%). 0 puts
+    everything far."""
     slo: float | None = None
-    """Instead of a budget: the greatest slowdown, 1.10 is 10 % slower than all near; the plan uses
-    the least near memory that meets it."""
+    """Instead of a budget: the greatest slowdown, such as 1.10, 10 % slower than everything near;
+    the plan uses the least near memory that meets it."""
     slo_by: Literal["value", "high"] = "value"
     """Which number must meet --slo: the predicted value, or the high end of its interval."""
     phase: str = "total"
@@ -43,17 +43,18 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     over: Literal["mean", "worst"] = "mean"
     """With several profiles: minimise the mean or the worst of their slowdowns."""
     allow: Sequence[Literal["parts", "interleave", "moves", "all"]] = ()
-    """Freedoms of the plan besides placing whole objects for good: place parts of large objects
-    separately, interleave the pages of what streams most, move data between phases; repeat for
+    """What the plan may do besides placing whole objects: split large objects (parts), interleave
+    the pages of the largest streams (interleave), move objects between phases (moves); repeat for
     several, or all."""
     optimiser: str = "exact"
-    """Whose choice the plan is: exact, greedy, hot-first or x-mem; all are timed in any case."""
+    """Optimiser that makes the plan: exact, greedy, hot-first or x-mem. The others are timed for
+    comparison."""
     model: str = "best"
     """Model that times the placements: best, or any other of predict, such as misses,
     latency-ratio or null."""
     machine: Path | MachineProfile | None = None
-    """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
-    in the plan, and data moves as fast as it was copied there."""
+    """File that `nearfar machine --measure` wrote: says which memories slow each other down, and
+    how fast data moves between them."""
     near_price: float | None = None
     """Relative price of a byte near; default 5 (X-Mem, EuroSys 2016: DRAM costs 5x NVM per bit)."""
     far_price: Sequence[float] = ()

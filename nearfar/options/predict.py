@@ -38,75 +38,77 @@ class PredictOptions(
     more: Annotated[Sequence[Path], Option(position="rest")] = ()
     """More files of counters, of the same program at other sizes."""
     model: str | None = None
-    """best; inversion (the same, its interval without what other models add); chains (the same
-    without classes); traffic (bytes over bandwidth); xmem (effective latency of each pattern);
-    counters (totals by interval); stalls (the same, from counted stalls); window (bursts); persist
-    (flushes and fences); interleave (pages interleaved); memory-mode (near memory as a cache of the
-    far one); or misses, latency-ratio, null, which are shown with any other. Default: best; for a
-    file of formulas: code (counts times costs); for counters: counters."""
+    """best: window where that fits near time, else inversion. inversion: misses in flight from near
+    time. chains: the same, all misses alike. window: a simulated core runs the profile's bursts.
+    traffic: bytes over bandwidth. xmem: effective latency of each pattern. counters: totals by
+    interval. stalls: counted stall cycles. persist: inversion with flushes and fences. interleave:
+    pages interleaved. memory-mode: near memory caches the far one. code: counts times costs.
+    misses, latency-ratio and null are always shown. Default: best; code for a file of formulas;
+    counters for counters."""
     models: Sequence[str] = ()
-    """More models to show, ``all`` for every one; a model that cannot be used says what it
-    needs."""
+    """More models to show, ``all`` for every model; one that cannot be used says what it needs."""
     phase: Sequence[str] = ()
     """Only this phase of the profile; repeat for several. Default: all."""
     explain: Sequence[str] = ()
-    """Show how the time of this phase, or what this object adds, came about; repeat for several."""
+    """Show step by step how the time of this phase, or the time that this object adds, is computed;
+    repeat for several."""
     llc: str | None = None
-    """For a machine with another last-level cache: its size, such as 32MiB. Misses follow from the
-    profile's miss curves."""
+    """For a machine with another last-level cache: its size, such as 32MiB. The profile's miss
+    curves give the misses."""
     on: str | MachineProfile | None = None
-    """Another machine as the target: a name of the library (cxl-dmsim, optane-study and others), a
+    """Predict for another machine: a name of the library (cxl-dmsim, optane-study and others), a
     file of such a machine, or one that `nearfar machine` wrote. Near memory, far memories, cache,
-    clock, core and pages are that machine's; what is assumed of it is listed. Near time there comes
-    from --near-time (the wall time of the run there), else it is predicted from --here."""
+    clock, core and pages are that machine's; assumptions about it are listed. Give the near time
+    measured there (--near-time, wall time), or have it predicted (--here)."""
     near: str | DeviceProfile = ""
-    """The memory the program was profiled in, or with --here or --on the other machine's: a file of
-    `nearfar measure`, or a library device. Default: with --on, that machine's."""
+    """The memory the program was profiled in (with --here or --on: near memory of the other
+    machine): a file of `nearfar measure`, or a library device. Default: with --on, that
+    machine's."""
     far: Sequence[str | DeviceProfile] = ()
     """A library device (`nearfar device list`) or a device file; repeat for several, ``all`` for
     the whole library. Default: with --on, that machine's far memories."""
     near_time: Sequence[str] = ()
-    """For another machine, or another build: CPU time with everything near as measured there, such
-    as 3.5s or, for one phase, get=2.1s; repeat for several."""
+    """CPU time with everything near, measured on another machine or with another build, such as
+    3.5s or, for one phase, get=2.1s; repeat for several."""
     here: str | None = None
-    """For another machine whose near time nobody measured: the memory the profile was taken in;
-    --near is then the other machine's, and near times are predicted."""
+    """Predict near time on another machine too: the memory that the program was profiled in; --near
+    is then the other machine's."""
     frequency: float = 1.0
     """With --here: the other machine's clock over this one's."""
     size: Sequence[str] = ()
     """For a file of formulas, such as n=1e7; repeat for several. Default: what the file says. For
     several files of counters, a size between theirs."""
     near_size: str | None = None
-    """For memory-mode: how much near memory caches the far one, such as 16GiB. Default: the
+    """For memory-mode: size of the near memory that caches the far one, such as 16GiB. Default: the
     capacity in the near memory's file."""
     pipeline: str | None = None
-    """GENERATE,ANALYSE: two phases as the stages of a pipeline with two locks, the first in near
-    memory, the second after a transfer in the far one: times and idle times of both, for every
-    split of the threads. With --set-size."""
+    """GENERATE,ANALYSE: two phases as the stages of a pipeline with two locks. The first works in
+    near memory, its results are transferred, the second works in far memory. Prints times and idle
+    times of both for every split of the threads. With --set-size."""
     sets: int | None = None
-    """With --pipeline: number of sets that both phases' whole work is divided into. Default:
-    1000."""
+    """With --pipeline: number of parts (sets) that the work of both phases is divided into.
+    Default: 1000."""
     set_size: str | None = None
-    """With --pipeline: what is transferred of each set, such as 128MB."""
+    """With --pipeline: bytes transferred for each set, such as 128MB."""
     threads: int | None = None
     """With --pipeline: threads of both stages together. With --on: threads that share the work
     there. Default: as many as the profiled program had."""
     calibrated: Path | None = None
-    """File that `nearfar validate -o` wrote: intervals are calibrated where it validated this model
-    on this kind of far memory, else widened to cover the results of the other models shown."""
+    """File that `nearfar validate -o` wrote: calibrates the interval if it validated this model on
+    this kind of far memory, else widens it to cover the other models shown."""
 
     def check_options(self) -> None:
         """Refuse options without the one they belong to."""
         if self.near_size is not None and not {"memory-mode", "all"} & {self.model, *self.models}:
             raise CommandError(
-                "--near-size is how much near memory caches the far one, for the model "
+                "--near-size is the size of the near memory that caches the far one, for the model "
                 "memory-mode: add --model memory-mode or --models memory-mode"
             )
         if self.more and not self.size:
-            raise CommandError("several files of counters: say the size to predict, --size n=1e6")
+            raise CommandError("several files of counters: name the size to predict, --size n=1e6")
         if (self.pipeline is None) != (self.set_size is None):
             raise CommandError(
-                "--pipeline and --set-size go together: what is transferred of each set"
+                "--pipeline and --set-size go together: the second is the bytes of each transfer"
             )
         if self.pipeline is None and self.sets is not None:
             raise CommandError("--sets goes with --pipeline")
@@ -122,5 +124,5 @@ class PredictOptions(
             )
         if self.here is None and self.frequency != 1.0:
             raise CommandError(
-                "--frequency goes with --here: near times measured there include its clock"
+                "--frequency goes with --here: a near time measured there needs no correction"
             )

@@ -19,9 +19,9 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     EXAMPLE: ClassVar[str] = "nearfar profile -o run.json -- PROGRAM ARGS"
 
     driver: str | None = None
-    """Shell command that makes the program work, such as a server's client: started with the
+    """Shell command that gives the program its work, such as a server's client: it starts with the
     program, and the program is stopped when it ends. NEARFAR_RUN_DIR and NEARFAR_PID in its
-    environment let it mark phases with `nearfar mark` or nearfar.profile.control."""
+    environment let it mark phases with `nearfar mark` or nearfar.program.control."""
     output: Annotated[Path, Option(short="-o")] = Path("run.json")
     """File to write the profile to."""
     repetitions: int = 3
@@ -31,8 +31,8 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     llc: str | None = None
     """Size of the last-level cache to simulate, such as 32MiB; by default this machine's."""
     near: Path | None = None
-    """A DeviceProfile measured on this machine: take from it how much last-level cache a core
-    really gets, which in a virtual machine is less than the processor claims."""
+    """A device profile measured on this machine: it says how much last-level cache a core really
+    gets, which in a virtual machine is less than the processor claims."""
     ways: int | None = None
     """Ways of the last-level cache; by default this machine's."""
     memory: str = "64MiB"
@@ -47,20 +47,21 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     plain: Path | None = None
     """A plain build of the program, if not the one it holds."""
     source: Literal["compiled", "counters", "qemu"] | None = None
-    """How to see accesses: `compiled` in by `nearfar cc`; `counters` of the processor and the
-    addresses it samples (PEBS, IBS), of this machine's own caches; or `qemu` for unmodified
-    programs (Debian's qemu-user). By default the first of these that is available."""
+    """Where accesses come from. compiled: a program built by `nearfar cc`. counters: the
+    processor's counters and address samples (PEBS, IBS), so this machine's own caches. qemu: any
+    program, under Debian's qemu-user. Default: the first of these that is available."""
     sample: str | None = None
-    """With qemu or counters: observe for this long, by default 60s. The program then goes on, to
-    find which share of its work that was; under QEMU four times as long, then it is stopped."""
+    """With qemu or counters: observe for this long; default 60s. Then the program goes on, which
+    shows the share of its work that was observed; under QEMU it is stopped after four times as
+    long."""
     sample_instructions: int | None = None
-    """With qemu: observe this many instructions from the program's first mark on, and all before
-    it, which gives the same counts in every run."""
+    """With qemu: observe everything up to the program's first mark and this many instructions
+    after it, which gives the same counts in every run."""
     rate: int | None = None
     """With qemu: observe one cache line in this many; by default 64."""
     bursts: bool = False
     """Run the plain build once more, under QEMU and for as long as --sample says, and record short
-    stretches in full: what depends on what, for the model `window`."""
+    series of accesses with their dependences, for the model `window`."""
 
     def check_options(self) -> None:
         """Refuse options that exclude each other."""

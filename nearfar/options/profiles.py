@@ -38,8 +38,8 @@ class ScaleOptions(Options):
     to: Sequence[str]
     """The size to extrapolate to, such as n=1e7."""
     force: bool = False
-    """Extrapolate beyond eight times the largest size, and by laws that do not hold for the sizes
-    that ran: what is not supported is among the warnings."""
+    """Extrapolate beyond eight times the largest size, and with laws that do not fit the sizes that
+    ran; warnings then say which numbers are uncertain."""
 
     def check_options(self) -> None:
         """Refuse to extrapolate from nothing."""
@@ -60,9 +60,9 @@ class MarkOptions(Options):
     operations: float = 0
     """Number of operations (requests) the program did in the phase that ends."""
     run: Path | None = None
-    """The run's folder; by default the folder that `nearfar profile` sets in NEARFAR_RUN_DIR."""
+    """The run's folder; default: NEARFAR_RUN_DIR, which `nearfar profile` sets."""
     pid: int | None = None
-    """A process of the run, whose environment names the folder."""
+    """A process of the run: its environment names the folder."""
 
     def check_options(self) -> None:
         """Refuse two runs, and operations before they happen."""

@@ -24,20 +24,20 @@ class RunOptions(DriverOptions):
     program: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
     """The plan of `nearfar place`, then the program and its arguments, after `--`."""
     map: Sequence[str] = ()
-    """The memory of this machine that stands for one of the plan, by its name or its device's:
+    """Which memory of this machine a memory of the plan is, by the plan's name or its device's:
     far=node:1, optane-100-6dimm=file:/mnt/pmem0, far=devdax:/dev/dax0.0. Repeat for several."""
     adapt: bool = False
-    """Move objects while the program runs: where the plan says so, as its phases begin, else as
+    """Move objects while the program runs: if the plan has moves, when its phases begin, else when
     their use changes. Between memory nodes only."""
     region: Annotated[str | None, Option(any_text=True)] = None
     """With --adapt: bytes moved by one call; default 2MiB."""
     rate: Annotated[str | None, Option(any_text=True)] = None
-    """With --adapt: most bytes moved in a second; default 1GB."""
+    """With --adapt: at most this many bytes moved in a second; default 1GB."""
     hysteresis: Annotated[str | None, Option(any_text=True)] = None
     """With --adapt: how long a phase or a change of use must last before anything moves; default
     200ms."""
     pages: Literal["system", "4KiB", "2MiB"] = "system"
-    """Ask the kernel for huge pages (2MiB), or refuse them (4KiB); system: as it is set up."""
+    """Ask the kernel for huge pages (2MiB), or for none (4KiB); system: the kernel's setting."""
     policy: str | None = None
     """A policy of the kernel instead of a plan: interleave, weighted-interleave, preferred,
     tiering, damon."""

@@ -63,10 +63,9 @@ class HostOptions(Options):
 
     host: HostRule = "added"
     """How a latency published on another machine is converted to this machine. added: near latency
-    on this machine plus what the memory adds to local DRAM on the other one; that part belongs to
-    the memory and its link, the rest to this machine. ratio: near latency on this machine times
-    far over local DRAM on the other one. published: as it is. The interval spans all three; what
-    was measured on this machine stays as it is."""
+    here plus the difference between far memory and local DRAM there. ratio: near latency here times
+    far over local DRAM there. published: as published. The interval spans all three; what was
+    measured on this machine is not converted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +73,8 @@ class PagesOptions(Options):
     """Page size."""
 
     pages: str | None = None
-    """Size of the program's pages: 4KiB, 2MiB. Default: what programs get where near was measured,
-    2 MiB only where transparent huge pages are given to all."""
+    """Size of the program's pages: 4KiB, 2MiB. Default: 2MiB where the machine that --near was
+    measured on gives huge pages to every program, else 4KiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +82,8 @@ class InterferenceOptions(Options):
     """Measured interference between memories."""
 
     machine: Path | MachineProfile | None = None
-    """File that `nearfar machine --measure` wrote: memories that slow each other down there do so
-    in the result, and a simulated window is that of its core."""
+    """File that `nearfar machine --measure` wrote: says which memories slow each other down, and
+    what the core holds in flight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +91,9 @@ class CoreOptions(Options):
     """The processor's core."""
 
     core: str | None = None
-    """The core that a simulated window has: a name such as zen-4 or skylake-sp, a TOML file, or a
-    machine profile with a measured core. Default: that of --machine, else the processor's by its
-    name; where neither is known, the interval spans the cores of the library."""
+    """The core that the model `window` simulates: a name such as zen-4 or skylake-sp, a TOML file,
+    or a machine profile with a measured core. Default: that of --machine, else the library's for
+    this processor; if it has none, the interval spans all cores of the library."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +119,7 @@ class DriverOptions(Options):
     """Driver of a program, and how long it runs."""
 
     driver: str | None = None
-    """Shell command that makes the program work, such as a server's client: started with the
+    """Shell command that gives the program its work, such as a server's client: it starts with the
     program, and the program is stopped when it ends."""
     duration: Annotated[str | None, Option(any_text=True)] = None
     """Stop the program (SIGTERM) after this long, such as 10s or 500ms: for servers."""

@@ -28,8 +28,8 @@ class SimulateOptions(Options):
     write: bool = False
     """Persisted non-temporal stores with a fence each, in place of loads."""
     in_flight: float | None = None
-    """Also print the wait and bandwidth of this many loads in flight at once, of all cores
-    together: the point where the memory's loaded latency and its bandwidth agree."""
+    """Also print latency and bandwidth with this many loads in flight, of all cores together: the
+    point of the loaded-latency curve where latency times bandwidth is that many lines."""
     memory_mode: str | None = None
     """Put a direct-mapped DRAM cache of this size in front: Memory Mode. Not validated on
     hardware."""

@@ -22,7 +22,7 @@ class SweepOptions(Options):
     workers: int | None = None
     """Processes to start on this machine instead. Default: one for every processor."""
     resume: bool = True
-    """--no-resume removes what is finished in the folder and computes everything."""
+    """--no-resume removes the finished points in the folder and computes everything again."""
     dry_run: bool = False
     """Check everything and print how many points there are."""
 

@@ -17,8 +17,8 @@ class ValidateOptions(Options):
     """Options of `validate`."""
 
     program: Annotated[Sequence[str], Option(position="rest", any_text=True)] = ()
-    """After ``--``: a program built by `nearfar cc` and its arguments, run whole in both memories
-    without input; several are separated by further ``--``."""
+    """After ``--``: a program built by `nearfar cc` and its arguments, run in both memories without
+    input; separate several by further ``--``."""
     far: str = ""
     """The far memory, such as node:1, file:/mnt/pmem0, devdax:/dev/dax0.0 (overwritten) or
     dram,pages=4k,load=store. Default: another NUMA node, else a DAX file system, else
@@ -33,19 +33,19 @@ class ValidateOptions(Options):
     """Data of each kernel, such as 256MiB. Default: 8 times the last-level cache, with --quick
     4."""
     rounds: Annotated[int | None, Option(low=2, high=1000)] = None
-    """Rounds of each kernel, near, far, far, near, and a third as many of programs. Default: 15,
-    with --quick 3."""
+    """Rounds of each kernel; a round is near, far, far, near. Programs have a third as many.
+    Default: 15, with --quick 3."""
     cores: Literal["apart", "together"] | None = None
-    """Require that both CPUs share a last-level cache (together) or do not (apart); for virtual
-    machines. Default: any; samples are compared within one pairing."""
+    """Use only samples during which both CPUs share a last-level cache (together) or do not
+    (apart); for virtual machines. Default: all; only samples of one pairing are compared."""
     learn: bool = False
-    """Keep every result in the store as it comes."""
+    """Add every result to the store."""
     store: Path | None = None
     """The file of --learn. Default: nearfar/validation.jsonl in the user's data folder."""
     pool: Annotated[Sequence[Path], Option(consume=True)] = ()
-    """Measure nothing: join the sessions of these stores and reports."""
+    """Measure nothing: judge the sessions of these stores and reports together."""
     again: bool = False
-    """With --pool: predict their runs again, by the models of this nearfar."""
+    """With --pool: predict their runs again with the models of this version."""
 
     def check_options(self) -> None:
         """Refuse options that exclude each other."""
