@@ -39,7 +39,7 @@ class UnbreakableStream:
 
 
 def protect_streams() -> None:
-    """Make standard output and error unbreakable; open them on nowhere where they are closed."""
+    """Let writes to a closed standard output or error succeed; a missing one becomes /dev/null."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

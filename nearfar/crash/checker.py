@@ -47,8 +47,8 @@ class Check:
     command: str
     oracle: bool = False
     """An oracle judges its output (``CrashRequest.oracle``), which is kept whole."""
-    rarely: bool = False
-    """Run it only where none, all, or the flushed ones of the pending stores survived."""
+    few_states: bool = False
+    """Run it only in states in which none, all, or only the flushed pending stores survived."""
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def _arguments(plan: ExplorationPlan, worker: int, image: Path) -> list[str]:
         marks = {
             "s": command.shell,
             "o": check.oracle,
-            "r": check.rarely,
+            "r": check.few_states,
             "d": command.by_operation,
             "f": command.function,
         }
@@ -216,13 +216,16 @@ class ReceivedFrame:
 def receive(source: IO[bytes]) -> ReceivedFrame:
     """Wait for a frame."""
     head = source.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise NearfarError("an explorer of nearfar crash ended early", ExitCode.PROGRAM_FAILED)
-    kind, length = _HEAD.unpack(head)
-    payload = source.read(length)
-    if len(payload) < length:
-        raise NearfarError("an explorer of nearfar crash ended early", ExitCode.PROGRAM_FAILED)
-    return ReceivedFrame(chr(kind), payload)
+    if len(head) == _HEAD.size:
+        kind, length = _HEAD.unpack(head)
+        payload = source.read(length)
+        if len(payload) == length:
+            return ReceivedFrame(chr(kind), payload)
+    raise NearfarError(
+        "an explorer process of nearfar crash ended before its work was done; if it was killed for "
+        "lack of memory (dmesg shows it), use fewer --workers",
+        ExitCode.PROGRAM_FAILED,
+    )
 
 
 def encoded_frame(kind: str, *values: int | str) -> bytes:

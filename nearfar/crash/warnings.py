@@ -70,7 +70,7 @@ def unexplained_content(state: PoolState, pool: Path) -> str:
 
 
 def _lines(file: int) -> Iterator[tuple[int, bytes]]:
-    """Yield offset and content of a file's lines, holes left out."""
+    """Yield offset and content of a file's 64-byte lines, holes left out."""
     at, bytes_left = 0, _MAX_COMPARED_BYTES
     size = os.fstat(file).st_size
     while at < size and bytes_left > 0:

@@ -94,7 +94,7 @@ class Sums:
             self.connection.execute(
                 "delete from profiles where uri not in (select min(uri) from profiles group by run)"
             )
-            self.left_out["says it is a run that another file says it is"] = sum(
+            self.left_out["claims to be the run of another file"] = sum(
                 count - 1 for _, _, count in clash
             )
         idle = self.rows("select count(*) from profiles where near_ns <= 0 or bytes <= 0")[0][0]

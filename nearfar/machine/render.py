@@ -9,6 +9,7 @@ from nearfar.base.units import format_bytes
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Cache, CoreToCore, JointLimit, MatrixEntry, Node
 from nearfar.machine.render_core import core_lines
+from nearfar.machine.sysfs import format_list
 
 WIDTH = 96
 """Columns of wrapped lines: a terminal of 100 shows them whole."""
@@ -46,19 +47,6 @@ def render(machine: MachineProfile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def numbers(values: list[int]) -> str:
-    """Return ``0-3,8`` for [0, 1, 2, 3, 8]."""
-    parts: list[str] = []
-    values = sorted(values)
-    start = 0
-    for index in range(1, len(values) + 1):
-        if index == len(values) or values[index] != values[index - 1] + 1:
-            first, last = values[start], values[index - 1]
-            parts.append(str(first) if first == last else f"{first}-{last}")
-            start = index
-    return ",".join(parts)
-
-
 def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
     yield (
         "cpu",
@@ -66,7 +54,7 @@ def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
             machine.cpu_model,
             f"{machine.architecture}, {_count(machine.sockets, 'socket')}, "
             f"{_count(machine.cores, 'core')}, {_count(machine.threads_per_core, 'thread')} each, "
-            f"CPUs {numbers(machine.cpus)}",
+            f"CPUs {format_list(machine.cpus)}",
         ],
     )
     if machine.vector_extensions:
@@ -121,7 +109,7 @@ def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
 
 def _cache(cache: Cache) -> str:
     ways = f"{cache.ways} ways" if cache.ways else "ways unknown"
-    shared = numbers(cache.shared_by_cpus)
+    shared = format_list(cache.shared_by_cpus)
     sharing = (
         f"one for CPUs {shared}"
         if cache.count == 1
@@ -134,7 +122,7 @@ def _cache(cache: Cache) -> str:
 
 
 def _node(node: Node) -> str:
-    cpus = f"CPUs {numbers(node.cpus)}" if node.cpus else "no CPUs (memory only)"
+    cpus = f"CPUs {format_list(node.cpus)}" if node.cpus else "no CPUs (memory only)"
     memory = format_bytes(node.memory_bytes) if node.memory_bytes else "no memory"
     parts = [f"{node.id}: {memory}", cpus]
     if node.tier is not None:

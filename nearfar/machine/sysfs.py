@@ -7,7 +7,7 @@ error that names it: guessing would describe a machine that nobody has.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -139,6 +139,17 @@ def parse_list(text: str) -> list[int] | None:
             return None
         numbers += range(int(match[1]), int(match[2] or match[1]) + 1)
     return numbers
+
+
+def format_list(numbers: Iterable[int]) -> str:
+    """Return numbers as a list of ranges: ``0-3,8``."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def natural(name: str) -> tuple[object, ...]:

@@ -248,14 +248,14 @@ def _earlier_run(settings: Settings) -> DeviceProfile | None:
 def _resumed(settings: Settings) -> SampleStore | None:
     if settings.output is None or not settings.resume:
         return None
-    head = header(str(settings.spec), settings.decides())
+    head = header(str(settings.spec), settings.resume_settings())
     return SampleStore.resume(store_path(settings.output), head)
 
 
 def _begun(settings: Settings) -> SampleStore | None:
     if settings.output is None or not settings.keep:
         return None
-    head = header(str(settings.spec), settings.decides())
+    head = header(str(settings.spec), settings.resume_settings())
     return SampleStore.create(store_path(settings.output), head)
 
 

@@ -51,8 +51,8 @@ class Settings:
     seen: Callable[[SamplePoint, Sample], None] = ignore
     """Callback for each new sample, in the sampling thread."""
 
-    def decides(self) -> dict[str, str]:
-        """Return the settings that decide the points: only equal ones may be resumed."""
+    def resume_settings(self) -> dict[str, str]:
+        """Return the settings in which a resumed measurement must agree with the first."""
         return {
             "quick": str(self.quick),
             "threads": str(self.threads or "all"),

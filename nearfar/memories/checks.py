@@ -132,8 +132,8 @@ def check_aligned(path: Path, size_bytes: int, align_bytes: int) -> None:
     """Refuse a region of a DAX device that is not a multiple of its pages."""
     if size_bytes % align_bytes:
         raise _lacks(
-            f"{format_bytes(size_bytes)} of {path} is misaligned: a mapping must be a multiple of "
-            f"{format_bytes(align_bytes)}; choose --largest so, or a namespace of smaller "
+            f"{format_bytes(size_bytes)} of {path} cannot be mapped: the size must be a multiple "
+            f"of {format_bytes(align_bytes)}; choose another --largest, or a namespace of smaller "
             "alignment (ndctl create-namespace -f -e NAMESPACE --mode=devdax --align=4096)"
         )
 

@@ -96,7 +96,7 @@ def _path(file: InputFile, beside: Path) -> str:
         if hashlib.sha256(read_bytes(path, "the document")).hexdigest() == file.sha256:
             return str(path) if path.is_absolute() else f"./{path}"
     if present:
-        raise NearfarError(f"{present[0]} is not what it was made from: the file has changed")
+        raise NearfarError(f"{present[0]} has changed since the prediction was made from it")
     raise NearfarError(
-        f"its input {file.path} is not there: keep it where it was, or next to the prediction"
+        f"the prediction's input {file.path} is missing: put it back, or next to the prediction"
     )

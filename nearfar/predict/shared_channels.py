@@ -67,7 +67,7 @@ class ChannelSharing:
 
 
 def limited(demand: Array | float, scaling: Scaling) -> Array:
-    """Return the bandwidth drawn at a `demand`, GB/s."""
+    """Return the bandwidth of threads that would draw `demand` from an unlimited memory, GB/s."""
     demands = np.asarray(demand, dtype=float)
     p = scaling.sharpness
     with np.errstate(divide="ignore"):

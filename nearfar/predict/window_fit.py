@@ -81,10 +81,11 @@ class Fit:
         return exp(-0.5 * (self.distance / WEIGHT_SCALE) ** 2)
 
     def far_ns(self, simulated_ns: float) -> float:
-        """Return time per miss in far memory, from what the window takes there.
+        """Return time per miss in far memory; `simulated_ns` is the window's time there.
 
-        What the fit left of a too long near time is a window that waits too much, so that added
-        time is in proportion; what it left of a too short one is work that memory does not change.
+        If the fitted window is still slower near than was measured, it waits too much, and the time
+        that far memory adds is reduced in proportion. If it is faster, the difference is work that
+        memory does not change.
         """
         remains = max(self.near_ns / self.measured_ns, 1.0)
         return self.measured_ns + (simulated_ns - self.near_ns) / remains

@@ -114,7 +114,9 @@ class Control:
     def end(self, name: str, operations: float = 0) -> None:
         """End `name`, in which the program did `operations`; the phase "-" begins."""
         if not 0 <= operations < float("inf"):
-            raise NearfarError(f"the phase {name!r} cannot have done {operations} operations")
+            raise NearfarError(
+                f"phase {name!r}: the number of operations must be at least 0, not {operations}"
+            )
         self._check(self._library.nf_control_end(self._address, 0, _encoded(name), operations))
 
     def start(self, pid: int) -> None:

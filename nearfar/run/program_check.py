@@ -167,10 +167,10 @@ def check_plan(executable: Path, plan: Plan, *, force: bool) -> str:
         )
     if share < MIN_KNOWN_SHARE and not force:
         raise CommandError(
-            f"{executable.name} has the functions of {share:.0%} of the plan's bytes: the plan is "
-            "another program's, or the symbols were stripped. Make a plan of this program, build "
-            "it with symbols (no -s, no strip), or run it anyway with --force"
+            f"{executable.name} has the functions that allocate {share:.0%} of the plan's bytes: "
+            "the plan is another program's, or the symbols were stripped. Make a plan of this "
+            "program, build it with symbols (no -s, no strip), or run it anyway with --force"
         )
     if share < 0.995:
-        return f"{executable.name} has the functions of {share:.0%} of the plan's bytes"
+        return f"{executable.name} has the functions that allocate {share:.0%} of the plan's bytes"
     return ""

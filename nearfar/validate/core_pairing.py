@@ -143,8 +143,8 @@ class CorePairings:
         need = "share a cache" if self._cores == "together" else "do not share a cache"
         raise NearfarError(
             f"--cores {self._cores} needs two CPUs that {need}; in {REQUIRED_PROBES} probes a line "
-            f"took {self.describe()} between them (below {MIN_APART_NS:.0f} ns they share one): "
-            "leave --cores out, or pin the virtual CPUs",
+            f"took {self.describe()} between them (with a shared cache: less than "
+            f"{MIN_APART_NS:.0f} ns): leave --cores out, or pin the virtual CPUs",
             ExitCode.MACHINE_LACKS,
         )
 

@@ -130,15 +130,15 @@ def _arguments(case: SetCase, plan: SetPlan) -> dict[str, str]:
 
 
 def _time(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
-    line = run("intset", _arguments(case, runs.plan), memory, "time")
-    if line.operations == 0:
+    timed = run("intset", _arguments(case, runs.plan), memory, "time")
+    if timed.operations == 0:
         raise NearfarError(
-            f"a set on {case.memory} did not end one operation in {runs.plan.disk_seconds} s: the "
+            f"a set on {case.memory} finished no operation in {runs.plan.disk_seconds} s: the "
             "disk is too slow or too busy for this study",
             ExitCode.MACHINE_LACKS,
         )
-    runs.throughput.setdefault(case, []).append(line.operations / line.wall_ns * 1e9)
-    runs.changes[case] = line.notes.get("changes_share") or 0.0
+    runs.throughput.setdefault(case, []).append(timed.operations / timed.wall_ns * 1e9)
+    runs.changes[case] = timed.notes.get("changes_share") or 0.0
 
 
 def _count(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:

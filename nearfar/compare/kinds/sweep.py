@@ -41,7 +41,7 @@ class Sweeps(ComparableKind[Any]):
     document: ClassVar[type[Document]] = Sweep
 
     def load(self, path: Path) -> list[Any]:
-        """Read the points of the file as it was at the last run."""
+        """Read the finished points that the sweep file had at its last run."""
         folder = path if path.is_dir() else path.parent
         record = load(folder / "sweep.json", Sweep)
         table = pads.dataset(folder / "results", format="parquet").to_table()

@@ -13,9 +13,9 @@ TOOL = "nearfar_crash_pool"
 
 
 def pool_checks(trace: CrashTrace) -> list[Check]:
-    """Return libpmemobj's check if the trace's pool is its own and existed before the run.
+    """Return libpmemobj's check if the pool is a libpmemobj pool that existed before the run.
 
-    A pool that is being made is not valid yet: only the user's checker can judge it.
+    A pool that the run creates is not valid all the time: only the user's checker can judge it.
     """
     kinds = (EventKind.POOL_OPEN, EventKind.POOL_CREATE)
     if not any(event.kind in kinds and not event.c for event in trace.events):
@@ -24,4 +24,4 @@ def pool_checks(trace: CrashTrace) -> list[Check]:
         return []
     if ctypes.util.find_library("pmemobj") is None:
         return []
-    return [Check(f"{shlex.quote(str(native_file(TOOL)))} check {{pool}}", rarely=True)]
+    return [Check(f"{shlex.quote(str(native_file(TOOL)))} check {{pool}}", few_states=True)]

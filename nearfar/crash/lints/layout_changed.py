@@ -50,7 +50,7 @@ class LayoutChanged(Lint):
             if len(before) == 1 and len(allocated) == 1 and min(allocated) > min(before):
                 event = self._first[number]
                 note = (
-                    f"objects of type {number} have {min(before)} bytes, and now "
-                    f"{min(allocated)} are allocated"
+                    f"objects of type {number} had {min(before)} bytes before the run; new ones "
+                    f"have {min(allocated)}"
                 )
                 yield self.finding(event.a, event.stack, note)

@@ -74,9 +74,9 @@ def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> 
         output = run(step)
         if not step.holds(Tree(tree.root)):
             raise NearfarError(
-                f"`{shown.command}` was run, and it is not so that {step.told}"
-                + (f"; it said: {' '.join(output.split())[-300:]}" if output.strip() else "")
-                + "; what was done before stays, and once it is fixed, continue with: "
+                f"`{shown.command}` did not work: after it, it must hold that {step.expected}"
+                + (f"; its output: {' '.join(output.split())[-300:]}" if output.strip() else "")
+                + "; earlier steps stay done. Fix it, then continue with: "
                 "nearfar machine convert --resume --yes",
                 ExitCode.MACHINE_LACKS,
             )

@@ -14,7 +14,7 @@ class DraftStep:
     """One command, and the state that shows it worked."""
 
     why: str
-    told: str
+    expected: str
     """The state it leads to, as a clause: ``namespace0.0 is fsdax``."""
     holds: Callable[[Tree], bool]
     """Whether that is so, read from the machine."""

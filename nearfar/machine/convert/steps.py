@@ -34,7 +34,7 @@ def unmount(tree: Tree, far: Far, draft: Draft) -> None:
     draft.steps.append(
         DraftStep(
             why=f"{mount} must not be in use when what lies below it changes",
-            told=f"nothing is mounted from /dev/{block}",
+            expected=f"nothing is mounted from /dev/{block}",
             holds=lambda tree: _mount(tree, far.name) is None,
             argv=("umount", mount),
         )
@@ -50,14 +50,14 @@ def reconfigure(far: Far, mode: str, draft: Draft, *, keeps: bool = False) -> No
     argv: tuple[str, ...]
     if far.mode == "empty":
         argv = ("ndctl", "create-namespace", *common, f"--region={far.region}")
-        told = f"{far.region} has a namespace of mode {mode}"
+        expected = f"{far.region} has a namespace of mode {mode}"
     else:
         argv = ("ndctl", "create-namespace", "--force", f"--reconfig={far.name}", *common)
-        told = f"{far.name} is {mode}"
+        expected = f"{far.name} is {mode}"
     draft.steps.append(
         DraftStep(
             why=f"{far.name} becomes {mode}, in pages of 2 MiB",
-            told=told,
+            expected=expected,
             holds=lambda tree: any(now.mode == mode for now in _now(tree, far)),
             argv=argv,
             destroys=() if keeps or far.mode == "empty" else (far.name,),
@@ -85,7 +85,7 @@ def take_back(tree: Tree, far: Far, draft: Draft) -> None:
         draft.steps.append(
             DraftStep(
                 why=f"the kernel moves everything away from node {far.node}",
-                told=f"node {far.node} has no memory",
+                expected=f"node {far.node} has no memory",
                 holds=lambda tree: node_bytes(tree, far.node)[0] == 0,
                 argv=("daxctl", "offline-memory", dax),
             )
@@ -93,7 +93,7 @@ def take_back(tree: Tree, far: Far, draft: Draft) -> None:
     draft.steps.append(
         DraftStep(
             why="the device is taken from the kernel's memory",
-            told=f"{dax} is a device",
+            expected=f"{dax} is a device",
             holds=lambda tree: any(now.mode == "devdax" for now in _now(tree, far)),
             argv=("daxctl", "reconfigure-device", "--mode=devdax", "--force", dax),
         )
@@ -115,7 +115,7 @@ def give_to_node(tree: Tree, far: Far, draft: Draft, *, destroys: tuple[str, ...
     draft.steps.append(
         DraftStep(
             why=f"{dax} becomes memory of node {far.node}",
-            told=f"{dax} is memory of node {far.node}",
+            expected=f"{dax} is memory of node {far.node}",
             holds=lambda tree: any(
                 now.mode == "system-ram" and node_bytes(tree, now.node)[0] > 0
                 for now in _now(tree, far)
@@ -144,7 +144,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
         draft.steps.append(
             DraftStep(
                 why="DAX needs a file system that knows it, with blocks of a page",
-                told=f"/dev/{block} holds {kind}",
+                expected=f"/dev/{block} holds {kind}",
                 holds=lambda tree: contents(tree, block) == kind,
                 argv=(f"mkfs.{kind}", force, *extra, f"/dev/{block}"),
                 destroys=(far.name,) if there in ("data", None) else (),
@@ -155,7 +155,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
         draft.steps.append(
             DraftStep(
                 why="where it is mounted",
-                told=f"{mount} is a folder",
+                expected=f"{mount} is a folder",
                 holds=lambda tree: (tree.root / mount[1:]).is_dir(),
                 argv=("mkdir", "-p", mount),
             )
@@ -163,7 +163,7 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
     draft.steps.append(
         DraftStep(
             why="with DAX, loads and stores reach the memory itself",
-            told=f"/dev/{block} is mounted with DAX",
+            expected=f"/dev/{block} is mounted with DAX",
             holds=lambda tree: any(now.mount and now.mounted_with_dax for now in _now(tree, far)),
             argv=("mount", "-o", "dax", f"/dev/{block}", mount),
         )
@@ -172,13 +172,13 @@ def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bo
 
 def reboot(why: str) -> DraftStep:
     """Return the step that only a person does."""
-    return DraftStep(why=why, told="", holds=lambda tree: False, argv=("reboot",), reboot=True)
+    return DraftStep(why=why, expected="", holds=lambda tree: False, argv=("reboot",), reboot=True)
 
 
 def _policy(was: str, becomes: str, why: str) -> DraftStep:
     return DraftStep(
         why=f"{why} (auto_online_blocks is {was})",
-        told=f"auto_online_blocks is {becomes}",
+        expected=f"auto_online_blocks is {becomes}",
         holds=lambda tree: tree.text(POLICY) == becomes,
         writes=(f"/{POLICY}", becomes),
     )

@@ -67,8 +67,8 @@ class NativeCore:
         size = min(wanted, MOST_CHAIN_BYTES, usable // 2)
         if usable < CHAIN_BYTES:
             raise CoreLacksError(
-                f"only {format_bytes(usable)} of memory may be used, and a core takes "
-                f"{format_bytes(CHAIN_BYTES)}: end other programs",
+                f"measuring a core needs {format_bytes(CHAIN_BYTES)} of memory, and only "
+                f"{format_bytes(usable)} may be used: end other programs",
                 ExitCode.MACHINE_LACKS,
             )
         self._cpu = machine.cpus[0]
@@ -122,10 +122,7 @@ class NativeCore:
 
 
 def check_code() -> None:
-    """Refuse where instructions cannot be generated: another architecture, or a forbidding system.
-
-    Raises CoreLacksError.
-    """
+    """Raise CoreLacksError if code cannot be generated: by this architecture or this system."""
     missing = _measure.missing_code()
     if missing:
         raise CoreLacksError(missing)

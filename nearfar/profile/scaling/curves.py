@@ -20,10 +20,10 @@ from nearfar.profile.scaling.growth import (
     LAWS,
     Law,
     best_law,
+    held_out_weight,
     mean_error,
     rival_bound,
     splits,
-    test_weight,
     weights_of,
 )
 
@@ -95,7 +95,7 @@ def predict_curve(curves: CurveSeries, wanted: CurveTarget) -> PredictedCurve:
         for law in LAWS:
             tried = [_errors(curves, power, law, test, wanted) for test in tests]
             errors_and_weights = [
-                (errors, test_weight(curves.sizes.tolist(), train, test))
+                (errors, held_out_weight(curves.sizes.tolist(), train, test))
                 for (train, test), errors in zip(tests, tried, strict=True)
                 if errors is not None
             ]

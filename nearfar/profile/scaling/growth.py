@@ -173,7 +173,7 @@ def grow(
         for train, test in tests:
             fitted = law.fit(n[train], y[train], weights_of(n[train], y[train], floor))
             error = log_error(float(fitted(n[[test]])[0, 0]), float(y[test, 0]), floor)
-            test_errors.append((error, test_weight(sizes, train, test)))
+            test_errors.append((error, held_out_weight(sizes, train, test)))
         fitted = law.fit(n, y, weights_of(n, y, floor))
         errors[law.name], worst[law.name] = (
             mean_error(test_errors),
@@ -198,13 +198,13 @@ def grow(
     )
 
 
-def test_weight(sizes: Sequence[float], train: Sequence[int], test: int) -> float:
+def held_out_weight(sizes: Sequence[float], fitted: Sequence[int], held_out: int) -> float:
     """Return the weight of one held-out size in a law's mean error.
 
     It grows with the number of sizes fitted and with the size itself: the smallest sizes are
     mostly start-up and few sampled lines.
     """
-    return len(train) * sizes[test] / sizes[-1]
+    return len(fitted) * sizes[held_out] / sizes[-1]
 
 
 def mean_error(errors: Sequence[tuple[float, float]], default: float = 0.0) -> float:

@@ -25,10 +25,10 @@ from nearfar.profile.scaling.growth import (
     Growth,
     extrapolation_factor,
     grow,
+    held_out_weight,
     log_error,
     mean_error,
     splits,
-    test_weight,
 )
 from nearfar.profile.scaling.joined import JoinedProfiles
 from nearfar.profile.scaling.rows import RowAtTarget
@@ -101,7 +101,7 @@ def _composed(sizes: Sequence[float], times: Array, work: PhaseWork, target: flo
     for train, test in tests:
         costs = _costs(work.counts[train], times[train], work.usual_ns)
         off = log_error(float(work.counts[test] @ costs), float(times[test]), 0.0)
-        test_errors.append((off, test_weight(sizes, train, test)))
+        test_errors.append((off, held_out_weight(sizes, train, test)))
     costs = _costs(work.counts, times, work.usual_ns)
     value = float(work.at_target @ costs)
     lows, highs = [], []

@@ -8,9 +8,10 @@ from statistics import median
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.machine.sysfs import format_list
 from nearfar_like.bench import Bench, BufferPlace, Chase, NodeFacts, Values, Worker
 from nearfar_like.mlc.arguments import MlcArguments
-from nearfar_like.mlc.sizes import cpu_text, mib
+from nearfar_like.mlc.sizes import mib
 from nearfar_like.mlc.traffic import MlcTraffic, kernel_of
 from nearfar_like.repeat import summed
 
@@ -96,7 +97,7 @@ class MlcRun:
         cpus = self.all_cpus()
         if cpu not in cpus:
             raise CommandError(
-                f"{where}: this process may not use CPU {cpu}; it may use {cpu_text(cpus)}",
+                f"{where}: this process may not use CPU {cpu}; it may use {format_list(cpus)}",
                 ExitCode.MACHINE_LACKS,
             )
         return cpu

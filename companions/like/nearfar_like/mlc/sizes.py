@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from nearfar.base.errors import CommandError
 
@@ -57,14 +56,3 @@ def cpu_mask(text: str, where: str) -> tuple[int, ...]:
 def mib(size: int) -> str:
     """Return a size as MLC prints it: ``200.000MiB``."""
     return f"{size / (1 << 20):.3f}MiB"
-
-
-def cpu_text(cpus: Iterable[int]) -> str:
-    """Return CPUs as a list of ranges: ``0-3,8``."""
-    parts: list[list[int]] = []
-    for cpu in sorted(cpus):
-        if parts and parts[-1][1] == cpu - 1:
-            parts[-1][1] = cpu
-        else:
-            parts.append([cpu, cpu])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)

@@ -111,7 +111,7 @@ def _place(kind: str, what: str | None, where: str) -> BufferPlace:
         return BufferPlace(None if what is None else number(what, f"{where}: the node"))
     if kind.lower() == "pmem":
         if what is None:
-            raise CommandError(f"{where}: pmem needs a folder on it, such as pmem /mnt/pmem0")
+            raise CommandError(f"{where}: pmem needs a folder, such as pmem /mnt/pmem0")
         return BufferPlace(folder=Path(what))
     raise CommandError(
         f"{where}: a memory is dram or pmem, not {kind!r}{nearest(kind, ['dram', 'pmem'])}"

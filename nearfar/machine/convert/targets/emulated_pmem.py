@@ -87,7 +87,7 @@ def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]
             )
         ]
     return [
-        DraftStep(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
+        DraftStep(why=why, expected="", holds=lambda tree: False, argv=argv, after_reboot=True)
         for argv, why in steps
     ]
 
@@ -153,7 +153,7 @@ def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
             draft.steps.append(
                 DraftStep(
                     why="the boot loader passes it to the kernel",
-                    told=f"{DROP_IN} holds {option}",
+                    expected=f"{DROP_IN} holds {option}",
                     holds=lambda tree: tree.text(DROP_IN[1:]) == line,
                     writes=(DROP_IN, line),
                 )
@@ -163,7 +163,7 @@ def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
         draft.steps.append(
             DraftStep(
                 why="the boot loader passes it to the kernel",
-                told=f"the boot entries have {option}",
+                expected=f"the boot entries have {option}",
                 holds=lambda tree: True,  # grubby's files differ; the next boot shows it
                 argv=("grubby", "--update-kernel=ALL", f"--args={option}"),
             )
@@ -185,7 +185,7 @@ def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> N
         draft.steps.append(
             DraftStep(
                 why="the kernel is told nothing of it any more",
-                told=f"{DROP_IN} is gone",
+                expected=f"{DROP_IN} is gone",
                 holds=lambda tree: not tree.exists(DROP_IN[1:]),
                 argv=("rm", DROP_IN),
                 destroys=tuple(far.name for far in regions if far.mode != "raw"),
@@ -201,7 +201,7 @@ def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> N
         draft.steps.append(reboot("the kernel takes the memory back while it starts"))
 
 
-def _update_grub(tree: Tree, draft: Draft, good: Callable[[str], bool], told: str) -> None:
+def _update_grub(tree: Tree, draft: Draft, good: Callable[[str], bool], expected: str) -> None:
     need_tools(tree, draft, "update-grub")
 
     def holds(tree: Tree) -> bool:
@@ -211,7 +211,7 @@ def _update_grub(tree: Tree, draft: Draft, good: Callable[[str], bool], told: st
     draft.steps.append(
         DraftStep(
             why="the boot loader's own file is written again",
-            told=told,
+            expected=expected,
             holds=holds,
             argv=("update-grub",),
         )

@@ -72,7 +72,7 @@ def _convert(tree: Tree, request: ConversionRequest, draft: Draft, percent: int)
         draft.steps.append(
             DraftStep(
                 why="another goal waits for the reboot, and there can be only one",
-                told="no goal waits",
+                expected="no goal waits",
                 holds=lambda tree: goal_waits(tree) is False,
                 argv=("ipmctl", "delete", "-f", "-goal"),
             )
@@ -83,7 +83,7 @@ def _convert(tree: Tree, request: ConversionRequest, draft: Draft, percent: int)
     draft.steps.append(
         DraftStep(
             why="tells the firmware how to divide the modules (-f: nobody is there to answer y)",
-            told="a goal waits for the reboot",
+            expected="a goal waits for the reboot",
             holds=lambda tree: goal_waits(tree) is True,
             argv=("ipmctl", "create", "-f", "-goal", *words),
         )
@@ -161,7 +161,7 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
     draft.steps.append(
         DraftStep(
             why="a namespace in use cannot be destroyed",
-            told=f"{far.name} is disabled",
+            expected=f"{far.name} is disabled",
             holds=lambda tree: _disabled(tree, far.name),
             argv=("ndctl", "disable-namespace", far.name),
         )
@@ -169,7 +169,7 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
     draft.steps.append(
         DraftStep(
             why="ipmctl makes no goal while a namespace exists (error 124)",
-            told=f"{far.name} is gone",
+            expected=f"{far.name} is gone",
             holds=lambda tree: find(tree, far.name) is None,
             argv=("ndctl", "destroy-namespace", far.name),
             destroys=(far.name,),
@@ -180,7 +180,7 @@ def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
 def _disable(region: str) -> DraftStep:
     return DraftStep(
         why="the guides disable a region before its modules are divided again",
-        told=f"{region} is disabled",
+        expected=f"{region} is disabled",
         holds=lambda tree: tree.link_name(f"{MODULES}/{region}/driver") is None,
         argv=("ndctl", "disable-region", region),
     )
@@ -203,5 +203,5 @@ def _afterwards(draft: Draft, request: ConversionRequest, percent: int) -> None:
         (("mount", "-o", "dax", "/dev/pmem0", "/mnt/pmem0"), "with DAX"),
     ):
         draft.steps.append(
-            DraftStep(why=why, told="", holds=lambda tree: False, argv=argv, after_reboot=True)
+            DraftStep(why=why, expected="", holds=lambda tree: False, argv=argv, after_reboot=True)
         )
