@@ -43,9 +43,9 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     over: Literal["mean", "worst"] = "mean"
     """With several profiles: minimise the mean or the worst of their slowdowns."""
     allow: Sequence[Literal["parts", "interleave", "moves", "all"]] = ()
-    """What the plan may do besides placing whole objects: split large objects (parts), interleave
-    the pages of the largest streams (interleave), move objects between phases (moves); repeat for
-    several, or all."""
+    """Steps that the plan may take besides placing whole objects: split large objects (parts),
+    interleave the pages of the largest streams (interleave), move objects between phases (moves);
+    repeat for several, or all."""
     optimiser: str = "exact"
     """Optimiser that makes the plan: exact, greedy, hot-first or x-mem. The others are timed for
     comparison."""

@@ -151,9 +151,9 @@ def test_soft_reserved_memory_can_be_memory_but_no_file_system(tmp_path: Path) -
         (["--to", "fsdax", "namespace7.0"], ExitCode.WRONG_USE, "there is no namespace7.0"),
         (["--to", "fsdax", "sda"], ExitCode.WRONG_USE, "no name of far memory"),
         (["--to", "fsdax"], ExitCode.WRONG_USE, "name the one to convert"),
-        (["--to", "fsdax", "--resume"], ExitCode.WRONG_USE, "say what to convert to"),
-        ([], ExitCode.WRONG_USE, "say what to convert to"),
-        (["pmem1", "--resume"], ExitCode.WRONG_USE, "takes no device"),
+        (["--to", "fsdax", "--resume"], ExitCode.WRONG_USE, "name what to convert to"),
+        ([], ExitCode.WRONG_USE, "name what to convert to"),
+        (["pmem1", "--resume"], ExitCode.WRONG_USE, "whose device is known"),
         (["--to", "devdax", "pmem1", "--yes"], ExitCode.WRONG_USE, "a captured one"),
     ],
 )
