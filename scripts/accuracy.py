@@ -3,7 +3,11 @@
     .venv/bin/nearfar reproduce applications cycle-level profet-counters -o build/accuracy.json
     .venv/bin/python scripts/accuracy.py build/accuracy.json...
 
-Studies are those of the documents; tables whose unit is `slowdown` count in the summary.
+Studies are those of the documents; tables whose unit is `slowdown` count in the summary. Documents
+without such a table (population.json) get their sections in the page, which else stays:
+
+    .venv/bin/nearfar reproduce population --profiles build/population -o build/population.json
+    .venv/bin/python scripts/accuracy.py build/population.json
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 
 import matplotlib as mpl
@@ -77,51 +82,64 @@ def page(documents: Sequence[Reproduction]) -> str:
         "",
         "![Predicted against measured slowdown, by study](accuracy.png)",
     ]
-    for study in studies_of(documents):
-        lines += ["", f"## {study.name}: {study.title}", ""]
-        if study.skipped:
-            lines.append(f"Not run: {study.skipped}")
-            continue
-        lines += [f"Truth: {study.source}. Ours: {study.inputs}.", ""]
-        rows = judged(study)
-        if len(rows) > 1:
-            lines += [f"**{summary(rows)}.**", ""]
-        lines += [f"- {sentence}" for sentence in study.verdict]
-        listed = slowdowns(study)
-        if len(listed) > len(rows):
-            lines.append(
-                f"- {len(listed) - len(rows)} more slowdowns are listed and not judged: their "
-                "notes say why"
-            )
-        worst = sorted(
-            ((row, table) for row, table in listed if row.judged and row.published and row.ours),
-            key=lambda each: -abs(each[0].difference or 0.0),
-        )[:WORST]
+    return "\n".join(lines) + "\n" + "".join(map(section, studies_of(documents)))
+
+
+def section(study: StudyResult) -> str:
+    """Return the section of one study."""
+    lines = ["", f"## {study.name}: {study.title}", ""]
+    if study.skipped:
+        return "\n".join([*lines, f"Not run: {study.skipped}", ""])
+    lines += [f"Truth: {study.source}. Ours: {study.inputs}.", ""]
+    rows = judged(study)
+    if len(rows) > 1:
+        lines += [f"**{summary(rows)}.**", ""]
+    lines += [f"- {sentence}" for sentence in study.verdict]
+    listed = slowdowns(study)
+    if len(listed) > len(rows):
+        lines.append(
+            f"- {len(listed) - len(rows)} more slowdowns are listed and not judged: their "
+            "notes say why"
+        )
+    worst = sorted(
+        ((row, table) for row, table in listed if row.judged and row.published and row.ours),
+        key=lambda each: -abs(each[0].difference or 0.0),
+    )[:WORST]
+    cells = [
+        [
+            row.what if len(study.tables) == 1 else f"{row.what}, {table.title}",
+            _number(row.published),
+            _number(row.ours),
+            f"{row.difference or 0.0:+.1%}",
+        ]
+        for row, table in worst
+    ]
+    if cells:
+        lines += ["", *_markdown("largest errors", ["", "measured", "predicted", "error"], cells)]
+    for text in study.texts:
+        lines += ["", *_markdown(text.title, text.columns, text.rows)]
+    for table in study.tables:
         cells = [
             [
-                row.what if len(study.tables) == 1 else f"{row.what}, {table.title}",
-                _number(row.published),
-                _number(row.ours),
-                f"{row.difference or 0.0:+.1%}",
+                row.what,
+                *(_number(x) for x in (row.published, row.ours, row.low, row.high)),
+                "" if row.difference is None else f"{row.difference:+.1%}",
+                row.note,
             ]
-            for row, table in worst
+            for row in table.rows
         ]
-        lines += ["", *_markdown("largest errors", ["", "measured", "predicted", "error"], cells)]
-        for text in study.texts:
-            lines += ["", *_markdown(text.title, text.columns, text.rows)]
-        for table in study.tables:
-            cells = [
-                [
-                    row.what,
-                    *(_number(x) for x in (row.published, row.ours, row.low, row.high)),
-                    "" if row.difference is None else f"{row.difference:+.1%}",
-                    row.note,
-                ]
-                for row in table.rows
-            ]
-            columns = ["", "measured", "predicted", "low", "high", "error", "note"]
-            lines += ["", *_markdown(f"{table.title} ({table.unit})", columns, cells)]
+        columns = ["", "measured", "predicted", "low", "high", "error", "note"]
+        lines += ["", *_markdown(f"{table.title} ({table.unit})", columns, cells)]
     return "\n".join(lines) + "\n"
+
+
+def with_section(text: str, study: StudyResult) -> str:
+    """Return the page with this study's section, in place of the one it had or at the end."""
+    before, mark, after = text.partition(f"\n## {study.name}: ")
+    if not mark:
+        return text + section(study)
+    _, following, rest = after.partition("\n## ")
+    return before + section(study) + following + rest
 
 
 def _markdown(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -177,6 +195,10 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: accuracy.py REPRODUCTION.json...")
     documents = [load(Path(name), Reproduction) for name in sys.argv[1:]]
+    if not any(map(judged, studies_of(documents))):
+        PAGE.write_text(reduce(with_section, studies_of(documents), PAGE.read_text()))
+        sys.stdout.write(f"wrote sections of {PAGE.relative_to(ROOT)}\n")
+        return
     PAGE.write_text(page(documents))
     draw(documents, PICTURE)
     means = [mean_of(study) for study in studies_of(documents) if judged(study)]

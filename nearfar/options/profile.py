@@ -56,7 +56,7 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     long."""
     sample_instructions: int | None = None
     """With qemu: observe everything up to the program's first mark and this many instructions
-    after it, which gives the same counts in every run."""
+    after it, or after the start of a program without marks; the same counts in every run."""
     rate: int | None = None
     """With qemu: observe one cache line in this many; by default 64."""
     bursts: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,9 @@ class StudyInputs:
     near: Path | None = None
     """The memory that profile was taken in."""
     profiles: Path | None = None
-    """Folder that keeps the profiles of programs in kind; None: they are made again."""
+    """Folder that keeps the profiles of programs; None: they are made again."""
+    say: Callable[[str], None] = lambda sentence: None
+    """Receives the progress of long work."""
 
 
 class Study:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from nearfar.documents import Reproduction
 
 
+PROFILING = {"applications", "population"}
+"""Studies that keep profiles."""
 PREDICTIONS = Path(__file__).parents[1] / "blind" / "predictions.csv"
 
 
@@ -45,8 +47,8 @@ class ReproduceOptions(Options):
     predictions: Path = PREDICTIONS
     """With --score: the file that --blind wrote. Default: the predictions of this project."""
     profiles: Path | None = None
-    """For the study applications: folder that keeps profiles, so that an interrupted run goes on
-    from them."""
+    """For the studies applications and population: folder that keeps profiles, so that an
+    interrupted run goes on from them."""
 
     def check_options(self) -> None:
         """Refuse no study, and two ways to name them."""
@@ -61,8 +63,8 @@ class ReproduceOptions(Options):
                 "--blind goes with the study applications: nearfar reproduce applications --blind "
                 "CASES.csv -o PREDICTIONS.csv"
             )
-        if self.profiles is not None and not self.all_ and "applications" not in self.names:
-            raise CommandError("--profiles goes with the study applications")
+        if self.profiles is not None and not (self.all_ or PROFILING.intersection(self.names)):
+            raise CommandError(f"--profiles goes with the studies {' and '.join(sorted(PROFILING))}")
         if self.list_ and (self.names or self.all_):
             raise CommandError(
                 "--list lists all studies and runs none: leave the names out, or --list"
@@ -102,7 +104,12 @@ def reproduce(options: ReproduceOptions, delivery: DeliveryOptions) -> None:
         return
     reproduction = run(
         STUDIES.names() if options.all_ else list(dict.fromkeys(options.names)),
-        StudyInputs(profile=options.profile, near=options.near, profiles=options.profiles),
+        StudyInputs(
+            profile=options.profile,
+            near=options.near,
+            profiles=options.profiles,
+            say=_nothing if delivery.quiet else _say,
+        ),
         pictures=options.plot,
         begin=_nothing if delivery.quiet or not sys.stderr.isatty() else _show,
     )
@@ -147,8 +154,12 @@ def _show(title: str) -> None:
     print(f"reproducing: {title}", file=sys.stderr)
 
 
-def _nothing(title: str) -> None:
-    del title
+def _say(sentence: str) -> None:
+    print(f"nearfar: {sentence}", file=sys.stderr)
+
+
+def _nothing(text: str) -> None:
+    del text
 
 
 def _list(delivery: DeliveryOptions) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
 
 from nearfar.documents import Reproduction, producer
@@ -55,6 +56,21 @@ def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleTy
     assert accuracy.mean_of(study) == "7.5% on 2 of s"
     study.tables[0].rows[0].note = "known there"
     assert accuracy.mean_of(study).startswith("7.5% on 2 of s (10.0% on the 1 whose far runs")
+
+
+def test_a_study_without_slowdowns_gets_its_section_and_the_page_stays(
+    accuracy: ModuleType,
+) -> None:
+    shares = table("shares", "there", "% of programs", [row("below 5 %", 43.0, 60.0)])
+    study = StudyResult(name="p", title="first", source="z", tables=[shares])
+    before = accuracy.page([document()])
+    once = accuracy.with_section(before, study)
+    assert once.startswith(before)
+    assert "| below 5 % | 43 | 60 |" in once
+    changed = accuracy.with_section(once, msgspec.structs.replace(study, title="second"))
+    assert changed == once.replace("## p: first", "## p: second")
+    other = msgspec.structs.replace(document().studies[0], title="new")
+    assert accuracy.with_section(once, other) == once.replace("## s: t", "## s: new")
 
 
 def test_the_readme_has_a_place_for_the_line(accuracy: ModuleType) -> None:

@@ -172,7 +172,7 @@ def test_blind_predicts_every_row_or_says_why_not(
         (["--blind", "x.csv"], "goes with the study applications"),
         (["applications", "--score", "x.csv"], "runs no study"),
         (["applications", "--predictions", "x.csv"], "goes with --score"),
-        (["cycle-level", "--profiles", "x"], "goes with the study applications"),
+        (["cycle-level", "--profiles", "x"], "goes with the studies applications and population"),
         (["applications", "--blind", "x.csv"], "name it with -o"),
     ],
 )

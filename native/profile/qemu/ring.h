@@ -77,7 +77,8 @@ struct nf_ring {
   uint64_t shift;
   /* An access is reported while `instructions` is below this. */
   uint64_t sample_until;
-  /* Instructions sampled from the first mark; 0: all. The first mark sets `sample_until` by it. */
+  /* Instructions sampled from the first mark; 0: all. The first mark sets `sample_until` by it,
+   * unless they are sampled from the start. */
   uint64_t sample_instructions;
   uint64_t own_begin; /* code of the preloaded library, which is not looked at */
   uint64_t own_end;

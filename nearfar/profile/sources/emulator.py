@@ -94,6 +94,11 @@ def unmodified(executable: Path, given: Path | None, source: str) -> Build:
     return Build(executable, {**os.environ, "LD_PRELOAD": marks})
 
 
+def marks_phases(path: Path) -> bool:
+    """Return whether the program's own file uses nearfar/mark.h."""
+    return b"nearfar_phase_begin" in path.read_bytes()
+
+
 _HEADER = struct.Struct("<16sHHIQQQIHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _X86_64, _EXECUTABLE, _LOAD, _INTERPRETER = 62, 2, 1, 3

@@ -29,13 +29,15 @@ class QemuSource:
     def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
         """Sample the first `sample_s` seconds under the emulator, one line in 2^rate_log2.
 
-        `instructions`: end after so many from the program's first mark; 0: any number.
+        `instructions`: end after so many from the program's first mark, or from its start if its
+        own file has no marks; 0: any number.
         """
         self._emulator = emulator.find()
         self.compiler = f"unmodified, QEMU {self._emulator.version}"
         self._sample_s = sample_s
         self.rate_log2 = rate_log2
         self.instructions = instructions
+        self._from_start = False
 
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
@@ -47,7 +49,16 @@ class QemuSource:
     ) -> tuple[RunOutcome, SourceReport]:
         """Run the plain build under the emulator."""
         del executable
-        replay = Replay(folder, self.rate_log2, self._sample_s, plain.executable, self.instructions)
+        if self.instructions:
+            self._from_start = not emulator.marks_phases(plain.executable)
+        replay = Replay(
+            folder,
+            self.rate_log2,
+            self._sample_s,
+            plain.executable,
+            self.instructions,
+            from_start=self._from_start,
+        )
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
@@ -104,11 +115,10 @@ class QemuSource:
             )
         if not facts.sampled_to_the_end:
             part = sum(facts.sampled) / max(1, sum(facts.instructions))
-            sampled = (
-                f"{self.instructions} instructions after the first mark"
-                if self.instructions
-                else f"{format_ns(self._sample_s * 1e9)} under QEMU"
-            )
+            sampled = f"{format_ns(self._sample_s * 1e9)} under QEMU"
+            if self.instructions:
+                since = "" if self._from_start else " after the first mark"
+                sampled = f"{self.instructions} instructions{since}"
             caveats.append(
                 f"accesses were sampled in the first {sampled}, {part:.0%} of the instructions "
                 "executed; near times and operations are scaled to that share"

@@ -42,14 +42,17 @@ class Replay:
         sample_s: float,
         executable: Path,
         instructions: int = 0,
+        *,
+        from_start: bool = False,
     ) -> None:
         """Make the ring and the tables in the run folder, for a run of `executable`.
 
-        Sampling ends after `sample_s`, or `instructions` (0: any number) after the first mark.
+        Sampling ends after `sample_s`, or `instructions` (0: any number) after the first mark or
+        `from_start`.
         """
         library = self._library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
         text, u32, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
-        library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int, u64]
+        library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int, u64, ctypes.c_int]
         library.nf_replay_module.argtypes = [u64, u64, text]
         file = program_file(executable)
         self.is_static = file.is_static
@@ -60,6 +63,7 @@ class Replay:
             round(sample_s * 1e9),
             int(file.is_static),
             instructions,
+            int(from_start),
         )
         if error:
             raise CommandError(

@@ -150,6 +150,21 @@ def test_sampling_ends_after_so_many_instructions_in_every_run(
 
 @needs_qemu
 @needs_gcc
+def test_sampling_of_a_program_without_marks_ends_so_many_instructions_after_its_start(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    program, options = str(compile_("endless.c")), ("--source", "qemu", "--rate", "1024")
+    whole = profile(tmp_path, program, "200", options=options)
+    bounded = (*options, "--sample-instructions", "5000000")
+    part = profile(tmp_path, program, "200", options=bounded)
+    counts = [sum(misses(found).values()) for found in (whole, part)]
+    # Of 20 to 30 million.
+    assert 0.05 < counts[1] / counts[0] < 0.5
+    assert any("sampled in the first 5000000 instructions, " in text for text in part["warnings"])
+
+
+@needs_qemu
+@needs_gcc
 def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
     found = profile(tmp_path, str(compile_("children.c")))
     (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))

@@ -41,7 +41,7 @@ bool stop = false;
 
 std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
-int make_ring(std::uint32_t rate_log2, bool open_now, std::uint64_t sample_instructions) {
+int make_ring(std::uint32_t rate_log2, bool open_now) {
   char path[path_size];
   if (!run_folder_file(path, NF_RING_FILE)) return ENAMETOOLONG;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -56,7 +56,6 @@ int make_ring(std::uint32_t rate_log2, bool open_now, std::uint64_t sample_instr
   if (error != 0) return error;
   for (std::uint64_t i = 0; i < NF_RING_EVENTS; ++i) ring->events[i].turn = i;
   ring->sample_until = UINT64_MAX;
-  ring->sample_instructions = sample_instructions;
   ring->mask = NF_FILTER_MASK(rate_log2);
   ring->multiplier = NF_HASH_MULTIPLIER;
   ring->shift = NF_HASH_SHIFT;
@@ -195,12 +194,17 @@ const std::uint32_t* nf_phase_word = &no_phase;
 const std::uint32_t* nf_counting_word = &no_phase;
 
 int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sample,
-                   int accesses_from_start, std::uint64_t sample_instructions) {
+                   int accesses_from_start, std::uint64_t sample_instructions,
+                   int sample_from_start) {
   if (setenv(run_folder_variable, folder, 1) != 0) return errno;
   int error = make_runtime(rate_log2);
-  if (error == 0) error = make_ring(rate_log2, accesses_from_start != 0, sample_instructions);
+  if (error == 0) error = make_ring(rate_log2, accesses_from_start != 0);
   unsetenv(run_folder_variable);
   if (error != 0) return error;
+  ring->sample_instructions = sample_instructions;
+  if (sample_from_start != 0 && sample_instructions != 0) {
+    ring->sample_until = sample_instructions;
+  }
   sample_ns = sample;
   sampling_began_ns = 0;
   instructions_seen = 0;

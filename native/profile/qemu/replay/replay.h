@@ -14,9 +14,9 @@ extern "C" {
 /* 0, or an errno. `folder` holds a control file. Sampling ends `sample_ns` after counting began
  * (0: never). `accesses_from_start`: the program preloads nothing, so nothing else begins it.
  * `sample_instructions`: sampling ends so many instructions after the program's first mark
- * (0: never). */
+ * (0: never), or after its start where `sample_from_start`. */
 int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
-                   int accesses_from_start, uint64_t sample_instructions);
+                   int accesses_from_start, uint64_t sample_instructions, int sample_from_start);
 /* Sets the addresses of a file that the program cannot report. */
 void nf_replay_module(uint64_t begin, uint64_t end, const char* path);
 /* The program runs without QEMU: nf_perf_attach opens its counters. */

@@ -1,0 +1,119 @@
+"""Unmodified programs of a list, each profiled once; an interrupted run goes on from there."""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.journal import Journal
+from nearfar.documents import WorkloadProfile, load
+from nearfar.profile.sources import emulator
+from nearfar_studies.applications import nearfar
+from nearfar_studies.population_list import PopulationList, PopulationProgram, write_input
+
+INSTRUCTIONS = {"short": 1e9, "medium": 3e9, "long": 8e9}
+"""Instructions that are observed at most, by the expected duration."""
+
+PACE = 25e6
+"""Instructions a second under QEMU with its plugin, until programs of this run tell."""
+
+SLOWEST_PACE = PACE / 20
+"""Pace at which --sample just holds the instructions that are observed: a program that needs five
+times as long is taken to hang."""
+
+ENVIRONMENT = {"LC_ALL": "C", "OMP_NUM_THREADS": "1"}
+
+
+class FinishedProgram(msgspec.Struct, frozen=True):
+    """A program that was run, as the journal has it."""
+
+    digest: str
+    instructions: float
+    """That were to be observed at most."""
+    seconds: float
+    failure: str
+    """Why it has no profile, or ""."""
+
+
+def profile_population(
+    listed: PopulationList, folder: Path, say: Callable[[str], None]
+) -> dict[str, str]:
+    """Profile every installed program of the list, in its order, into `folder`/NAME.json.
+
+    Return each program with why it has no profile, or "". `say` receives what is to be done, how
+    long that takes, and each step. Raises NearfarError where nothing can be profiled.
+    """
+    emulator.find()
+    present = [each for each in listed.programs if shutil.which(each.command[0])]
+    missing = [each for each in listed.programs if each not in present]
+    install = f"apt-get install {' '.join(dict.fromkeys(each.package for each in missing))}"
+    if not present:
+        raise NearfarError(f"no program of the list is installed: {install}", ExitCode.MACHINE_LACKS)
+    if missing:
+        say(f"{len(missing)} programs are not installed and left out: {install}")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Journal.open(folder / "population.journal", FinishedProgram) as journal:
+        finished = {each.digest: each for each in journal.records()}
+        waiting = [
+            each
+            for each in present
+            if (record := finished.get(listed.digest(each))) is None
+            or not (record.failure or (folder / f"{each.name}.json").is_file())
+        ]
+        for place, program in enumerate(waiting):
+            left = minutes(waiting[place:], finished.values())
+            say(f"{place + 1} of {len(waiting)}: {program.name}; at most {left} min left")
+            record = _run(program, listed, folder)
+            if record.failure:
+                say(f"{program.name}: {record.failure}")
+            finished[record.digest] = record
+            journal.append(record)
+    return {each.name: f"not installed: apt-get install {each.package}" for each in missing} | {
+        each.name: finished[listed.digest(each)].failure for each in present
+    }
+
+
+def minutes(waiting: Sequence[PopulationProgram], finished: Iterable[FinishedProgram]) -> int:
+    """Return how long programs take at most, at the pace of the finished ones."""
+    done = [each for each in finished if not each.failure]
+    seconds = sum(each.seconds for each in done)
+    pace = sum(each.instructions for each in done) / seconds if seconds else PACE
+    return math.ceil(sum(INSTRUCTIONS[each.duration] for each in waiting) / pace / 60)
+
+
+def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> FinishedProgram:
+    """Profile a program; a failure is a part of what is returned."""
+    begun, failure, most = time.monotonic(), "", INSTRUCTIONS[program.duration]
+    path = folder / f"{program.name}.json"
+    path.unlink(missing_ok=True)
+    paths = {
+        name: write_input(name, recipe, folder / "inputs")
+        for name, recipe in listed.inputs_of(program).items()
+    }
+    options = ["--source", "qemu", "--llc", f"{listed.llc_bytes}B", "--ways", "16", "--quiet"]
+    options += ["--sample-instructions", f"{most:.0f}", "--sample", f"{most / SLOWEST_PACE}s"]
+    with tempfile.TemporaryDirectory(prefix="nearfar-population-") as scratch:
+        command, driver = program.words({**paths, "scratch": Path(scratch)})
+        options += ["--driver", driver] if driver else []
+        environment = {**os.environ, **ENVIRONMENT, "HOME": scratch}
+        try:
+            nearfar("profile", *options, "-o", str(path), "--", *command, environment=environment)
+        except NearfarError as error:
+            failure = str(error)
+    if path.is_file():
+        status = load(path, WorkloadProfile).program.exit_status
+        if status in [f"exited {code}" for code in program.exits]:
+            failure = ""
+        elif "see --sample" in status:
+            failure = f"it did not end: {status}"
+        if failure:
+            path.unlink()
+    return FinishedProgram(listed.digest(program), most, time.monotonic() - begun, failure)

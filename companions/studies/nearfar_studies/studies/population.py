@@ -1,0 +1,189 @@
+"""Forty or more Debian programs as they are, beside the published slowdowns of 265 workloads."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from math import hypot, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.cores import load_core
+from nearfar.devices.library import load_device
+from nearfar.devices.machines.library import load_machine
+from nearfar.documents import DeviceProfile, WorkloadProfile, load
+from nearfar.documents.prediction import PhasePrediction
+from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
+from nearfar.machine import detect
+from nearfar.predict.api import predict
+from nearfar.predict.on_machine import OTHER_CORE_ERROR, UNKNOWN_CLOCK_ERROR
+from nearfar.predict.other_machine import on_other_machine, with_cache
+from nearfar_studies.applications import MEASURED, nearfar
+from nearfar_studies.compare import column, facts, row, table
+from nearfar_studies.figures import published
+from nearfar_studies.population_list import LIST, PopulationList, read_list
+from nearfar_studies.population_runs import profile_population
+from nearfar_studies.study import STUDIES, Study, StudyInputs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PUBLISHED = published("melody")
+SHARES = PUBLISHED.columns("shares")
+WORKLOADS = 265
+SLOWDOWNS = "slowdown of every program"
+
+Runs = dict[str, dict[str, PhasePrediction]]
+"""Predicted runs by program and device."""
+
+
+@STUDIES.register("population")
+class Population(Study):
+    """How many programs slow down by less than 5, 10 and 50 %."""
+
+    title = "unmodified Debian programs beside a published population on CXL memory"
+    source = PUBLISHED.citation + " (from a public summary: second hand)"
+    programs: ClassVar[Path] = LIST
+
+    def run(self, given: StudyInputs) -> StudyResult:
+        """Profile all installed programs of the list, and predict them on other memories."""
+        with tempfile.TemporaryDirectory(prefix="nearfar-population-") as name:
+            return self._run(read_list(self.programs), given.profiles or Path(name), given.say)
+
+    def _run(self, listed: PopulationList, folder: Path, say: Callable[[str], None]) -> StudyResult:
+        failures = profile_population(listed, folder, say)
+        path = folder / "here.json"
+        if not path.is_file():
+            nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(path))
+        here, whole_bytes = load(path, DeviceProfile), load_machine(listed.machine).llc_bytes
+        runs: Runs = {}
+        whole: Runs = {}
+        for name in [name for name, failure in failures.items() if not failure]:
+            profile = load(folder / f"{name}.json", WorkloadProfile)
+            try:
+                own = predicted(listed, profile, here)
+                runs[name], whole[name] = own, predicted(listed, profile, here, whole_bytes)
+            except NearfarError as error:
+                failures[name] = str(error)
+        left_out = [[name, failure] for name, failure in failures.items() if failure]
+        if not runs:
+            raise NearfarError(f"no program was predicted: {left_out}", ExitCode.MACHINE_LACKS)
+        shares = share_table(listed, runs, "one core's share of the last-level cache")
+        return self.result(
+            f"{len(runs)} of {len(listed.programs)} programs of a list that was fixed first, "
+            "profiled here as they are; near time predicted for the target; the library's devices",
+            tables=[shares, share_table(listed, whole, "all of the last-level cache", judged=False)],
+            texts=[
+                _slowdowns(listed, runs),
+                TextTable(title="left out", columns=["program", "why"], rows=left_out),
+                facts(*listed.notes),
+            ],
+            verdict=verdict(shares, len(runs)),
+        )
+
+    def draw(self, result: StudyResult, figure: Figure) -> str:
+        """Draw how many programs are below a slowdown, and the published shares as points."""
+        axes = figure.add_subplot()
+        text = next(each for each in result.texts if each.title == SLOWDOWNS)
+        for number, name in enumerate(text.columns[2:]):
+            values = sorted(float(cells[2 + number].split()[0]) for cells in text.rows)
+            below = 100.0 * np.arange(1, len(values) + 1) / len(values)
+            colour = f"C{number}"
+            axes.step(100.0 * np.array(values) - 100.0, below, colour, where="post", label=name)
+            axes.plot(SHARES["below_percent"], SHARES[name], "o", color=colour)
+        axes.set_xscale("symlog", linthresh=5.0)
+        axes.set_xlabel("slowdown, %")
+        axes.set_ylabel("programs below it, %")
+        axes.grid(visible=True, alpha=0.25)
+        axes.legend()
+        return f"Programs below a slowdown: lines predicted, points of {WORKLOADS} published ones."
+
+
+def predicted(
+    listed: PopulationList,
+    profile: WorkloadProfile,
+    here: DeviceProfile,
+    llc_bytes: int | None = None,
+) -> dict[str, PhasePrediction]:
+    """Return the program's run on every device, with another last-level cache if it is given."""
+    target, near = load_machine(listed.machine), load_device(listed.near)
+    own_bytes = here.measured and here.measured.effective_llc_bytes
+    there = on_other_machine(
+        profile if llc_bytes is None else with_cache(profile, llc_bytes),
+        near,
+        here=here,
+        measured=with_cache(profile, own_bytes or detect.llc()[0]),
+        error=hypot(OTHER_CORE_ERROR, UNKNOWN_CLOCK_ERROR),
+    )
+    fars = [load_device(name) for name in listed.memories.values()]
+    core = None if target.core is None else load_core(target.core)
+    prediction = predict(there, near, fars, page_bytes=target.page_bytes, core=core)
+    return {device.far: device.total for device in prediction.devices}
+
+
+def share_table(
+    listed: PopulationList, runs: Runs, words: str, *, judged: bool = True
+) -> ComparisonTable:
+    """Return the shares of programs below the published slowdowns."""
+    rows = []
+    for memory, device in listed.memories.items():
+        totals = [run[device] for run in runs.values()]
+        alone = [m.slowdown for total in totals for m in total.models if m.model == "misses"]
+        for percent, share in zip(SHARES["below_percent"], SHARES[memory], strict=True):
+            rows.append(
+                row(
+                    f"{memory} below {percent:g} %",
+                    share,
+                    _below([total.slowdown.value for total in totals], percent),
+                    interval=(
+                        _below([total.slowdown.high for total in totals], percent),
+                        _below([total.slowdown.low for total in totals], percent),
+                    ),
+                    rivals={"no slowdown": 100.0, "every miss waits": _below(alone, percent)},
+                    judged=judged,
+                    note=device,
+                )
+            )
+    cited = PUBLISHED.tables["shares"]["where"]
+    return table(f"share of programs below a slowdown, {words}", cited, "% of programs", rows)
+
+
+def _below(slowdowns: Sequence[float], percent: float) -> float:
+    return 100.0 * float(np.mean(np.array(slowdowns) < 1.0 + percent / 100.0))
+
+
+def verdict(shares: ComparisonTable, count: int) -> list[str]:
+    """Return how far the shares are from the published ones, in sentences."""
+    points = {
+        name: float(np.mean(np.abs(column(shares, name) - column(shares, "published"))))
+        for name in shares.errors
+    }
+    bias = float(np.mean(column(shares) - column(shares, "published")))
+    return [
+        *(
+            f"{each.what}: {each.ours:.0f} % of {count} programs, published {each.published:.0f} % "
+            f"of {WORKLOADS} workloads"
+            for each in shares.rows
+        ),
+        "shares differ from the published ones in the mean by "
+        + ", ".join(f"{value:.0f} points ({name})" for name, value in points.items())
+        + f"; ours are {abs(bias):.0f} points too {'high' if bias > 0 else 'low'} in the mean",
+        f"a share of {count} programs is uncertain by up to "
+        f"{196 * sqrt(0.25 / count):.0f} points by chance alone",
+    ]
+
+
+def _slowdowns(listed: PopulationList, runs: Runs) -> TextTable:
+    rows = [
+        [each.name, each.kind]
+        + [
+            f"{(s := runs[each.name][device].slowdown).value:.3f} ({s.low:.2f} to {s.high:.2f})"
+            for device in listed.memories.values()
+        ]
+        for each in listed.programs
+        if each.name in runs
+    ]
+    return TextTable(title=SLOWDOWNS, columns=["program", "kind", *listed.memories], rows=rows)
