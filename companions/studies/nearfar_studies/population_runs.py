@@ -56,7 +56,9 @@ def profile_population(
     missing = [each for each in listed.programs if each not in present]
     install = f"apt-get install {' '.join(dict.fromkeys(each.package for each in missing))}"
     if not present:
-        raise NearfarError(f"no program of the list is installed: {install}", ExitCode.MACHINE_LACKS)
+        raise NearfarError(
+            f"no program of the list is installed: {install}", ExitCode.MACHINE_LACKS
+        )
     if missing:
         say(f"{len(missing)} programs are not installed and left out: {install}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,8 +114,7 @@ def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> Fi
         status = load(path, WorkloadProfile).program.exit_status
         if status in [f"exited {code}" for code in program.exits]:
             failure = ""
-        elif "see --sample" in status:
-            failure = f"it did not end: {status}"
-        if failure:
+        elif failure or "see --sample" in status:
+            failure = f"the program {status}"
             path.unlink()
     return FinishedProgram(listed.digest(program), most, time.monotonic() - begun, failure)

@@ -64,7 +64,9 @@ class ReproduceOptions(Options):
                 "CASES.csv -o PREDICTIONS.csv"
             )
         if self.profiles is not None and not (self.all_ or PROFILING.intersection(self.names)):
-            raise CommandError(f"--profiles goes with the studies {' and '.join(sorted(PROFILING))}")
+            raise CommandError(
+                f"--profiles goes with the studies {' and '.join(sorted(PROFILING))}"
+            )
         if self.list_ and (self.names or self.all_):
             raise CommandError(
                 "--list lists all studies and runs none: leave the names out, or --list"

@@ -71,7 +71,7 @@ def test_inputs_are_the_same_everywhere(tmp_path: Path) -> None:
     image = write_input("b", SlowBytes("P6\n", 1000), tmp_path).read_bytes()
     assert image.startswith(b"P6\n") and len(image) == 1003
     digest = hashlib.sha256(path.read_bytes() + image).hexdigest()[:16]
-    assert digest == "DIGEST"
+    assert digest == "81805d433dda4d5d"
 
 
 def test_a_programs_command_gets_its_paths() -> None:
@@ -113,9 +113,7 @@ def judge(slowdowns: Sequence[float]) -> tuple[list[float | None], list[str]]:
 def test_shares_and_verdict_follow_from_the_slowdowns() -> None:
     ours, sentences = judge([1.0, 1.04, 1.07, 1.2, 2.0])
     assert ours == pytest.approx([40.0, 60.0, 80.0] * 3)
-    assert sentences[0] == (
-        "CXL-D below 5 %: 40 % of 5 programs, published 43 % of 265 workloads"
-    )
+    assert sentences[0] == ("CXL-D below 5 %: 40 % of 5 programs, published 43 % of 265 workloads")
     # 3, 0, 14; 5, 6, 7; 18, 28, 0: of no slowdown 57, 40, 6; 65, 46, 13; 78, 68, 20.
     assert "by 9 points (ours), 44 points (no slowdown), 56 points (every" in sentences[9]
     assert "too high" in judge([1.0])[1][9]
@@ -139,15 +137,13 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     study.programs = tmp_path / "tiny.toml"  # type: ignore[misc]
     result = study.run(StudyInputs(profiles=profiles, say=said.append))
     assert said[0].endswith("left out: apt-get install no-such-package")
-    assert [text.split(";")[0] for text in said[1:] if ";" in text][:3] == [
-        "1 of 3: gzip",
-        "2 of 3: failing",
-        "3 of 3: sort",
-    ]
+    steps = [text.split(";")[0] for text in said[1:]]
+    assert steps[:2] == ["1 of 3: gzip", "2 of 3: failing"]
+    assert steps[2:] == ["failing: the program exited 2", "3 of 3: sort"]
     slowdowns, left_out = result.texts[:2]
     assert [cells[0] for cells in slowdowns.rows] == ["gzip", "sort"]
-    assert {name: why for name, why in left_out.rows}.keys() == {"absent", "failing"}
-    assert all(1.0 <= float(cells[2].split()[0]) < 10.0 for cells in slowdowns.rows)
+    assert dict(left_out.rows).keys() == {"absent", "failing"}
+    assert all(0.9 < float(cells[2].split()[0]) < 10.0 for cells in slowdowns.rows)
     assert [row.published for row in result.tables[0].rows] == [43.0, 60.0, 94.0]
     assert draw(study, result, tmp_path / "p.png")
     kept = (profiles / "gzip.json").stat().st_mtime_ns

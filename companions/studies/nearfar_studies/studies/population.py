@@ -75,7 +75,10 @@ class Population(Study):
         return self.result(
             f"{len(runs)} of {len(listed.programs)} programs of a list that was fixed first, "
             "profiled here as they are; near time predicted for the target; the library's devices",
-            tables=[shares, share_table(listed, whole, "all of the last-level cache", judged=False)],
+            tables=[
+                shares,
+                share_table(listed, whole, "all of the last-level cache", judged=False),
+            ],
             texts=[
                 _slowdowns(listed, runs),
                 TextTable(title="left out", columns=["program", "why"], rows=left_out),
