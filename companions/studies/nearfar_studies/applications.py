@@ -154,15 +154,19 @@ def nearfar(*words: str, environment: dict[str, str] | None = None) -> None:
 
 
 def _run(command: Sequence[str], failed: str, environment: dict[str, str] | None = None) -> None:
-    done = subprocess.run(
+    with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        check=False,
         env=environment,
-    )
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+    ) as process:
+        try:
+            _, errors = process.communicate()
+        except BaseException:
+            process.terminate()  # a verb then ends what it started
+            raise
+    if process.returncode != 0:
+        last = (errors.strip().splitlines() or ["no message"])[-1]
         raise NearfarError(f"{failed}: {last.removeprefix('nearfar: ')}", ExitCode.MACHINE_LACKS)

@@ -14,6 +14,7 @@ import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.journal import Journal
+from nearfar.base.terminate import terminated_as_interrupted
 from nearfar.documents import WorkloadProfile, load
 from nearfar.profile.sources import emulator
 from nearfar_studies.applications import nearfar
@@ -62,7 +63,10 @@ def profile_population(
     if missing:
         say(f"{len(missing)} programs are not installed and left out: {install}")
     folder.mkdir(parents=True, exist_ok=True)
-    with Journal.open(folder / "population.journal", FinishedProgram) as journal:
+    with (
+        terminated_as_interrupted(),
+        Journal.open(folder / "population.journal", FinishedProgram) as journal,
+    ):
         finished = {each.digest: each for each in journal.records()}
         waiting = [
             each

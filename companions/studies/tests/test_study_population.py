@@ -133,13 +133,21 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     profiles.mkdir()
     save(load_device("ddr5-4800-local"), profiles / "here.json")
     said: list[str] = []
+
+    def interrupt(sentence: str) -> None:
+        said.append(sentence.split(";", 1)[0])
+        if said[-1] == "3 of 3: sort":
+            raise KeyboardInterrupt
+
     study = Population()
     study.programs = tmp_path / "tiny.toml"  # type: ignore[misc]
-    result = study.run(StudyInputs(profiles=profiles, say=said.append))
+    with pytest.raises(KeyboardInterrupt):
+        study.run(StudyInputs(profiles=profiles, say=interrupt))
     assert said[0].endswith("left out: apt-get install no-such-package")
-    steps = [text.split(";")[0] for text in said[1:]]
-    assert steps[:2] == ["1 of 3: gzip", "2 of 3: failing"]
-    assert steps[2:] == ["failing: the program exited 2", "3 of 3: sort"]
+    assert said[1:3] == ["1 of 3: gzip", "2 of 3: failing"]
+    assert said[3:] == ["failing: the program exited 2", "3 of 3: sort"]
+    result = study.run(StudyInputs(profiles=profiles, say=said.append))
+    assert said[6].startswith("1 of 1: sort; at most ")
     slowdowns, left_out = result.texts[:2]
     assert [cells[0] for cells in slowdowns.rows] == ["gzip", "sort"]
     assert dict(left_out.rows).keys() == {"absent", "failing"}
