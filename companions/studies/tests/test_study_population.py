@@ -132,22 +132,22 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     profiles = tmp_path / "profiles"
     profiles.mkdir()
     save(load_device("ddr5-4800-local"), profiles / "here.json")
-    said: list[str] = []
+    sentences: list[str] = []
 
     def interrupt(sentence: str) -> None:
-        said.append(sentence.split(";", 1)[0])
-        if said[-1] == "3 of 3: sort":
+        sentences.append(sentence.split(";", 1)[0])
+        if sentences[-1] == "3 of 3: sort":
             raise KeyboardInterrupt
 
     study = Population()
     study.programs = tmp_path / "tiny.toml"  # type: ignore[misc]
     with pytest.raises(KeyboardInterrupt):
         study.run(StudyInputs(profiles=profiles, say=interrupt))
-    assert said[0].endswith("left out: apt-get install no-such-package")
-    assert said[1:3] == ["1 of 3: gzip", "2 of 3: failing"]
-    assert said[3:] == ["failing: the program exited 2", "3 of 3: sort"]
-    result = study.run(StudyInputs(profiles=profiles, say=said.append))
-    assert said[6].startswith("1 of 1: sort; at most ")
+    assert sentences[0].endswith("left out: apt-get install no-such-package")
+    assert sentences[1:3] == ["1 of 3: gzip", "2 of 3: failing"]
+    assert sentences[3:] == ["failing: the program exited 2", "3 of 3: sort"]
+    result = study.run(StudyInputs(profiles=profiles, say=sentences.append))
+    assert sentences[6].startswith("1 of 1: sort; at most ")
     slowdowns, left_out = result.texts[:2]
     assert [cells[0] for cells in slowdowns.rows] == ["gzip", "sort"]
     assert dict(left_out.rows).keys() == {"absent", "failing"}
@@ -155,8 +155,8 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     assert [row.published for row in result.tables[0].rows] == [43.0, 60.0, 94.0]
     assert draw(study, result, tmp_path / "p.png")
     kept = (profiles / "gzip.json").stat().st_mtime_ns
-    said.clear()
-    again = study.run(StudyInputs(profiles=profiles, say=said.append))
-    assert len(said) == 1
+    sentences.clear()
+    again = study.run(StudyInputs(profiles=profiles, say=sentences.append))
+    assert len(sentences) == 1
     assert (profiles / "gzip.json").stat().st_mtime_ns == kept
     assert again.tables == result.tables
