@@ -7,7 +7,7 @@ import sys
 
 from nearfar.base.errors import ExitCode, NearfarError
 
-TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "validate")
+TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "try", "validate")
 """Verbs after whose options a program and its own words may follow."""
 
 
@@ -34,6 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if arguments[:1] == ["--"] and len(arguments) > 1:
+        arguments = ["try", *arguments]  # `nearfar -- ./program` is the shortest question
     if arguments and arguments[0] in ("cc", "c++") and arguments[1:] != ["--help"]:
         # A build calls the compiler thousands of times: nothing else is imported for it.
         from nearfar.profile.compiler import main as compiler_main

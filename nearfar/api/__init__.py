@@ -16,6 +16,7 @@ from nearfar.api.predict import predict
 from nearfar.api.profile import profile
 from nearfar.api.report import report, report_page
 from nearfar.api.run import run
+from nearfar.api.try_program import try_program
 from nearfar.api.validate import validate
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.options.compare import CompareOptions
@@ -27,6 +28,7 @@ from nearfar.options.predict import PredictOptions
 from nearfar.options.profile import ProfileOptions
 from nearfar.options.report import ReportOptions
 from nearfar.options.run import RunOptions
+from nearfar.options.try_program import TryOptions
 from nearfar.options.validate import ValidateOptions
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "ReportOptions",
     "RootOptions",
     "RunOptions",
+    "TryOptions",
     "ValidateOptions",
     "check_machine",
     "compare",
@@ -56,5 +59,6 @@ __all__ = [
     "report",
     "report_page",
     "run",
+    "try_program",
     "validate",
 ]

@@ -124,4 +124,5 @@ def _request(
         source=source,
         split_sizes=options.split == "size",
         slices=options.phases == "auto",
+        longest_s=options.longest_s,
     )

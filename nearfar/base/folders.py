@@ -25,6 +25,12 @@ def memory_folder() -> str | None:
     return str(shared) if shared.is_dir() and os.access(shared, os.W_OK) else None
 
 
+def cache_folder(name: str) -> Path:
+    """Return $XDG_CACHE_HOME/nearfar/`name`, by default in ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "nearfar" / name
+
+
 @contextlib.contextmanager
 def temporary_folder(prefix: str, where: str | None) -> Iterator[Path]:
     """Yield a new folder in `where` (None: the system's own place); remove it and all in it.

@@ -16,7 +16,7 @@ from cyclopts import App
 
 from nearfar.commands._companion_verbs import companion_verbs, help_source, hint, load_verb
 
-FILES = {"c++": "cxx"}
+FILES = {"c++": "cxx", "try": "try_program"}
 """Modules of verbs that cannot be Python names."""
 
 

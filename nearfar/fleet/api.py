@@ -11,13 +11,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from nearfar.base.folders import cache_folder
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.fleet import Fleet, HostType, PricePoint, QuickForm, Saving
 from nearfar.fleet.aggregate import Sums
-from nearfar.fleet.cache import cache_folder, condensed
+from nearfar.fleet.cache import condensed
 from nearfar.fleet.costs import LineCosts, costs_of
 from nearfar.fleet.hosts import HostsFile
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
@@ -57,7 +58,7 @@ def fleet(request: FleetRequest, tell: Callable[[int, int], None] = lambda *_: N
     far = load_device(request.far)
     load_device(request.near)
     sources = find_sources(request.files)
-    folder = request.cache or cache_folder()
+    folder = request.cache or cache_folder("fleet")
     buckets = condensed(sources, folder, tell)
     sums = Sums(folder, buckets, len(os.sched_getaffinity(0)))
     try:

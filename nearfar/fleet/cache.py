@@ -35,12 +35,6 @@ MIN_PARALLEL_FILES = 400
 """Files below which starting another process takes longer than reading them."""
 
 
-def cache_folder() -> Path:
-    """Return the folder of the rows: $XDG_CACHE_HOME/nearfar/fleet."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "nearfar" / "fleet"
-
-
 def condensed(
     sources: Sequence[FleetProfileSource], folder: Path, tell: Callable[[int, int], None]
 ) -> list[str]:

@@ -63,6 +63,9 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     """Run the plain build once more, under QEMU and for as long as --sample says, and record short
     series of accesses with their dependences, for the model `window`."""
 
+    longest_s: Annotated[float | None, Option(position="none")] = None
+    """Refuse a program whose plain run takes longer, s."""
+
     def check_options(self) -> None:
         """Refuse options that exclude each other."""
         super().check_options()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
@@ -43,6 +43,8 @@ class ProfileRequest:
     split_sizes: bool = False
     """Whether to split sites by the sizes of their blocks."""
     source: AccessSource = field(default_factory=CompiledSource)
+    longest_s: float | None = None
+    """Longest plain run, s; a longer one is refused. None: any."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,16 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
 
 def _plain(request: ProfileRequest, build: Build) -> ProfiledRun:
     with run_folder(request) as (folder, control):
-        outcome = run_job(request.job, build.executable, build.environment, folder)
+        job = request.job
+        if request.longest_s is not None:
+            job = replace(job, duration_s=request.longest_s, limit="the time it may take")
+        outcome = run_job(job, build.executable, build.environment, folder)
+        if request.longest_s is not None and not outcome.finished:
+            raise CommandError(
+                f"{job.command[0]} had not ended after {request.longest_s:.1f} s: give it less "
+                "work or more time; for a server, say how long with --duration or --driver",
+                ExitCode.MACHINE_LACKS,
+            )
         return ProfiledRun(outcome, phase_times(control, outcome))
 
 

@@ -18,6 +18,8 @@ REST_FACTOR = 4
 """Further run time over the sampled time that a program may take, to tell the sampled share of its
 work; then it is stopped."""
 PRELOAD = "LD_PRELOAD"
+SHARE_UNKNOWN = "so the sampled share is not known"
+"""Part of the caveat of a program that was stopped before its end."""
 
 
 class QemuSource:
@@ -125,7 +127,7 @@ class QemuSource:
             )
         if cut_off:
             caveats.append(
-                "the program was stopped before its end, so the sampled share is not known and "
+                f"the program was stopped before its end, {SHARE_UNKNOWN} and "
                 "near times are too long for the counts; give it less work, or a longer --sample"
             )
         return caveats

@@ -1,0 +1,128 @@
+"""The API function `try_program`: the verb `try`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nearfar.api._call import api_function
+from nearfar.api._documents import devices
+from nearfar.base.errors import CommandError, ExitCode
+from nearfar.options.profile import ProfileOptions
+from nearfar.options.try_program import FirstFiles, TryOptions
+
+if TYPE_CHECKING:
+    from nearfar.documents import DeviceProfile, WorkloadProfile
+    from nearfar.measure.settings import Progress
+    from nearfar.report.data import ReportData
+
+ANSWER_S = 8.0
+"""Time to predict, place and draw the page, s."""
+PLAIN_SHARE = 0.2
+"""Share of the time that the program may take without an observer."""
+SAMPLE_SHARE = 0.1
+"""Share of the time in which accesses are sampled under an emulator, which may then take four
+times as long to see which share of the work that was."""
+
+
+@dataclass(frozen=True)
+class FirstAnswer:
+    """What `try` found out."""
+
+    near: DeviceProfile
+    """Near memory of this machine."""
+    workload: WorkloadProfile
+    report: ReportData
+    """Slowdowns, objects that must stay near, and what that saves."""
+    failure: str
+    """How the program failed, or nothing."""
+
+
+@api_function(TryOptions)
+def try_program(options: TryOptions) -> FirstAnswer:
+    """Answer within `time` how slow a program is in far memory, and what must stay near.
+
+    Write near.json, run.json and report.html to the folder nearfar-try. Raise NearfarError where
+    the program takes too long to be observed in that time.
+    """
+    return first_answer(options, FirstFiles().output)
+
+
+def first_answer(
+    options: TryOptions,
+    folder: Path,
+    say: Callable[[str], None] = lambda _: None,
+    progress: Progress = lambda _what, _share: None,
+    *,
+    stdout_to_stderr: bool = False,
+) -> FirstAnswer:
+    """Measure near memory, profile the program, report; write all three to `folder`."""
+    from nearfar.base.files import cannot_write, check_writable, write_atomically
+    from nearfar.documents import save
+    from nearfar.measure.kept import near_memory
+    from nearfar.program.executable import find_executable
+    from nearfar.report.api import report
+    from nearfar.report.render import render
+
+    begun = time.monotonic()
+    find_executable(options.command[0])
+    fars = devices(options.far)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    near_path, run_path, page_path = (
+        folder / name for name in ("near.json", "run.json", "report.html")
+    )
+    for path in (near_path, run_path, page_path):
+        check_writable(path)
+    kept = near_memory(say, progress)
+    if kept.drift is not None:
+        say(f"near memory: as measured before in this boot, latency {kept.drift:.2f} times that")
+    save(kept.device, near_path)
+    left_s = options.seconds() - (time.monotonic() - begun) - ANSWER_S
+    workload, failure = _profile(
+        options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
+    )
+    data = report(workload, kept.device, fars)
+    write_atomically(page_path, render(data))
+    return FirstAnswer(kept.device, workload, data, failure)
+
+
+def _profile(
+    options: TryOptions,
+    near: Path,
+    output: Path,
+    left_s: float,
+    say: Callable[[str], None],
+    *,
+    stdout_to_stderr: bool,
+) -> tuple[WorkloadProfile, str]:
+    """Return the profile of a program that ends within its share of `left_s`."""
+    from nearfar.api.profile import run_profile
+    from nearfar.profile.sources.qemu import SHARE_UNKNOWN
+
+    driven = options.driver is not None or options.duration is not None
+    profiling = ProfileOptions(
+        command=options.command,
+        output=output,
+        near=near,
+        repetitions=1,
+        driver=options.driver,
+        duration=options.duration,
+        after=options.after,
+        sample=f"{SAMPLE_SHARE * left_s:.1f}s",
+        longest_s=None if driven else PLAIN_SHARE * left_s,
+    )
+    workload, failure = run_profile(profiling, say, stdout_to_stderr=stdout_to_stderr)
+    if any(SHARE_UNKNOWN in warning for warning in workload.warnings):
+        raise CommandError(
+            f"{options.command[0]} did not end under QEMU in its part of --time {options.time}, so "
+            "nobody knows which share of its work was seen: give it less work, --time 10min, or "
+            'build it with CC="nearfar cc" and CXX="nearfar c++"',
+            ExitCode.MACHINE_LACKS,
+        )
+    return workload, failure

@@ -1,0 +1,80 @@
+"""Near memory of this machine, measured once per boot and kept for the user.
+
+The kept figures are used again while one kernel, random reads that wait for each other, takes about
+the time it took then. Otherwise the memory is measured again: a neighbour in a virtual machine or
+another frequency changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.files import cannot_write, write_atomically
+from nearfar.base.folders import cache_folder
+from nearfar.documents import DeviceProfile, load, save
+from nearfar.measure.measure import measure
+from nearfar.measure.one_kernel import measure_kernel
+from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.memories.spec import parse_spec
+
+MEASURE_S = 20.0
+"""Time to measure near memory, s."""
+CHECK_S = 1.0
+"""Time to look whether it still behaves as it did, s."""
+MAX_DRIFT = 1.2
+"""Ratio of the check's latency to the kept one, or its inverse, beyond which it is measured again:
+about the width of intervals of a memory-bound program."""
+KERNEL = "chase"
+
+
+class KeptMemory(msgspec.Struct, frozen=True):
+    """Near memory, and where it came from."""
+
+    device: DeviceProfile
+    drift: float | None
+    """Latency of the check over that when it was measured; None if it was measured just now."""
+
+
+def near_memory(
+    say: Callable[[str], None] = lambda _: None,
+    progress: Progress = no_progress,
+    folder: Path | None = None,
+) -> KeptMemory:
+    """Return this machine's near memory: kept from earlier in this boot, or measured and kept.
+
+    `folder`: where it is kept; None: in the user's cache. Raise NearfarError where memory cannot be
+    measured, or the folder not written.
+    """
+    folder = cache_folder("near") if folder is None else folder
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    kept, check = folder / f"{boot}.json", folder / f"{boot}.ns"
+    if kept.exists() and check.exists():
+        drift = _latency_ns() / float(check.read_text())
+        if 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
+            try:
+                return KeptMemory(load(kept, DeviceProfile), drift)
+            except NearfarError as error:
+                say(f"{error}; near memory is measured again")
+        else:
+            say(f"near memory takes {drift:.2f} times the latency kept: it is measured again")
+    settings = Settings(spec=parse_spec("dram"), quick=True, seconds=MEASURE_S, keep=False)
+    device = measure(settings, progress)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    save(device, kept)
+    write_atomically(check, f"{_latency_ns():.6g}\n")
+    return KeptMemory(device, None)
+
+
+def _latency_ns() -> float:
+    """Return the latency of random reads in the largest region, ns."""
+    settings = Settings(spec=parse_spec("dram"), seconds=CHECK_S, keep=False)
+    return min(row["value"] for row in measure_kernel(settings, KERNEL)["results"])

@@ -1,0 +1,129 @@
+"""`nearfar try`: one command from an unmodified program to an answer and a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.base.errors import ExitCode
+from nearfar.devices.library import load_device
+from nearfar.documents import save
+from nearfar.measure import kept
+from nearfar.options.try_program import SIX_MEMORIES
+
+from .conftest import ROOT
+
+PROGRAM = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+enum { lines = 1 << 20 };
+int main(void) {
+  uint64_t* table = calloc(lines, 64), state = 1, sum = 0;
+  for (int i = 0; i < 1 << 21; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    sum += table[8 * ((state >> 33) % lines)]++;
+  }
+  printf("sum %lu\\n", sum);
+  return 0;
+}
+"""
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None or shutil.which("gcc") is None,
+    reason="needs qemu-x86_64 (apt-get install qemu-user) and gcc",
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep a published near memory with the latency that the check finds now."""
+    home = tmp_path_factory.mktemp("cache")
+    folder = home / "nearfar" / "near"
+    folder.mkdir(parents=True)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    save(load_device("ddr4-2666-local"), folder / f"{boot}.json")
+    (folder / f"{boot}.ns").write_text(f"{kept._latency_ns()}\n")
+    return home
+
+
+def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nearfar", *map(str, words)],
+        cwd=folder,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": _path()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _path() -> str:
+    return os.pathsep.join(path for path in (os.environ.get("PYTHONPATH"), str(ROOT)) if path)
+
+
+@needs_qemu
+def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "table.c").write_text(PROGRAM)
+    command = ["gcc", "-O1", "-g", "table.c", "-o", "table"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = attempt(cache, tmp_path, "--", "./table")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert done.stdout.startswith("sum ")
+    for name in SIX_MEMORIES:
+        assert f"  {name} " in done.stdout
+    for name in ("near.json", "run.json", "report.html"):
+        assert (tmp_path / "nearfar-try" / name).stat().st_size > 0
+    done = attempt(cache, tmp_path, "try", "--json", "-q", "--far", "optane-200", "--", "./table")
+    answers = json.loads(done.stdout)["answers"]
+    (optane,) = answers[0]["memories"]
+    # Every lookup misses the cache, and Optane answers several times as slowly.
+    assert optane["slowdown"]["value"] > 1.3
+    assert any("table.c" in name for row in optane["savings"] for name in row["names"])
+
+
+@needs_qemu
+def test_a_program_that_does_not_end_is_refused(cache: Path, tmp_path: Path) -> None:
+    done = attempt(cache, tmp_path, "try", "--time", "45s", "--", "sleep", "1000")
+    assert done.returncode == ExitCode.MACHINE_LACKS, done.stderr
+    assert "sleep had not ended after" in done.stderr and "--driver" in done.stderr
+    assert not (tmp_path / "nearfar-try" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("try",), "name the program: nearfar try -- PROGRAM ARGS"),
+        (("try", "--", "./none"), "cannot run ./none: there is no such file"),
+        (("try", "--time", "5s", "--", "true"), "--time must be at least 45s"),
+        (("try", "--far", "optane-20", "--", "true"), "optane-200"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    cache: Path, tmp_path: Path, words: tuple[str, ...], sentence: str
+) -> None:
+    done = attempt(cache, tmp_path, *words)
+    assert done.returncode == ExitCode.WRONG_USE
+    assert sentence in done.stderr and "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_memory_that_has_changed_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    save(load_device("ddr4-2666-local"), tmp_path / f"{boot}.json")
+    (tmp_path / f"{boot}.ns").write_text("1e6\n")  # no memory takes 1 ms an access
+    monkeypatch.setattr(kept, "MEASURE_S", 2.0)
+    words: list[str] = []
+    found = kept.near_memory(words.append, folder=tmp_path)
+    assert found.drift is None and found.device.name != "ddr4-2666-local"
+    assert "it is measured again" in words[0]
+    again = kept.near_memory(folder=tmp_path)
+    assert again.device.name == found.device.name
