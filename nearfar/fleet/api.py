@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from nearfar.base.folders import cache_folder
 from nearfar.base.errors import NearfarError
+from nearfar.base.folders import cache_folder
 from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer

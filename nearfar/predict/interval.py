@@ -9,6 +9,7 @@ These inputs are perturbed:
 - measured figures, within the noise floor of their measurement; counts, within what that leaves
   open of the cache that a core gets; near time, within the drift of the clock while near memory was
   measured: all in full, for that core was without noise
+- lines that a contending core takes from the shared cache: none, or all that chases show, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest)
 - the time of cache hits between misses (none, or twice as much)
@@ -40,6 +41,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
+from nearfar.predict.shared_cache import contended
 from nearfar.predict.traffic import PhaseTraffic, misses
 
 MODEL_ERROR = 0.10
@@ -210,11 +212,13 @@ def perturbations(
 
 
 def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
-    """Return the perturbations of a memory that was published on another machine.
+    """Return the perturbations by what the cycle-level core does not show.
 
-    On the cycle-level core, from which `DEVIATION_SHARE` comes, latencies are that core's.
+    There, latencies are that core's, and no other core takes lines of a shared cache.
     """
     candidates = [Perturbation(far_latency=factor) for factor in far.latency_range]
+    if contended(far.device):
+        candidates += [Perturbation(taken=0.0), Perturbation(taken=1.0)]
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
 
 

@@ -84,7 +84,7 @@ class InversionModel(Model):
             streams_as_shown=not self.far.chains_measured,
         )
         self._far_load = load_curve(self.phase, self.far)
-        self._waits_far = waits_far(self.phase, self.near, self.far)
+        self._waits_far = waits_far(self.phase, self.near, self.far, self.perturbation.taken)
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""

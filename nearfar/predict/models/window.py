@@ -110,7 +110,7 @@ class WindowModel(Model):
         return fit.far_ns(max(simulated_ns, least_ns))
 
     def _shared_ns(self, window: WindowSimulation, unknown: Unknown) -> float:
-        more = lines_far(self.phase, self.near, self.far) - 1.0
+        more = lines_far(self.phase, self.near, self.far, self.perturbation.taken) - 1.0
         if more <= 0.0 or not 0.0 < window.last_level < float("inf"):
             return 0.0
         latency_ns = self.far.latency_ns * float(np.exp(unknown.latency))
