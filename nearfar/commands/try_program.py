@@ -22,8 +22,9 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
     Measures near memory (20 s, once per boot), runs the program as it is, watches its accesses by
     the best source there is (instrumented code, the processor's counters, else QEMU), and predicts
-    six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice and its output
-    passes through. Exit code 4 if the program failed, 3 if it takes longer than can be observed.
+    six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice; its output passes
+    through, and the answer goes to standard error. Exit code 4 if the program failed, 3 if it takes
+    longer than can be observed.
     """
     from rich.console import Console
 
@@ -35,13 +36,11 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
     say = sayer(Console(stderr=True, quiet=delivery.quiet))
     say(f"takes about {options.seconds():.0f} s at most")
     with progress(delivery.quiet, "try") as tell:
-        answer = first_answer(
-            options, delivery.output, say, tell, stdout_to_stderr=delivery.json or delivery.quiet
-        )
+        answer = first_answer(options, delivery.output, say, tell, stdout_to_stderr=delivery.json)
     if delivery.json:
         print(to_json(answer.report).decode())
     elif not delivery.quiet:
-        print("\n".join(_lines(answer, delivery)))
+        print("\n".join(_lines(answer, delivery)), file=sys.stderr)
     if answer.failure:
         print(f"nearfar: the program {answer.failure}: the answer is for what it did until then",
               file=sys.stderr)  # fmt: skip
@@ -51,6 +50,8 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
 def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
     """Return the answer in about a dozen lines."""
+    from nearfar.report.answer import MIN_SLOWDOWN
+
     data = answer.report
     opening = next(part for part in data.answers if part.phase == data.first_phase)
     lines = ["", opening.sentence, ""]
@@ -59,11 +60,11 @@ def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
         slow = row.slowdown
         line = f"  {row.memory:{width}}  {slow.value:5.2f} ({slow.low:.2f}-{slow.high:.2f})"
         useful = next((part for part in row.savings if part.added_share_avoided >= 0.5), None)
-        if useful is not None and useful.names:
+        if useful is not None and useful.names and slow.value >= MIN_SLOWDOWN:
             line += f"  {useful.slowdown.value:.2f} with {', '.join(useful.names)} near"
         lines.append(line)
     lines += ["", "Slowdown of CPU time with all data far, and its 90 % interval. How sure:"]
-    lines += [f"- {text}" for text in (data.method.caveats or data.method.warnings)[:MAX_CAVEATS]]
+    lines += [f"- {text}" for text in [*data.method.warnings, *data.method.caveats][:MAX_CAVEATS]]
     folder = delivery.output
     first = opening.memories[0].memory if opening.memories else "DEVICE"
     return [

@@ -23,6 +23,8 @@ from nearfar.memories.spec import parse_spec
 
 MEASURE_S = 20.0
 """Time to measure near memory, s."""
+PARTS = ("idle", "chains", "bandwidth", "loaded")
+"""What predictions read of near memory."""
 CHECK_S = 1.0
 """Time to look whether it still behaves as it did, s."""
 MAX_DRIFT = 1.2
@@ -61,7 +63,9 @@ def near_memory(
                 say(f"{error}; near memory is measured again")
         else:
             say(f"near memory takes {drift:.2f} times the latency kept: it is measured again")
-    settings = Settings(spec=parse_spec("dram"), quick=True, seconds=MEASURE_S, keep=False)
+    settings = Settings(
+        spec=parse_spec("dram"), quick=True, seconds=MEASURE_S, only=PARTS, keep=False
+    )
     device = measure(settings, progress)
     try:
         folder.mkdir(parents=True, exist_ok=True)
