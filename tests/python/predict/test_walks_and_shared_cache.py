@@ -225,8 +225,12 @@ def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> No
     there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
     # All of them: a chase over 3 MiB waits as for memory. Only nearly, for a hit's own time is in
     # near time, and between measured regions latency is taken to grow evenly.
-    assert 1.8 < lines_far(phase, near, there) < 2.2
-    assert slowdown(phase, far(third_ns=350.0)) > 1.5 * slowdown(phase, far())
+    assert 1.8 < lines_far(phase, near, there, taken=1.0) < 2.2
+    # Half of them count, since a cache may keep reused lines from a stream of stores.
+    assert lines_far(phase, near, there) == pytest.approx(
+        (1.0 + lines_far(phase, near, there, taken=1.0)) / 2.0
+    )
+    assert slowdown(phase, far(third_ns=350.0)) > 1.25 * slowdown(phase, far())
 
 
 def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
@@ -236,9 +240,9 @@ def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
     few, many = chase(curve=in_cache(2.0 * MISSES)), chase(curve=in_cache(80.0 * MISSES))
     quick = replace(many, near_time_ns=Estimate(MISSES * 300.0, MISSES * 300.0, MISSES * 300.0))
     serial = replace(quick, near_time_ns=Estimate(*[MISSES * 2000.0] * 3))
-    assert waits_far(few, near, there) > 0.8 * lines_far(few, near, there)
-    assert waits_far(quick, near, there) < 0.4 * lines_far(quick, near, there)
-    assert waits_far(serial, near, there) == pytest.approx(lines_far(serial, near, there))
+    assert waits_far(few, near, there, 1.0) > 0.8 * lines_far(few, near, there, 1.0)
+    assert waits_far(quick, near, there, 1.0) < 0.4 * lines_far(quick, near, there, 1.0)
+    assert waits_far(serial, near, there, 1.0) == pytest.approx(lines_far(serial, near, there, 1.0))
 
 
 def test_without_a_load_or_a_difference_the_cache_is_the_same() -> None:
