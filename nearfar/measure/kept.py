@@ -81,4 +81,5 @@ def near_memory(
 def _latency_ns() -> float:
     """Return the latency of random reads in the largest region, ns."""
     settings = Settings(spec=parse_spec("dram"), seconds=CHECK_S, keep=False)
-    return min(row["value"] for row in measure_kernel(settings, KERNEL)["results"])
+    results = measure_kernel(settings, KERNEL)["results"]
+    return min(float(row["value"]) for row in results)
