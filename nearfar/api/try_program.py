@@ -30,7 +30,7 @@ times as long to see which share of the work that was."""
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """What `try` found out."""
+    """Result of `try`."""
 
     near: DeviceProfile
     """Near memory of this machine."""

@@ -24,7 +24,7 @@ from nearfar.memories.spec import parse_spec
 MEASURE_S = 20.0
 """Time to measure near memory, s."""
 PARTS = ("idle", "chains", "bandwidth", "loaded")
-"""What predictions read of near memory."""
+"""Parts of a measurement that predictions read."""
 CHECK_S = 1.0
 """Time to look whether it still behaves as it did, s."""
 MAX_DRIFT = 1.2
