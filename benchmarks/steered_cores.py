@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.contention.companion import start_spinner
+from nearfar.contention.co_runner import start_spinner
 from nearfar.validate.core_pairing import (
     SLEEP_S,
     CorePairings,

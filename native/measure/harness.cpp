@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/os.hpp"
-#include "measure/companions.hpp"
+#include "measure/co_runners.hpp"
 #include "measure/lane.hpp"
 #include "measure/pinned.hpp"
 #include "measure/stretch.hpp"
@@ -37,12 +37,12 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
   if (worker.kernel == nullptr) throw std::invalid_argument("there is no kernel to time");
   make_ready(worker);
   Lane lane = lane_of(worker);
-  Companions companions(beside);
-  companions.rethrow();
+  CoRunners co_runners(beside);
+  co_runners.rethrow();
   {
     const Pinned pinned(worker.cpu);
-    sink.store(body(lane, companions), std::memory_order_relaxed);
-    companions.finish();
+    sink.store(body(lane, co_runners), std::memory_order_relaxed);
+    co_runners.finish();
   }
   note_position(worker, lane);
 }
@@ -80,7 +80,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
                   Nanoseconds least, std::span<const Worker> beside) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
-  run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
+  run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = 0;
@@ -90,7 +90,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
     Stretch stretch;
     auto time = [&](std::uint64_t count) {
       const std::uint64_t part = part_size(worker, count, each);
-      const auto before = companions.done();
+      const auto before = co_runners.done();
       stretch.begin();
       for (std::uint64_t done = 0; done < count;) {
         const std::uint64_t now = std::min(part, count - done);
@@ -98,7 +98,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
         stretch.end_part(now, overhead);
         done += now;
       }
-      timing.beside = companions.drawn_since(before, stretch.wall());
+      timing.beside = co_runners.drawn_since(before, stretch.wall());
     };
     // The warm-up tells how many iterations take so long.
     const double wanted = warm_up.iterations == 0 ? 0.0 : least.count / std::max(each.count, 1e-3);
@@ -127,17 +127,17 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
   if (accesses == 0) throw std::invalid_argument("at least one access is timed");
   std::vector<std::uint32_t> ticks(accesses);
   EachTiming result;
-  run_alone(worker, beside, [&](Lane& lane, const Companions& companions) {
+  run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = worker.kernel->run(lane, warm_up);
     const auto rest_ticks =
         static_cast<std::uint64_t>(std::max(rest_time.count, 0.0) / clock.per_tick.count);
     const Watch watch;
-    const auto before = companions.done();
+    const auto before = co_runners.done();
     const Nanoseconds start = os::wall_time();
     sum += worker.kernel->each(lane, ticks, rest_ticks);
     const Nanoseconds end = os::wall_time();
-    result.timing.beside = companions.drawn_since(before, end - start);
+    result.timing.beside = co_runners.drawn_since(before, end - start);
     result.timing.switches = watch.switches();
     result.timing.disturbed = result.timing.switches != 0;
     result.timing.in_loops = end - begin;

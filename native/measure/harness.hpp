@@ -42,7 +42,7 @@ struct Drawn {
 struct Timing {
   Nanoseconds per_iteration{};  // of thread CPU time, less the timer's own cost
   std::uint64_t iterations = 0;
-  std::vector<Drawn> beside;  // what each companion drew meanwhile (wall time)
+  std::vector<Drawn> beside;  // what each co-runner drew meanwhile (wall time)
   Nanoseconds in_loops{};     // spent in the kernel's loop, warm-up included
   long switches = 0;          // how often the scheduler gave the timed core to something else
   // Whether that touches per_iteration: of time_alone, which leaves out what switches touched, if

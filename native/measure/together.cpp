@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/os.hpp"
-#include "measure/companions.hpp"
+#include "measure/co_runners.hpp"
 #include "measure/harness.hpp"
 #include "measure/lane.hpp"
 #include "measure/pinned.hpp"
@@ -45,12 +45,12 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
   std::vector<Nanoseconds> in_loops(working);
   std::atomic<bool> disturbed{false};
   {
-    Companions spins(spinning);
+    CoRunners spins(spinning);
     spins.rethrow();
     Threads threads;
     auto work = [&](unsigned i) {
       const Worker& worker = timed[i];
-      std::uint64_t block = companion_iterations(worker);
+      std::uint64_t block = co_runner_iterations(worker);
       std::uint64_t sum = 0;
       std::uint64_t looks = 0;
       auto run_for = [&](Nanoseconds time, bool grow) {

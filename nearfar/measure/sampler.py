@@ -1,4 +1,4 @@
-"""Sampling of points on real memory: which mapping, how long to warm, which companions.
+"""Sampling of points on real memory: which mapping, how long to warm, which co-runners.
 
 Memory used is bounded: for each page size one mapping that is chased (the largest region; smaller
 ones are its beginning) and, once something is stored to, one of at most that size for it; and the
@@ -83,7 +83,7 @@ class Sampler:
     map_more: Callable[[int, int], Memory]
     """Mapper of further memory of (page bytes, size): stores must not overwrite links."""
     cpus: tuple[int, ...]
-    """CPUs: the first times, the others run companions."""
+    """CPUs: the first times, the others run co-runners."""
     llc_bytes: int
     load: Load = "none"
     load_buffer: Memory | None = None
@@ -154,29 +154,29 @@ class Sampler:
 
     def _bandwidth(self, point: SamplePoint) -> Sample:
         """Measure the sum of all threads' GB/s."""
-        # No spinning companion: it would only use a core of the kernel's threads.
-        companions = self._contending() + self._generators(point, first=point.threads)
+        # No spinning co-runner: it would only use a core of the kernel's threads.
+        co_runners = self._contending() + self._generators(point, first=point.threads)
         memory = self._memory(point, self.buffer.size_bytes)
         threads = point.threads
-        if threads + len(companions) > len(self.cpus):
-            raise ValueError(f"there are {len(self.cpus)} CPUs, not {threads + len(companions)}")
+        if threads + len(co_runners) > len(self.cpus):
+            raise ValueError(f"there are {len(self.cpus)} CPUs, not {threads + len(co_runners)}")
         workers = [
             self._worker(point, cpu, memory, part, threads)
             for part, cpu in enumerate(self.cpus[:threads])
         ]
-        together = _measure.together([*workers, *companions], BANDWIDTH_NS, BANDWIDTH_WARM_UP_NS)
+        together = _measure.together([*workers, *co_runners], BANDWIDTH_NS, BANDWIDTH_WARM_UP_NS)
         rates = [worker.gb_per_s for worker in together.each]
         drawn = sum(rates) if len(rates) > threads else 0.0
         self.loops_s += together.loops_ns / 1e9
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
 
     def _latency(self, point: SamplePoint) -> Sample:
-        """Measure the mean ns per access of one thread, next to its companions."""
-        companions = self._companions(point)
+        """Measure the mean ns per access of one thread, next to its co-runners."""
+        co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, accesses, least_ns = self._effort(point)
         timing = _measure.time_alone(
-            worker, accesses, warm_up, least_ns, companions, self._pass(point)
+            worker, accesses, warm_up, least_ns, co_runners, self._pass(point)
         )
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
@@ -190,11 +190,11 @@ class Sampler:
         """Measure each access of one thread by itself, in ns."""
         if not self._kernels[point.kernel].can_time_each:
             raise ValueError(f"the accesses of kernel {point.kernel!r} cannot be timed one by one")
-        companions = self._companions(point)
+        co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
         warm_up, _, _ = self._effort(point)
         each_ns, timing = _measure.time_each(
-            worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, companions
+            worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, co_runners
         )
         self.loops_s += timing.loops_ns / 1e9
         # The rarest single accesses count, and one switch makes one; the middle half needs more.
@@ -281,12 +281,12 @@ class Sampler:
             isa=self.isa,
         )
 
-    def _companions(self, point: SamplePoint) -> list[Worker]:
-        """Return the companions of one timed thread."""
-        companions = self._contending() + self._generators(point, first=1)
-        if not companions and self.spin and len(self.cpus) > 1:
+    def _co_runners(self, point: SamplePoint) -> list[Worker]:
+        """Return the co-runners of one timed thread."""
+        co_runners = self._contending() + self._generators(point, first=1)
+        if not co_runners and self.spin and len(self.cpus) > 1:
             return [_measure.Worker(self.cpus[-1])]
-        return companions
+        return co_runners
 
     def _contending(self) -> list[Worker]:
         if self.load == "none":
@@ -318,13 +318,13 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _drawn(self, point: SamplePoint, ns: float, companions: Sequence[Drawn]) -> float:
+    def _drawn(self, point: SamplePoint, ns: float, co_runners: Sequence[Drawn]) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
         if point.pause_ns is None or not point.generator or ns <= 0:
             return 0.0
         traffic = self._kernels[point.kernel].traffic(self._shape(point))
         own = traffic.read_bytes + traffic.written_bytes + traffic.non_temporal_bytes
-        return float(sum(worker.gb_per_s for worker in companions) + own / ns)
+        return float(sum(worker.gb_per_s for worker in co_runners) + own / ns)
 
     def _disturbed(self, preempted: bool) -> bool:
         return self._stolen.matters() or preempted

@@ -30,7 +30,7 @@ class OpenedMemory:
     durable: bool = False
     persists_through: str = ""
     cpus: tuple[int, ...] = ()
-    """CPUs: the first times, the others run companions; empty: simulated."""
+    """CPUs: the first times, the others run co-runners; empty: simulated."""
     llc_bytes: int = 0
     inner_bytes: int = 0
     """The largest data cache before the last level; 0: none."""

@@ -4,7 +4,7 @@ Glossary
 --------
 kernel        a small program of a fixed list (`kernels/*.c`) that checks its own result
 near, far     the two memories of a session; far is physically slower, or the stand-in for it
-companion     a process on another CPU: spins to make near equal to far, or loads memory
+co-runner     a process on another CPU: spins to make near equal to far, or loads memory
 core pairing  which caches two virtual CPUs share; samples of one pairing are compared
 round         near, far, far, near: one sample of each half, so that drift cancels
 session       all kernels and programs once, device curves measured in between

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.contention.companion import CompanionProcess, working
+from nearfar.contention.co_runner import CoRunner, working
 from nearfar.documents import DeviceProfile, producer
 from nearfar.documents.device import MeasuredContext, Source
 from nearfar.measure import figures
@@ -84,7 +84,7 @@ class MemoryCurves:
     points: dict[str, list[SamplePoint]]
     """Points by surface."""
     pairings: CorePairings
-    companion: CompanionProcess | None = None
+    co_runner: CoRunner | None = None
     """The process that runs while it is sampled: the same one as for the kernels."""
     large: MemoryCurves | None = None
     """The same memory over near's larger pages."""
@@ -101,7 +101,7 @@ class MemoryCurves:
     ) -> MemoryCurves:
         """Allocate the memory, with a largest region of `region_bytes`.
 
-        One thread is measured where the spec has a load (then `companion` must be set to it) or
+        One thread is measured where the spec has a load (then `co_runner` must be set to it) or
         where it is `alone`: by its CPU time, as the kernels are.
         """
         settings = Settings(
@@ -134,10 +134,10 @@ class MemoryCurves:
             far.large.points["idle"] = [largest, *_parts_of_largest([largest])]
         return far
 
-    def set_companion(self, companion: CompanionProcess | None) -> None:
-        """Sample while `companion` runs."""
+    def set_co_runner(self, co_runner: CoRunner | None) -> None:
+        """Sample while `co_runner` runs."""
         for curves in self._all():
-            curves.companion = companion
+            curves.co_runner = co_runner
 
     def sample_round(self) -> None:
         """Sample every point once; takes about a second."""
@@ -203,7 +203,7 @@ class MemoryCurves:
 
     def _take(self, point: SamplePoint) -> Sample:
         _use_isa(self.opened.subject, "" if point.kernel in WHOLE_LINE_KERNELS else BASE_ISA)
-        with working(self.companion):
+        with working(self.co_runner):
             return self.opened.subject.sample(point)
 
     def _of(self, pairing: int) -> dict[SamplePoint, deque[Sample]]:

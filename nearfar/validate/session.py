@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from nearfar.contention.companion import start_load, start_spinner
+from nearfar.contention.co_runner import start_load, start_spinner
 from nearfar.documents import DeviceProfile
 from nearfar.documents.header import cpu_model
 from nearfar.documents.validation import KernelResult, Session
@@ -19,7 +19,7 @@ from nearfar.predict.calibration import memory_tier
 from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.curves import MemoryCurves
 from nearfar.validate.prepared import Prepared, preparing
-from nearfar.validate.session_plan import KeepResult, SessionCompanions, SessionPlan, SessionState
+from nearfar.validate.session_plan import KeepResult, SessionCoRunners, SessionPlan, SessionState
 from nearfar.validate.timing import TimingLoop
 from nearfar.version import built_from
 
@@ -58,7 +58,7 @@ def run(
         clock.next()
         clock.step("allocating both memories", 0.0)
         pairings = stack.enter_context(plan.open_pairings(machine.cpus, launcher))
-        near, far, companions = _open_memories(plan, machine, pairings, launcher, stack)
+        near, far, co_runners = _open_memories(plan, machine, pairings, launcher, stack)
         warnings: list[str] = []
         first = _first_curves(near, far, clock, warnings)
         clock.next()
@@ -67,7 +67,7 @@ def run(
         clock.next()
         session = _session(plan, far.device("far", first), llc_bytes)
         state = SessionState(session, near, far, first, warnings=warnings)
-        loop = TimingLoop(plan, machine, state, companions, clock.step, launcher)
+        loop = TimingLoop(plan, machine, state, co_runners, clock.step, launcher)
         try:
             _do_all(_works(loop, files), state, keep, clock)
         except KeyboardInterrupt:
@@ -85,17 +85,17 @@ def _open_memories(
     pairings: CorePairings,
     launcher: Path,
     stack: contextlib.ExitStack,
-) -> tuple[MemoryCurves, MemoryCurves, SessionCompanions]:
+) -> tuple[MemoryCurves, MemoryCurves, SessionCoRunners]:
     """Allocate near and far memory, and start what runs on the other CPU meanwhile."""
     # A load leaves one core to measure far memory with: near memory must be measured so too.
     alone = plan.far.spec.load != "none"
     near = MemoryCurves.open(plan.near.spec, plan.region_bytes, pairings, alone=alone)
     far = MemoryCurves.open_far(plan.far.spec, plan.near.spec, plan.region_bytes, pairings)
-    companions = stack.enter_context(_companions(plan, machine, launcher, far))
-    far.set_companion(companions.load)
+    co_runners = stack.enter_context(_co_runners(plan, machine, launcher, far))
+    far.set_co_runner(co_runners.load)
     if alone:
-        near.set_companion(companions.spinner)
-    return near, far, companions
+        near.set_co_runner(co_runners.spinner)
+    return near, far, co_runners
 
 
 def _works(loop: TimingLoop, files: Prepared) -> list[tuple[str, Work]]:
@@ -160,12 +160,12 @@ def _first_curves(near: MemoryCurves, far: MemoryCurves, clock: _Clock, warnings
 
 
 @contextlib.contextmanager
-def _companions(
+def _co_runners(
     plan: SessionPlan, machine: topology.Topology, launcher: Path, far: MemoryCurves
-) -> Iterator[SessionCompanions]:
+) -> Iterator[SessionCoRunners]:
     """Yield the processes that run on the other CPU while near and far data are used."""
     if len(machine.cpus) < 2:
-        yield SessionCompanions()
+        yield SessionCoRunners()
         return
     cpu = machine.cpus[-1]
     with contextlib.ExitStack() as stack:
@@ -175,7 +175,7 @@ def _companions(
         if plan.far.spec.load != "none":
             load = start_load(plan.far, cpu, far.plan.facts.buffer_bytes)
             stack.callback(load.end)
-        yield SessionCompanions(spinner, load)
+        yield SessionCoRunners(spinner, load)
 
 
 def _session(plan: SessionPlan, far: DeviceProfile, llc_bytes: int) -> Session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from nearfar.contention.companion import CompanionProcess
+from nearfar.contention.co_runner import CoRunner
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.validate.core_pairing import OpenPairings, observed_pairings
@@ -71,15 +71,15 @@ class SessionState:
 
 
 @dataclass(frozen=True)
-class SessionCompanions:
+class SessionCoRunners:
     """The processes on the other CPU, if there is one."""
 
-    spinner: CompanionProcess | None = None
-    load: CompanionProcess | None = None
+    spinner: CoRunner | None = None
+    load: CoRunner | None = None
     """The load of a far memory whose spec has one."""
 
     @property
-    def far(self) -> CompanionProcess | None:
+    def far(self) -> CoRunner | None:
         """The process that runs while far data are timed."""
         return self.load or self.spinner
 

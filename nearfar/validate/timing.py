@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.contention.companion import CompanionProcess, working
+from nearfar.contention.co_runner import CoRunner, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult
@@ -21,7 +21,7 @@ from nearfar.validate.core_pairing import CorePairings
 from nearfar.validate.interleave import RoundHalves, TimedRun, undisturbed_ns
 from nearfar.validate.kernel import PHASE, Kernel
 from nearfar.validate.predictions import misses_of, slowdowns, with_near_time
-from nearfar.validate.session_plan import SessionCompanions, SessionPlan, SessionState
+from nearfar.validate.session_plan import SessionCoRunners, SessionPlan, SessionState
 
 MIN_HUGE_SHARE = 0.9
 """Share of near data in huge pages below which near curves are not of the program's pages."""
@@ -60,7 +60,7 @@ class TimingLoop:
     plan: SessionPlan
     machine: topology.Topology
     state: SessionState
-    companions: SessionCompanions
+    co_runners: SessionCoRunners
     tell: Callable[[str, float], None]
     launcher: Path
 
@@ -71,7 +71,7 @@ class TimingLoop:
     def kernel(self, kernel: Kernel, workload: WorkloadProfile) -> KernelResult | None:
         """Time a kernel in both memories and predict it; None: too few samples of one pairing."""
         cpu, effort = self.machine.cpus[0], self.plan.effort
-        companions = (self.companions.spinner, self.companions.far)
+        co_runners = (self.co_runners.spinner, self.co_runners.far)
         processes: list[KernelProcess] = []
         halves = RoundHalves()
         reads: tuple[list[TimedRun], list[TimedRun]] = ([], [])
@@ -82,14 +82,14 @@ class TimingLoop:
 
             def read_data() -> None:
                 for _ in range(READS_PER_ROUND):
-                    for kept, process, companion in zip(reads, processes, companions, strict=True):
-                        kept.append(self._timed(process.read_data, companion))
+                    for kept, process, co_runner in zip(reads, processes, co_runners, strict=True):
+                        kept.append(self._timed(process.read_data, co_runner))
 
             pairing = self._rounds(
                 kernel.name,
                 halves,
-                lambda: self._timed(processes[0].run, companions[0]),
-                lambda: self._timed(processes[1].run, companions[1]),
+                lambda: self._timed(processes[0].run, co_runners[0]),
+                lambda: self._timed(processes[1].run, co_runners[1]),
                 rounds=effort.rounds,
                 each_round=read_data,
             )
@@ -108,16 +108,14 @@ class TimingLoop:
         shares = [0.0, 0.0]
         halves = RoundHalves()
 
-        def timed(
-            index: int, memory: ProgramMemory, companion: CompanionProcess | None
-        ) -> TimedRun:
+        def timed(index: int, memory: ProgramMemory, co_runner: CoRunner | None) -> TimedRun:
             for _ in range(MAX_STARTS):
                 run, pairing = whole_program.run(
                     program,
                     memory,
                     self.machine.cpus[0],
                     self.launcher,
-                    companion=companion,
+                    co_runner=co_runner,
                     pairings=self._pairings,
                 )
                 if run is not None:
@@ -128,8 +126,8 @@ class TimingLoop:
         pairing = self._rounds(
             program.name,
             halves,
-            lambda: timed(0, self.plan.near, self.companions.spinner),
-            lambda: timed(1, self.plan.far, self.companions.far),
+            lambda: timed(0, self.plan.near, self.co_runners.spinner),
+            lambda: timed(1, self.plan.far, self.co_runners.far),
             rounds=self.plan.effort.program_rounds,
         )
         if pairing is None:
@@ -137,9 +135,9 @@ class TimingLoop:
         samples = _Samples(halves, pairing, shares)
         return self._result(program.name, workload, samples, phase=None, runs=1)
 
-    def _timed(self, time: Callable[[], TimedRun], companion: CompanionProcess | None) -> TimedRun:
+    def _timed(self, time: Callable[[], TimedRun], co_runner: CoRunner | None) -> TimedRun:
         def take() -> TimedRun:
-            with working(companion):
+            with working(co_runner):
                 return time()
 
         run, pairing = self._pairings.during(take)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.contention.companion import CompanionProcess, working
+from nearfar.contention.co_runner import CoRunner, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.profile.compiler import twin
 from nearfar.program.executable import find_executable
@@ -111,7 +111,7 @@ def run(
     cpu: int,
     launcher: Path,
     *,
-    companion: CompanionProcess | None,
+    co_runner: CoRunner | None,
     pairings: CorePairings,
 ) -> tuple[ProgramRun | None, int | None]:
     """Run a program in `memory` on `cpu`; return the run and the pairing it began in.
@@ -130,7 +130,7 @@ def run(
     wait_s = MAX_WAIT_S
     try:
         while True:
-            ended = _run_slice(process, companion, usage)
+            ended = _run_slice(process, co_runner, usage)
             moved = pairings.probe_patiently() != first
             slices, moves = slices + 1, moves + moved
             if ended:
@@ -165,11 +165,11 @@ def run(
 
 
 def _run_slice(
-    process: subprocess.Popen[bytes], companion: CompanionProcess | None, usage: _Memory
+    process: subprocess.Popen[bytes], co_runner: CoRunner | None, usage: _Memory
 ) -> tuple[int, resource.struct_rusage] | None:
     """Let it run for a slice, then stop it; return its status and usage if it ended."""
     began_s = time.monotonic()
-    with working(companion):
+    with working(co_runner):
         while time.monotonic() - began_s < SLICE_S:
             pid, status, used = os.wait4(process.pid, os.WNOHANG)
             if pid:

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from nearfar.contention.companion import start_load
+from nearfar.contention.co_runner import start_load
 from nearfar.contention.program_memory import STAND_IN, program_memory
 from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTimes, Say
 from nearfar.emulate.runs import plain_build_of, run_plain, times_of
@@ -45,10 +45,10 @@ class Contention:
             say("run 1 of 2: near")
             near = run_plain(request, build, pin)
             say("run 2 of 2: with a core that stores")
-            companion = start_load(memory, other, REGION_BYTES)
+            co_runner = start_load(memory, other, REGION_BYTES)
             try:
-                emulated = run_plain(request, build, pin, companion.working())
+                emulated = run_plain(request, build, pin, co_runner.working())
             finally:
-                companion.end()
+                co_runner.end()
         caveat = f"CPU {other} stores to memory meanwhile, and takes last-level cache"
         return times_of(near, emulated, [caveat])

@@ -40,7 +40,7 @@ def _run(launcher: Path, times_ns: Iterable[float], words: str) -> ProgramRun | 
         program_memory("dram", topology.detect()),
         cpu,
         launcher,
-        companion=None,
+        co_runner=None,
         pairings=pairings,
     )
     assert first == 0

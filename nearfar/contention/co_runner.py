@@ -1,4 +1,4 @@
-"""Companions: processes on another core that run only while a sample is taken.
+"""Co-runners: processes on another core that run only while a sample is taken.
 
 They are stopped (SIGSTOP) in between, which takes effect at once; all die with this process.
 """
@@ -18,7 +18,7 @@ from nearfar.contention.program_memory import ProgramMemory
 from nearfar.measure.sampler import LOAD_KERNELS
 
 
-class CompanionProcess:
+class CoRunner:
     """A process on the other core, stopped unless inside `working`."""
 
     def __init__(self, command: Sequence[str], cpu: int, reports_ready: bool) -> None:
@@ -76,18 +76,18 @@ class CompanionProcess:
             self._process.communicate()
 
 
-def working(companion: CompanionProcess | None) -> contextlib.AbstractContextManager[None]:
-    """Return a block during which the companion runs, if there is one."""
-    return companion.working() if companion is not None else contextlib.nullcontext()
+def working(co_runner: CoRunner | None) -> contextlib.AbstractContextManager[None]:
+    """Return a block during which the co-runner runs, if there is one."""
+    return co_runner.working() if co_runner is not None else contextlib.nullcontext()
 
 
-def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> CompanionProcess:
+def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> CoRunner:
     """Start the load of the memory's spec on `cpu`."""
     kernel = LOAD_KERNELS[memory.spec.load]
     command = [sys.executable, "-m", "nearfar.contention.load", str(cpu), kernel]
-    return CompanionProcess([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
+    return CoRunner([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
 
 
-def start_spinner(program: Path, cpu: int) -> CompanionProcess:
+def start_spinner(program: Path, cpu: int) -> CoRunner:
     """Keep `cpu` awake without touching memory; `program` is the plain build of any kernel."""
-    return CompanionProcess([str(program), "spin"], cpu, reports_ready=False)
+    return CoRunner([str(program), "spin"], cpu, reports_ready=False)

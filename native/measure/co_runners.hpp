@@ -14,15 +14,15 @@
 
 namespace nearfar::measure {
 
-// A companion rests after so many lines (2 KiB), so that its traffic is even at the scale of the
+// A co-runner rests after so many lines (2 KiB), so that its traffic is even at the scale of the
 // 100 ns that a chased load takes.
-inline constexpr std::uint64_t companion_lines = 32;
+inline constexpr std::uint64_t co_runner_lines = 32;
 
 // What kernels return goes here, so that no work can be optimised away.
 inline std::atomic<std::uint64_t> sink;
 
-inline std::uint64_t companion_iterations(const Worker& worker) {
-  return std::max<std::uint64_t>(companion_lines / worker.shape.access_lines(), 1);
+inline std::uint64_t co_runner_iterations(const Worker& worker) {
+  return std::max<std::uint64_t>(co_runner_lines / worker.shape.access_lines(), 1);
 }
 
 inline void rest(Nanoseconds pause) {
@@ -45,9 +45,9 @@ struct alignas(64) Count {
 };
 
 // Threads that run beside what is timed until this is destroyed.
-class Companions {
+class CoRunners {
  public:
-  explicit Companions(std::span<const Worker> wanted)
+  explicit CoRunners(std::span<const Worker> wanted)
       : wanted_(wanted), counts_(wanted.size()), lanes_(wanted.size()) {
     for (const Worker& worker : wanted) make_ready(worker);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -56,9 +56,9 @@ class Companions {
     }
     threads_.sleep_until(static_cast<unsigned>(wanted.size()));
   }
-  Companions(const Companions&) = delete;
-  Companions& operator=(const Companions&) = delete;
-  ~Companions() {
+  CoRunners(const CoRunners&) = delete;
+  CoRunners& operator=(const CoRunners&) = delete;
+  ~CoRunners() {
     threads_.stop();
     for (std::size_t i = 0; i < wanted_.size(); ++i) {
       if (wanted_[i].kernel != nullptr) note_position(wanted_[i], lanes_[i]);
@@ -100,7 +100,7 @@ class Companions {
       while (!threads_.stopping()) relax();
       return;
     }
-    const std::uint64_t block = companion_iterations(worker);
+    const std::uint64_t block = co_runner_iterations(worker);
     std::uint64_t sum = 0;
     std::uint64_t done = 0;
     while (!threads_.stopping()) {
