@@ -1,6 +1,6 @@
 """Whether a profile without half of its misses is noticed, and an intact one is not.
 
-Each program's profile is made here, with the emulator's check. Then half of its misses are hidden:
+Each program's profile is made here, with QEMU's check. Then half of its misses are hidden:
 of every object; of the objects with most misses and their instructions; or everywhere in what the
 compiler pass counted, as if it had not seen half of the code.
 """
@@ -55,7 +55,7 @@ def drop_half(profile: WorkloadProfile, phase: Phase) -> None:
 
 
 def halve_everywhere(profile: WorkloadProfile, phase: Phase) -> None:
-    """Halve all that the compiler pass counted of the phase; the emulator's counts stay."""
+    """Halve all that the compiler pass counted of the phase; QEMU's counts stay."""
     before = sum(row.traffic.misses() for row in phase.objects)
     phase.objects = [_halved(row) for row in phase.objects]
     for row in phase.objects:
@@ -100,7 +100,7 @@ def holds(
 
 
 def profiles(folder: Path) -> dict[str, WorkloadProfile]:
-    """Profile twenty programs, with bursts and thus the emulator's counts."""
+    """Profile twenty programs, with bursts and thus QEMU's counts."""
     kernels = kernel.build(kernel.kernel_names(), folder, lambda _: None)
     made = kernel.profiles(
         list(kernels.values()),

@@ -71,7 +71,7 @@ def run_profile(
         add_bursts(result, request, sample_s, say)
         save(result, options.output)
     elif not failure:
-        from nearfar.profile.emulated_counts import check_counts
+        from nearfar.profile.qemu_counts import check_counts
 
         check_counts(result, request, say)
         save(result, options.output)

@@ -217,7 +217,7 @@ class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Counts of one phase by an observer besides the profile's source: the emulator's.
+    """Counts of one phase by an observer besides the profile's source: QEMU's.
 
     It runs the plain build and sees every instruction of the first process, libraries and inline
     assembly included, but not how addresses come about.
@@ -316,7 +316,7 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     bursts: Bursts | None = None
     """Short stretches in full; only where `profile --bursts` asked for them."""
     checks: list[CountCheck] = []
-    """The same phases counted again, where an emulator ran (for bursts, or because code was left
+    """The same phases counted again, where QEMU ran (for bursts, or because code was left
     out)."""
     extrapolation: Extrapolation | None = None
     """Set: this size was not run, `nearfar scale` worked it out."""

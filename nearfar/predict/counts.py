@@ -1,7 +1,7 @@
 """The counts that a phase is predicted from, and how far its other counts differ.
 
 A profile holds several counts of the same misses: the source's by object and by instruction, the
-number of sampled misses, miss curves from other lines, and, where an emulator ran, its own.
+number of sampled misses, miss curves from other lines, and, where QEMU ran, its own.
 Accesses that an observer does not see make its counts too small, never too large. So where counts
 disagree, the largest is used, a sentence names all that differ, and the interval reaches from the
 smallest to the largest.
@@ -104,7 +104,7 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
         return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
     own = _Count("its objects", listed, 1.0, is_part=False, objects=phase.objects)
     most = max(count.misses for count in (own, *larger))
-    # The emulator's come last: the profile's own have access classes.
+    # QEMU's come last: the profile's own have access classes.
     used = next(count for count in (own, *larger) if count.misses * RUNS_AGREE >= most)
     differ = [own, *larger, *smaller]
     remarks.append(_disagreement(phase, differ, used))
@@ -150,7 +150,7 @@ def _keeps_few(workload: WorkloadProfile) -> bool:
 
 
 def _by_check(phase: Phase, check: CountCheck) -> _Count:
-    """Return the emulator's counts; of what both saw, the access classes of the profile's."""
+    """Return QEMU's counts; of what both saw, the access classes of the profile's."""
     own = {row.object: row for row in phase.objects}
     rows = dict(own)
     for seen in check.objects:
@@ -165,7 +165,7 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
     # Where both name the same memory differently, it would count twice.
     objects = joined if _misses(joined) <= RUNS_AGREE * counted else check.objects
     agree = RUNS_AGREE + 2.0 * check.relative_error
-    return _Count("the emulator", counted, agree, not check.complete, objects)
+    return _Count("QEMU", counted, agree, not check.complete, objects)
 
 
 def _exceeds(
@@ -182,9 +182,9 @@ def _exceeds(
 
 def _disagreement(phase: Phase, counts: Sequence[_Count], used: _Count) -> str:
     each = ", ".join(f"{count.misses:,.0f} by {count.observer}" for count in counts)
-    only_seen = all(count.observer in ("its objects", "the emulator") for count in counts)
+    only_seen = all(count.observer in ("its objects", "QEMU") for count in counts)
     reason = (
-        "the emulator sees inline assembly and libraries, which the compiler pass does not"
+        "QEMU sees inline assembly and libraries, which the compiler pass does not"
         if only_seen
         else "the profile contradicts itself: profile the program again"
     )

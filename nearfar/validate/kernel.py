@@ -17,7 +17,7 @@ from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.twin import extract_plain
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import qemu_user
 
 FOLDER = Path(__file__).parent / "kernels"
 T = TypeVar("T")
@@ -31,7 +31,7 @@ MAX_BURSTS = 12
 simulated window gives the same within 2 %."""
 
 MAX_BURSTS_S = 30
-"""Time of a program's run under the emulator: a few seconds of its normal time."""
+"""Time of a program's run under QEMU: a few seconds of its normal time."""
 
 OPTIMISATION = "-O2"
 """Optimisation with which Debian builds its packages."""
@@ -91,11 +91,11 @@ def profiles(
 def profile(command: Sequence[str], output: Path, llc_bytes: int) -> WorkloadProfile:
     """Profile a program once; raises NearfarError with the message of `nearfar profile`.
 
-    Where an emulator is installed, bursts come from a second, emulated run, which takes ten times
+    Where QEMU is installed, bursts come from a second, emulated run, which takes ten times
     as long or `MAX_BURSTS_S`.
     """
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
-    if emulator.installed():
+    if qemu_user.installed():
         options += ["--bursts", "--sample", f"{MAX_BURSTS_S}s"]
     _run([sys.executable, "-m", "nearfar", "profile", *options, "--", *command])
     return load_profile(output)

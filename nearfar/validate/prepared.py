@@ -13,7 +13,7 @@ import msgspec
 from nearfar.base.files import write_atomically
 from nearfar.documents import WorkloadProfile
 from nearfar.native_files import native_folder
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import qemu_user
 from nearfar.validate import whole_program
 from nearfar.validate.kernel import FOLDER as KERNELS
 from nearfar.validate.kernel import Kernel, build, load_profile, profile, profiles
@@ -37,7 +37,7 @@ class PreparedRecord(msgspec.Struct, forbid_unknown_fields=True):
     profile_runs: int
     llc_bytes: int
     bursts: bool
-    """Whether profiles have bursts, which needs an emulator."""
+    """Whether profiles have bursts, which needs QEMU."""
 
 
 @dataclass
@@ -105,8 +105,8 @@ def load_prepared(folder: Path, plan: SessionPlan) -> Prepared | None:
     sources = [*native_folder().glob("*profile.*"), *native_folder().glob("*pass-*")]
     sources += [path for path in KERNELS.rglob("*") if path.is_file()]
     sources += [Path(words[0]) for words in plan.programs]
-    # Profiles without bursts are made again once there is an emulator, but not the other way.
-    bursts = record.bursts or emulator.installed()
+    # Profiles without bursts are made again once there is QEMU, but not the other way.
+    bursts = record.bursts or qemu_user.installed()
     same = record == _record(plan, record.llc_bytes, bursts)
     if not same or any(path.stat().st_mtime > written for path in sources):
         return None

@@ -1,4 +1,4 @@
-"""The run folder's file `bursts`: made for the emulator's plugin, read after the run.
+"""The run folder's file `bursts`: made for QEMU's plugin, read after the run.
 
 The layout is that of native/profile/qemu/bursts.h.
 """
@@ -75,7 +75,7 @@ def make(folder: Path) -> None:
     try:
         with path.open("wb") as file:
             file.write(head.tobytes())
-            # Reserved now: a full disk would later be a SIGBUS in the emulator.
+            # Reserved now: a full disk would later be a SIGBUS in QEMU.
             os.posix_fallocate(file.fileno(), 0, _FILE.itemsize)
     except OSError as error:
         raise cannot_write(path, error) from error

@@ -17,11 +17,11 @@ from nearfar.documents.workload import Traffic
 from nearfar.native_files import native_file
 from nearfar.profile.bursts import file as burst_file
 from nearfar.profile.bursts.document import BurstAssembler
-from nearfar.profile.emulated_counts import (
+from nearfar.profile.qemu_counts import (
     RATE_LOG2,
     CheckSource,
     counts_again,
-    emulated_run,
+    qemu_run,
 )
 from nearfar.profile.session import ProfileRequest
 from nearfar.profile.sources.qemu import QemuSource
@@ -35,7 +35,7 @@ have none."""
 
 
 class BurstSource(CheckSource):
-    """The emulator with the plugin for bursts; the run ends when sampling does."""
+    """QEMU with the plugin for bursts; the run ends when sampling does."""
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         words = super()._command(job, plain)
@@ -104,7 +104,7 @@ def _recorded(profile: WorkloadProfile, request: ProfileRequest, sample_s: float
         if isinstance(request.source, QemuSource)
         else BurstSource(sample_s, RATE_LOG2)
     )
-    with emulated_run(profile, request, source, burst_file.make) as run:
+    with qemu_run(profile, request, source, burst_file.make) as run:
         recorded = burst_file.read(run.folder)
         if not run.files or not any(recorded.bursts.values()):
             raise NearfarError(

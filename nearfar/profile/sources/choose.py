@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.profile.compiler import twin
-from nearfar.profile.sources import counters, emulator
+from nearfar.profile.sources import counters, qemu_user
 from nearfar.profile.sources.compiled import CompiledSource
 from nearfar.profile.sources.counters import CounterSource
 from nearfar.profile.sources.qemu import QemuSource
@@ -48,10 +48,10 @@ def choose(
                     f"access classes and other caches, {HOW_TO_BUILD}"
                 )
                 return CounterSource(sample_s)
-            if not emulator.installed():
+            if not qemu_user.installed():
                 raise CommandError(
                     f"{executable} is not instrumented; {HOW_TO_BUILD}, or install QEMU "
-                    f"to profile it as it is ({emulator.HOW_TO_INSTALL})"
+                    f"to profile it as it is ({qemu_user.HOW_TO_INSTALL})"
                 )
             say(
                 f"{called} is not instrumented: sampling its first {sample_s:g} s under QEMU; for "

@@ -11,7 +11,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.machine.sysfs import Tree
-from nearfar.profile.sources import emulator, perf_events, pmu
+from nearfar.profile.sources import perf_events, pmu, qemu_user
 from nearfar.profile.sources.pmu import CounterEvent
 from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SourceReport
@@ -104,7 +104,7 @@ class CounterSource:
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
         del folder
-        return emulator.unmodified(executable, given, self.name)
+        return qemu_user.unmodified(executable, given, self.name)
 
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
@@ -167,7 +167,7 @@ class CounterSource:
                 "objects of the first process"
             )
         if is_static:
-            caveats.append(emulator.STATIC_CAVEAT)
+            caveats.append(qemu_user.STATIC_CAVEAT)
         return caveats
 
 

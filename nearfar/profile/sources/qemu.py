@@ -8,7 +8,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build, preload
@@ -23,19 +23,19 @@ SHARE_UNKNOWN = "so the sampled share is not known"
 
 
 class QemuSource:
-    """The emulator reports the program's accesses; a preloaded library its allocations."""
+    """QEMU reports the program's accesses; a preloaded library its allocations."""
 
     name = "qemu"
     names_instructions = False
 
     def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
-        """Sample the first `sample_s` seconds under the emulator, one line in 2^rate_log2.
+        """Sample the first `sample_s` seconds under QEMU, one line in 2^rate_log2.
 
         `instructions`: end after so many from the program's first mark, or from its start if its
         own file has no marks; 0: any number.
         """
-        self._emulator = emulator.find()
-        self.compiler = f"unmodified, QEMU {self._emulator.version}"
+        self._qemu = qemu_user.find()
+        self.compiler = f"unmodified, QEMU {self._qemu.version}"
         self._sample_s = sample_s
         self.rate_log2 = rate_log2
         self.instructions = instructions
@@ -44,12 +44,12 @@ class QemuSource:
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the program itself."""
         del folder
-        return emulator.unmodified(executable, given, self.name)
+        return qemu_user.unmodified(executable, given, self.name)
 
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
     ) -> tuple[RunOutcome, SourceReport]:
-        """Run the plain build under the emulator."""
+        """Run the plain build under QEMU."""
         del executable
         if self.instructions:
             self._from_start = not emulator.marks_phases(plain.executable)
@@ -64,7 +64,7 @@ class QemuSource:
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
         with replay.running():
-            outcome = run_job(watched, self._emulator.path, environment, folder)
+            outcome = run_job(watched, self._qemu.path, environment, folder)
         if replay.facts.replaced:
             raise CommandError(
                 f"{job.command[0]} replaced itself with another program (exec), which QEMU does "
@@ -86,7 +86,7 @@ class QemuSource:
                     f"the path {text} has a comma, which QEMU's options cannot hold: install "
                     "nearfar elsewhere"
                 )
-        words = [emulator.NAME, "-cpu", "max", "-plugin", plugin]
+        words = [qemu_user.NAME, "-cpu", "max", "-plugin", plugin]
         words += ["-E", f"{PRELOAD}={preloads}", "-0", job.command[0], str(plain.executable)]
         return [*words, *job.command[1:]]
 
@@ -99,17 +99,17 @@ class QemuSource:
     def _caveats(self, replay: Replay, outcome: RunOutcome, cut_off: bool) -> list[str]:
         facts = replay.facts
         caveats = [
-            f"the program was not rebuilt: it ran under QEMU {self._emulator.version}, which "
+            f"the program was not rebuilt: it ran under QEMU {self._qemu.version}, which "
             "reports no values or address dependences, so all access classes are opaque except "
             "sequences from page to page; build with `nearfar cc` to know them"
         ]
         if "SIGILL" in outcome.status:
             caveats.append(
-                f"QEMU {self._emulator.version} has no AVX-512, which may have caused SIGILL: "
+                f"QEMU {self._qemu.version} has no AVX-512, which may have caused SIGILL: "
                 "build the program without it (-march=x86-64-v3)"
             )
         if replay.is_static:
-            caveats.append(emulator.STATIC_CAVEAT)
+            caveats.append(qemu_user.STATIC_CAVEAT)
         if facts.forks:
             caveats.append(
                 f"{facts.forks} child processes were started and not counted: misses are those of "

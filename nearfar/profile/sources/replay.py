@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
-from nearfar.profile.sources.emulator import program_file
+from nearfar.profile.sources.qemu_user import program_file
 
 PHASES = 256
 
@@ -83,7 +83,7 @@ class Replay:
             )
 
     def runs_natively(self) -> None:
-        """Expect a program that runs without an emulator."""
+        """Expect a program that runs without QEMU."""
         self._library.nf_replay_native()
 
     @contextlib.contextmanager

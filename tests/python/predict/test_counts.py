@@ -35,7 +35,7 @@ def noticed(device: DevicePrediction) -> list[str]:
 
 
 def checked(profile: WorkloadProfile, factor: float = 1.0) -> WorkloadProfile:
-    """Return the profile with an emulator's check that counts what its objects do."""
+    """Return the profile with QEMU's check that counts what its objects do."""
     profile.checks = [
         CountCheck(
             phase=phase.name,
@@ -68,14 +68,14 @@ def test_half_of_the_misses_hidden_is_noticed_and_used(name: str, how: str):
     assert after.total.slowdown.low <= before.total.slowdown.value <= after.total.slowdown.high
 
 
-def test_fewer_misses_of_the_emulator_are_only_doubted():
+def test_fewer_misses_of_qemu_are_only_doubted():
     profile = hidden(checked(real("lookup")), lambda _, phase: None)
     for check in profile.checks:
         for row in check.objects:
             row.traffic = Traffic()
     (sentence,) = noticed(predicted(profile))
     assert "those by its objects are used" in sentence
-    # An emulator that saw only a part of the phase contradicts nothing.
+    # QEMU that saw only a part of the phase contradicts nothing.
     for check in profile.checks:
         check.complete = False
     assert not noticed(predicted(profile))
@@ -95,7 +95,7 @@ def test_code_left_out_makes_the_interval_reach_to_all_waiting():
     assert predicted(checked(profile)).total.slowdown.high == pytest.approx(known.high)
 
 
-def test_the_emulators_counts_are_used_where_the_pass_is_blind():
+def test_qemus_counts_are_used_where_the_pass_is_blind():
     intact = real("lookup")
     profile = hidden(checked(intact), lambda _, phase: None)
     profile.warnings.append(ASSEMBLY)

@@ -223,9 +223,9 @@ def test_bursts_are_spread_over_their_phase_and_bounded(recorded: WorkloadProfil
     assert 2.5 * 30_000 <= chase.instructions <= 5 * 30_000
 
 
-def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
+def test_no_qemu_is_said_and_the_profile_is_written(tmp_path: Path):
     def lacking(*_: object) -> None:
-        raise CommandError("there is no emulator here")
+        raise CommandError("there is no QEMU here")
 
     class Lacking:
         warnings: ClassVar[list[str]] = []
@@ -233,7 +233,7 @@ def test_no_emulator_is_said_and_the_profile_is_written(tmp_path: Path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(record, "BurstSource", lacking)
         record.add_bursts(Lacking, SimpleNamespace(source=None), 1.0, lambda _: None)  # type: ignore[arg-type]
-    assert Lacking.warnings == ["there are no bursts: there is no emulator here"]
+    assert Lacking.warnings == ["there are no bursts: there is no QEMU here"]
 
 
 def allocated(number: int, line: int, *functions: str) -> MemoryObject:

@@ -12,7 +12,7 @@ import window_bursts
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.documents import WorkloadProfile
 from nearfar.memories.spec import parse_spec
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import qemu_user
 from nearfar.validate.prepared import Prepared, load_prepared, save_record
 from nearfar.validate.session_plan import QUICK, SessionPlan
 
@@ -33,10 +33,10 @@ def prepared(folder: Path, *, bursts: bool) -> None:
     ("bursts", "installed", "taken"),
     [(True, True, True), (False, True, False), (False, False, True), (True, False, True)],
 )
-def test_profiles_without_bursts_are_made_anew_where_there_is_an_emulator(
+def test_profiles_without_bursts_are_made_anew_where_there_is_qemu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bursts: bool, installed: bool, taken: bool
 ) -> None:
-    monkeypatch.setattr(emulator, "installed", lambda: installed)
+    monkeypatch.setattr(qemu_user, "installed", lambda: installed)
     prepared(tmp_path, bursts=bursts)
     loaded = load_prepared(tmp_path, PLAN)
     assert (loaded is not None) == taken

@@ -1,7 +1,7 @@
-"""The phases' counts again, by the emulator: a check of what the profile's source saw.
+"""The phases' counts again, by QEMU: a check of what the profile's source saw.
 
 The compiler pass sees the code that it built. Inline assembly, libraries and generated code also
-access memory, and only an emulator sees all of it. It runs the plain build, for bursts or because
+access memory, and only QEMU sees all of it. It runs the plain build, for bursts or because
 the pass left code out, and counts with the same simulated cache.
 """
 
@@ -33,14 +33,14 @@ RATE_LOG2 = 6
 """log2 of the sampling rate: one line in 64."""
 
 CHECK_S = 20.0
-"""Longest time under the emulator, s, of a check that no option asked for."""
+"""Longest time under QEMU, s, of a check that no option asked for."""
 
 LEFT_OUT = "assembly was left out", "vector accesses were left out"
 """Ends of the pass's notes on code whose accesses it does not see."""
 
 
 class CheckSource(QemuSource):
-    """The emulator, whose run ends when sampling does."""
+    """QEMU, whose run ends when sampling does."""
 
     def _bounded(self, job: Job) -> Job:
         if job.duration_s is not None or job.driver is not None:
@@ -49,8 +49,8 @@ class CheckSource(QemuSource):
 
 
 @dataclass(frozen=True)
-class EmulatedRun:
-    """One run of the plain build under the emulator."""
+class QemuRun:
+    """One run of the plain build under QEMU."""
 
     folder: Path
     outcome: RunOutcome
@@ -62,13 +62,13 @@ class EmulatedRun:
 
 
 @contextlib.contextmanager
-def emulated_run(
+def qemu_run(
     profile: WorkloadProfile,
     request: ProfileRequest,
     source: QemuSource,
     prepare: Callable[[Path], None] = lambda folder: None,
-) -> Iterator[EmulatedRun]:
-    """Run the plain build under the emulator; `prepare` gets the run folder beforehand."""
+) -> Iterator[QemuRun]:
+    """Run the plain build under QEMU; `prepare` gets the run folder beforehand."""
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
         tempfile.TemporaryDirectory(prefix="nearfar-emulated-", dir=memory_folder()) as name,
@@ -89,7 +89,7 @@ def emulated_run(
         finally:
             control.close()
         digest = file_digest(plain.executable)
-        yield EmulatedRun(folder, outcome, names, read_run(folder), digest)
+        yield QemuRun(folder, outcome, names, read_run(folder), digest)
 
 
 def leaves_code_out(profile: WorkloadProfile) -> bool:
@@ -100,7 +100,7 @@ def leaves_code_out(profile: WorkloadProfile) -> bool:
 def check_counts(
     profile: WorkloadProfile, request: ProfileRequest, say: Callable[[str], None]
 ) -> None:
-    """Count again under the emulator, where the pass left code out and one short run tells.
+    """Count again under QEMU, where the pass left code out and one short run tells.
 
     Servers are left alone, since their driver would have to run once more.
     """
@@ -112,14 +112,14 @@ def check_counts(
         f"{format_ns(CHECK_S * 1e9)}"
     )
     try:
-        with emulated_run(profile, request, CheckSource(CHECK_S, RATE_LOG2)) as run:
+        with qemu_run(profile, request, CheckSource(CHECK_S, RATE_LOG2)) as run:
             profile.checks = counts_again(profile, run)
     except NearfarError as error:
         profile.warnings.append(f"what was left out could not be counted under QEMU: {error}")
 
 
-def counts_again(profile: WorkloadProfile, run: EmulatedRun) -> list[CountCheck]:
-    """Return the emulator's counts of the profile's phases, by the profile's objects.
+def counts_again(profile: WorkloadProfile, run: QemuRun) -> list[CountCheck]:
+    """Return QEMU's counts of the profile's phases, by the profile's objects.
 
     Memory that the profile has no object for becomes one of kind "unknown".
     """

@@ -29,8 +29,8 @@ STATIC_CAVEAT = (
 
 
 @dataclass(frozen=True)
-class Emulator:
-    """An emulator with support for plugins."""
+class QemuUser:
+    """QEMU with support for plugins."""
 
     path: Path
     version: str
@@ -38,12 +38,12 @@ class Emulator:
 
 
 def installed() -> bool:
-    """Return whether an emulator is installed."""
+    """Return whether QEMU is installed."""
     return shutil.which(NAME) is not None
 
 
-def find() -> Emulator:
-    """Return the emulator; refuse with the package to install."""
+def find() -> QemuUser:
+    """Return QEMU; refuse with the package to install."""
     path = shutil.which(NAME)
     if path is None:
         raise CommandError(
@@ -62,7 +62,7 @@ def find() -> Emulator:
             "(as in Debian 12)",
             ExitCode.MACHINE_LACKS,
         )
-    return Emulator(Path(path), f"{match[1]}.{match[2]}")
+    return QemuUser(Path(path), f"{match[1]}.{match[2]}")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ _X86_64, _EXECUTABLE, _LOAD, _INTERPRETER = 62, 2, 1, 3
 
 
 def program_file(path: Path) -> ProgramFile:
-    """Read an ELF file's headers; refuse files that the emulator cannot run."""
+    """Read an ELF file's headers; refuse files that QEMU cannot run."""
     with path.open("rb") as file:
         head = file.read(_HEADER.size)
         if len(head) < _HEADER.size or head[4] != 2 or _HEADER.unpack(head)[2] != _X86_64:

@@ -1,4 +1,4 @@
-"""Counts by the emulator beside the compiler pass's: of code that the pass does not see."""
+"""Counts by QEMU beside the compiler pass's: of code that the pass does not see."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nearfar(*words: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--bursts",)], ids=["by itself", "with bursts"])
-def test_loads_in_inline_assembly_are_counted_by_the_emulator(
+def test_loads_in_inline_assembly_are_counted_by_qemu(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     nearfar("cc", "-O2", str(SOURCE), "-o", "program", folder=tmp_path)
@@ -42,12 +42,12 @@ def test_loads_in_inline_assembly_are_counted_by_the_emulator(
     assert any("inline assembly was left out" in warning for warning in found.warnings)
     (check,) = found.checks
     assert check.complete
-    by_pass, by_emulator = (
+    by_pass, by_qemu = (
         sum(row.traffic.misses() for row in rows)
         for rows in (found.phases[0].objects, check.objects)
     )
     # The cycle is longer than the cache, so each step misses.
-    assert by_emulator - by_pass == pytest.approx(STEPS, rel=0.05)
+    assert by_qemu - by_pass == pytest.approx(STEPS, rel=0.05)
     if found.bursts is not None:
         assert found.bursts.build_digest == found.program.plain_digest != ""
 
