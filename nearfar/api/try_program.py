@@ -24,7 +24,7 @@ ANSWER_S = 8.0
 PLAIN_SHARE = 0.2
 """Share of the time that the program may take without an observer."""
 SAMPLE_SHARE = 0.15
-"""Share of the time in which accesses are sampled under an emulator, which may then take four
+"""Share of the time in which accesses are sampled under QEMU, which may then take four
 times as long to see which share of the work that was."""
 
 

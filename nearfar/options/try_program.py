@@ -26,7 +26,7 @@ SIX_MEMORIES = (
 """Far memories of the first answer: another socket, three of CXL, two of Optane."""
 
 MIN_TIME_S = 45.0
-"""Shortest `--time`: near memory, one run, and ten seconds under an emulator."""
+"""Shortest `--time`: near memory, one run, and ten seconds under QEMU."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.journal import Journal
 from nearfar.base.terminate import terminated_as_interrupted
 from nearfar.documents import WorkloadProfile, load
-from nearfar.profile.sources import emulator
+from nearfar.profile.sources import qemu_user
 from nearfar_studies.applications import nearfar
 from nearfar_studies.population_list import PopulationList, PopulationProgram, write_input
 
@@ -52,7 +52,7 @@ def profile_population(
     Return each program with why it has no profile, or "". `say` receives what is to be done, how
     long that takes, and each step. Raises NearfarError where nothing can be profiled.
     """
-    emulator.find()
+    qemu_user.find()
     present = [each for each in listed.programs if shutil.which(each.command[0])]
     missing = [each for each in listed.programs if each not in present]
     install = f"apt-get install {' '.join(dict.fromkeys(each.package for each in missing))}"

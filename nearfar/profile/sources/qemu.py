@@ -52,7 +52,7 @@ class QemuSource:
         """Run the plain build under QEMU."""
         del executable
         if self.instructions:
-            self._from_start = not emulator.marks_phases(plain.executable)
+            self._from_start = not qemu_user.marks_phases(plain.executable)
         replay = Replay(
             folder,
             self.rate_log2,
