@@ -111,6 +111,13 @@ def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> l
     return sorted(rounds, key=lambda probed: probed.drift)[:ROUNDS]
 
 
+def progress(number: int) -> str:
+    """Return the line that announces a round."""
+    if number <= ROUNDS:
+        return f"probes, round {number} of {ROUNDS}"
+    return f"probes, round {number} of at most {MAX_ROUNDS}: near memory drifted in an earlier one"
+
+
 def target_ns(memory: MemoryCosts, name: str) -> float:
     """Return the time of a probe's line in a memory by its profile, ns."""
     if name == "stream":
@@ -155,11 +162,10 @@ def judge(
             target = replace(
                 target, near_now=lambda phases: near_now(near, [_per_line(phases)]).memory(near)
             )
-        number = count(1)
+        numbers = count(1)
 
         def run_round(slow_motion: float) -> ProbeRound:
-            limit = f"{ROUNDS}, up to {MAX_ROUNDS} where near memory drifts"
-            say(f"probes, round {next(number)} of {limit}")
+            say(progress(next(numbers)))
             slower = replace(target, slow_motion=slow_motion)
             times = mechanism.run(probe_request, slower, lambda _: None)
             check_ended(times, probe_request.job.command)

@@ -124,7 +124,7 @@ def _predict_blind(cases_file: Path, profiles: Path | None, delivery: DeliveryOp
 
     from rich.progress import track
 
-    from nearfar_studies.hardware.cases import read_cases, write_predictions
+    from nearfar_studies.hardware.cases import count_of_cases, read_cases, write_predictions
     from nearfar_studies.hardware.predictor import CasePredictor
 
     if delivery.output is None:
@@ -137,7 +137,7 @@ def _predict_blind(cases_file: Path, profiles: Path | None, delivery: DeliveryOp
     write_predictions(predictions, delivery.output)
     if not delivery.quiet:
         made = sum(each.slowdown is not None for each in predictions)
-        print(f"predicted {made} of {len(cases)} cases; wrote {delivery.output}")
+        print(f"predicted {made} of {count_of_cases(len(cases))}; wrote {delivery.output}")
 
 
 def _scored(options: ReproduceOptions) -> Reproduction:

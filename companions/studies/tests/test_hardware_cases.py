@@ -114,6 +114,16 @@ def test_ids_and_slowdowns_are_enough_to_score(
     assert "2 cases: Pearson -, rank -" in told and "intervals hold -" in told
 
 
+def test_an_interval_that_ends_before_it_begins_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth, made = tmp_path / "truth.csv", tmp_path / "made.csv"
+    truth.write_text("id,slowdown\na,1.3\n")
+    made.write_text("id,slowdown,low,high,model,commit,assumed\na,1.4,1.6,1.2,best,abc,\n")
+    assert main(["reproduce", "--score", str(truth), "--predictions", str(made)]) == 2
+    assert "the interval of a is 1.6 to 1.2, expected low at most high" in capsys.readouterr().err
+
+
 def test_a_missing_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     absent = tmp_path / "absent.csv"
     assert main(["reproduce", "--score", str(absent), "--predictions", str(absent)]) == 2
@@ -163,7 +173,7 @@ def test_blind_predicts_every_row_or_says_why_not(
         writer.writeheader()
         writer.writerow(row | {"slowdown": "1.1"})
     assert main(["reproduce", "--score", str(truth), "--predictions", str(output)]) == 0
-    assert "1 cases" in capsys.readouterr().out
+    assert "1 case: Pearson" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,13 @@ def test_the_middle_round_counts_and_the_worst_are_shown() -> None:
         assert probe.error_range == pytest.approx((-0.3, 0.4), abs=1e-3)
 
 
+def test_no_round_is_announced_as_one_of_fewer() -> None:
+    lines = [probes.progress(number) for number in range(1, MAX_ROUNDS + 1)]
+    assert lines[ROUNDS - 1] == f"probes, round {ROUNDS} of {ROUNDS}"
+    for number, line in enumerate(lines[ROUNDS:], start=ROUNDS + 1):
+        assert line.startswith(f"probes, round {number} of at most {MAX_ROUNDS}: near memory")
+
+
 def drifting(drifts: list[float]) -> tuple[list[ProbeRound], list[ProbeRound]]:
     """Return all rounds that were run where near memory drifts so, and those that count."""
     run: list[ProbeRound] = []

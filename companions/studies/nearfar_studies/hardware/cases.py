@@ -75,6 +75,11 @@ class CasePrediction:
     assumed: str
 
 
+def count_of_cases(count: int) -> str:
+    """Return the number with its noun."""
+    return "1 case" if count == 1 else f"{count} cases"
+
+
 def read_cases(path: Path, needed: Sequence[str] = NEEDED) -> list[MemoryCase]:
     """Read cases from CSV. Raises NearfarError for a missing column or a number that is none."""
     rows = _read(path, needed)
@@ -91,8 +96,11 @@ def read_cases(path: Path, needed: Sequence[str] = NEEDED) -> list[MemoryCase]:
 
 
 def read_predictions(path: Path) -> list[CasePrediction]:
-    """Read a file that `write_predictions` wrote, or another tool's with the same columns."""
-    return [
+    """Read a file that `write_predictions` wrote, or another tool's with the same columns.
+
+    Raises NearfarError as `read_cases` does, and for an interval whose low is above its high.
+    """
+    predictions = [
         CasePrediction(
             id=row["id"],
             slowdown=_number(path, row, "slowdown"),
@@ -104,6 +112,13 @@ def read_predictions(path: Path) -> list[CasePrediction]:
         )
         for row in _read(path, PREDICTED)
     ]
+    for each in predictions:
+        if each.low is not None and each.high is not None and each.low > each.high:
+            raise NearfarError(
+                f"{path}: the interval of {each.id} is {each.low:g} to {each.high:g}, expected low "
+                "at most high: correct the row"
+            )
+    return predictions
 
 
 def write_predictions(predictions: Iterable[CasePrediction], path: Path) -> None:

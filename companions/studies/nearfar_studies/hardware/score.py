@@ -17,7 +17,7 @@ from scipy import stats
 from nearfar.base.errors import NearfarError
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar_studies.compare import row, table
-from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
+from nearfar_studies.hardware.cases import CasePrediction, MemoryCase, count_of_cases
 
 POINTS = (5.0, 10.0)
 """Distances in points of slowdown: from 1.05 to 1.10 are 5 points."""
@@ -224,7 +224,7 @@ def _left_out(pairs: Pairs, unknown: Sequence[str], known: set[str]) -> list[Tex
 def _verdict(made: Pairs, rivals: Rivals) -> list[str]:
     ours = _score_of(made)
     sentences = [
-        f"{ours.cases} cases: Pearson {_number(ours.pearson, '.2f')}, rank "
+        f"{count_of_cases(ours.cases)}: Pearson {_number(ours.pearson, '.2f')}, rank "
         f"{_number(ours.rank, '.2f')}; "
         + ", ".join(
             f"{share:.0%} within {most:g} points"
@@ -239,7 +239,7 @@ def _verdict(made: Pairs, rivals: Rivals) -> list[str]:
         if rival is not None:
             word = "less" if same.mean < rival.mean else "not less"
             sentences.append(
-                f"on {rival.cases} cases nearfar errs {word} than {name}: {same.mean:.1%} against "
-                f"{rival.mean:.1%}"
+                f"on {count_of_cases(rival.cases)} nearfar errs {word} than {name}: "
+                f"{same.mean:.1%} against {rival.mean:.1%}"
             )
     return sentences
