@@ -166,10 +166,10 @@ def _measurements(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
         raise NearfarError("there are no runs with loaded latencies: are the files cut short?")
     (rows, _), *_ = Counter(len(log.points) for log in logs).most_common(1)
     kept = left_out.take(
-        logs, [len(log.points) >= min(rows, 2) for log in logs], "have no two points"
+        logs, [len(log.points) >= min(rows, 2) for log in logs], "gave fewer than two points"
     )
     if len(kept) > 2:
-        kept = left_out.take(kept, [len(log.points) >= rows for log in kept], "are cut short")
+        kept = left_out.take(kept, [len(log.points) >= rows for log in kept], "ended early")
     slowest = [min(ns for _, ns in log.points) for log in kept]
     kept = left_out.take(
         kept,
@@ -229,7 +229,7 @@ def _shortest_path(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]
     near = [log for log in logs if log.path not in others] or list(logs)
     if len(near) < len(logs):
         told = "; ".join(f"{path}, {idle_ns[path]:.0f} ns idle" for path in others)
-        reason = f"reach the memory over another path ({told})"
+        reason = f"reached the memory over another path ({told})"
         left_out.names[reason] = [log.name for rows in others.values() for log in rows]
     return near
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,10 @@ SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 ROW = re.compile(r"\s*(\d{5})\s+(\d+\.\d+)\s+(\d+\.\d)\s*$")
 NAMED = re.compile(r"(?:^|_)([cwrd])(\d+)(?=_|\.|$)")
 """Parts of a file's name that state its run: log_d0_c16_w5_r1 is node 0, 16 cores, -W5, random."""
+
+LOW_DELAYS = (0, 2, 8, 15, 50, 100, 200, 300, 400, 500, 700)
+DELAYS = (*LOW_DELAYS, 1000, 1300, 1700, 2500, 3500, 5000, 9000, 20000)
+"""Delays of a run that is given no list of its own, in its order; since version 3.5 at least."""
 
 MAX_CPUS = 65536
 """Number of CPUs beyond which a number is no CPU's."""
@@ -117,6 +122,17 @@ def _named(path: Path) -> MlcCommand | None:
     )
 
 
+def missing_delays(delays: Sequence[int]) -> str:
+    """Return a sentence's end where delays are the first of MLC's list alone; else nothing."""
+    given = tuple(sorted(delays))
+    if given == DELAYS or given != DELAYS[: len(given)]:
+        return ""
+    return (
+        f"cut short: its last delay is {given[-1]}, and MLC's list ends at {DELAYS[-1]}, the "
+        "lowest load"
+    )
+
+
 def log_of(path: Path) -> LoadLog:
     """Return the run in `path`; raises NearfarError for a file without whole rows or traffic."""
     text = text_of(path)
@@ -128,6 +144,8 @@ def log_of(path: Path) -> LoadLog:
             points.append((int(match[1]), rounded(point)))
     if len(points) < 2:
         raise NearfarError(f"{path} has no rows of loaded latency: is it cut short?")
+    if missing := missing_delays([delay for delay, _ in points]):
+        raise NearfarError(f"{path} is {missing}: copy the whole output, or run MLC again")
     try:
         command = command_of(text) or _named(path)
     except NearfarError as error:

@@ -28,7 +28,7 @@ from nearfar.devices.importers._figures import (
     refuse,
     text_of,
 )
-from nearfar.devices.importers._mlc_logs import add_logs, logs_of
+from nearfar.devices.importers._mlc_logs import add_logs, logs_of, missing_delays
 from nearfar.devices.importers._registry import IMPORTERS
 from nearfar.devices.oddities import Point
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, Operation, Pattern
@@ -288,6 +288,7 @@ def _loaded(
     path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures, *, nodes: int
 ) -> None:
     points: list[Point] = []
+    delays: list[int] = []
     in_table = False
     for line, row in lines[1:]:
         in_table = in_table or row.lstrip().startswith("=====")
@@ -297,6 +298,7 @@ def _loaded(
             ns = number(path, line, "the latency", match[2])
             rate = number(path, line, "the bandwidth", match[3]) / 1e3 / nodes
             points.append(checked(path, line, (rate, ns)))
+            delays.append(int(match[1]))
         elif in_table and row.strip()[:5].isdigit():
             raise refuse(path, line, f"not a delay, ns and MB/s: {row.strip()!r}")
     if not points:
@@ -315,6 +317,8 @@ def _loaded(
             f"left out a single loaded latency ({ns:g} ns at {gb_per_s:g} GB/s): a curve needs two"
         )
         return
+    if missing := missing_delays(delays):
+        imported.notes.append(f"the table of loaded latencies is {missing}")
     # MLC begins without delay, which is the highest load.
     family = {1.0 if read_share is None else read_share: points[::-1]}
     add_curves(imported, path, family, options, _divided(nodes), by_delay=True)

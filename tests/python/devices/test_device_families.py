@@ -115,8 +115,31 @@ def test_a_log_of_a_cache_and_a_cut_log_are_left_out_and_counted(tmp_path: Path)
     assert device.loaded_latency == expected.loaded_latency
     said = " | ".join(notes)
     assert "1 run that measured a cache (below 40 ns): cached" in said
-    assert "1 run that are cut short: cut" in said or "cut short: cut" in said
-    assert "left out 2 of 16 files" in said
+    assert f"left out 3 of 16 files: {cut} is cut short" in said
+
+
+def test_a_run_with_delays_of_its_own_that_ended_early_is_left_out(tmp_path: Path) -> None:
+    whole = write_family(tmp_path / "logs")
+    rows = [(delay + 1, ns, rate) for delay, ns, rate in made_up_rows(250, 48, 4)]
+    early = write_run(tmp_path, "early", "-j4 -k1-4 -gown", rows[:-3])
+    _, notes = _import([*whole, early])
+    assert notes == ["left out 1 run that ended early: early"]
+
+
+def test_a_cut_log_alone_is_refused(tmp_path: Path) -> None:
+    """Its lowest load is missing, which its idle latency would be taken from."""
+    cut = tmp_path / "cut"
+    cut.write_text(mlc_text("-j4 -k1-4", made_up_rows(250, 48, 4))[:-140])
+    with pytest.raises(NearfarError, match=r"cut is cut short: its last delay is 700, and MLC"):
+        _import([cut])
+
+
+def test_a_cut_table_among_others_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "pasted.txt"
+    text = mlc_text("", made_up_rows(250, 48, 16)[:-6])
+    path.write_text(text[text.index("Inject") :])
+    _, notes = _import([path])
+    assert any("is cut short: its last delay is" in note for note in notes)
 
 
 def test_logs_that_are_all_of_a_cache_are_refused(tmp_path: Path) -> None:
@@ -155,7 +178,7 @@ def test_cores_of_another_socket_are_left_out(tmp_path: Path) -> None:
     device, notes = _import([*near, *remote])
     assert bandwidth(device, "read").value_gb_per_s > 40
     (note,) = notes
-    assert note.startswith("left out 3 runs that reach the memory over another path (CPUs 49..")
+    assert note.startswith("left out 3 runs that reached the memory over another path (CPUs 49..")
     alone, _ = _import(remote)
     assert idle_read_latency_ns(alone).value_ns == pytest.approx(470, rel=0.02)
 
