@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from nearfar.base.estimate import Estimate
 from nearfar.devices.quality import QUIET, MeasurementQuality, quality_of
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.noise import MeasurementNoise
@@ -27,10 +28,16 @@ def measurement_noise(
     """
     device = max((near, *fars), key=lambda device: quality_of(device).error)
     quality = quality_of(device)
-    time, runs = _near_time_spread(phases), _repetitions(workload, phases)
+    time = _spread([phase.near_time_ns for phase in phases])
+    runs = _repetitions(workload, phases)
     if max(quality.error, time) <= MODEL_ERROR:
         return None
+    estimates = list(estimates)
     widening = max((_widening(phases, each) for each in estimates), default=1.0)
+    effect = _effect(widening)
+    if time > MODEL_ERROR:
+        spread = max((_spread([e.far_time_ns for e in each]) for each in estimates), default=time)
+        effect = f"{effect}, and those of far times reach +-{spread:.0%}"
     role = "near" if device is near else "far"
     parts = [] if quality == QUIET else [f"{role} memory {device.name} was {_measured(quality)}"]
     if time > MODEL_ERROR:
@@ -44,7 +51,7 @@ def measurement_noise(
         contention=quality.contention,
         near_time=time,
         widening=widening,
-        sentence=f"{'; '.join(parts)}: {_effect(widening)}; {_remedy(device, quality, time)}",
+        sentence=f"{'; '.join(parts)}: {effect}; {_remedy(device, quality, time)}",
     )
 
 
@@ -59,8 +66,11 @@ def _measured(quality: MeasurementQuality) -> str:
 
 def _effect(widening: float) -> str:
     if widening < MIN_WIDENING:
-        return "this program's intervals are hardly wider for that"
-    return f"intervals are up to {widening:.2f} times as wide as after quiet measurements"
+        return "the intervals of slowdowns are hardly wider for that"
+    return (
+        f"the intervals of slowdowns are up to {widening:.2f} times as wide as after quiet "
+        "measurements"
+    )
 
 
 def _remedy(device: DeviceProfile, quality: MeasurementQuality, time: float) -> str:
@@ -71,9 +81,8 @@ def _remedy(device: DeviceProfile, quality: MeasurementQuality, time: float) -> 
     return f"measure {device.name} again at a quieter time (about {minutes} min)"
 
 
-def _near_time_spread(phases: Sequence[PhaseTraffic]) -> float:
-    """Return the relative half-width of the near time of all phases."""
-    times = [phase.near_time_ns for phase in phases]
+def _spread(times: Sequence[Estimate]) -> float:
+    """Return the relative half-width of the sum of all phases' times."""
     total = sum(time.value for time in times)
     return sum(time.high - time.low for time in times) / 2.0 / total if total > 0.0 else 0.0
 

@@ -150,6 +150,23 @@ def test_spread_of_near_time_is_said():
     assert noise.widening > 1.0
 
 
+def test_a_spread_that_leaves_slowdowns_as_they_are_is_said_of_times():
+    """Bandwidth takes all of near time, however long it was, and so it does of far time."""
+    phases = []
+    for phase in PROFILE.phases:
+        near_ns = 0.05 * phase.near_cpu_time_ns.value
+        time = Estimate(near_ns, 0.53 * near_ns, 1.47 * near_ns)
+        phases.append(replace(phase, near_cpu_time_ns=time, near_repetitions=3))
+    made = predict(replace(PROFILE, phases=phases), near_with(), [load_device(FAR)])
+    (device,) = made.devices
+    assert made.noise.widening < 1.01
+    far = [phase.far_time_ns for phase in device.phases]
+    spread = sum(time.high - time.low for time in far) / 2.0 / sum(time.value for time in far)
+    assert "near time varied by +-47% over 3 repetitions" in made.noise.sentence
+    wider = f"slowdowns are hardly wider for that, and those of far times reach +-{spread:.0%}"
+    assert wider in made.noise.sentence
+
+
 def test_older_documents_have_their_noise_in_the_environment():
     facts = {
         "noise_floor_chains": "0.46",
