@@ -30,6 +30,18 @@ class CoreFigure(
         )
 
 
+class ProcessorIds(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Processors that have a core, by the id that hypervisors pass on."""
+
+    pattern: str
+    """Regular expression for the whole id, without the stepping where any will do."""
+    source: str
+    """Key into the core's sources."""
+    note: str = ""
+
+
 class PageWalk(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
@@ -49,6 +61,8 @@ class CoreFigures(
     title: str = ""
     cpu_models: list[str] = []
     """Regular expressions for the names of processors that have this core."""
+    cpu_ids: list[ProcessorIds] = []
+    """The same by vendor, family, model and stepping, for names that do not tell."""
     plausible: bool = True
     """Whether a processor of which nothing is known may have it: no simulator's, no old one."""
     sources: dict[str, Source] = {}

@@ -14,6 +14,7 @@ import msgspec
 from nearfar import __version__
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes, write_atomically
+from nearfar.documents.processor import first_processor, processor_id, processor_name
 
 
 class Producer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,6 +28,19 @@ class Producer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel: str
     time_utc: str
     """ISO 8601."""
+    cpu_id: str = ""
+    """Vendor, family, model and stepping as perf writes them, such as GenuineIntel-6-55-7, of Arm
+    cores implementer and part; empty: not known."""
+
+    @property
+    def processor(self) -> str:
+        """The processor's name, and its id where it is known."""
+        return f"{self.cpu_model} ({self.cpu_id})" if self.cpu_id else self.cpu_model
+
+    def same_processor(self, other: Producer) -> bool:
+        """Return whether both ran on a processor of one name and, where both are known, one id."""
+        ids = {self.cpu_id, other.cpu_id} - {""}
+        return self.cpu_model == other.cpu_model and len(ids) < 2
 
 
 class Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -49,26 +63,16 @@ D = TypeVar("D", bound=Document)
 
 def producer(command: list[str] | None = None) -> Producer:
     """Describe this process, machine and moment."""
+    rows = first_processor()
     return Producer(
         nearfar_version=__version__,
         command=shlex.join(command if command is not None else ["nearfar", *sys.argv[1:]]),
         host=platform.node(),
-        cpu_model=cpu_model(),
+        cpu_model=processor_name(rows) or platform.machine(),
         kernel=platform.release(),
         time_utc=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        cpu_id=processor_id(rows),
     )
-
-
-def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the processor's name as the kernel gives it."""
-    try:
-        for line in cpuinfo.read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() in ("model name", "CPU part"):
-                return value.strip()
-    except OSError:
-        pass
-    return platform.machine()
 
 
 def save(document: Document, path: Path) -> None:

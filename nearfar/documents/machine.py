@@ -162,6 +162,8 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Pairs not listed are taken as independent."""
     core: CoreFigures | None = None
     """Measured; None until `nearfar measure core` or `nearfar machine --measure`."""
+    cpu_id: str = ""
+    """As in the producer."""
 
     def last_level_cache(self) -> Cache | None:
         """Return the largest data or unified cache of the highest level; None if unknown."""

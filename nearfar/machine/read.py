@@ -9,6 +9,7 @@ from pathlib import Path
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
 from nearfar.documents import MachineProfile, producer
+from nearfar.documents.processor import processor_id, processor_name
 from nearfar.machine.abilities import read_abilities
 from nearfar.machine.caches import read_caches
 from nearfar.machine.cxl import read_cxl
@@ -25,6 +26,7 @@ def read_machine(root: Path = Path("/")) -> MachineProfile:
     machine = MachineProfile(
         producer=producer(),
         cpu_model=cpu.model,
+        cpu_id=cpu.id,
         architecture=cpu.architecture,
         sockets=cpu.sockets,
         cores=cpu.cores,
@@ -80,15 +82,13 @@ VECTORS = (
 )
 """Flags of /proc/cpuinfo that change how wide a loop's accesses are, x86 and then Arm."""
 
-ARM_IMPLEMENTERS = {"0x41": "Arm", "0x4e": "NVIDIA", "0xc0": "Ampere", "0x48": "HiSilicon"}
-"""CPU implementer codes of /proc/cpuinfo, from Linux' arch/arm64/include/asm/cputype.h."""
-
 
 @dataclass(frozen=True)
 class Cpu:
     """The processor's part of a MachineProfile."""
 
     model: str
+    id: str
     architecture: str
     sockets: int
     cores: int
@@ -120,7 +120,8 @@ def read_cpu(tree: Tree) -> Cpu:
         cores[key] = cores.get(key, 0) + 1
     flags = info.get("flags", info.get("Features", "")).split()
     return Cpu(
-        model=_model(info),
+        model=processor_name(info) or "unknown",
+        id=processor_id(info),
         architecture=_architecture(tree, info),
         sockets=len(sockets),
         cores=len(cores),
@@ -128,16 +129,6 @@ def read_cpu(tree: Tree) -> Cpu:
         threads_per_core=max(cores.values()),
         vector_extensions=[name for name in VECTORS if name in flags],
     )
-
-
-def _model(info: dict[str, str]) -> str:
-    if "model name" in info:
-        return info["model name"]
-    implementer = info.get("CPU implementer", "")
-    if implementer:
-        maker = ARM_IMPLEMENTERS.get(implementer.lower(), f"implementer {implementer}")
-        return f"{maker} part {info.get('CPU part', 'unknown')}"
-    return "unknown"
 
 
 def _architecture(tree: Tree, info: dict[str, str]) -> str:

@@ -51,7 +51,7 @@ def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
     yield (
         "cpu",
         [
-            machine.cpu_model,
+            f"{machine.cpu_model} ({machine.cpu_id})" if machine.cpu_id else machine.cpu_model,
             f"{machine.architecture}, {_count(machine.sockets, 'socket')}, "
             f"{_count(machine.cores, 'core')}, {_count(machine.threads_per_core, 'thread')} each, "
             f"CPUs {format_list(machine.cpus)}",

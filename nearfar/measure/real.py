@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.documents.header import cpu_model
+from nearfar.documents.processor import cpu_model
 from nearfar.measure import memory_mode, room
 from nearfar.measure.native import require_native
 from nearfar.measure.obtain import Source, file_system_bytes, huge_share, is_direct, source_of

@@ -76,10 +76,10 @@ def _other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
             f"near memory {near.name} is published, not measured on the profile's machine: "
             "near time and near curves belong to different cores"
         ]
-    if near.producer.cpu_model != workload.producer.cpu_model:
+    if not near.producer.same_processor(workload.producer):
         return [
-            f"the profile comes from {workload.producer.cpu_model!r}, and near memory {near.name} "
-            f"was measured on {near.producer.cpu_model!r}: measure it on the profile's machine"
+            f"the profile comes from {workload.producer.processor!r}, and near memory {near.name} "
+            f"was measured on {near.producer.processor!r}: measure it on the profile's machine"
         ]
     if near.producer.host != workload.producer.host:
         return [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from nearfar.base.units import format_bytes
 from nearfar.devices.cores import completed_core, core_of_processor, plausible_cores
 from nearfar.documents import DeviceProfile, MachineProfile
@@ -22,11 +24,11 @@ def core_behind(
     if named is not None:
         return completed_core(named)
     if machine is not None and machine.core is not None:
-        processor = core_of_processor(machine.cpu_model)
+        processor = core_of_processor(machine.cpu_model, machine.cpu_id)
         return completed_core(completed_core(machine.core, processor))
     if near.measured is None:
         return plausible_cores()
-    return completed_core(core_of_processor(near.producer.cpu_model))
+    return completed_core(core_of_processor(near.producer.cpu_model, near.producer.cpu_id))
 
 
 def unknown_core(core: CoreFigures, near: DeviceProfile) -> list[str]:
@@ -48,9 +50,12 @@ def machine_of(
     if machine is None or near.measured is None:
         return machine, []
     last = machine.last_level_cache()
-    here, there = near.producer.cpu_model, machine.cpu_model
-    if here != there:
-        difference = f"it is of {there!r}, and {near.name} was measured on {here!r}"
+    here = near.producer
+    there = replace(machine.producer, cpu_model=machine.cpu_model, cpu_id=machine.cpu_id)
+    if not here.same_processor(there):
+        difference = (
+            f"it is of {there.processor!r}, and {near.name} was measured on {here.processor!r}"
+        )
     elif (
         last is not None
         and near.measured.llc_bytes > 0

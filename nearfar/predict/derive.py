@@ -181,12 +181,13 @@ def far_memory(
 
 def _of_other_machine(device: DeviceProfile, near: DeviceProfile) -> list[str]:
     """Warn where a measured far memory's figures are those of another processor than near's."""
-    here, there = near.producer.cpu_model, device.producer.cpu_model
-    if device.measured is None or near.measured is None or here == there:
+    here, there = near.producer, device.producer
+    if device.measured is None or near.measured is None or here.same_processor(there):
         return []
     return [
-        f"{device.name} was measured on {there!r}, and near memory {near.name} on {here!r}: its "
-        "figures hold that machine's cores, and nothing converts them; measure both on one machine"
+        f"{device.name} was measured on {there.processor!r}, and near memory {near.name} on "
+        f"{here.processor!r}: its figures hold that machine's cores, and nothing converts them; "
+        "measure both on one machine"
     ]
 
 

@@ -141,7 +141,7 @@ def _with_cache(moved: Moved, workload: WorkloadProfile, machine: TargetMachine)
 def _clock_ratio(moved: Moved, machine: TargetMachine, here: DeviceProfile) -> tuple[float, float]:
     """Return the target's clock over this machine's, and the error of a predicted near time."""
     match = CLOCK.search(here.producer.cpu_model)
-    core = core_of_processor(here.producer.cpu_model)
+    core = core_of_processor(here.producer.cpu_model, here.producer.cpu_id)
     here_ghz = None if match is None else float(match[1])
     if here_ghz is None and core is not None and core.frequency_ghz is not None:
         here_ghz = core.frequency_ghz.value

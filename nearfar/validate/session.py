@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nearfar.contention.co_runner import start_load, start_spinner
 from nearfar.documents import DeviceProfile
-from nearfar.documents.header import cpu_model
+from nearfar.documents.processor import cpu_model
 from nearfar.documents.validation import KernelResult, Session
 from nearfar.measure.settings import Progress
 from nearfar.memories import topology

@@ -63,8 +63,8 @@ FOLDERS = [
 LINKS = ["sys/bus/dax/devices/*/driver", "sys/bus/cxl/devices/endpoint*/uport"]
 
 LINES = {
-    "proc/cpuinfo": r"(processor|vendor_id|model name|cache size|clflush size|flags|Features"
-    r"|CPU implementer|CPU part)\s*:.*",
+    "proc/cpuinfo": r"(processor|vendor_id|cpu family|model|stepping|model name|cache size"
+    r"|clflush size|flags|Features|CPU implementer|CPU part)\s*:.*",
     "proc/meminfo": r"Mem(Total|Free):.*",
     "sys/devices/system/node/node[0-9]*/meminfo": r".*Mem(Total|Free):.*",
     "proc/mounts": r"/dev/pmem.*|\S+ /dev/shm tmpfs .*",

@@ -33,6 +33,9 @@ LIMITS = {
 """Range of plausible values by key; others are above 0 and at most `MOST`."""
 MOST = 1e6
 
+STEPPING = "(-[0-9A-F]+)?"
+"""End of a processor's id that a pattern may leave out."""
+
 
 def core_names() -> list[str]:
     """Return the names of the library's cores, sorted."""
@@ -58,10 +61,16 @@ def load_core(spec: str) -> CoreFigures:
     return _library_core(name)
 
 
-def core_of_processor(cpu_model: str) -> CoreFigures | None:
-    """Return the library's core of the processor that calls itself `cpu_model`; None: none."""
+def core_of_processor(cpu_model: str, cpu_id: str = "") -> CoreFigures | None:
+    """Return the library's core of the processor that calls itself `cpu_model`; None: none.
+
+    Where no core has that name (hypervisors hide it: "AMD EPYC"), `cpu_id` decides.
+    """
     for core in _library():
         if any(re.search(pattern, cpu_model) for pattern in core.cpu_models):
+            return core
+    for core in _library():
+        if any(re.fullmatch(f"{ids.pattern}{STEPPING}", cpu_id) for ids in core.cpu_ids):
             return core
     return None
 
@@ -165,15 +174,22 @@ def _problems(core: CoreFigures) -> list[tuple[str, str]]:
         if not low <= figure.value <= high:
             problems.append((key, f"{key}: {figure.value:g} is outside {low:g} to {high:g}"))
         if figure.how == "published" and figure.source not in core.sources:
-            names = ", ".join(core.sources) or "none"
-            problems.append(
-                (key, f"{key}: there is no source {figure.source!r}; there are: {names}")
-            )
+            problems.append((key, _no_source(core, key, figure.source)))
         if figure.how == "assumed" and not figure.note:
             problems.append((key, f"{key}: an assumed figure needs a note that says why"))
-    for pattern in core.cpu_models:
+    patterns = [("cpu_models", pattern) for pattern in core.cpu_models]
+    patterns += [("cpu_ids", ids.pattern) for ids in core.cpu_ids]
+    for key, pattern in patterns:
         try:
             re.compile(pattern)
         except re.error as error:
-            problems.append(("cpu_models", f"{pattern!r} is no regular expression: {error}"))
+            problems.append((key, f"{pattern!r} is no regular expression: {error}"))
+    for ids in core.cpu_ids:
+        if ids.source not in core.sources:
+            problems.append(("cpu_ids", _no_source(core, "cpu_ids", ids.source)))
     return problems
+
+
+def _no_source(core: CoreFigures, key: str, source: str) -> str:
+    names = ", ".join(core.sources) or "none"
+    return f"{key}: there is no source {source!r}; there are: {names}"

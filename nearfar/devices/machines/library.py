@@ -92,7 +92,7 @@ def load_machine(spec: str | MachineProfile) -> TargetMachine:
 def target_of(machine: MachineProfile, name: str) -> TargetMachine:
     """Return a measured machine as a target; its near memory is a device of its own."""
     last = machine.last_level_cache()
-    core = core_of_processor(machine.cpu_model)
+    core = core_of_processor(machine.cpu_model, machine.cpu_id)
     clock = CLOCK.search(machine.cpu_model)
     always = machine.transparent_huge_pages == "always"
     return TargetMachine(

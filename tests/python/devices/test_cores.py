@@ -1,5 +1,7 @@
 """Cores of the library, and core files: read strictly, one sentence for each mistake."""
 
+import re
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -82,6 +84,63 @@ def test_a_processor_has_the_core_of_its_name(processor: str, name: str | None) 
 
 
 @pytest.mark.parametrize(
+    ("cpu_id", "name"),
+    [
+        ("GenuineIntel-6-55-4", "skylake-sp"),
+        ("GenuineIntel-6-55-7", "cascade-lake"),
+        ("GenuineIntel-6-6A-6", "ice-lake-sp"),
+        ("GenuineIntel-6-8F-8", "sapphire-rapids"),
+        ("GenuineIntel-6-3E-4", None),
+        ("AuthenticAMD-23-31-0", "zen-2"),
+        ("AuthenticAMD-23-1-2", None),
+        ("AuthenticAMD-25-1-1", "zen-3"),
+        ("AuthenticAMD-25-11-1", "zen-4"),
+        ("AuthenticAMD-26-2-1", "zen-5"),
+        ("AuthenticAMD-26-50-0", None),
+        ("0x41-0xd0c", "neoverse-n1"),
+        ("0x41-0xd4f", "neoverse-v2"),
+        ("", None),
+    ],
+)
+def test_a_processor_whose_name_is_hidden_has_the_core_of_its_id(
+    cpu_id: str, name: str | None
+) -> None:
+    known = core_of_processor("AMD EPYC", cpu_id)
+    assert (known.name if known is not None else None) == name
+
+
+def test_no_id_belongs_to_two_cores() -> None:
+    patterns = {
+        name: [re.compile(each.pattern) for each in load_core(name).cpu_ids]
+        for name in core_names()
+    }
+    for family, model in product((6, 23, 25, 26), range(256)):
+        vendor = "GenuineIntel" if family == 6 else "AuthenticAMD"
+        for stepping in range(16):
+            cpu_id = f"{vendor}-{family}-{model:X}"
+            able = [
+                name
+                for name, each in patterns.items()
+                if any(p.fullmatch(cpu_id) or p.fullmatch(f"{cpu_id}-{stepping:X}") for p in each)
+            ]
+            assert len(able) <= 1, (cpu_id, able)
+
+
+def test_a_name_that_tells_comes_before_the_id() -> None:
+    named = core_of_processor("AMD EPYC 7763 64-Core Processor", "AuthenticAMD-26-2-1")
+    assert named is not None and named.name == "zen-3"
+
+
+def test_a_guest_whose_processor_hides_its_name_has_a_core() -> None:
+    """As here: the kernel says "AMD EPYC", family 26, model 2."""
+    near = near_of("AMD EPYC")
+    guest = replace(near, producer=replace(near.producer, cpu_id="AuthenticAMD-26-2-1"))
+    assert unknown_core(core_behind(near), near)
+    assert core_behind(guest).name == "zen-5"
+    assert not unknown_core(core_behind(guest), guest)
+
+
+@pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("reorder_window = 0", "reorder_window is 0: a core has 2 to 16384"),
@@ -95,6 +154,8 @@ def test_a_processor_has_the_core_of_its_name(processor: str, name: str | None) 
         ('width = { value = 4, how = "published" }', "width: there is no source ''"),
         ("width = ", "it is not valid TOML"),
         ('cpu_models = ["("]', "'(' is no regular expression"),
+        ('cpu_ids = [{ pattern = "(", source = "x" }]', "'(' is no regular expression"),
+        ('cpu_ids = [{ pattern = "a", source = "x" }]', "cpu_ids: there is no source 'x'"),
     ],
 )
 def test_a_wrong_core_file_is_refused_in_a_sentence(
@@ -120,7 +181,7 @@ def near_of(processor: str, llc_bytes: int = 0) -> DeviceProfile:
         memory_spec="dram", repetitions=1, seconds=1.0, noise_floor=0.0, timer_resolution_ns=1.0,
         cpus=[0], llc_bytes=llc_bytes, environment={},
     )  # fmt: skip
-    made = replace(device.producer, cpu_model=processor)
+    made = replace(device.producer, cpu_model=processor, cpu_id="")
     return replace(device, producer=made, measured=context)
 
 
@@ -163,3 +224,8 @@ def test_a_machine_profile_of_another_machine_is_not_used() -> None:
     assert other is None and "last-level cache" in sentence
     other, (sentence,) = machine_of(machine, near_of("another", last.size_bytes))
     assert other is None and "another machine's and is not used" in sentence
+    here = replace(near_of(machine.cpu_model).producer, cpu_id="AuthenticAMD-25-1-1")
+    guest = replace(near_of(machine.cpu_model), producer=here)
+    machine.cpu_id = "AuthenticAMD-26-2-1"
+    other, (sentence,) = machine_of(machine, guest)
+    assert other is None and "(AuthenticAMD-25-1-1)" in sentence and "26-2-1" in sentence

@@ -137,6 +137,7 @@ def test_one_tier_says_why_nothing_migrates(tmp_path: Path) -> None:
 def test_soft_reserved_memory_and_unknown_ways(tmp_path: Path) -> None:
     machine = _read("soft-reserved-arm", tmp_path)
     assert machine.architecture == "aarch64"
+    assert (machine.cpu_model, machine.cpu_id) == ("Arm part 0xd4f", "0x41-0xd4f")
     assert "--mode=system-ram dax0.0" in _lack(machine, "soft-reserved")[1]
     assert [cache.size_bytes >> 10 for cache in machine.caches if cache.level == 2] == [1024, 512]
     assert machine.last_level_cache().ways is None  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import validation_results as made
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Prediction, save
-from nearfar.documents.header import cpu_model
+from nearfar.documents.processor import cpu_model
 from nearfar.predict.api import predict
 from nearfar.predict.calibration import (
     calibration_for,
