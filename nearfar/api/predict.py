@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile
     from nearfar.documents.core import CoreFigures
     from nearfar.documents.inputs import PredictionInputs
+    from nearfar.predict.elsewhere import Elsewhere
     from nearfar.predict.in_situ import Stages
-    from nearfar.predict.on_machine import Moved
 
 
 @api_function(PredictOptions)
@@ -30,15 +30,16 @@ def predict(options: PredictOptions) -> Prediction:
     from nearfar.predict.in_situ import with_pipeline
 
     target = _target(options)
-    near, core = _near(options, target), _core(options, target)
+    there, core = _there(options, target), _core(options, target)
+    near = there.near(_near(options, target))
     workload, model = _workload(options, near, target)
     stages = _stages(options, workload)
     remarks: list[str] = []
-    if target is None:
-        workload = _elsewhere(options, workload, near)
-    elif not _is_code(options):  # formulas are computed with the machine's memory and cache
-        moved = _moved(options, workload, target, near, core)
-        workload, remarks = moved.workload, moved.sentences(target)
+    # Formulas are computed with the target's memory and cache.
+    if target is None or not _is_code(options):
+        moved = there.moved(workload, near, core)
+        workload = moved.workload
+        remarks = [] if target is None else moved.sentences(target)
     fars = devices(options.far or ([] if target is None else target.fars))
     calibrations = None if options.calibrated is None else load_calibrations(options.calibrated)
     machine = None if options.machine is None else loaded(options.machine, MachineProfile)
@@ -62,7 +63,7 @@ def predict(options: PredictOptions) -> Prediction:
         remarks=remarks,
         explain=list(options.explain),
     )
-    prediction.inputs = _inputs(options, page_bytes)
+    prediction.inputs = _inputs(options, target, page_bytes)
     if stages is not None:
         prediction = with_pipeline(
             prediction,
@@ -80,37 +81,42 @@ def predict(options: PredictOptions) -> Prediction:
     return prediction
 
 
-def _inputs(options: PredictOptions, page_bytes: int | None) -> PredictionInputs | None:
+def _inputs(
+    options: PredictOptions, target: TargetMachine | None, page_bytes: int | None
+) -> PredictionInputs | None:
     """Return the files that the prediction is made from; None if they alone do not give it."""
     from nearfar.devices.library import device_names
-    from nearfar.predict.code_file import find_code
+    from nearfar.documents.inputs import ElsewhereInputs
     from nearfar.predict.from_counters import is_counters
     from nearfar.predict.inputs import recorded
 
     path = options.profile if isinstance(options.profile, Path) else None
-    changed = (
-        options.on,
-        options.llc,
-        options.here,
-        options.near_size,
-        *options.near_time,
-        *options.more,
-    )
-    if path is None or any(changed) or find_code(path) is not None or is_counters(path):
+    if path is None or options.more or _is_code(options) or is_counters(path):
         return None
-    fars = list(options.far)
+    fars = list(options.far) or ([] if target is None else [*target.fars])
     if fars == ["all"]:
         fars = [*device_names()]
     elif all(isinstance(far, str) for far in fars):
         fars = list(dict.fromkeys(fars))
+    elsewhere = ElsewhereInputs(
+        llc=options.llc,
+        near_time=list(options.near_time),
+        near_size=options.near_size,
+        frequency=options.frequency,
+        threads=None if target is None else options.threads,
+    )
+    others = (options.on, options.here)
     return recorded(
         path,
-        options.near,
+        options.near or (None if target is None else target.near),
         fars,
         options.machine,
         core=options.core,
         phases=options.phase,
         page_bytes=page_bytes,
+        on=options.on,
+        here=options.here,
+        elsewhere=None if others == (None, None) and elsewhere == ElsewhereInputs() else elsewhere,
     )
 
 
@@ -139,40 +145,28 @@ def _target(options: PredictOptions) -> TargetMachine | None:
 
 def _core(options: PredictOptions, target: TargetMachine | None) -> CoreFigures | None:
     """Return the core that --core names, else the measured one of the profile that --on names."""
-    from nearfar.devices.cores import completed_core, core_of_processor, load_core
-    from nearfar.documents import MachineProfile
+    from nearfar.devices.cores import load_core
+    from nearfar.predict.elsewhere import machine_profile, measured_core
 
     if options.core is not None:
         return load_core(options.core)
-    on = Path(options.on) if isinstance(options.on, str) else options.on
-    if target is None or on is None or (isinstance(on, Path) and on.suffix.lower() != ".json"):
-        return None
-    measured = loaded(on, MachineProfile).core
-    return measured and completed_core(measured, core_of_processor(target.processor))
+    machine = machine_profile(options.on)
+    return None if target is None or machine is None else measured_core(target, machine)
 
 
-def _moved(
-    options: PredictOptions,
-    workload: WorkloadProfile,
-    target: TargetMachine,
-    near: DeviceProfile,
-    core: CoreFigures | None,
-) -> Moved:
-    """Return the workload as the machine that --on names would run it."""
+def _there(options: PredictOptions, target: TargetMachine | None) -> Elsewhere:
+    """Return the machine that the prediction is for."""
     from nearfar.devices.library import load_near
-    from nearfar.predict.on_machine import on_machine
-    from nearfar.predict.other_machine import parse_near_times
+    from nearfar.predict.elsewhere import Elsewhere
 
-    names = [phase.name for phase in workload.phases]
-    texts = [text if "=" in text or len(names) == 1 else f"={text}" for text in options.near_time]
-    return on_machine(
-        workload,
-        target,
-        near,
+    return Elsewhere(
+        target=target,
         here=None if options.here is None else load_near(options.here),
-        near_times_ns=parse_near_times(texts, names),
+        llc=None if _is_code(options) else options.llc,  # formulas have used it already
+        near_time=options.near_time,
+        near_size=options.near_size,
+        frequency=options.frequency,
         threads=options.threads,
-        core=core,
     )
 
 
@@ -186,21 +180,12 @@ def _also(options: PredictOptions, workload: WorkloadProfile) -> list[str]:
 
 
 def _near(options: PredictOptions, target: TargetMachine | None) -> DeviceProfile:
-    """Return near memory, with the capacity of --near-size."""
-    from msgspec.structs import replace
-
-    from nearfar.base.units import parse_size_bytes
-
+    """Return near memory."""
     if target is not None and target.near is None and options.near == "":
         raise CommandError(
             f"{target.name} names no near memory: give the memory measured there by --near"
         )
-    near = near_device(options.near or (target.near if target is not None else None) or "")
-    if target is not None and target.near_bytes is not None:
-        near = replace(near, capacity_bytes=target.near_bytes)
-    if options.near_size is not None:
-        near = replace(near, capacity_bytes=parse_size_bytes(options.near_size))
-    return near
+    return near_device(options.near or (target.near if target is not None else None) or "")
 
 
 def _workload(
@@ -268,29 +253,6 @@ def _stages(options: PredictOptions, workload: WorkloadProfile) -> Stages | None
         DEFAULT_SETS if options.sets is None else options.sets,
         options.set_size,
         max(2, workload.program.threads_seen) if threads is None else threads,
-    )
-
-
-def _elsewhere(
-    options: PredictOptions, workload: WorkloadProfile, near: DeviceProfile
-) -> WorkloadProfile:
-    """Return the workload as another machine would run it, where options describe one."""
-    from nearfar.base.units import parse_size_bytes
-    from nearfar.devices.library import load_near
-    from nearfar.predict.other_machine import on_other_machine, parse_near_times
-
-    llc = None if _is_code(options) else options.llc  # formulas have used it already
-    if llc is None and not options.near_time and options.here is None:
-        return workload
-    return on_other_machine(
-        workload,
-        near,
-        llc_bytes=None if llc is None else parse_size_bytes(llc),
-        here=None if options.here is None else load_near(options.here),
-        frequency_ratio=options.frequency,
-        near_times_ns=parse_near_times(
-            list(options.near_time), [phase.name for phase in workload.phases]
-        ),
     )
 
 

@@ -11,7 +11,8 @@ class InputCause(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One group of inputs that differs."""
 
     input: str
-    """near time, misses, near latencies, near bandwidths, far memory, core, model, the rest."""
+    """near time, misses, threads, near latencies, near bandwidths, near capacity, far memory, core,
+    model, the rest."""
     a: str
     b: str
     """Its figures on both sides, in words."""

@@ -14,6 +14,19 @@ class InputFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Digest of the bytes in the file; empty: a library device."""
 
 
+class ElsewhereInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Options that describe another machine than the profile's, as typed."""
+
+    on: InputFile | None = None
+    """A file, or a machine of the library."""
+    here: InputFile | None = None
+    llc: str | None = None
+    near_time: list[str] = []
+    near_size: str | None = None
+    frequency: float = 1.0
+    threads: int | None = None
+
+
 class PredictionInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Inputs besides model and host rule."""
 
@@ -27,3 +40,5 @@ class PredictionInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     phases: list[str] = []
     """Empty: all."""
     page_bytes: int | None = None
+    elsewhere: ElsewhereInputs | None = None
+    """None: predicted for the machine of the profile."""

@@ -8,10 +8,10 @@ averaged over all orders of the groups. Effects add up to the difference. What n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import factorial, hypot, log
+from math import factorial, hypot, inf, log
 
 import msgspec
 
@@ -30,9 +30,12 @@ from nearfar.predict.device_figures import chains, program_page_bytes
 from nearfar.predict.model import MODELS
 from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
+from nearfar.predict.traffic import PhaseTraffic
 
 MIN_EFFECT = 5e-4
 """Smallest effect on a slowdown that is named; slowdowns are printed to 0.01."""
+
+FAR_MEMORY = "far memory"
 
 SHOWN_CHAINS = 8
 """Chains whose cost describes a chains curve: a core's usual misses in flight."""
@@ -55,17 +58,30 @@ class LoadedInputs:
 
     def slowdown(self, far: str) -> float:
         """Return the slowdown of the whole run with everything in `far`."""
-        traffic = phases_of(self.workload, list(self.phases) or None)
+        return self.slowdowns([self.fars[far]], self.traffic())[0]
+
+    def traffic(self) -> list[PhaseTraffic]:
+        """Return the traffic of the predicted phases."""
+        return phases_of(self.workload, list(self.phases) or None)
+
+    def slowdowns(
+        self, devices: Sequence[DeviceProfile], traffic: Sequence[PhaseTraffic]
+    ) -> list[float]:
+        """Return the slowdown of the whole run with everything in each of `devices`."""
         machine, _ = machine_of(self.machine, self.near)
         core = core_behind(self.near, self.core, machine)
         near = near_memory(self.near, self.page_bytes, core)
-        device = self.fars[far]
-        memory = far_memory(device, near, self.host)
-        memory = replace(memory, channel_sharing=channel_sharing(machine, self.near, device))
         kind = MODELS.get(self.model)
-        far_ns = sum(float(kind(phase, near, memory).times_ns(phase.total)) for phase in traffic)
         near_ns = sum(phase.near_time_ns.value for phase in traffic)
-        return far_ns / near_ns if near_ns > 0.0 else 1.0
+        slowdowns = []
+        for device in devices:
+            memory = far_memory(device, near, self.host)
+            memory = replace(memory, channel_sharing=channel_sharing(machine, self.near, device))
+            far_ns = sum(
+                float(kind(phase, near, memory).times_ns(phase.total)) for phase in traffic
+            )
+            slowdowns.append(far_ns / near_ns if near_ns > 0.0 else 1.0)
+        return slowdowns
 
 
 @dataclass(frozen=True)
@@ -73,40 +89,18 @@ class _Group:
     """Inputs that change sides together."""
 
     name: str
-    part: Callable[[LoadedInputs, str], object]
-    """The inputs that are compared, for one far memory."""
-    take: Callable[[LoadedInputs, LoadedInputs, str], LoadedInputs]
+    part: Callable[[LoadedInputs], object]
+    """The inputs that are compared."""
+    take: Callable[[LoadedInputs, LoadedInputs], LoadedInputs]
     """The first inputs with this group's of the second."""
-    text: Callable[[LoadedInputs, str], str]
+    text: Callable[[LoadedInputs], str]
 
 
-def attribution(
-    far: str, a: LoadedInputs, b: LoadedInputs, slowdowns: tuple[Estimate, Estimate]
-) -> Attribution:
-    """Return the causes of the difference of two predicted slowdowns."""
-    differing = [group for group in GROUPS if group.part(a, far) != group.part(b, far)]
-    known: dict[frozenset[int], float] = {}
+Pair = tuple[str, str]
+"""Texts of A and of B."""
 
-    def slowdown(chosen: frozenset[int]) -> float:
-        if chosen not in known:
-            mixed = a
-            for number in sorted(chosen):
-                mixed = differing[number].take(mixed, b, far)
-            known[chosen] = mixed.slowdown(far)
-        return known[chosen]
-
-    numbers = range(len(differing))
-    effects = {number: _shapley(number, len(differing), slowdown) for number in numbers}
-    causes = [
-        InputCause(input=g.name, a=g.text(a, far), b=g.text(b, far), effect=effects[number])
-        for number, g in enumerate(differing)
-        if abs(effects[number]) >= MIN_EFFECT
-    ]
-    rest = slowdowns[1].value - slowdowns[0].value - sum(effects.values())
-    if abs(rest) >= MIN_EFFECT:
-        causes.append(InputCause(input="the rest", a="", b="", effect=rest))
-    causes.sort(key=lambda cause: -abs(cause.effect))
-    return unattributed(far, *slowdowns, causes)
+Slowdowns = Mapping[frozenset[str], float]
+"""A slowdown by the groups that are B's."""
 
 
 def attributions(
@@ -119,7 +113,72 @@ def attributions(
             f"the two profiles have other phases ({', '.join(sorted(phases[0] ^ phases[1]))} in "
             "one alone): profile the same program"
         )
-    return [attribution(far, a, b, pair) for far, pair in slowdowns.items()]
+    texts = {
+        group.name: (group.text(a), group.text(b))
+        for group in GROUPS
+        if group.part(a) != group.part(b)
+    }
+    mixed = _mixed_slowdowns(a, b, list(texts), list(slowdowns))
+    return [
+        _attribution(far, pair, mixed[far], texts | {FAR_MEMORY: _far_texts(a, b, far)})
+        for far, pair in slowdowns.items()
+    ]
+
+
+def _mixed_slowdowns(
+    a: LoadedInputs, b: LoadedInputs, differing: Sequence[str], fars: Sequence[str]
+) -> dict[str, dict[frozenset[str], float]]:
+    """Return, for each far memory, the slowdown of A with every choice of groups of B's.
+
+    Each choice is made once for all memories, and the traffic of each profile once.
+    """
+    groups = [group for group in GROUPS if group.name in differing]
+    mixes, traffic = {frozenset[str](): a}, {id(a.workload): a.traffic()}
+    slowdowns: dict[str, dict[frozenset[str], float]] = {far: {} for far in fars}
+    others = {far for far in fars if _differ(a.fars[far], b.fars[far])}
+    devices = [a.fars[far] for far in fars] + [b.fars[far] for far in fars if far in others]
+    for group in groups:
+        mixes |= {chosen | {group.name}: group.take(mix, b) for chosen, mix in mixes.items()}
+    for chosen, mix in mixes.items():
+        if id(mix.workload) not in traffic:
+            traffic[id(mix.workload)] = mix.traffic()
+        computed = iter(mix.slowdowns(devices, traffic[id(mix.workload)]))
+        for far in fars:
+            slowdowns[far][chosen] = next(computed)
+        for far in fars:
+            if far in others:
+                slowdowns[far][chosen | {FAR_MEMORY}] = next(computed)
+    return slowdowns
+
+
+def _attribution(
+    far: str, pair: tuple[Estimate, Estimate], mixed: Slowdowns, texts: Mapping[str, Pair]
+) -> Attribution:
+    """Return the causes of the difference of two predicted slowdowns."""
+    differing = sorted(frozenset().union(*mixed))
+    effects = {name: _shapley(name, differing, mixed) for name in differing}
+    causes = [
+        InputCause(input=name, a=texts[name][0], b=texts[name][1], effect=effect)
+        for name, effect in effects.items()
+        if abs(effect) >= MIN_EFFECT
+    ]
+    rest = pair[1].value - pair[0].value - sum(effects.values())
+    if abs(rest) >= MIN_EFFECT:
+        causes.append(InputCause(input="the rest", a="", b="", effect=rest))
+    causes.sort(key=lambda cause: -abs(cause.effect))
+    return unattributed(far, *pair, causes)
+
+
+def _differ(a: DeviceProfile, b: DeviceProfile) -> bool:
+    """Return whether two far memories have other figures; when they were read is none."""
+    return a != msgspec.structs.replace(b, producer=a.producer, title=a.title)
+
+
+def _far_texts(a: LoadedInputs, b: LoadedInputs, far: str) -> Pair:
+    first, second = (
+        f"{curves.idle_read_latency_ns(inputs.fars[far]).value_ns:.0f} ns" for inputs in (a, b)
+    )
+    return first, second
 
 
 def unattributed(
@@ -137,14 +196,14 @@ def _agree(a: Estimate, b: Estimate) -> bool:
     return log(high.value / low.value) <= room
 
 
-def _shapley(number: int, count: int, value: Callable[[frozenset[int]], float]) -> float:
-    others = [other for other in range(count) if other != number]
+def _shapley(name: str, differing: Sequence[str], mixed: Slowdowns) -> float:
+    others, count = [other for other in differing if other != name], len(differing)
     effect = 0.0
     for size in range(count):
         weight = factorial(size) * factorial(count - size - 1) / factorial(count)
         for chosen in combinations(others, size):
             before = frozenset(chosen)
-            effect += weight * (value(before | {number}) - value(before))
+            effect += weight * (mixed[before | {name}] - mixed[before])
     return effect
 
 
@@ -176,7 +235,42 @@ def _with_times(inputs: LoadedInputs, times: LoadedInputs) -> LoadedInputs:
     return replace(inputs, workload=msgspec.structs.replace(inputs.workload, phases=phases))
 
 
-def _times_text(inputs: LoadedInputs, _: str) -> str:
+def _threads(inputs: LoadedInputs) -> dict[str, float]:
+    """Return the threads at work in each phase, as predictions take them."""
+    seen = max(1.0, float(inputs.workload.program.threads_seen))
+    return {
+        phase.name: min(
+            max(1.0, phase.near_cpu_time_ns.value / (phase.near_wall_time_ns or inf)), seen
+        )
+        for phase in _named_phases(inputs)
+    }
+
+
+def _with_threads(inputs: LoadedInputs, like: LoadedInputs) -> LoadedInputs:
+    """Return `inputs` with as many threads at work in each phase as in `like`."""
+    threads = _threads(like)
+    phases = [
+        msgspec.structs.replace(
+            phase,
+            near_wall_time_ns=phase.near_cpu_time_ns.value / threads.get(phase.name, 1.0),
+        )
+        for phase in inputs.workload.phases
+    ]
+    program = msgspec.structs.replace(
+        inputs.workload.program, threads_seen=like.workload.program.threads_seen
+    )
+    workload = msgspec.structs.replace(inputs.workload, phases=phases, program=program)
+    return replace(inputs, workload=workload)
+
+
+def _threads_text(inputs: LoadedInputs) -> str:
+    threads = _threads(inputs)
+    cpu_ns = {phase.name: phase.near_cpu_time_ns.value for phase in _named_phases(inputs)}
+    wall_ns = sum(ns / threads[name] for name, ns in cpu_ns.items())
+    return f"{sum(cpu_ns.values()) / (wall_ns or inf):.2f} threads at work"
+
+
+def _times_text(inputs: LoadedInputs) -> str:
     phases = _named_phases(inputs)
     counted = [phase for phase in phases if phase.operations]
     if counted:
@@ -184,12 +278,12 @@ def _times_text(inputs: LoadedInputs, _: str) -> str:
     return format_ns(sum(phase.near_cpu_time_ns.value for phase in phases))
 
 
-def _misses_text(inputs: LoadedInputs, _: str) -> str:
+def _misses_text(inputs: LoadedInputs) -> str:
     misses = sum(row.traffic.misses() for p in _named_phases(inputs) for row in p.objects)
     return f"{misses:.3g} with a cache of {format_bytes(inputs.workload.cache.size_bytes)}"
 
 
-def _latencies_text(inputs: LoadedInputs, _: str) -> str:
+def _latencies_text(inputs: LoadedInputs) -> str:
     near = inputs.near
     latency = curves.idle_read_latency_ns(near).value_ns
     pages = inputs.page_bytes or program_page_bytes(near)
@@ -198,15 +292,11 @@ def _latencies_text(inputs: LoadedInputs, _: str) -> str:
     return f"{latency:.0f} ns{several}"
 
 
-def _bandwidths_text(inputs: LoadedInputs, _: str) -> str:
+def _bandwidths_text(inputs: LoadedInputs) -> str:
     return f"{curves.bandwidth(inputs.near, 'read', threads=1).value_gb_per_s:.1f} GB/s of one core"
 
 
-def _options(inputs: LoadedInputs) -> tuple[object, ...]:
-    return inputs.model, inputs.host, inputs.page_bytes, inputs.machine
-
-
-def _options_text(inputs: LoadedInputs, _: str) -> str:
+def _options_text(inputs: LoadedInputs) -> str:
     pages = f", pages {format_bytes(inputs.page_bytes)}" if inputs.page_bytes else ""
     machine = "" if inputs.machine is None else f", machine {inputs.machine.cpu_model}"
     return f"{inputs.model}, host {inputs.host}{pages}{machine}"
@@ -221,64 +311,75 @@ def _latencies(device: DeviceProfile) -> tuple[object, ...]:
 GROUPS = (
     _Group(
         "misses",
-        lambda inputs, _: (
+        lambda inputs: (
             [(p.name, p.objects, p.operations) for p in _named_phases(inputs)],
             inputs.workload.cache,
             inputs.workload.bursts,
         ),
-        lambda mixed, b, _: _with_times(replace(mixed, workload=b.workload), mixed),
+        lambda mixed, b: _with_threads(
+            _with_times(replace(mixed, workload=b.workload), mixed), mixed
+        ),
         _misses_text,
     ),
     _Group(
         "near time",
-        lambda inputs, _: [(p.name, _time_ns(p)) for p in _named_phases(inputs)],
-        lambda mixed, b, _: _with_times(mixed, b),
+        lambda inputs: [(p.name, _time_ns(p)) for p in _named_phases(inputs)],
+        _with_times,
         _times_text,
     ),
     _Group(
+        "threads",
+        _threads,
+        _with_threads,
+        _threads_text,
+    ),
+    _Group(
         "near latencies",
-        lambda inputs, _: _latencies(inputs.near),
-        lambda mixed, b, _: replace(
+        lambda inputs: _latencies(inputs.near),
+        lambda mixed, b: replace(
             mixed,
             near=msgspec.structs.replace(
-                b.near, bandwidth=mixed.near.bandwidth, producer=mixed.near.producer
+                b.near,
+                bandwidth=mixed.near.bandwidth,
+                producer=mixed.near.producer,
+                capacity_bytes=mixed.near.capacity_bytes,
             ),
         ),
         _latencies_text,
     ),
     _Group(
         "near bandwidths",
-        lambda inputs, _: inputs.near.bandwidth,
-        lambda mixed, b, _: replace(
+        lambda inputs: inputs.near.bandwidth,
+        lambda mixed, b: replace(
             mixed, near=msgspec.structs.replace(mixed.near, bandwidth=b.near.bandwidth)
         ),
         _bandwidths_text,
     ),
     _Group(
-        "far memory",
-        lambda inputs, far: msgspec.structs.replace(
-            inputs.fars[far], producer=inputs.near.producer, title=""
+        "near capacity",
+        lambda inputs: inputs.near.capacity_bytes if inputs.model == "memory-mode" else None,
+        lambda mixed, b: replace(
+            mixed, near=msgspec.structs.replace(mixed.near, capacity_bytes=b.near.capacity_bytes)
         ),
-        lambda mixed, b, far: replace(mixed, fars={**mixed.fars, far: b.fars[far]}),
-        lambda inputs, far: f"{curves.idle_read_latency_ns(inputs.fars[far]).value_ns:.0f} ns",
+        lambda inputs: format_bytes(inputs.near.capacity_bytes or 0),
     ),
     _Group(
         "core",
-        lambda inputs, _: (inputs.near.producer.cpu_model, inputs.core),
-        lambda mixed, b, _: replace(
+        lambda inputs: (inputs.near.producer.processor, inputs.core),
+        lambda mixed, b: replace(
             mixed,
             core=b.core,
             near=msgspec.structs.replace(mixed.near, producer=b.near.producer),
         ),
-        lambda inputs, _: inputs.core.name if inputs.core else inputs.near.producer.cpu_model,
+        lambda inputs: inputs.core.name if inputs.core else inputs.near.producer.processor,
     ),
     _Group(
         "model",
-        lambda inputs, _: _options(inputs),
-        lambda mixed, b, _: replace(
+        lambda inputs: (inputs.model, inputs.host, inputs.page_bytes, inputs.machine),
+        lambda mixed, b: replace(
             mixed, model=b.model, host=b.host, page_bytes=b.page_bytes, machine=b.machine
         ),
         _options_text,
     ),
 )
-"""Applied in this order where several change sides."""
+"""Besides the far memory; applied in this order where several change sides."""

@@ -6,17 +6,23 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.devices.cores import load_core
-from nearfar.devices.library import device_names, load_device
+from nearfar.devices.library import device_names, load_device, load_near
+from nearfar.devices.machines import load_machine, machine_names
 from nearfar.documents import MachineProfile, Prediction, WorkloadProfile, load
-from nearfar.documents.inputs import InputFile, PredictionInputs
+from nearfar.documents.core import CoreFigures
+from nearfar.documents.inputs import ElsewhereInputs, InputFile, PredictionInputs
 from nearfar.predict.attribution import LoadedInputs
+from nearfar.predict.elsewhere import Elsewhere, machine_profile, measured_core
 
 
 def input_files(specs: Sequence[object]) -> list[InputFile] | None:
-    """Return the files and library devices that `specs` name; None if one is no such."""
+    """Return the files, library devices and machines that `specs` name; None if one is no such."""
+    known = {*device_names(), *machine_names()}
     files = []
     for spec in specs:
         if not isinstance(spec, str | Path):
@@ -25,7 +31,7 @@ def input_files(specs: Sequence[object]) -> list[InputFile] | None:
         if path.is_file():
             digest = hashlib.sha256(read_bytes(path, "the document")).hexdigest()
             files.append(InputFile(path=str(spec), sha256=digest))
-        elif str(spec).lower() in device_names():
+        elif str(spec).lower() in known:
             files.append(InputFile(path=str(spec).lower()))
         else:
             return None  # a pipe
@@ -33,7 +39,7 @@ def input_files(specs: Sequence[object]) -> list[InputFile] | None:
 
 
 def load_inputs(prediction: Prediction, beside: Path) -> LoadedInputs:
-    """Return the documents that a prediction was made from.
+    """Return the documents that a prediction was made from, as on the machine it is for.
 
     A file is looked for where it was, and in the folder `beside` under its own name. Raises
     NearfarError where the inputs are not recorded, not there, or not what they were.
@@ -42,22 +48,49 @@ def load_inputs(prediction: Prediction, beside: Path) -> LoadedInputs:
     if inputs is None:
         raise NearfarError(
             "it does not name its inputs: it was made by an older nearfar, from documents in "
-            "memory, or for another machine's cache or near time; predict again from files"
+            "memory, or from counters or formulas; predict again from files of profiles"
         )
-    devices = [load_device(_path(file, beside)) for file in inputs.far]
+    there, core = _elsewhere(inputs.elsewhere or ElsewhereInputs(), beside)
+    if inputs.core is not None:
+        core = load_core(inputs.core)
+    near = there.near(load_device(_path(inputs.near, beside)))
+    workload = load(Path(_path(inputs.profile, beside)), WorkloadProfile)
+    workload = there.moved(workload, near, core).workload
+    if core is None and there.target is not None and there.target.core is not None:
+        core = load_core(there.target.core)
     names = [device.far for device in prediction.devices]
+    devices = [load_device(_path(file, beside)) for file in inputs.far]
     machine = inputs.machine
     return LoadedInputs(
-        workload=load(Path(_path(inputs.profile, beside)), WorkloadProfile),
-        near=load_device(_path(inputs.near, beside)),
+        workload=workload,
+        near=near,
         fars=dict(zip(names, devices, strict=True)),
         model=prediction.model,
         host=prediction.host,
         phases=tuple(inputs.phases),
         page_bytes=inputs.page_bytes,
         machine=None if machine is None else load(Path(_path(machine, beside)), MachineProfile),
-        core=None if inputs.core is None else load_core(inputs.core),
+        core=core,
     )
+
+
+def _elsewhere(given: ElsewhereInputs, beside: Path) -> tuple[Elsewhere, CoreFigures | None]:
+    """Return the machine that a prediction is for, and its core where that was measured."""
+    target, core = None, None
+    if given.on is not None:
+        spec = _path(given.on, beside)
+        target, machine = load_machine(spec), machine_profile(spec)
+        core = None if machine is None else measured_core(target, machine)
+    there = Elsewhere(
+        target=target,
+        here=None if given.here is None else load_near(_path(given.here, beside)),
+        llc=given.llc,
+        near_time=given.near_time,
+        near_size=given.near_size,
+        frequency=given.frequency,
+        threads=given.threads,
+    )
+    return there, core
 
 
 def recorded(
@@ -69,25 +102,36 @@ def recorded(
     core: str | None = None,
     phases: Sequence[str] = (),
     page_bytes: int | None = None,
+    on: object = None,
+    here: object = None,
+    elsewhere: ElsewhereInputs | None = None,
 ) -> PredictionInputs | None:
-    """Return the inputs of a prediction; None if one is no file and no device of the library."""
-    specs = [profile, near, *fars, *([] if machine is None else [machine])]
-    files = input_files(specs)
+    """Return the inputs of a prediction; None if one is no file and of no library.
+
+    `elsewhere` has what describes another machine besides the files `on` and `here`.
+    """
+    others = {"machine": machine, "on": on, "here": here}
+    given = {name: spec for name, spec in others.items() if spec is not None}
+    files = input_files([profile, near, *fars, *given.values()])
     if files is None:
         return None
+    named = dict(zip(given, files[2 + len(fars) :], strict=True))
+    if elsewhere is not None:
+        elsewhere = replace(elsewhere, on=named.get("on"), here=named.get("here"))
     return PredictionInputs(
         profile=files[0],
         near=files[1],
         far=files[2 : 2 + len(fars)],
-        machine=None if machine is None else files[-1],
+        machine=named.get("machine"),
         core=core,
         phases=list(phases),
         page_bytes=page_bytes,
+        elsewhere=elsewhere,
     )
 
 
 def _path(file: InputFile, beside: Path) -> str:
-    """Return where an input is now: its name for a library device."""
+    """Return where an input is now: its name in the library."""
     if not file.sha256:
         return file.path
     there = [Path(file.path), beside / Path(file.path).name]

@@ -7,6 +7,7 @@ from dataclasses import replace as changed
 from pathlib import Path
 
 import msgspec
+import other_machines
 import pytest
 from samples import device, measured_here, workload
 
@@ -15,11 +16,13 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate, scale_estimate
 from nearfar.compare.api import compare
 from nearfar.compare.page import render
-from nearfar.devices.library import load_device
-from nearfar.documents import Prediction, load, save
+from nearfar.devices.library import device_names, load_device
+from nearfar.documents import Prediction, WorkloadProfile, load, save
 from nearfar.documents.attribution import Attribution
 from nearfar.predict.api import predict
-from nearfar.predict.attribution import LoadedInputs, attribution, unattributed
+from nearfar.predict.attribution import LoadedInputs, attributions, unattributed
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import PhaseTraffic
 
 replace = msgspec.structs.replace
 FAR = "optane-100-6dimm"
@@ -77,7 +80,12 @@ def slowdown(inputs: LoadedInputs) -> Estimate:
 
 
 def attributed(a: LoadedInputs, b: LoadedInputs) -> Attribution:
-    return attribution(FAR, a, b, (slowdown(a), slowdown(b)))
+    return attributed_as(a, b, (slowdown(a), slowdown(b)))
+
+
+def attributed_as(a: LoadedInputs, b: LoadedInputs, pair: tuple[Estimate, Estimate]) -> Attribution:
+    (found,) = attributions(a, b, {FAR: pair})
+    return found
 
 
 def test_its_slowdown_is_that_of_predict():
@@ -120,7 +128,7 @@ def test_a_page_size_is_told():
 
 def test_what_no_input_explains_is_the_rest():
     shown = Estimate(INPUTS.slowdown(FAR) + 0.2, 1.0, 2.0)
-    found = attribution(FAR, INPUTS, INPUTS, (slowdown(INPUTS), shown))
+    found = attributed_as(INPUTS, INPUTS, (slowdown(INPUTS), shown))
     assert [cause.input for cause in found.causes] == ["the rest"]
     assert found.causes[0].effect == pytest.approx(0.2)
 
@@ -213,10 +221,45 @@ def test_a_prediction_that_names_no_inputs(tmp_path: Path):
     assert any("does not name its inputs" in text for text in comparison.warnings)
     in_memory = api.predict(profile=INPUTS.workload, near=NEAR, far=[FAR])
     assert in_memory.inputs is None
-    timed = api.predict(
-        profile=a.parent / "run.json",
-        near=str(a.parent / "near.json"),
-        far=[FAR],
-        near_time="load=3s",
-    )
-    assert timed.inputs is None
+
+
+OTHER_MACHINES = {
+    "near time": {"near_time": ["3s"]},
+    "misses": {"llc": "4MiB"},
+    "threads": {"on": "cxl-dmsim", "near_time": ["3s"], "threads": 4},
+}
+"""Options that describe another machine, by an input that differs from a prediction without."""
+
+
+@pytest.mark.parametrize("cause", OTHER_MACHINES)
+def test_options_for_another_machine_are_causes(cause: str, tmp_path: Path):
+    save(other_machines.made_up(), tmp_path / "run.json")
+    save(NEAR, tmp_path / "near.json")
+    files = {"profile": tmp_path / "run.json", "near": str(tmp_path / "near.json"), "far": [FAR]}
+    for name, options in (("a", {}), ("b", OTHER_MACHINES[cause])):
+        save(api.predict(**files, **options), tmp_path / f"{name}.json")
+    comparison = compare(tmp_path / "a.json", tmp_path / "b.json")
+    assert not [text for text in comparison.warnings if "not known" in text]
+    (entry,) = comparison.attributions
+    inputs = {found.input for found in entry.causes}
+    assert cause in inputs
+    assert "the rest" not in inputs
+    if cause != "threads":
+        assert inputs == {cause}
+
+
+def test_many_far_memories_are_attributed_at_once(monkeypatch: pytest.MonkeyPatch):
+    """The traffic of a mixture of both sides is made once, however many far memories there are."""
+    other = narrower(nearer(more_misses(slower_time(INPUTS))))
+    fars = {name: load_device(name) for name in device_names()}
+    pairs = dict.fromkeys(fars, (Estimate(1.0, 1.0, 1.0), Estimate(2.0, 2.0, 2.0)))
+    made = []
+
+    def counted(workload: WorkloadProfile, names: list[str] | None = None) -> list[PhaseTraffic]:
+        made.append(workload)
+        return phases_of(workload, names)
+
+    monkeypatch.setattr("nearfar.predict.attribution.phases_of", counted)
+    found = attributions(changed(INPUTS, fars=fars), changed(other, fars=fars), pairs)
+    assert len(found) == len(fars)
+    assert len(made) == 4  # misses and near time of either side
