@@ -50,8 +50,10 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             "Phases, objects and caveats of each prediction: name up to "
             f"{MAX_FULL_DEVICES} devices, or write the document with -o.",
         )
+        _print_caveats(console, "Caveats of all of them:", _common_caveats(prediction))
         _print_noise(prediction, console)
         return
+    common = _common_caveats(prediction) if len(prediction.devices) > 1 else []
     for number, device in enumerate(prediction.devices):
         if number:
             console.print()
@@ -66,9 +68,22 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
             console.print(_explained(entry))
         if device.pipeline is not None:
             console.print(_pipeline(device.pipeline))
-        say(console, "Caveats:", style="bold")
-        say(console, *(f"- {caveat}" for caveat in device.caveats))
+        own = [caveat for caveat in device.caveats if caveat not in common]
+        _print_caveats(console, "Caveats:", own)
+    _print_caveats(console, "Caveats of all of them:", common)
     _print_noise(prediction, console)
+
+
+def _common_caveats(prediction: Prediction) -> list[str]:
+    """Return the caveats that every far memory has."""
+    first, *others = [device.caveats for device in prediction.devices]
+    return [caveat for caveat in first if all(caveat in each for each in others)]
+
+
+def _print_caveats(console: Console, title: str, caveats: list[str]) -> None:
+    if caveats:
+        say(console, title, style="bold")
+        say(console, *(f"- {caveat}" for caveat in caveats))
 
 
 def _print_noise(prediction: Prediction, console: Console) -> None:
