@@ -84,6 +84,8 @@ class TimeBreakdown(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     is_object: bool
+    object: int | None = None
+    """Number in the profile."""
     phase: str
     misses: float
     write_backs: float

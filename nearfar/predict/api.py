@@ -29,7 +29,7 @@ from nearfar.documents.prediction import (
     PagesRatio,
     PhasePrediction,
 )
-from nearfar.predict.breakdown import ExplainedName, breakdowns, subjects
+from nearfar.predict.breakdown import ExplainedName, breakdowns, largest, subjects
 from nearfar.predict.caveats import common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_on_machine
 from nearfar.predict.host import DEFAULT_HOST
@@ -65,7 +65,7 @@ def predict(
     machine: MachineProfile | None = None,
     core: CoreFigures | None = None,
     remarks: Sequence[str] = (),
-    explain: Sequence[str] = (),
+    explain: Sequence[str] | None = (),
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
@@ -74,9 +74,9 @@ def predict(
     `far_page_bytes` that of its far pages. `far_own_ns` and `near_own_ns` are the times of a
     dependent random read of the program's data. `host` converts a published latency. `also` names
     further models. `machine` tells which memories share channels, and its core; `core` replaces it.
-    `explain` names phases and objects to break down. Raises NearfarError for what is unknown.
+    `explain` names what to break down, None the largest. Raises NearfarError for what is unknown.
     """
-    kind, asked = MODELS.get(model), subjects(workload, explain)
+    kind, asked = MODELS.get(model), None if explain is None else subjects(workload, explain)
     traffic = phases_of(workload, phases)
     near_side, machine = near_on_machine(near, machine, page_bytes, core)
     common = [*remarks, *common_caveats(workload, traffic, near_side)]
@@ -118,8 +118,8 @@ class _Listing:
     max_objects: int
     caveats: Sequence[str]
     """Caveats of the memories and of the profile."""
-    explain: Sequence[ExplainedName]
-    """Phases and objects whose times are broken down."""
+    explain: Sequence[ExplainedName] | None
+    """Phases and objects whose times are broken down; None: the largest."""
 
 
 def _device(
@@ -145,15 +145,17 @@ def _device(
     ]
     if any(np.count_nonzero(misses(phase.objects)) > max_objects for phase in traffic):
         sentences.append(f"only the {max_objects} objects that add most are listed per phase")
+    total = total_of(phases, max_objects)
+    asked = largest(phases, total) if listing.explain is None else listing.explain
     return DevicePrediction(
         far=device.name,
         title=device.title,
         latency_ns=far.unwalked_ns,
         latency_from=far.latency_from,
         phases=phases,
-        total=total_of(phases, max_objects),
+        total=total,
         caveats=sentences,
-        explained=breakdowns(listing.explain, *outcomes),
+        explained=breakdowns(asked, *outcomes),
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.prediction import InputEffect, TimeBreakdown
+from nearfar.documents.prediction import InputEffect, PhasePrediction, TimeBreakdown
 from nearfar.predict.core_time import TrafficTime
 from nearfar.predict.interval import FarEstimate, host_perturbations, perturbations
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation
@@ -21,6 +22,9 @@ from nearfar.predict.traffic import CHASE, INDEPENDENT, Array, misses, write_bac
 
 MAX_NAMES = 5
 """Names listed where one is unknown."""
+
+MAX_LARGEST = 5
+"""Objects explained of those that add most."""
 
 INPUT_WORDS = {
     "near_time": "near time",
@@ -67,19 +71,25 @@ def subjects(workload: WorkloadProfile, names: Sequence[str]) -> list[ExplainedN
     return named
 
 
+def largest(phases: Sequence[PhasePrediction], total: PhasePrediction) -> list[ExplainedName]:
+    """Return all phases, and the objects that add most to the whole run."""
+    objects = [effect for effect in total.objects[:MAX_LARGEST] if effect.added_ns.value > 0.0]
+    return [
+        *(ExplainedName(phase.phase, None) for phase in phases),
+        *(ExplainedName(effect.name, effect.object) for effect in objects),
+    ]
+
+
 def breakdowns(
     asked: Sequence[ExplainedName], models: Sequence[Model], estimates: Sequence[FarEstimate]
 ) -> list[TimeBreakdown]:
     """Return one breakdown for each subject and phase in which it moves lines."""
-    made = []
-    for subject in asked:
-        for model, estimate in zip(models, estimates, strict=True):
-            if subject.number is None:
-                if model.phase.name == subject.name:
-                    made.append(_breakdown(model, estimate, subject))
-            elif float(_moved(model.phase.objects[subject.number])) > 0.0:
-                made.append(_breakdown(model, estimate, subject))
-    return made
+    if not asked:
+        return []
+    parts = [_Explained(*each) for each in zip(models, estimates, strict=True)]
+    return [
+        part.breakdown(subject) for subject in asked for part in parts if part.concerns(subject)
+    ]
 
 
 def _nearest(known: list[str], name: str) -> str:
@@ -91,27 +101,63 @@ def _moved(lines: Array) -> Array:
     return np.asarray(misses(lines) + write_backs(lines))
 
 
-def _breakdown(model: Model, estimate: FarEstimate, subject: ExplainedName) -> TimeBreakdown:
-    phase, number = model.phase, subject.number
-    lines = phase.total if number is None else phase.objects[number]
-    near_ns, far_ns = phase.near_time_ns.value, estimate.far_time_ns.value
-    added_ns = far_ns - near_ns if number is None else float(added_by_object_ns(model)[number])
-    known = _inverted(model, lines) if isinstance(model, InversionModel) else {}
-    moved_bytes = float(_moved(lines)) * LINE_BYTES
-    return TimeBreakdown(
-        name=subject.name,
-        is_object=number is not None,
-        phase=phase.name,
-        misses=float(misses(lines)),
-        write_backs=float(write_backs(lines)),
-        near_time_ns=near_ns,
-        far_time_ns=far_ns,
-        added_ns=added_ns,
-        bound=model.bound(),
-        far_gb_per_s=moved_bytes * phase.concurrency / far_ns if far_ns > 0.0 else 0.0,
-        effects=_effects(model, number),
-        **known,
-    )
+@dataclass(frozen=True)
+class _Explained:
+    """One phase on one far memory."""
+
+    model: Model
+    estimate: FarEstimate
+
+    @cached_property
+    def perturbed(self) -> list[tuple[str, Model]]:
+        """The model with each uncertain input at each end of its range, by the input's name."""
+        kind, phase = type(self.model), self.model.phase
+        near, far = self.model.given_near, self.model.given_far
+        each = [*perturbations(kind, phase, near, far), *host_perturbations(far)]
+        return [(_input(change), kind(phase, near, far, change)) for change in each]
+
+    def concerns(self, subject: ExplainedName) -> bool:
+        """Return whether the subject is this phase, or an object that moves lines in it."""
+        if subject.number is None:
+            return self.model.phase.name == subject.name
+        return float(_moved(self.model.phase.objects[subject.number])) > 0.0
+
+    def breakdown(self, subject: ExplainedName) -> TimeBreakdown:
+        """Return how the time of the phase, or what the object adds in it, came about."""
+        model, phase, number = self.model, self.model.phase, subject.number
+        lines = phase.total if number is None else phase.objects[number]
+        near_ns, far_ns = phase.near_time_ns.value, self.estimate.far_time_ns.value
+        added_ns = far_ns - near_ns if number is None else float(added_by_object_ns(model)[number])
+        known = _inverted(model, lines) if isinstance(model, InversionModel) else {}
+        moved_bytes = float(_moved(lines)) * LINE_BYTES
+        return TimeBreakdown(
+            name=subject.name,
+            is_object=number is not None,
+            object=number,
+            phase=phase.name,
+            misses=float(misses(lines)),
+            write_backs=float(write_backs(lines)),
+            near_time_ns=near_ns,
+            far_time_ns=far_ns,
+            added_ns=added_ns,
+            bound=model.bound(),
+            far_gb_per_s=moved_bytes * phase.concurrency / far_ns if far_ns > 0.0 else 0.0,
+            effects=self._effects(number),
+            **known,
+        )
+
+    def _effects(self, number: int | None) -> list[InputEffect]:
+        """Return how far each input moves the added time, most first; both ends count."""
+        central_ns = _added_ns(self.model, number)
+        ends: dict[str, list[float]] = {}
+        for name, model in self.perturbed:
+            ends.setdefault(name, []).append(_added_ns(model, number) - central_ns)
+        effects = [
+            InputEffect(input=name, low_ns=min(0.0, *moved), high_ns=max(0.0, *moved))
+            for name, moved in ends.items()
+        ]
+        effects.sort(key=lambda effect: effect.low_ns - effect.high_ns)
+        return [effect for effect in effects if effect.high_ns > effect.low_ns]
 
 
 def _inverted(model: InversionModel, lines: Array) -> dict[str, float | None]:
@@ -133,22 +179,6 @@ def _inverted(model: InversionModel, lines: Array) -> dict[str, float | None]:
 def _overlap(loads: float, part: TrafficTime, latency_ns: float) -> float | None:
     waiting_ns = float(part.loads)
     return loads * latency_ns / waiting_ns if waiting_ns > 0.0 and loads > 0.0 else None
-
-
-def _effects(model: Model, number: int | None) -> list[InputEffect]:
-    """Return how far each input moves the added time, most first; both ends of an input count."""
-    kind, phase, near, far = type(model), model.phase, model.given_near, model.given_far
-    central_ns = _added_ns(model, number)
-    ends: dict[str, list[float]] = {}
-    for perturbation in [*perturbations(kind, phase, near, far), *host_perturbations(far)]:
-        moved_ns = _added_ns(kind(phase, near, far, perturbation), number) - central_ns
-        ends.setdefault(_input(perturbation), []).append(moved_ns)
-    effects = [
-        InputEffect(input=name, low_ns=min(0.0, *moved), high_ns=max(0.0, *moved))
-        for name, moved in ends.items()
-    ]
-    effects.sort(key=lambda effect: effect.low_ns - effect.high_ns)
-    return [effect for effect in effects if effect.high_ns > effect.low_ns]
 
 
 def _added_ns(model: Model, number: int | None) -> float:

@@ -58,7 +58,9 @@ def report(
         # Nothing was measured, so nothing is predicted; the page says so.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
         return prepare(profile, near, list(fars), empty, [], beside=list(beside))
-    prediction = predict(profile, near, fars, host=host, max_objects=len(profile.objects))
+    prediction = predict(
+        profile, near, fars, host=host, max_objects=len(profile.objects), explain=None
+    )
     footprint = sum(owner.size_bytes for owner in profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None

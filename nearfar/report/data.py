@@ -15,7 +15,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
-from nearfar.documents.prediction import ModelTime
+from nearfar.documents.prediction import ModelTime, TimeBreakdown
 from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
 
 Triple = tuple[float, float, float]
@@ -139,6 +139,15 @@ class Effect(Data, kw_only=True):
     calibrated: bool
     added_ns: list[Triple]
     """Column: time added by moving that object alone."""
+
+
+class ReportBreakdown(Data, kw_only=True):
+    """How the time of a phase, or what an object adds in it, came about on one far memory."""
+
+    memory: str
+    object: int | None
+    """None: the phase itself."""
+    breakdown: TimeBreakdown
 
 
 class ReportFrontier(Data, kw_only=True):
@@ -311,6 +320,8 @@ class ReportData(Data, kw_only=True):
     phases: list[PhaseFacts]
     memories: list[MemoryFacts]
     effects: list[Effect]
+    breakdowns: list[ReportBreakdown]
+    """Breakdowns of every phase and of the objects that add most to the whole run."""
     points: list[WorkingPoint]
     frontiers: list[ReportFrontier]
     choices: list[ReportChoice]

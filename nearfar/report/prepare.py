@@ -19,6 +19,7 @@ from nearfar.report.data import (
     ObjectFacts,
     PhaseFacts,
     ReportAnswer,
+    ReportBreakdown,
     ReportChoice,
     ReportData,
     ReportFrontier,
@@ -80,6 +81,7 @@ def prepare(
         phases=phases,
         memories=memories,
         effects=effects,
+        breakdowns=_breakdowns(prediction, position),
         points=_points(profile, near, fars, prediction),
         frontiers=_frontiers([plan for _, plan in plans], choices, stops or {}, position),
         choices=choices,
@@ -123,6 +125,18 @@ def _answers(
             objects=objects,
         )
         for phase in phases
+    ]
+
+
+def _breakdowns(prediction: Prediction, position: dict[int, int]) -> list[ReportBreakdown]:
+    return [
+        ReportBreakdown(
+            memory=device.far,
+            object=None if entry.object is None else position[entry.object],
+            breakdown=entry,
+        )
+        for device in prediction.devices
+        for entry in device.explained
     ]
 
 

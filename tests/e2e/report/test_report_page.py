@@ -224,6 +224,28 @@ def test_phase_changes_the_answer_and_lines(made: Any, open_page: Callable[..., 
     assert (first.get_attribute("data-file"), int(first.get_attribute("data-line"))) in lines
 
 
+def test_every_phase_and_the_largest_objects_are_explained(
+    made: Any, open_page: Callable[..., Any]
+) -> None:
+    path, data = made
+    page = open_page(path).page
+    page.select_option("#memory", FARS[0])
+    page.select_option("#phase", "get")
+    rows = [
+        row
+        for row in data["breakdowns"]
+        if row["memory"] == FARS[0] and row["breakdown"]["phase"] == "get"
+    ]
+    cards = page.locator("#explain-list li")
+    assert cards.count() == len(rows) == 6
+    objects = [row for row in rows if row["object"] is not None]
+    most = max(objects, key=lambda row: row["breakdown"]["added_ns"])
+    assert cards.nth(0).get_attribute("data-object") is None
+    assert cards.nth(1).get_attribute("data-object") == str(data["objects"][most["object"]]["id"])
+    effect = most["breakdown"]["effects"][0]["input"]
+    assert f"depends most on {effect}" in cards.nth(1).locator("p").text_content()
+
+
 @pytest.mark.parametrize("width", [360, 768, 1920])
 def test_no_horizontal_scroll(made: Any, open_page: Callable[..., Any], width: int) -> None:
     page = open_page(made[0], width=width).page
