@@ -146,7 +146,7 @@ def _check_plot(path: Path | None) -> None:
 
 def _draw(measured: Measurement, path: Path) -> None:
     """Draw to a file, or to a folder one picture of each kind that there is data for."""
-    from nearfar.plots import FIGURES, Drawing, panels_of, plot_drawing
+    from nearfar.plots import PICTURES, Drawing, panels_of, plot_drawing
 
     records = list(measured.store.records()) if measured.store is not None else []
     drawing = Drawing(measured.device, records, measured.evidence)
@@ -154,6 +154,6 @@ def _draw(measured: Measurement, path: Path) -> None:
         plot_drawing(drawing, path)
         return
     path.mkdir(exist_ok=True)
-    for kind in FIGURES.names():
+    for kind in PICTURES.names():
         if panels_of(drawing, [kind]):
             plot_drawing(drawing, path / f"{kind}.png", [kind])

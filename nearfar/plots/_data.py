@@ -1,4 +1,4 @@
-"""Data to draw of one memory, panels of a picture, and the registry of figures."""
+"""Data to draw of one memory, panels of a picture, and the registry of pictures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.documents.machine import JointLimit
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.store import SampleRecord
 
-FIGURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots", "figure")
+PICTURES: Registry[Callable[[Drawing], list[Panel]]] = Registry("nearfar.plots", "picture")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from nearfar.base.files import atomic_path
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.plots._axes import SMALL
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.store import SampleRecord
 
@@ -46,23 +46,23 @@ def plot(
     records: Sequence[SampleRecord] = (),
     evidence: Mapping[str, Evidence] | None = None,
     joint_limits: Sequence[JointLimit] = (),
-    figures: Sequence[str] = (),
+    kinds: Sequence[str] = (),
 ) -> list[str]:
     """Draw all that there is of `device` to `path` and return the panels' titles.
 
     `records` are samples (of a store or a Parquet file), `evidence` what inference gave;
-    `figures` names the kinds to draw, empty: all. The ending chooses the format.
+    `kinds` names the kinds to draw, empty: all. The ending chooses the format.
     """
-    return plot_drawing(Drawing(device, records, evidence or {}, joint_limits), path, figures)
+    return plot_drawing(Drawing(device, records, evidence or {}, joint_limits), path, kinds)
 
 
-def plot_drawing(drawing: Drawing, path: Path, figures: Sequence[str] = ()) -> list[str]:
+def plot_drawing(drawing: Drawing, path: Path, kinds: Sequence[str] = ()) -> list[str]:
     """Draw `drawing` to `path`; see `plot`."""
     check_ending(path)
-    panels = panels_of(drawing, figures)
+    panels = panels_of(drawing, kinds)
     if not panels:
-        kinds = f" of the kind {', '.join(figures)}" if figures else ""
-        raise NearfarError(f"{drawing.device.name} holds nothing to draw{kinds}")
+        of_kind = f" of the kind {', '.join(kinds)}" if kinds else ""
+        raise NearfarError(f"{drawing.device.name} holds nothing to draw{of_kind}")
     mpl.use("Agg")
     # Fixed ids and no date: the same data give the same file.
     mpl.rcParams["svg.hashsalt"] = "nearfar"
@@ -109,17 +109,17 @@ def _head(axes: Axes, panel: Panel) -> None:
         )
 
 
-def panels_of(drawing: Drawing, figures: Sequence[str] = ()) -> list[Panel]:
-    """Return all panels of the kinds `figures` (empty: all) that `drawing` has data for."""
-    for name in figures:
-        FIGURES.get(name)
-    names = [name for name in ORDER if name in FIGURES.names()]
-    names += [name for name in FIGURES.names() if name not in names]
+def panels_of(drawing: Drawing, kinds: Sequence[str] = ()) -> list[Panel]:
+    """Return all panels of `kinds` (empty: all) that `drawing` has data for."""
+    for name in kinds:
+        PICTURES.get(name)
+    names = [name for name in ORDER if name in PICTURES.names()]
+    names += [name for name in PICTURES.names() if name not in names]
     return [
         panel
         for name in names
-        if not figures or name in figures
-        for panel in FIGURES.get(name)(drawing)
+        if not kinds or name in kinds
+        for panel in PICTURES.get(name)(drawing)
     ]
 
 

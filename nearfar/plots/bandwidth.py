@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.device import BandwidthFigure
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 
 Key = Literal["threads", "access_bytes"]
 OTHER: dict[Key, Key] = {"threads": "access_bytes", "access_bytes": "threads"}
 
 
-@FIGURES.register("bandwidth")
+@PICTURES.register("bandwidth")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return up to two panels: by threads (of one access size), by access size (of one count)."""
     drawn = []

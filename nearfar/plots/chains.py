@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.device import ChainsFigure
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 
 
-@FIGURES.register("chains")
+@PICTURES.register("chains")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return one panel if there are chains."""
     figures = drawing.device.chains

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nearfar.base.units import LINE_BYTES, format_ns
 from nearfar.documents.device import DeviceProfile
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 from nearfar.samples.evidence import Evidence
 
 WIDE = 8.0
@@ -30,7 +30,7 @@ REJECTED = "0.6"
 """Grey of a candidate that is not the answer."""
 
 
-@FIGURES.register("evidence")
+@PICTURES.register("evidence")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return one panel for each piece of evidence."""
     drawn = []

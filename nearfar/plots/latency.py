@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.device import BufferFigure, LatencyFigure, WriteQueueFigure
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 
 
-@FIGURES.register("latency")
+@PICTURES.register("latency")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel of reads and one of writes, each if there are two regions of a kind."""
     device = drawing.device

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 
 PERCENTILES = {
     "p50": "p50_ns",
@@ -20,7 +20,7 @@ MIN_BEYOND = 5
 """A percentile with fewer accesses beyond it is luck: it is not drawn."""
 
 
-@FIGURES.register("loaded")
+@PICTURES.register("loaded")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel of the family for each instruction, and one of percentiles a curve has."""
     drawn = []

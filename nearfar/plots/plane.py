@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 from nearfar.plots.bandwidth import OTHER, Key, said
 
 Plane = dict[tuple[float, int], float]
@@ -19,7 +19,7 @@ MAX_CELLS = 150
 """With more, numbers in the cells are too small to read; the colours stay."""
 
 
-@FIGURES.register("plane")
+@PICTURES.register("plane")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each pattern and each of threads and access sizes that vary."""
     drawn = []

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 
 from nearfar.documents.machine import JointLimit, Split
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 
 
-@FIGURES.register("splits")
+@PICTURES.register("splits")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each pair of memories and each pair of copies."""
     drawn = []

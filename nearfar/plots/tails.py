@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nearfar.base.units import format_ns
 from nearfar.plots import _axes
-from nearfar.plots._data import FIGURES, Drawing, Panel
+from nearfar.plots._data import PICTURES, Drawing, Panel
 from nearfar.samples.point import SamplePoint
 from nearfar.samples.store import SampleRecord
 
@@ -21,7 +21,7 @@ Tail = tuple["NDArray[np.float64]", "NDArray[np.float64]"]
 """Times, ascending, and the share of accesses that take longer."""
 
 
-@FIGURES.register("tails")
+@PICTURES.register("tails")
 def panels(drawing: Drawing) -> list[Panel]:
     """Return a panel for each (group, kernel) whose single accesses were timed."""
     groups: dict[tuple[str, str], dict[SamplePoint, list[SampleRecord]]] = {}

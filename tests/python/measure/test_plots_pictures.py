@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from nearfar.base.errors import NearfarError
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure
-from nearfar.plots import FIGURES, Drawing, panels_of, plot
+from nearfar.plots import PICTURES, Drawing, panels_of, plot
 from nearfar.plots import _axes as helpers
 from nearfar.plots.tails import tail_of
 from nearfar.samples.parquet import SampleRow, summarise
@@ -32,7 +32,7 @@ def _drawn(panel_title: str, drawing: Drawing) -> Axes:
     return axes
 
 
-@pytest.mark.parametrize("name", FIGURES.names())
+@pytest.mark.parametrize("name", PICTURES.names())
 def test_every_figure_draws_with_named_axes_and_a_legend_below(name: str) -> None:
     panels = panels_of(full_drawing(), [name])
     assert panels
@@ -49,7 +49,7 @@ def test_every_figure_draws_with_named_axes_and_a_legend_below(name: str) -> Non
             assert box.y1 <= axes.get_window_extent().y0, "the legend must not cover data"
 
 
-@pytest.mark.parametrize("name", FIGURES.names())
+@pytest.mark.parametrize("name", PICTURES.names())
 def test_no_figure_draws_what_is_not_there(name: str) -> None:
     bare = samples.device()
     bare.latency, bare.bandwidth, bare.chains, bare.loaded_latency = [], [], [], []
@@ -60,7 +60,7 @@ def test_no_figure_draws_what_is_not_there(name: str) -> None:
 def test_the_same_data_give_the_same_file(tmp_path: Path, ending: str) -> None:
     one, two = tmp_path / f"one{ending}", tmp_path / f"two{ending}"
     for path in (one, two):
-        plot(full_device(), path, figures=["latency"])
+        plot(full_device(), path, kinds=["latency"])
     assert one.read_bytes() == two.read_bytes()
 
 
@@ -293,9 +293,9 @@ def test_size_ticks_are_few_and_even() -> None:
 
 def test_unknown_figures_and_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match="did you mean 'chains'"):
-        plot(full_device(), tmp_path / "x.png", figures=["chain"])
+        plot(full_device(), tmp_path / "x.png", kinds=["chain"])
     with pytest.raises(NearfarError, match="must end in"):
         plot(full_device(), tmp_path / "x.jpg")
     with pytest.raises(NearfarError, match="holds nothing to draw of the kind splits"):
-        plot(full_device(), tmp_path / "x.png", figures=["splits"])
+        plot(full_device(), tmp_path / "x.png", kinds=["splits"])
     assert list(tmp_path.iterdir()) == []
