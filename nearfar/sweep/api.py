@@ -20,7 +20,7 @@ from nearfar.documents import producer, save
 from nearfar.documents.sweep import FailedPoint, Sweep
 from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
 from nearfar.sweep.dataset import HEAD, Dataset
-from nearfar.sweep.drive import Driver
+from nearfar.sweep.dispatch import Dispatcher
 from nearfar.sweep.journal import recover
 from nearfar.sweep.planning import PlannedSweep, check_here
 
@@ -96,22 +96,22 @@ def _compute(
     with opened as client:
         check_workers(client, planned.matrix.versions, measured=measured)
         record.workers = len(client.scheduler_info(n_workers=-1)["workers"])
-        driver = Driver(client, dataset, planned.matrix, planned.inputs, finished)
+        dispatcher = Dispatcher(client, dataset, planned.matrix, planned.inputs, finished)
         begun = time.monotonic()
         try:
             with watching(len(points), before) as tell:
-                driver.run(tell)
+                dispatcher.run(tell)
         except KeyboardInterrupt:
             record.ended = "interrupted"
             raise
         finally:
-            _fill(record, driver, planned, before, time.monotonic() - begun)
+            _fill(record, dispatcher, planned, before, time.monotonic() - begun)
 
 
 def _fill(
-    record: Sweep, driver: Driver, planned: PlannedSweep, before: int, seconds: float
+    record: Sweep, dispatcher: Dispatcher, planned: PlannedSweep, before: int, seconds: float
 ) -> None:
-    outcome, points = driver.outcome, planned.matrix.points
+    outcome, points = dispatcher.outcome, planned.matrix.points
     record.finished_now = len(outcome.finished) - before
     record.failed = [
         FailedPoint(

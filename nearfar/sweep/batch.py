@@ -50,7 +50,7 @@ class BatchResult(msgspec.Struct, kw_only=True):
     refused: str = ""
     """Reason why it computed nothing."""
     rows: list[PointRow] = []
-    """Rows, only where the worker cannot write the dataset's folder: the driver writes them."""
+    """Rows, only where the worker cannot write the dataset's folder: the dispatcher writes them."""
     documents: dict[str, bytes] = {}
     """Documents, in the same case."""
     finished: list[str] = []

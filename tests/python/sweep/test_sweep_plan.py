@@ -18,7 +18,7 @@ from nearfar.points.row import PointRow
 from nearfar.sweep.api import SweepExecution, sweep
 from nearfar.sweep.batch import BatchOrder, BatchResult, run_batch
 from nearfar.sweep.dataset import Dataset, part_path, write_part
-from nearfar.sweep.drive import Queue, batch_id
+from nearfar.sweep.dispatch import Queue, batch_id
 from nearfar.sweep.expand import SweepPoint
 from nearfar.sweep.planning import PlannedSweep, plan
 

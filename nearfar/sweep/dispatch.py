@@ -161,7 +161,7 @@ class _RunningBatch:
     future: Any
 
 
-class Driver:
+class Dispatcher:
     """One run of one sweep."""
 
     def __init__(
