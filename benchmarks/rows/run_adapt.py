@@ -38,7 +38,7 @@ from nearfar.documents import Plan, load
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.documents.run_record import Migration
 from nearfar.program.control import RUN_FOLDER_VARIABLE
-from nearfar.run import kernel
+from nearfar.run import process_memory
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import RunEnvironment, run_environment
 from nearfar.run.local_memories import LocalMemory, local_nodes, resolve_memories
@@ -274,6 +274,6 @@ def _move(pid: int, address: int, region_bytes: int, node: int) -> float:
         end = min(begin + region_bytes, address + MOVED_BYTES)
         pages = np.arange(begin, end, 4096, dtype=np.uint64)
         begun = time.perf_counter()
-        kernel.move_pages(pid, pages, node)
+        process_memory.move_pages(pid, pages, node)
         seconds += time.perf_counter() - begun
     return seconds

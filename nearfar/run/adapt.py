@@ -25,7 +25,7 @@ from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import Migration
 from nearfar.program.control import Control
-from nearfar.run import kernel, layout, snapshot
+from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.hotness import Hotness
 from nearfar.run.local_memories import LocalMemory, local_nodes
 from nearfar.run.sample_budget import SampleBudget
@@ -239,7 +239,7 @@ class Adapter:
             end = first + extent.bytes // layout.PAGE
             for begin in range(first, end, QUERY_PAGES):
                 pages = np.arange(begin, min(begin + QUERY_PAGES, end), dtype=np.uint64)
-                nodes = kernel.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
+                nodes = process_memory.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
                 # Pages of several ranges share a call, because each call has a fixed cost.
                 waiting = np.concatenate((waiting, pages[(nodes >= 0) & (nodes != pending.node)]))
                 full = len(waiting) - len(waiting) % per_call
@@ -254,7 +254,9 @@ class Adapter:
     ) -> None:
         """Move `pages` in one call; count moved and failed bytes and its cost."""
         begun = time.monotonic_ns()
-        status = kernel.move_pages(process.pid, pages * np.uint64(layout.PAGE), pending.node)
+        status = process_memory.move_pages(
+            process.pid, pages * np.uint64(layout.PAGE), pending.node
+        )
         pending.cost_ns += time.monotonic_ns() - begun
         moved = int((status == pending.node).sum())
         # Pages freed since the query.

@@ -15,7 +15,7 @@ from nearfar.documents.run_record import RunMemory, RunRecord
 from nearfar.program.control import Control
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job
-from nearfar.run import kernel
+from nearfar.run import process_memory
 from nearfar.run.local_memories import local_nodes
 from nearfar.run.policies import DEFAULT, POLICIES, Policy
 
@@ -39,7 +39,7 @@ class _PageWatch:
         """Read until `end` is set."""
         while not self.end.wait(POLL_S):
             total: dict[int, int] = {}
-            for pid in kernel.descendants(os.getpid())[1:]:
+            for pid in process_memory.descendants(os.getpid())[1:]:
                 try:
                     text = Path(f"/proc/{pid}/numa_maps").read_text(errors="replace")
                 except OSError:
@@ -118,7 +118,7 @@ def _run(job: Job, executable: Path) -> RunOutcome:
 def _set(policy: Policy) -> None:
     """Set this thread's policy, which the program inherits."""
     try:
-        kernel.set_mempolicy(policy.mode, policy.nodes)
+        process_memory.set_mempolicy(policy.mode, policy.nodes)
     except OSError as error:
         if policy.mode == DEFAULT:
             return

@@ -20,7 +20,7 @@ from pathlib import Path
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
 from nearfar.program.symbols import SourceLocation, Symbolizer
-from nearfar.run import kernel, layout
+from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import LocalMemory
 from nearfar.run.matcher import Matcher
 from nearfar.run.snapshot import ObjectBytes, ProcessSnapshot, read_state, take_snapshot
@@ -40,7 +40,7 @@ class PlacedProcess:
     pid: int
     state: int
     """Address of the library's state."""
-    modules: list[kernel.Mapping] = field(default_factory=list)
+    modules: list[process_memory.Mapping] = field(default_factory=list)
     begins: list[int] = field(default_factory=list)
     sampled: int = 0
     """Sampled pages at the last snapshot."""
@@ -191,11 +191,11 @@ class Server:
                 return self._symbolizer.frames(SourceLocation(module.path, offset))
             # The module may have been loaded since the last reading.
             with contextlib.suppress(OSError):
-                process.modules = kernel.mappings(pid)
+                process.modules = process_memory.mappings(pid)
             process.begins = [module.begin for module in process.modules]
         return [Frame(function=f"{address:#x}")]
 
-    def _base(self, process: PlacedProcess, module: kernel.Mapping) -> int:
+    def _base(self, process: PlacedProcess, module: process_memory.Mapping) -> int:
         """Return the module's load address, to subtract for ELF addresses; 0 if it is not moved."""
         if module.path not in self._relocated:
             try:
@@ -215,7 +215,7 @@ class Server:
             try:
                 head = layout.State.heap_bytes.offset
                 state = layout.State.from_buffer_copy(
-                    kernel.read_memory(process.pid, process.state, head).ljust(
+                    process_memory.read_memory(process.pid, process.state, head).ljust(
                         ctypes.sizeof(layout.State), b"\0"
                     )
                 )
@@ -231,11 +231,11 @@ class Server:
         """Record the memory of a program without blocks: it requests no snapshot."""
         if time.monotonic() - self._outside_polled > OUTSIDE_POLL_S and (pid := self.program()):
             self._outside_polled = time.monotonic()
-            outside = kernel.resident_anonymous_bytes(pid)
+            outside = process_memory.resident_anonymous_bytes(pid)
             self.seen.unserved_bytes = max(self.seen.unserved_bytes, outside)
 
     def _handle_error(self, process: PlacedProcess, error: OSError) -> None:
-        if error.errno in kernel.REFUSALS:
+        if error.errno in process_memory.REFUSALS:
             self.seen.refused = self.seen.refused or (error.strerror or str(error))
         else:
             # The process ended, or became another program, during the call.

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfar.run import kernel, layout
+from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import LocalMemory, local_nodes
 
 MAX_PAGES = 1 << 18
@@ -77,11 +77,13 @@ def read_state(pid: int, address: int) -> layout.State:
     # The tables at its end are long: only the used part of the last is read.
     head = layout.State.extents.offset
     state = layout.State()
-    ctypes.memmove(ctypes.addressof(state), kernel.read_memory(pid, address, head), head)
+    ctypes.memmove(ctypes.addressof(state), process_memory.read_memory(pid, address, head), head)
     used = min(state.extent_count, layout.EXTENTS) * ctypes.sizeof(layout.Extent)
     if used:
         ctypes.memmove(
-            ctypes.addressof(state) + head, kernel.read_memory(pid, address + head, used), used
+            ctypes.addressof(state) + head,
+            process_memory.read_memory(pid, address + head, used),
+            used,
         )
     if state.magic != layout.MAGIC.rstrip(b"\0"):
         raise OSError(errno.EINVAL, "the library's state is not at this address")
@@ -127,7 +129,7 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
     extents = [state.extents[i] for i in range(min(state.extent_count, layout.EXTENTS))]
     samples = [*_block_samples(pid, state, extents), *_mapping_samples(state, extents)]
     if not samples:
-        return ProcessSnapshot(pid, {}, 0, kernel.anonymous_bytes(pid, []))
+        return ProcessSnapshot(pid, {}, 0, process_memory.anonymous_bytes(pid, []))
     sample = _PageSample(
         np.concatenate([part.pages for part in samples]),
         np.concatenate([part.objects for part in samples]),
@@ -138,15 +140,15 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
     addresses = sample.pages * np.uint64(layout.PAGE)
     refused = ""
     try:
-        nodes = kernel.page_nodes(pid, addresses)
+        nodes = process_memory.page_nodes(pid, addresses)
     except OSError as error:
-        if error.errno not in kernel.REFUSALS:
+        if error.errno not in process_memory.REFUSALS:
             raise
         refused = error.strerror or str(error)
         nodes = np.full(len(addresses), -errno.EPERM, np.int32)
     landed = _landed(pid, addresses, nodes, sample.memories, memories)
     mapped = [range(m.begin, m.begin + m.bytes) for m in state.mapped if m.begin]
-    outside = kernel.anonymous_bytes(pid, mapped)
+    outside = process_memory.anonymous_bytes(pid, mapped)
     objects = _bytes_by_object(sample, landed, memories)
     return ProcessSnapshot(pid, objects, int(sample.sizes.sum()), outside, refused)
 
@@ -162,7 +164,9 @@ def _block_samples(
         for begin, size in _windows(extent.begin, extent.bytes):
             first = (begin - layout.FIRST_ADDRESS) // layout.PAGE
             words = np.frombuffer(
-                kernel.read_memory(pid, state.shadow + 4 * first, 4 * (size // layout.PAGE)),
+                process_memory.read_memory(
+                    pid, state.shadow + 4 * first, 4 * (size // layout.PAGE)
+                ),
                 np.uint32,
             )
             begin_page = np.uint64(begin // layout.PAGE)
@@ -258,7 +262,7 @@ def _landed(
         if memory.spec.kind == "node":
             landed[(bound == number) & (nodes == memory.spec.node)] = number
     # A file's pages are in the file's memory, wherever the page cache has them.
-    files = [mapping for mapping in kernel.mappings(pid) if mapping.is_file]
+    files = [mapping for mapping in process_memory.mappings(pid) if mapping.is_file]
     for number, memory in enumerate(memories):
         if memory.kind not in (layout.FILE, layout.DEVICE) or memory.spec.path is None:
             continue

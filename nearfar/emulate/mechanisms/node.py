@@ -10,8 +10,8 @@ from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTime
 from nearfar.emulate.runs import plain_build_of, run_plain, times_of
 from nearfar.memories import topology
 from nearfar.profile.session import ProfileRequest
-from nearfar.run.kernel import set_mempolicy
 from nearfar.run.policies import BIND
+from nearfar.run.process_memory import set_mempolicy
 
 
 @MECHANISMS.register("node")

@@ -21,7 +21,7 @@ from patience import patience
 from nearfar.documents import Plan
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.program.launch import Job, RunOutcome
-from nearfar.run import kernel, launch, layout
+from nearfar.run import launch, layout, process_memory
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import RunEnvironment, run_environment
 from nearfar.run.local_memories import resolve_memories
@@ -53,8 +53,8 @@ class MadeUpKernel:
         self.stuck: set[int] = set()
         self.in_call: Callable[[], object] = lambda: None
         """Called in every call that moves."""
-        monkeypatch.setattr(kernel, "page_nodes", self.page_nodes)
-        monkeypatch.setattr(kernel, "move_pages", self.move_pages)
+        monkeypatch.setattr(process_memory, "page_nodes", self.page_nodes)
+        monkeypatch.setattr(process_memory, "move_pages", self.move_pages)
 
     def page_nodes(self, _: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
         pages = [int(address) // layout.PAGE for address in addresses]

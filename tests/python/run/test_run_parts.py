@@ -14,7 +14,7 @@ import pytest
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents.machine import Node
-from nearfar.run import kernel, layout, snapshot
+from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.adapt import Pace, can_move
 from nearfar.run.hotness import INTERVAL_NS, Hotness, TargetUse, uses
 from nearfar.run.local_memories import local_nodes, resolve_memories
@@ -103,11 +103,11 @@ def test_what_the_kernel_has_elsewhere_is_fallback(monkeypatch: pytest.MonkeyPat
     words = np.full(pages, layout.CHOSEN | 1, np.uint32)
     monkeypatch.setattr(snapshot, "read_state", lambda *_: state)
     monkeypatch.setattr(snapshot, "default_nodes", lambda _: {0})
-    monkeypatch.setattr(kernel, "read_memory", lambda *_: words.tobytes())
-    monkeypatch.setattr(kernel, "mappings", lambda _: [])
-    monkeypatch.setattr(kernel, "anonymous_bytes", lambda *_: 0)
+    monkeypatch.setattr(process_memory, "read_memory", lambda *_: words.tobytes())
+    monkeypatch.setattr(process_memory, "mappings", lambda _: [])
+    monkeypatch.setattr(process_memory, "anonymous_bytes", lambda *_: 0)
     monkeypatch.setattr(
-        kernel, "page_nodes", lambda _, asked: (np.arange(len(asked)) < 16).astype(np.int32)
+        process_memory, "page_nodes", lambda _, asked: (np.arange(len(asked)) < 16).astype(np.int32)
     )
     seen = snapshot.take_snapshot(0, 0, places).objects[1]
     assert seen.fallback == 0
