@@ -165,7 +165,7 @@ def _check_folder(spec: MemorySpec) -> None:
         file = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
     except OSError as error:
         raise CommandError(
-            f"no file for data can be made in {folder}: {error.strerror}", ExitCode.MACHINE_LACKS
+            f"cannot create a file for data in {folder}: {error.strerror}", ExitCode.MACHINE_LACKS
         ) from error
     os.close(file)
     if spec.dax == "require" and not is_dax(folder):

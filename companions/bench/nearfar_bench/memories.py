@@ -144,7 +144,7 @@ def file_system(folder: Path, mounts: Path = MOUNTS) -> str:
 def _folder(folder: Path, word: str) -> Path:
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise NearfarError(
-            f"memory {word}: {folder} is no folder that can be written", ExitCode.MACHINE_LACKS
+            f"memory {word}: cannot write to the folder {folder}", ExitCode.MACHINE_LACKS
         )
     return folder
 

@@ -69,7 +69,7 @@ class ReproduceOptions(Options):
             )
         if self.list_ and (self.names or self.all_):
             raise CommandError(
-                "--list lists all studies and runs none: leave the names out, or --list"
+                "--list lists all studies and runs none: leave out --list or the names"
             )
         if not self.names and not self.all_ and not self.list_:
             raise CommandError("name a study, or --all; `nearfar reproduce --list` shows them")
