@@ -25,8 +25,8 @@ from nearfar.crash.limits import MAX_SEED
 from nearfar.crash.lint_trace import lints_of
 from nearfar.crash.record import MAX_POOL_BYTES, RecordedRun, environment, record
 from nearfar.crash.scratch import check_free_space, copy_sparse, scratch
-from nearfar.crash.sites import Sites
 from nearfar.crash.summary import CrashSummary, merged, report_of
+from nearfar.crash.symbols import TraceSymbols
 from nearfar.crash.trace import CrashTrace, EventKind
 from nearfar.crash.warnings import warnings_of
 from nearfar.documents.crash_report import CrashReport
@@ -210,7 +210,7 @@ class _Test:
     ) -> None:
         """Explore the images of one recording, and lint the first."""
         check_free_space(self._folder, self._request.workers * _image_bytes(recorded.trace))
-        sites = Sites(recorded.trace)
+        symbols = TraceSymbols(recorded.trace)
         if self._request.pool_check and len(self.checks) == len(self._request.checks):
             self.checks += pool_checks(recorded.trace)
         self.summary.warn(warnings_of(recorded, eadr=self._request.eadr))
@@ -218,7 +218,7 @@ class _Test:
         request = self._request
         oracle = request.oracle(recorded.trace) if request.oracle is not None else None
         expected = oracle.expected if isinstance(oracle, ContentOracle) else None
-        self.bugs.start_trace(sites, expected)
+        self.bugs.start_trace(symbols, expected)
         before, bugs_before = dataclasses.replace(progress), self.bugs.all()
         try:
             self._explore_with(plan, recorded, oracle, progress)
@@ -231,16 +231,16 @@ class _Test:
                     "was started for each image, which is slower"
                 ]
             )
-            self.bugs.start_trace(sites, expected)
+            self.bugs.start_trace(symbols, expected)
             self._explore_with(dataclasses.replace(plan, served=False), recorded, oracle, progress)
         if not self.summary.places:
-            self._lint(recorded, sites)
+            self._lint(recorded, symbols)
 
-    def _lint(self, recorded: RecordedRun, sites: Sites) -> None:
+    def _lint(self, recorded: RecordedRun, symbols: TraceSymbols) -> None:
         """Add coverage and lints of one recording to the summary."""
         request = self._request
-        self.summary.places = places_of(recorded.trace, sites)
-        self.summary.code = code_of(list(recorded.trace.stacks()), sites)
+        self.summary.places = places_of(recorded.trace, symbols)
+        self.summary.code = code_of(list(recorded.trace.stacks()), symbols)
         check = request.checks[0].command
         images = PoolImages(
             self._folder / "image",
@@ -251,7 +251,7 @@ class _Test:
         )
         self.summary.lints, warning = lints_of(
             recorded.trace,
-            sites,
+            symbols,
             images,
             eadr=request.eadr,
             ended=not recorded.failed,

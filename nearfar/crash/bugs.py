@@ -10,7 +10,7 @@ from typing import Literal
 from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.judge import FailureContext, Judge
 from nearfar.crash.memory import PendingLine
-from nearfar.crash.sites import Sites, name_of, users
+from nearfar.crash.symbols import TraceSymbols, name_of, user_frame
 from nearfar.documents.crash_report import CrashBug, CrashExpected, CrashLine, CrashPage
 
 _KEY_FRAMES = 3
@@ -55,7 +55,7 @@ class Bugs:
 
     def __init__(self) -> None:
         self._judge: Judge
-        self._sites: Sites
+        self._symbols: TraceSymbols
         self._by_key: dict[object, FoundBug] = {}
         self._alike: dict[object, FoundBug] = {}
         self._shrunk = 0
@@ -63,13 +63,13 @@ class Bugs:
         self._expected: Callable[[int], CrashExpected] | None = None
 
     def start_trace(
-        self, sites: Sites, expected: Callable[[int], CrashExpected] | None = None
+        self, symbols: TraceSymbols, expected: Callable[[int], CrashExpected] | None = None
     ) -> None:
-        """Continue with another trace, whose addresses `sites` names.
+        """Continue with another trace, whose addresses `symbols` names.
 
         `expected`: an adapter's required content after a number of records.
         """
-        self._sites = sites
+        self._symbols = symbols
         self._expected = expected
         self._alike.clear()
         self._last = None
@@ -134,7 +134,7 @@ class Bugs:
         if not small and point.at != "store" and (same := self._same_output(final)):
             return same
         essential = lost or survived
-        frames = self._sites.frames(point.stack) if point.stack else []
+        frames = self._symbols.frames(point.stack) if point.stack else []
         key = (
             verdict.symptom,
             frozenset(_key_frames(line) for line in essential) or name_of(frames),
@@ -176,7 +176,7 @@ class Bugs:
             stores=len(line.contents),
             survived=survived,
             flushed=line.flushed,
-            frames=self._sites.frames(line.stacks[store]),
+            frames=self._symbols.frames(line.stacks[store]),
         )
 
 
@@ -212,8 +212,8 @@ def _first_lost(survived: int, line: PendingLine) -> int:
 
 
 def _key_frames(line: CrashLine) -> tuple[tuple[str, str, int], ...]:
-    own = [frame for frame in line.frames if users([frame]) is frame]
-    first = users(line.frames)
+    own = [frame for frame in line.frames if user_frame([frame]) is frame]
+    first = user_frame(line.frames)
     begin = own.index(first) if first in own else 0
     return tuple(
         (frame.function, frame.file, frame.line) for frame in own[begin : begin + _KEY_FRAMES]

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.crash.sites import Sites, is_library, users
+from nearfar.crash.symbols import TraceSymbols, is_library, user_frame
 from nearfar.crash.trace import CrashTrace, EventKind
 from nearfar.documents.crash_report import CrashCode, CrashMissed, CrashPlace
 from nearfar.program.symbols import SourceLocation
@@ -65,19 +65,19 @@ class _Lines:
     reached: set[tuple[str, int]]
 
 
-def code_of(stacks: Sequence[tuple[int, ...]], sites: Sites) -> CrashCode | None:
+def code_of(stacks: Sequence[tuple[int, ...]], symbols: TraceSymbols) -> CrashCode | None:
     """Return the lines that may use the pool and those that did, None without debug information.
 
     `stacks` are those of all events.
     """
     recorded: dict[str, set[int]] = {}
     for address in {address for stack in stacks for address in stack}:
-        place = sites.place(address)
+        place = symbols.place(address)
         if place.module and not is_library(Path(place.module).name):
             recorded.setdefault(place.module, set()).add(place.offset)
     lines = _Lines({}, set())
     for module, offsets in recorded.items():
-        _add_lines(module, offsets, sites, lines)
+        _add_lines(module, offsets, symbols, lines)
     if not lines.all:
         return None
     missed = [row for line, row in sorted(lines.all.items()) if line not in lines.reached]
@@ -85,7 +85,7 @@ def code_of(stacks: Sequence[tuple[int, ...]], sites: Sites) -> CrashCode | None
     return CrashCode(lines=count, reached=count - len(missed), missed=missed[:_MAX_MISSED_LINES])
 
 
-def _add_lines(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> None:
+def _add_lines(module: str, offsets: set[int], symbols: TraceSymbols, lines: _Lines) -> None:
     listing = _listing(module)
     instructions = list(_instructions(listing))
     # All functions, so that an offset is not assigned to the one before its own.
@@ -94,11 +94,11 @@ def _add_lines(module: str, offsets: set[int], sites: Sites, lines: _Lines) -> N
         begins[at] for offset in offsets if (at := bisect_right(begins, offset - 1) - 1) >= 0
     }
     relevant = [i for i in instructions if i.action != "a store" or i.function in touched]
-    frames_of = sites.frames_at(
+    frames_of = symbols.frames_at(
         [SourceLocation(module, offset) for offset in {i.next_address for i in relevant} | offsets]
     )
     for instruction in relevant:
-        frame = users(frames_of[SourceLocation(module, instruction.next_address)])
+        frame = user_frame(frames_of[SourceLocation(module, instruction.next_address)])
         if frame is not None and frame.line:
             row = CrashMissed(
                 function=frame.function, file=frame.file, line=frame.line, what=instruction.action
@@ -160,16 +160,16 @@ def _action(text: str) -> str:
     return "a store"
 
 
-def places_of(trace: CrashTrace, sites: Sites) -> list[CrashPlace]:
+def places_of(trace: CrashTrace, symbols: TraceSymbols) -> list[CrashPlace]:
     """Return the lines that used the pool; libraries count for the line that called them."""
     times_by_stack: Counter[tuple[EventKind, tuple[int, ...]]] = Counter()
     for event in trace.events:
         if event.kind in _COUNTED and event.stack:
             times_by_stack[event.kind, event.stack] += 1
-    sites.learn([stack for _, stack in times_by_stack])
+    symbols.learn([stack for _, stack in times_by_stack])
     counts: dict[tuple[str, int, str], Counter[EventKind]] = {}
     for (kind, stack), times in times_by_stack.items():
-        frame = users(sites.frames(stack))
+        frame = user_frame(symbols.frames(stack))
         if frame is not None:
             place = (frame.file, frame.line, frame.function)
             counts.setdefault(place, Counter())[kind] += times

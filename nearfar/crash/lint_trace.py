@@ -14,7 +14,7 @@ from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.analysis.transactions import Transactions
 from nearfar.crash.lints._registry import LINTS, Cost, Lint, LintContext, LintFinding, lints
 from nearfar.crash.memory import PoolMemory
-from nearfar.crash.sites import Sites, users
+from nearfar.crash.symbols import TraceSymbols, user_frame
 from nearfar.crash.trace import CrashTrace
 from nearfar.crash.warnings import unexplained_content
 from nearfar.documents.crash_report import CrashLint
@@ -22,7 +22,7 @@ from nearfar.documents.crash_report import CrashLint
 
 def lints_of(
     trace: CrashTrace,
-    sites: Sites,
+    symbols: TraceSymbols,
     images: PoolImages | None = None,
     *,
     eadr: bool = False,
@@ -35,7 +35,7 @@ def lints_of(
     ----------
     trace
         The recorded run.
-    sites
+    symbols
         Names of its return addresses.
     images
         Writes and examines images of the pool; None: lints see the trace only.
@@ -47,7 +47,7 @@ def lints_of(
         The pool as the run left it; the warning is about content that the trace does not explain.
 
     """
-    state, origins = PoolState(trace), StackOrigins(sites)
+    state, origins = PoolState(trace), StackOrigins(symbols)
     if images is not None:
         state.add_existing(images.before())
     context = LintContext(
@@ -61,7 +61,7 @@ def lints_of(
     )
     findings = list(_findings(context, eadr=eadr))
     warning = unexplained_content(state, pool) if pool is not None and not trace.full else ""
-    return _grouped(findings, sites), warning
+    return _grouped(findings, symbols), warning
 
 
 def _findings(context: LintContext, *, eadr: bool) -> Iterator[LintFinding]:
@@ -94,17 +94,17 @@ def _findings(context: LintContext, *, eadr: bool) -> Iterator[LintFinding]:
             yield finding
 
 
-def _grouped(findings: list[LintFinding], sites: Sites) -> list[CrashLint]:
-    sites.learn([finding.stack for finding in findings])
+def _grouped(findings: list[LintFinding], symbols: TraceSymbols) -> list[CrashLint]:
+    symbols.learn([finding.stack for finding in findings])
     groups: dict[object, CrashLint] = {}
     for finding in findings:
         about_flush = LINTS.get(finding.kind).about_flush
-        frames = sites.frames(finding.stack) if finding.stack else []
+        frames = symbols.frames(finding.stack) if finding.stack else []
         if frames and not is_from_program(frames, flush=about_flush):
             continue  # libpmemobj's own: its recovery accounts for what it skips
         if about_flush and is_copy(frames):
             continue  # a copy flushes what it copies, whether that changed or not
-        user = users(frames)
+        user = user_frame(frames)
         key = (finding.kind, user and (user.function, user.file, user.line))
         if key not in groups:
             groups[key] = CrashLint(

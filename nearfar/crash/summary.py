@@ -10,7 +10,7 @@ from nearfar.crash.bugs import FoundBug, without_numbers
 from nearfar.crash.explore import Progress
 from nearfar.crash.lints._registry import LINTS
 from nearfar.crash.record import RecordedRun
-from nearfar.crash.sites import name_of
+from nearfar.crash.symbols import name_of
 from nearfar.crash.trace import EventKind
 from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashPlace, CrashReport
 from nearfar.documents.header import producer

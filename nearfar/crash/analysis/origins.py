@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearfar.crash.sites import Sites
+from nearfar.crash.symbols import TraceSymbols
 from nearfar.documents.workload import Frame
 
 _DIRECT_FUNCTIONS = (
@@ -43,8 +43,8 @@ def is_from_program(frames: Sequence[Frame], *, flush: bool = False) -> bool:
 class StackOrigins:
     """Cached answers by stack; the files of its frames decide most stacks without symbols."""
 
-    def __init__(self, sites: Sites) -> None:
-        self._sites = sites
+    def __init__(self, symbols: TraceSymbols) -> None:
+        self._symbols = symbols
         self._cache: dict[tuple[int, ...], bool] = {}
         self._modules: dict[int, str] = {}
 
@@ -58,12 +58,12 @@ class StackOrigins:
         for address in stack:
             module = self._module(address)
             if module.startswith("libpmemobj"):
-                return is_from_program(self._sites.frames(stack))
+                return is_from_program(self._symbols.frames(stack))
             if module and not module.startswith(_LOWER_LIBRARIES):
                 return True
         return True
 
     def _module(self, address: int) -> str:
         if address not in self._modules:
-            self._modules[address] = Path(self._sites.place(address).module).name
+            self._modules[address] = Path(self._symbols.place(address).module).name
         return self._modules[address]

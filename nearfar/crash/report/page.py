@@ -7,7 +7,7 @@ from pathlib import Path
 from nearfar.crash.lints._registry import LINTS, meaning
 from nearfar.crash.report.terminal import details, where
 from nearfar.crash.report.words import bug_text, is_slow, lint_text
-from nearfar.crash.sites import name_of
+from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
 from nearfar.html.page import environment as page_environment

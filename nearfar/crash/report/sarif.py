@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from nearfar.crash.lints._registry import LINTS, lints, meaning
 from nearfar.crash.report.words import bug_text, lint_text, place_of
-from nearfar.crash.sites import users
+from nearfar.crash.symbols import user_frame
 from nearfar.documents.crash_report import CrashBug, CrashLint, CrashReport
 from nearfar.documents.workload import Frame
 
@@ -64,7 +64,7 @@ def _bug(bug: CrashBug) -> Json:
 
 
 def _lint(lint: CrashLint) -> Json:
-    place = users(lint.frames)
+    place = user_frame(lint.frames)
     return {
         "ruleId": _rule_id(lint.kind),
         "level": LINTS.get(lint.kind).severity,

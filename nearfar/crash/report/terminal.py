@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from nearfar.crash.report.words import code_text, lint_text
-from nearfar.crash.sites import name_of
+from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 
 _MAX_LINES = 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.crash.lints._registry import LINTS
-from nearfar.crash.sites import name_of, users
+from nearfar.crash.symbols import name_of, user_frame
 from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashObject
 from nearfar.documents.workload import Frame
 
@@ -51,7 +51,7 @@ def object_text(described: CrashObject) -> str:
 def place_of(bug: CrashBug) -> Frame | None:
     """Return the line to read first: of a lost store, a surviving one or the fence."""
     for line in [*bug.lost, *bug.survived]:
-        frame = users(line.frames)
+        frame = user_frame(line.frames)
         if frame is not None and frame.line:
             return frame
-    return users(bug.frames)
+    return user_frame(bug.frames)

@@ -6,7 +6,7 @@ from nearfar.crash.analysis.leaks import HeapMoment, HeapMoments
 from nearfar.crash.analysis.origins import StackOrigins
 from nearfar.crash.analysis.pool_images import PoolObject
 from nearfar.crash.lint_trace import lints_of
-from nearfar.crash.sites import Sites
+from nearfar.crash.symbols import TraceSymbols
 from nearfar.crash.trace import CrashTrace, EventKind, LoadedModule, TraceEvent
 
 _PROGRAM = (0x1010,)
@@ -43,7 +43,7 @@ def allocated(kind: EventKind, offset: int, size: int = 24) -> TraceEvent:
 
 def moments(events: list[TraceEvent], before: list[PoolObject]) -> list[HeapMoment]:
     trace = trace_of(events)
-    collected = HeapMoments(trace, StackOrigins(Sites(trace)), before)
+    collected = HeapMoments(trace, StackOrigins(TraceSymbols(trace)), before)
     for event in events:
         collected.feed(event, keep=True)
     collected.finish()
@@ -113,7 +113,7 @@ def test_a_handle_of_what_the_transaction_frees_is_reported() -> None:
             TraceEvent(EventKind.TX_END, 1, 0, _PROGRAM, b""),
         ]
         trace = trace_of(events)
-        reported, _ = lints_of(trace, Sites(trace), eadr=True)
+        reported, _ = lints_of(trace, TraceSymbols(trace), eadr=True)
         return [lint.kind for lint in reported]
 
     assert kinds({0: 0x4100}) == ["freed handle kept"]

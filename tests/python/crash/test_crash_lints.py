@@ -49,11 +49,11 @@ from nearfar.crash.lint_trace import lints_of
 from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
 from nearfar.crash.report.sarif import sarif
-from nearfar.crash.sites import Sites
+from nearfar.crash.symbols import TraceSymbols
 from nearfar.crash.trace import EventKind
 
 trace = trace_of([TraceEvent(EventKind.BEGIN, 1, 0, (0x1010,), b"")])
-reported, _ = lints_of(trace, Sites(trace))
+reported, _ = lints_of(trace, TraceSymbols(trace))
 assert [lint.kind for lint in reported] == ["operation begun"], reported
 report = forms.report([])
 report.lints[:] = reported

@@ -14,7 +14,7 @@ _HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/"
 """Headers whose functions are inlined into the user's."""
 
 
-class Sites:
+class TraceSymbols:
     """Cached symbols of one trace, in as few runs of the symboliser as possible."""
 
     def __init__(self, trace: CrashTrace) -> None:
@@ -48,7 +48,7 @@ def is_library(name: str) -> bool:
     return name.startswith(_LIBRARIES)
 
 
-def users(frames: Sequence[Frame]) -> Frame | None:
+def user_frame(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost frame of the user's code, or the innermost frame."""
     candidates = [frame for frame in frames if not frame.module.startswith(_LIBRARIES)] or frames[
         :1
@@ -61,7 +61,7 @@ def users(frames: Sequence[Frame]) -> Frame | None:
 
 def name_of(frames: Sequence[Frame]) -> str:
     """Return the user's line of a stack: ``append log.c:12``."""
-    frame = users(frames)
+    frame = user_frame(frames)
     if frame is None:
         return "?"
     place = f" {frame.file.rsplit('/', 1)[-1]}:{frame.line}" if frame.line else ""
