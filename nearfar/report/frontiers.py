@@ -25,7 +25,7 @@ MIN_GAIN = 1e-12
 
 
 class Stop(msgspec.Struct, frozen=True):
-    """A plan that a budget allows."""
+    """One position of the budget slider: the plan of that budget, in short."""
 
     budget_bytes: int
     near: list[int]

@@ -36,16 +36,16 @@ class LoadedLatency:
     curves: tuple[tuple[float, Curve], ...] = ()
 
     def latency_ns(self, bandwidth_gb_per_s: float, read_share: float = 1.0) -> float:
-        """Return the latency of a load at a bandwidth, interpolated between two curves."""
-        near = [curve for curve in self.curves if abs(curve[0] - read_share) <= MAX_SHARE_DISTANCE]
-        if not near:
+        """Return the latency at a bandwidth, between the curves of the closest read shares."""
+        close = [curve for curve in self.curves if abs(curve[0] - read_share) <= MAX_SHARE_DISTANCE]
+        if not close:
             return self._closed_form(bandwidth_gb_per_s, read_share)
-        near.sort(key=lambda curve: abs(curve[0] - read_share))
-        values = [self._on(curve, bandwidth_gb_per_s) for _share, curve in near[:2]]
-        if len(values) == 1 or near[0][0] == read_share:
+        close.sort(key=lambda curve: abs(curve[0] - read_share))
+        values = [self._on(curve, bandwidth_gb_per_s) for _share, curve in close[:2]]
+        if len(values) == 1 or close[0][0] == read_share:
             return values[0]
-        step = near[1][0] - near[0][0]
-        weight = min(max((read_share - near[0][0]) / step, 0.0), 1.0) if step else 0.0
+        step = close[1][0] - close[0][0]
+        weight = min(max((read_share - close[0][0]) / step, 0.0), 1.0) if step else 0.0
         return values[0] + weight * (values[1] - values[0])
 
     def _on(self, curve: Curve, bandwidth_gb_per_s: float) -> float:
