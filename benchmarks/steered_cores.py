@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.contention.co_runner import start_spinner
+from nearfar.options.validate import Cores
 from nearfar.validate.core_pairing import (
     SLEEP_S,
     CorePairings,
-    Cores,
     OpenPairings,
     transfer_between,
 )

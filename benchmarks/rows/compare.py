@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from benchmarks import Row, make_row
 from nearfar.compare.api import judge
 from nearfar.compare.kind import ComparedValue
+from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.from_device import from_device
-from nearfar.sim.simulate import SimulationRequest, simulate_pattern
+from nearfar.sim.simulate import simulate_pattern
 
 ALIKE, UNLIKE = 200, 50
 RUNS = 12
@@ -63,9 +64,7 @@ def timed_runs(count: int) -> list[float]:
     from nearfar.devices.library import load_device
 
     model = from_device(load_device("optane-100-6dimm"))
-    request = SimulationRequest(
-        device="optane-100-6dimm", pattern="random", region_bytes=64 << 20, lines=LINES
-    )
+    request = SimulateOptions(device="optane-100-6dimm", pattern="random", lines=LINES)
     times = []
     for _ in range(count + 2 * RUNS):
         begun = time.perf_counter_ns()

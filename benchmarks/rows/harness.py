@@ -28,10 +28,11 @@ MOST_PERCENT = 1.0
 
 def rows() -> Iterator[Row]:
     """Yield one row over all points, and one for each kind."""
-    from nearfar.measure.open_subject import open_subject
+    from nearfar.measure.open_subject import open_memory
     from nearfar.measure.sampler import Sampler
+    from nearfar.options.measure import MemoryOptions
 
-    sampler = open_subject("dram", quick=True, largest_bytes=256 << 20)
+    sampler = open_memory(MemoryOptions(largest="256MiB"), quick=True).subject
     assert isinstance(sampler, Sampler)
     kinds = points(sampler.facts())
     spent = {

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from benchmarks import Row, make_row
 from benchmarks.kernel_runs import build as build_kernel
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import ObjectTraffic, Phase, Traffic
-from nearfar.predict.api import predict
 from nearfar.profile.traffic import add_traffic
 from nearfar.validate import kernel
 
@@ -86,7 +86,7 @@ def hidden(
 
 def is_noticed(profile: WorkloadProfile, near: DeviceProfile, far: DeviceProfile) -> bool:
     """Return whether a prediction says that the profile's counts disagree."""
-    (device,) = predict(profile, near, [far], max_objects=1).devices
+    (device,) = predict(profile=profile, near=near, far=[far], max_objects=1).devices
     return any(NOTICED in caveat for caveat in device.caveats)
 
 
@@ -94,7 +94,9 @@ def holds(
     changed: WorkloadProfile, intact: WorkloadProfile, near: DeviceProfile, far: DeviceProfile
 ) -> bool:
     """Return whether the changed profile's interval holds what the intact one predicts."""
-    (ours,), (wanted,) = (predict(p, near, [far]).devices for p in (changed, intact))
+    (ours,), (wanted,) = (
+        predict(profile=p, near=near, far=[far]).devices for p in (changed, intact)
+    )
     found, truth = ours.total.slowdown, wanted.total.slowdown.value
     return found.low <= truth <= found.high
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row, alternate, make_row, wall_seconds
+from nearfar.api import PlaceOptions, place
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, Plan, WorkloadProfile
-from nearfar.place.api import place
 from nearfar.place.assignment import assign, saved_ns, solve
 from nearfar.place.budget import with_limits
 from nearfar.place.capacity import capacity_limits
@@ -41,7 +41,11 @@ def rows() -> list[Row]:
     far = load_device("optane-100-6dimm")
     plans: list[Plan] = []
     seconds = [
-        wall_seconds(lambda budget=budget: plans.append(place(workload, near, far, budget)))
+        wall_seconds(
+            lambda budget=budget: plans.append(
+                place(profile=workload, near=near, far=far, budget=budget)
+            )
+        )
         for budget in BUDGETS
     ]
     gap = max(1.0 if plan.proven_gap is None else plan.proven_gap for plan in plans)
@@ -76,8 +80,10 @@ def _several(workload: WorkloadProfile, near: DeviceProfile, command: str) -> It
     fars = [load_device("cxl-micron-cz120"), load_device("optane-100-6dimm")]
     footprint = sum(thing.size_bytes for thing in workload.objects)
     memories = [FarMemory(fars[0], int(SECOND * footprint)), FarMemory(fars[1])]
+    specs = [f"{fars[0].name}:{memories[0].capacity_bytes}B", fars[1].name]
+    options = PlaceOptions(profile=[workload], near=near, far=specs, budget="10%")
     found: list[Plan] = []
-    seconds = wall_seconds(lambda: found.append(place(workload, near, memories, "10%")))
+    seconds = wall_seconds(lambda: found.append(place(options)))
     gap = found[0].proven_gap
     yield make_row(
         f"plan over 3 memories with capacities: {OBJECTS} objects",

@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 
 from benchmarks import Row, alternate, make_row, wall_seconds
+from nearfar.api import predict
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, load, save
 from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import problem_of
-from nearfar.predict.api import predict
 from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
 
@@ -42,7 +42,7 @@ def rows() -> list[Row]:
 
     def work() -> None:
         slowdowns.clear()
-        prediction = predict(workload, near, devices)
+        prediction = predict(profile=workload, near=near, far=devices)
         phases, near_side = phases_of(workload), near_memory(near)
         for device, predicted in zip(devices, prediction.devices, strict=True):
             problem = problem_of(workload, phases, near_side, [device])
@@ -60,7 +60,7 @@ def rows() -> list[Row]:
 
     def with_window() -> None:
         # Every time a new profile: nothing is known of it.
-        prediction = predict(msgspec.structs.replace(fitted), near, devices)
+        prediction = predict(profile=msgspec.structs.replace(fitted), near=near, far=devices)
         assert all("window" in " ".join(device.caveats) for device in prediction.devices)
 
     with tempfile.TemporaryDirectory() as name:

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, wall_seconds
-from nearfar.sim.simulate import SimulationRequest, simulate_pattern
+from nearfar.options.simulate import SimulateOptions
+from nearfar.sim.simulate import simulate_pattern
 
 POINTS = 200
 LINES = 4_000_000
@@ -103,11 +104,11 @@ def plain(processes: int) -> float:
 
 def one(number: int) -> float:
     """Simulate one of the points."""
-    request = SimulationRequest(
+    options = SimulateOptions(
         device=("optane-100-6dimm", "cxl-e3s-x8")[number % 2],
         pattern="random",
-        region_bytes=(16 << 20, 64 << 20)[number // 2 % 2],
+        region=("16MiB", "64MiB")[number // 2 % 2],
         seed=number // 4,
         lines=LINES,
     )
-    return simulate_pattern(request).ns_per_access
+    return simulate_pattern(options).ns_per_access

@@ -26,11 +26,13 @@ import os
 import statistics
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import Row, make_row, real_programs
 from benchmarks.steered_cores import steered
 from nearfar.documents.validation import ValidationReport
+from nearfar.options.validate import ValidateOptions
 from nearfar.predict.model import DEFAULT_MODEL
 
 SESSIONS = 5
@@ -58,16 +60,19 @@ def rows() -> Iterator[Row]:
     if turn is None:
         for old in _sessions():
             old.unlink()
-    prepared = api.prepare(FOLDER / "prepared", programs=programs, quick=True)
+    words = [word for program in programs for word in [*program, "--"]]
+    options = ValidateOptions(quick=True, rounds=ROUNDS, program=words, learn=True)
+    prepared = api.prepare(FOLDER / "prepared", options)
     lacking = count - len(_sessions())
     for _ in range(lacking if turn is None else min(int(turn), lacking)):
         number = 1 + max((int(one.stem.split("-")[1]) for one in _sessions()), default=0)
         part = FOLDER / f"session-{number}.part"
         part.unlink(missing_ok=True)
         api.validate(
-            quick=True, rounds=ROUNDS, programs=programs, keep_in=part, prepared=prepared,
+            replace(options, store=part),
             open_pairings=steered("apart" if number % 2 else "together"),
-        )  # fmt: skip
+            prepared=prepared,
+        )
         part.rename(part.with_suffix(".jsonl"))
     there = _sessions()
     if not there:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfar.api._call import api_function
 from nearfar.base.errors import CommandError
-from nearfar.options.measure import KernelOptions, MeasureOptions, MemoryOptions
+from nearfar.options.measure import KernelOptions, MeasureOptions
 
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile
     from nearfar.measure.measure import Measurement
-    from nearfar.measure.settings import Progress, Settings
+    from nearfar.measure.settings import Progress
     from nearfar.samples.point import Sample, SamplePoint
 
     Watching = Callable[
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
         AbstractContextManager[tuple[Progress, Callable[[SamplePoint, Sample], None]]],
     ]
     """Shows progress and samples; called with the seconds that the work may take."""
-
-SAMPLES_ENDING = ".samples.parquet"
 
 
 @api_function(MeasureOptions)
@@ -36,41 +33,9 @@ def measure(options: MeasureOptions) -> DeviceProfile:
 @api_function(KernelOptions)
 def measure_kernel(options: KernelOptions) -> dict[str, Any]:
     """Measure one kernel alone: ns per access or GB/s with an interval, by page size."""
-    from dataclasses import fields
-
-    from nearfar.measure.one_kernel import KernelChoice
     from nearfar.measure.one_kernel import measure_kernel as run
 
-    if options.kernel is None:
-        raise CommandError("Parameter --kernel requires an argument.")
-    choice = KernelChoice(
-        **{part.name: getattr(options, part.name) for part in fields(KernelChoice)}
-    )
-    return run(settings_of(options), options.kernel, choice)
-
-
-def settings_of(options: MemoryOptions) -> Settings:
-    """Return what to measure and for how long, without anything that is written."""
-    from nearfar.measure.settings import Settings
-    from nearfar.memories.spec import parse_spec
-
-    return Settings(
-        spec=parse_spec(options.memory),
-        seconds=options.seconds,
-        repetitions=options.repetitions,
-        threads=options.threads,
-        largest_bytes=options.largest_bytes(),
-        spin=options.spin,
-        seed=options.seed,
-    )
-
-
-def samples_path(options: MeasureOptions) -> Path | None:
-    """Return the file for all samples; None next to a device or pipe such as /dev/stdout."""
-    output = options.output
-    if output is None or not options.samples or (output.exists() and not output.is_file()):
-        return None
-    return output.with_suffix(SAMPLES_ENDING)
+    return run(options)
 
 
 def run_measurement(options: MeasureOptions, watching: Watching | None = None) -> DeviceProfile:
@@ -78,7 +43,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
     from nearfar.base.files import check_writable
     from nearfar.documents import save
     from nearfar.measure.measure import run, seconds_given
-    from nearfar.measure.settings import ignore, no_progress
+    from nearfar.measure.settings import ignore, no_progress, samples_path
 
     if options.resume and (options.output is None or not options.samples):
         raise CommandError(
@@ -90,22 +55,10 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
         if path is not None:
             check_writable(path)
     _check_plot(options.plot)
-    settings = replace(
-        settings_of(options),
-        quick=options.quick,
-        only=tuple(options.parts()),
-        resume=options.resume,
-        since=options.since,
-        accept_noise=options.accept_noise,
-        name=options.name,
-        title=options.title,
-        output=options.output,
-        keep=samples is not None or (options.output is None and options.samples),
-    )
     silent = nullcontext((no_progress, ignore))
-    shown = silent if watching is None else watching(seconds_given(settings))
+    shown = silent if watching is None else watching(seconds_given(options))
     with shown as (progress, seen):
-        measured = run(replace(settings, seen=seen), progress)
+        measured = run(options, progress, seen)
         progress("writing", 1.0)
         # What took minutes is safe before anything is drawn of it.
         if samples is not None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nearfar.api._call import api_function
-from nearfar.api._documents import loaded, origin
 from nearfar.base.errors import CommandError
 from nearfar.options.run import RunOptions
 
@@ -30,7 +29,7 @@ def run_program(
     stdout_to_stderr: bool = False,
 ) -> RunRecord:
     """Run the program under the plan or the kernel's policy."""
-    from nearfar.documents import Plan
+    from nearfar.documents import Plan, loaded, origin
     from nearfar.run.api import job_of, run_plan
 
     if not options.program:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.api._call import api_function
-from nearfar.api._documents import devices
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.options.profile import ProfileOptions
+from nearfar.options.report import ReportOptions
 from nearfar.options.try_program import FirstFiles, TryOptions
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def first_answer(
 ) -> FirstAnswer:
     """Measure near memory, profile the program, report; write all three to `folder`."""
     from nearfar.base.files import cannot_write, check_writable, write_atomically
+    from nearfar.devices.library import load_devices
     from nearfar.documents import save
     from nearfar.measure.kept import near_memory
     from nearfar.program.executable import find_executable
@@ -69,7 +70,7 @@ def first_answer(
 
     begun = time.monotonic()
     find_executable(options.command[0])
-    fars = devices(options.far)
+    fars = load_devices(options.far)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -87,7 +88,7 @@ def first_answer(
     workload, failure = _profile(
         options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
     )
-    data = report(workload, kept.device, fars)
+    data = report(ReportOptions(profile=workload, near=kept.device, far=fars))
     write_atomically(page_path, render(data))
     return FirstAnswer(kept.device, workload, data, failure)
 
@@ -102,7 +103,7 @@ def _profile(
     stdout_to_stderr: bool,
 ) -> tuple[WorkloadProfile, str]:
     """Return the profile of a program that ends within its share of `left_s`."""
-    from nearfar.api.profile import run_profile
+    from nearfar.profile.api import profile
     from nearfar.profile.sources.qemu import SHARE_UNKNOWN
 
     driven = options.driver is not None or options.duration is not None
@@ -117,7 +118,7 @@ def _profile(
         sample=f"{SAMPLE_SHARE * left_s:.1f}s",
         longest_s=None if driven else PLAIN_SHARE * left_s,
     )
-    workload, failure = run_profile(profiling, say, stdout_to_stderr=stdout_to_stderr)
+    workload, failure = profile(profiling, say, stdout_to_stderr=stdout_to_stderr)
     if any(SHARE_UNKNOWN in warning for warning in workload.warnings):
         raise CommandError(
             f"{options.command[0]} did not end under QEMU in its part of --time {options.time}, so "

@@ -7,6 +7,7 @@ are different budgets and a bare ``2G`` is refused.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from nearfar.base.errors import CommandError, NearfarError
 
@@ -27,6 +28,7 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*")
 
 
+@lru_cache(1024)
 def parse_size_bytes(text: str) -> int:
     """Parse ``64MiB``, ``2 GB``, ``4096B`` to bytes; a missing or unclear unit is refused."""
     match = _SIZE.fullmatch(text)

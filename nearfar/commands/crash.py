@@ -71,10 +71,9 @@ def replay(options: ReplayOptions, delivery: JsonOptions) -> int:
     """Rebuild the image that showed a bug and run its checker: exit code 1 if it fails again."""
     import msgspec
 
-    from nearfar.api._documents import loaded
     from nearfar.commands._deliver import check_output
     from nearfar.crash import bug_files
-    from nearfar.documents import CrashState
+    from nearfar.documents import CrashState, loaded
 
     check_output(options.keep)
     state = loaded(options.state, CrashState)

@@ -18,9 +18,7 @@ def fleet(options: FleetOptions, delivery: FleetFiles) -> None:
 
     from nearfar.base.files import write_atomically
     from nearfar.commands._deliver import check_output, deliver_document, sayer
-    from nearfar.fleet.api import LIMITS, FleetRequest
     from nearfar.fleet.api import fleet as run
-    from nearfar.fleet.hosts import parse_limits, read_hosts
     from nearfar.fleet.table import print_fleet
 
     check_output(delivery.output, delivery.html)
@@ -30,17 +28,7 @@ def fleet(options: FleetOptions, delivery: FleetFiles) -> None:
         if done:
             say(f"{done:,} of {total:,} profiles read")
 
-    request = FleetRequest(
-        files=options.profiles,
-        near=options.near,
-        far=options.far,
-        hosts=read_hosts(options.hosts),
-        limits=parse_limits(list(options.slo) or LIMITS),
-        mixes=options.mixes,
-        leave_out_bad=options.leave_out_bad,
-        cache=options.cache,
-    )
-    result = run(request, tell)
+    result = run(options, tell)
     if delivery.html is not None:
         from nearfar.fleet.page import render
 

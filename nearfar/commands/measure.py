@@ -76,9 +76,10 @@ def _kernel_options(options: MeasureOptions, shape: KernelShape) -> KernelOption
 
 def _whole(options: MeasureOptions, modes: MeasureModes) -> None:
     """Measure everything and print a summary or JSON."""
-    from nearfar.api.measure import run_measurement, samples_path
+    from nearfar.api.measure import run_measurement
     from nearfar.commands._deliver import print_json
     from nearfar.measure import show
+    from nearfar.measure.settings import samples_path
     from nearfar.memories.spec import parse_spec
 
     if options.output is None and not modes.json:

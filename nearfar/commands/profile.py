@@ -22,14 +22,15 @@ def profile(options: ProfileOptions, delivery: JsonOptions) -> int:
     """
     from rich.console import Console
 
-    from nearfar.api.profile import refuse_failure, run_profile
     from nearfar.commands._deliver import print_json, sayer
+    from nearfar.profile.api import profile as run
+    from nearfar.profile.api import refuse_failure
     from nearfar.profile.summary import print_summary
 
     _check_not_redirected(options.output)
     console = Console(stderr=True, quiet=delivery.quiet)
     say = sayer(console)
-    result, failure = run_profile(options, say, stdout_to_stderr=delivery.json)
+    result, failure = run(options, say, stdout_to_stderr=delivery.json)
     print_summary(result, console)
     say(f"wrote {options.output}")
     if delivery.json:

@@ -16,23 +16,9 @@ def simulate(options: SimulateOptions, delivery: JsonOptions) -> None:
     The simulator is the one behind ``model:NAME``: buffers, write queue, interleaving and medium of
     the device, with the constants that its figures give.
     """
-    from nearfar.base.units import parse_size_bytes
-    from nearfar.sim.simulate import SimulationRequest, simulate_pattern
+    from nearfar.sim.simulate import simulate_pattern
 
-    stride, memory_mode = options.stride, options.memory_mode
-    result = simulate_pattern(
-        SimulationRequest(
-            device=options.device,
-            pattern=options.pattern,
-            region_bytes=parse_size_bytes(options.region),
-            access_bytes=parse_size_bytes(options.access),
-            stride_bytes=None if stride is None else parse_size_bytes(stride),
-            write=options.write,
-            in_flight=options.in_flight,
-            memory_mode_bytes=None if memory_mode is None else parse_size_bytes(memory_mode),
-            isa=options.isa or "",
-        )
-    )
+    result = simulate_pattern(options)
     if delivery.quiet:
         return
     if delivery.json:

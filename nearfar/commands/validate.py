@@ -48,16 +48,16 @@ def validate(options: ValidateOptions, delivery: ValidationFiles) -> int:
 def _validated(
     options: ValidateOptions, delivery: ValidationFiles
 ) -> tuple[ValidationReport, list[str]]:
-    from nearfar.api.validate import run_validation
     from nearfar.base.terminate import exit_when_terminated
     from nearfar.measure.show import progress
+    from nearfar.validate.api import validate as run
 
     if options.pool:
-        return run_validation(options)
+        return run(options)
     # On SIGTERM it ends its processes and removes its folder, as for Ctrl-C.
     exit_when_terminated()
     with progress(delivery.quiet, "validate") as tell:
-        return run_validation(options, tell)
+        return run(options, tell)
 
 
 def _print(report: ValidationReport, others: list[str], delivery: ValidationFiles) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from nearfar.devices.names import FOLDER, device_names
 from nearfar.devices.toml_read import read_toml
 from nearfar.documents import DeviceProfile, load
 
-__all__ = ["FOLDER", "device_names", "host_dram", "load_device", "load_near"]
+__all__ = ["FOLDER", "device_names", "host_dram", "load_device", "load_devices"]
 
 
-def load_device(spec: str) -> DeviceProfile:
-    """Return the device that `spec` names: one of the library, or a .toml or .json file."""
+def load_device(spec: str | DeviceProfile) -> DeviceProfile:
+    """Return the device that `spec` is or names: of the library, or of a .toml or .json file."""
+    if isinstance(spec, DeviceProfile):
+        return spec
     path = Path(spec)
     if path.suffix.lower() in (".toml", ".json") or "/" in spec:
         return _from_file(path)
@@ -27,9 +30,14 @@ def load_device(spec: str) -> DeviceProfile:
     return read_toml(FOLDER / f"{name}.toml")
 
 
-def load_near(spec: str) -> DeviceProfile:
-    """Return the near memory that `spec` names, as for a far one."""
-    return load_device(spec)
+def load_devices(specs: Sequence[str | DeviceProfile]) -> list[DeviceProfile]:
+    """Return the devices without repetition; ``all`` alone is the whole library."""
+    if list(specs) == ["all"]:
+        return [load_device(name) for name in device_names()]
+    distinct: dict[object, str | DeviceProfile] = {}
+    for spec in specs:
+        distinct.setdefault(spec if isinstance(spec, str) else id(spec), spec)
+    return [load_device(spec) for spec in distinct.values()]
 
 
 def host_dram(device: DeviceProfile) -> DeviceProfile | None:

@@ -13,7 +13,16 @@ from nearfar.documents.crash_report import CrashReport, CrashState
 from nearfar.documents.device import DeviceProfile
 from nearfar.documents.emulation import Emulation
 from nearfar.documents.fleet import Fleet
-from nearfar.documents.header import Document, Producer, load, producer, save, schema
+from nearfar.documents.header import (
+    Document,
+    Producer,
+    load,
+    loaded,
+    origin,
+    producer,
+    save,
+    schema,
+)
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
 from nearfar.documents.plan import Plan
@@ -47,6 +56,8 @@ __all__ = [
     "ValidationReport",
     "WorkloadProfile",
     "load",
+    "loaded",
+    "origin",
     "producer",
     "save",
     "schema",

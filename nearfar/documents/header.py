@@ -110,6 +110,16 @@ def load(path: Path, kind: type[D]) -> D:
         raise NearfarError(f"{path} is not a valid {kind.KIND}: {error}") from error
 
 
+def loaded(value: Path | D, kind: type[D]) -> D:
+    """Return a document, read from its file if a path is given."""
+    return load(value, kind) if isinstance(value, Path) else value
+
+
+def origin(value: object) -> str:
+    """Return the path of a document, or nothing if it was given in memory."""
+    return str(value) if isinstance(value, Path) else ""
+
+
 def schema(kind: type[Document]) -> dict[str, Any]:
     """Return the JSON schema of a document type."""
     return msgspec.json.schema(kind)

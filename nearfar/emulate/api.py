@@ -1,4 +1,4 @@
-"""Emulate from Python: a program in, an `Emulation` out."""
+"""The emulation that options ask for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.documents import DeviceProfile, Emulation, Plan, producer
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile, Emulation, Plan, load, loaded, origin, producer
 from nearfar.documents.emulation import EmulatedPhase
 from nearfar.documents.plan import NEAR, Placement
 from nearfar.emulate.mechanism import (
@@ -19,9 +20,11 @@ from nearfar.emulate.mechanism import (
 )
 from nearfar.emulate.probes import TOLERANCE, ProbeResults, judge
 from nearfar.memories import topology
-from nearfar.options.emulate import MAX_SLOW_MOTION
+from nearfar.options.emulate import MAX_SLOW_MOTION, EmulateOptions
+from nearfar.options.profile import ProfileOptions
 from nearfar.predict.core_time import has_prefetcher
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.profile.options import make_request
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.executable import find_executable
 from nearfar.program.phases import PhaseTime
@@ -32,23 +35,22 @@ takes cache too and its strength cannot be set."""
 
 
 def emulate(
-    request: ProfileRequest,
-    near: DeviceProfile,
-    far: DeviceProfile,
-    *,
-    plan: Plan | None = None,
-    plan_path: str = "",
-    way: str | None = None,
-    max_slow_motion: float = MAX_SLOW_MOTION,
-    say: Say = lambda _: None,
+    options: EmulateOptions, say: Say = lambda _: None, *, stdout_to_stderr: bool = False
 ) -> Emulation:
-    """Run a program near and as if its memory, or what a plan puts far, were `far`.
+    """Run a program near and as if its memory, or what a plan puts far, were the far memory.
 
-    `way` names the mechanism. Without it, probes judge node, delays and contention in this order
-    until one is faithful; if none is, the one with the smallest error is used, and a caveat names
-    the others. Where tracing takes longer than the far memory, delays slow everything down by up to
-    `max_slow_motion`.
+    Without --by, probes judge node, delays and contention in this order until one is faithful; if
+    none is, the one with the smallest error is used, and a caveat names the others. Where tracing
+    takes longer than the far memory, delays slow everything down by up to --slow-motion.
     """
+    near = load(options.near, DeviceProfile)
+    if near.measured is None:
+        raise CommandError(
+            f"{options.near} was not measured here: make one with `nearfar measure dram --quick`"
+        )
+    far = load_device(options.far)
+    plan = None if options.plan is None else loaded(options.plan, Plan)
+    request = _request(options, stdout_to_stderr=stdout_to_stderr)
     near_side = near_memory(near)
     far_side = far_memory(far, near_side)
     target = EmulationTarget(
@@ -57,10 +59,10 @@ def emulate(
         topology.detect(),
         ahead=has_prefetcher(near_side),
         placements=_near_placements(plan),
-        max_slow_motion=max_slow_motion,
+        max_slow_motion=options.slow_motion or MAX_SLOW_MOTION,
     )
     executable = find_executable(request.job.command[0])
-    chosen, judged, caveats = _choose(request, target, executable, way, say)
+    chosen, judged, caveats = _choose(request, target, executable, options.by, say)
     near_now = judged.now.memory(near_side)
     target = replace(target, near=near_now, slow_motion=judged.slow_motion)
     times = MECHANISMS.get(chosen)().run(request, target, say)
@@ -75,7 +77,7 @@ def emulate(
         command=list(request.job.command),
         near=near.name,
         far=far.name,
-        plan=plan_path,
+        plan=origin(options.plan),
         near_objects=times.near_objects,
         way=chosen,  # type: ignore[arg-type]
         exit_status=times.status,
@@ -90,6 +92,21 @@ def emulate(
         tolerance=TOLERANCE,
         caveats=[*caveats, *judged.caveats(), *times.caveats, *far_side.caveats],
     )
+
+
+def _request(options: EmulateOptions, *, stdout_to_stderr: bool) -> ProfileRequest:
+    """Return the request of one run, with the cache that a core gets in near memory."""
+    profiled = ProfileOptions(
+        command=options.command,
+        driver=options.driver,
+        duration=options.duration,
+        after=options.after,
+        llc=options.llc,
+        near=None if options.llc else options.near,
+        plain=options.plain,
+        repetitions=1,
+    )
+    return make_request(profiled, stdout_to_stderr=stdout_to_stderr)
 
 
 def _near_placements(plan: Plan | None) -> Sequence[Placement]:

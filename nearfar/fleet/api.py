@@ -1,12 +1,11 @@
-"""Sum a fleet from Python: files in, a `Fleet` out."""
+"""The sums of a fleet that options ask for."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -20,9 +19,11 @@ from nearfar.documents.fleet import Fleet, HostType, PricePoint, QuickForm, Savi
 from nearfar.fleet.aggregate import Sums
 from nearfar.fleet.cache import condensed
 from nearfar.fleet.costs import LineCosts, costs_of
-from nearfar.fleet.hosts import HostsFile
+from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.sources import find_sources, read_source
+from nearfar.options.fleet import FleetOptions
+from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
 
 PREDICTED_PROFILES = 24
@@ -38,41 +39,33 @@ PRICE_RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 LIMITS = ("1.02", "1.05", "1.10", "1.20")
 
 
-@dataclass(frozen=True)
-class FleetRequest:
-    """The profiles, memories and hosts of a fleet."""
-
-    files: Sequence[str]
-    near: str
-    far: str
-    hosts: HostsFile
-    limits: dict[str, float]
-    mixes: int = 1
-    """Limit of different shares of far memory, apart from none, within a host type."""
-    leave_out_bad: bool = False
-    cache: Path | None = None
-
-
-def fleet(request: FleetRequest, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
+def fleet(options: FleetOptions, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
     """Sum a fleet; raises NearfarError for an empty one, and for unusable files."""
-    far = load_device(request.far)
-    load_device(request.near)
-    sources = find_sources(request.files)
-    folder = request.cache or cache_folder("fleet")
+    hosts, limits = read_hosts(options.hosts), parse_limits(list(options.slo) or LIMITS)
+    far = load_device(options.far)
+    load_device(options.near)
+    sources = find_sources(options.profiles)
+    folder = options.cache or cache_folder("fleet")
     buckets = condensed(sources, folder, tell)
     sums = Sums(folder, buckets, len(os.sched_getaffinity(0)))
     try:
-        sums.check(leave_out_bad=request.leave_out_bad)
-        return _summed(request, sums, far)
+        sums.check(leave_out_bad=options.leave_out_bad)
+        return _summed(options, hosts, limits, sums, far)
     finally:
         sums.close()
 
 
-def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
-    hosts, prices = request.hosts, request.hosts.prices
+def _summed(
+    options: FleetOptions,
+    hosts: HostsFile,
+    limits: dict[str, float],
+    sums: Sums,
+    far: DeviceProfile,
+) -> Fleet:
+    prices = hosts.prices
     types = _types(sums, hosts)
     nears = {
-        name: load_device(hosts.text_of(name).near or request.near) for name in set(types.values())
+        name: load_device(hosts.text_of(name).near or options.near) for name in set(types.values())
     }
     costs: dict[str, LineCosts] = {name: costs_of(near, far) for name, near in nears.items()}
     sums.set_types(types, costs)
@@ -84,12 +77,12 @@ def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
         prices.adapter,
         hosts.stock_bytes(),
         math.inf if hosts.stock.adapters is None else hosts.stock.adapters,
-        request.mixes,
+        options.mixes,
     )
     savings: list[Saving] = []
     sensitivity = [PricePoint(far_over_near=ratio, saved={}) for ratio in PRICE_RATIOS]
     even: dict[str, float] = {}
-    for text, limit in request.limits.items():
+    for text, limit in limits.items():
         rooms = [_room(sums, hosts, host_type, limit) for host_type in host_types]
         savings.append(cheapest_mix(rooms, market, limit))
         dearest = max(room.near_price_per_gib for room in rooms)
@@ -117,7 +110,7 @@ def _summed(request: FleetRequest, sums: Sums, far: DeviceProfile) -> Fleet:
         break_even=even,
         quick_form=quick,
         left_out=sums.left_out,
-        warnings=[*sums.warnings, *_warnings(request, host_types, quick)],
+        warnings=[*sums.warnings, *_warnings(hosts, host_types, quick)],
     )
 
 
@@ -173,7 +166,8 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
     for profile, uri, name in sums.sample(PREDICTED_PROFILES):
         summed = sums.quick_slowdown(profile) - 1.0
         workload = msgspec.json.decode(read_source(uri), type=WorkloadProfile)
-        full = predict(workload, nears[name], [far], max_objects=1).devices[0].total.slowdown.value
+        asked = PredictOptions(profile=workload, near=nears[name], far=[far], max_objects=1)
+        full = predict(asked).devices[0].total.slowdown.value
         if summed > 1e-6 and full > 1.0 + 1e-6:
             ratios.append((full - 1.0) / summed)
     if not ratios:
@@ -183,12 +177,12 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
     return QuickForm(profiles=len(ratios), factor=factor, low=float(low), high=float(high))
 
 
-def _warnings(request: FleetRequest, types: list[HostType], quick: QuickForm) -> list[str]:
+def _warnings(hosts: HostsFile, types: list[HostType], quick: QuickForm) -> list[str]:
     warnings = []
-    prices = request.hosts.prices
+    prices = hosts.prices
     if prices.far_per_gib == 0:
         warnings.append("far memory costs 0: the mix has as much of it as the limits allow")
-    if not request.hosts.types:
+    if not hosts.types:
         warnings.append(
             "no file of hosts: types are processors, a host has the memory of its profiles, and "
             f"near memory costs {prices.near_per_gib:g} where far costs {prices.far_per_gib:g}"
@@ -198,7 +192,7 @@ def _warnings(request: FleetRequest, types: list[HostType], quick: QuickForm) ->
             f"sums differ from `nearfar predict` by {quick.low:.2f} to {quick.high:.2f} times on "
             f"{quick.profiles} profiles: predict the profiles that matter"
         )
-    missing = sorted(set(request.hosts.types) - {host_type.name for host_type in types})
+    missing = sorted(set(hosts.types) - {host_type.name for host_type in types})
     if missing:
         warnings.append(f"no profile matches the types {', '.join(missing)}: they are left out")
     return warnings

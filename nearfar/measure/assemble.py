@@ -14,17 +14,18 @@ from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.native import _measure
 from nearfar.measure.parts import PartResults, TimeBudget
 from nearfar.measure.rounds import Rounds
-from nearfar.measure.settings import Settings
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import Samples, Surface, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
+from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MeasureOptions
 
 
 @dataclass(frozen=True)
 class Assembly:
     """Results of all parts of one measurement."""
 
-    settings: Settings
+    options: MeasureOptions
     opened: OpenedMemory
     plan: SurfacePlan
     surfaces: Mapping[str, Surface]
@@ -41,7 +42,7 @@ class Assembly:
 
 def assemble(made: Assembly) -> DeviceProfile:
     """Return the profile; computes all intervals, which takes some ms a figure."""
-    opened, settings = made.opened, made.settings
+    opened, options = made.opened, made.options
     parts = SurfaceFigures()
     for name, surface in made.surfaces.items():
         if made.samples[name]:
@@ -50,8 +51,8 @@ def assemble(made: Assembly) -> DeviceProfile:
         parts.latency += not_yet(parts.latency, made.results.instrument.latency)
     device = DeviceProfile(
         producer=made.producer,
-        name=settings.name or settings.spec.slug(),
-        title=settings.title or f"{opened.what}, measured",
+        name=options.name or parse_spec(options.memory).slug(),
+        title=options.title or f"{opened.what}, measured",
         technology=opened.technology,
         capacity_bytes=opened.capacity_bytes,
         durable=opened.durable,
@@ -90,11 +91,11 @@ def _same(figure: LatencyFigure) -> tuple[object, ...]:
 
 
 def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
-    opened, settings, samples = made.opened, made.settings, made.rounds.samples
+    opened, samples = made.opened, made.rounds.samples
     facts = made.plan.facts
     recorded, disturbances = _surroundings(made)
     lacking = [surface.lacking(made.plan) for surface in made.surfaces.values()]
-    warnings = [*opened.warnings, *(text for text in lacking if text), *_left_out(settings)]
+    warnings = [*opened.warnings, *(text for text in lacking if text), *_left_out(made.options)]
     warnings += of_figures
     warnings += disturbances
     warnings += figures.doubts(samples, opened.llc_bytes)
@@ -107,7 +108,7 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
     floors = figures.noise_floors(samples)
     low, cache, high = _cache_bytes(made, floors.get("latency", 0.0))
     return MeasuredContext(
-        memory_spec=str(settings.spec),
+        memory_spec=str(parse_spec(made.options.memory)),
         repetitions=made.rounds.count,
         seconds=round(made.seconds, 1),
         noise_floor=figures.noise_floor(samples),
@@ -145,10 +146,10 @@ def _number(facts: Mapping[str, str], key: str) -> float | None:
     return None if text == "unknown" else float(text)
 
 
-def _left_out(settings: Settings) -> list[str]:
-    if not settings.only:
+def _left_out(options: MeasureOptions) -> list[str]:
+    if not options.only:
         return []
-    return [f"only {', '.join(settings.only)} was measured (--only): the other parts are missing"]
+    return [f"only {', '.join(options.parts())} was measured (--only): the other parts are missing"]
 
 
 def _surroundings(made: Assembly) -> tuple[dict[str, str], list[str]]:

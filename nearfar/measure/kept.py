@@ -18,12 +18,12 @@ from nearfar.base.folders import cache_folder
 from nearfar.documents import DeviceProfile, load, save
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
-from nearfar.measure.settings import Progress, Settings, no_progress
-from nearfar.memories.spec import parse_spec
+from nearfar.measure.settings import Progress, no_progress
+from nearfar.options.measure import KernelOptions, MeasureOptions
 
 MEASURE_S = 20.0
 """Time to measure near memory, s."""
-PARTS = ("idle", "chains", "bandwidth", "loaded")
+PARTS = "idle,chains,bandwidth,loaded"
 """Parts of a measurement that predictions read."""
 CHECK_S = 1.0
 """Time to look whether it still behaves as it did, s."""
@@ -63,10 +63,10 @@ def near_memory(
                 say(f"{error}; near memory is measured again")
         else:
             say(f"near memory takes {drift:.2f} times the latency kept: it is measured again")
-    settings = Settings(
-        spec=parse_spec("dram"), quick=True, seconds=MEASURE_S, only=PARTS, keep=False
+    options = MeasureOptions(
+        quick=True, seconds=MEASURE_S, only=PARTS, samples=False, accept_noise=True
     )
-    device = measure(settings, progress)
+    device = measure(options, progress)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
@@ -80,6 +80,5 @@ def near_memory(
 
 def _latency_ns() -> float:
     """Return the latency of random reads in the largest region, ns."""
-    settings = Settings(spec=parse_spec("dram"), seconds=CHECK_S, keep=False)
-    results = measure_kernel(settings, KERNEL)["results"]
+    results = measure_kernel(KernelOptions(kernel=KERNEL, seconds=CHECK_S))["results"]
     return min(float(row["value"]) for row in results)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,17 +17,17 @@ from nearfar.measure.parts import FULL_S, QUICK_S, SHARES, TimeBudget, run_parts
 from nearfar.measure.quiet import is_noisy, refuse_noise
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
-from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.settings import Progress, ignore, no_progress, resume_settings, samples_path
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
+from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MeasureOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
 
 if TYPE_CHECKING:
     from nearfar.measure.instrument import InstrumentWatch
     from nearfar.samples.evidence import Evidence
-
-__all__ = ["Measurement", "Settings", "measure", "parts_of", "run"]
 
 SAMPLE_S = 0.025
 """Time that a sample of an earlier run counts: some 20 ms, and its warm-up."""
@@ -50,7 +51,7 @@ class Measurement:
             self.store.discard()
 
 
-def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
+def parts_of(names: Sequence[str]) -> tuple[dict[str, Surface], set[str]]:
     """Return the surfaces and the parts of `parts.SHARES` that `names` select; empty: all."""
     others = [part for part in SHARES if part != "surfaces"]
     if not names:
@@ -65,34 +66,40 @@ def parts_of(names: tuple[str, ...]) -> tuple[dict[str, Surface], set[str]]:
     return (all_surfaces(chosen) if chosen else {}), parts | ({"surfaces"} if chosen else set())
 
 
-def seconds_given(settings: Settings) -> float | None:
+def seconds_given(options: MeasureOptions) -> float | None:
     """Return the time for everything, s; None: as long as the requested repetitions take."""
-    if settings.seconds is None and settings.repetitions is not None:
+    if options.seconds is None and options.repetitions is not None:
         return None
-    return settings.seconds or (QUICK_S if settings.quick else FULL_S)
+    return options.seconds or (QUICK_S if options.quick else FULL_S)
 
 
-def measure(settings: Settings, progress: Progress = no_progress) -> DeviceProfile:
-    """Measure the memory of `settings` and keep no samples; stops within 1 s of Ctrl-C."""
-    return run(settings, progress).device
+def measure(options: MeasureOptions, progress: Progress = no_progress) -> DeviceProfile:
+    """Measure the memory of `options` and keep no samples; stops within 1 s of Ctrl-C."""
+    return run(options, progress).device
 
 
-def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
-    """Measure the memory of `settings`; samples are kept next to its `output`, if it has one.
+def run(
+    options: MeasureOptions,
+    progress: Progress = no_progress,
+    seen: Callable[[SamplePoint, Sample], None] = ignore,
+) -> Measurement:
+    """Measure the memory of `options`; samples are kept next to its `output`, if it has one.
 
-    Ctrl-C raises a NearfarError with exit code 130 if samples are kept; it tells how to resume.
+    `seen` is called for each new sample, in the sampling thread. Ctrl-C raises a NearfarError with
+    exit code 130 if samples are kept; it tells how to resume.
     """
     start = time.monotonic()
-    parts_of(settings.only)  # refuses before memory is mapped
-    earlier = _earlier_run(settings)
+    parts_of(options.parts())  # refuses before memory is mapped
+    earlier = _earlier_run(options)
     # Refuse what cannot be resumed before mapping memory; drop an earlier run's samples only after.
-    store = _resumed(settings)
+    store = _resumed(options)
     try:
-        opened = open_memory(settings, progress)
-        store = store or _begun(settings)
-        device, evidence = _measure(settings, opened, store, progress=progress, start=start)
-        if not settings.accept_noise:
-            refuse_noise(device, settings.seconds or 0.0, resumable=store is not None)
+        opened = open_memory(options, progress, quick=options.quick)
+        store = store or _begun(options)
+        subject = Recorder(opened.subject, store, seen)
+        device, evidence = _measure(options, opened, subject, progress=progress, start=start)
+        if not options.accept_noise:
+            refuse_noise(device, options.seconds or 0.0, resumable=store is not None)
     except BaseException as error:
         _keep_what_is_done(store, error, time.monotonic() - start)
         raise
@@ -103,18 +110,17 @@ def run(settings: Settings, progress: Progress = no_progress) -> Measurement:
 
 
 def _measure(
-    settings: Settings,
+    options: MeasureOptions,
     opened: OpenedMemory,
-    store: SampleStore | None,
+    subject: Recorder,
     *,
     progress: Progress,
     start: float,
 ) -> tuple[DeviceProfile, dict[str, Evidence]]:
-    surfaces, parts = parts_of(settings.only)
-    subject = Recorder(opened.subject, store, settings.seen)
-    plan = SurfacePlan(subject.facts(), settings.quick)
+    surfaces, parts = parts_of(options.parts())
+    plan = SurfacePlan(subject.facts(), options.quick)
     before = environment.snapshot()
-    seconds = settings.seconds or (QUICK_S if settings.quick else FULL_S)
+    seconds = options.seconds or (QUICK_S if options.quick else FULL_S)
     opening_s = time.monotonic() - start
     budget = share_out(max(seconds - opening_s - TAIL_S, 0.01), parts)
     watch = None
@@ -133,16 +139,16 @@ def _measure(
     if not every_point and parts == {"surfaces"}:
         raise _nothing_to_measure(surfaces, plan)
     rounds = _surfaces(
-        subject, every_point, settings, budget, began=began, progress=progress, watch=watch
+        subject, every_point, options, budget, began=began, progress=progress, watch=watch
     )
-    if settings.repetitions is not None and settings.seconds is None:
+    if options.repetitions is not None and options.seconds is None:
         # Time is not the limit then: the other parts keep their proportion to the surfaces.
         spent = time.monotonic() - began
         budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
     results = run_parts(subject, budget, watch, _later(progress, budget))
     progress("computing intervals", 1.0)
     made = Assembly(
-        settings=settings,
+        options=options,
         opened=opened,
         plan=plan,
         surfaces=surfaces,
@@ -173,7 +179,7 @@ def _nothing_to_measure(surfaces: dict[str, Surface], plan: SurfacePlan) -> Near
 def _surfaces(
     subject: Recorder,
     points: list[SamplePoint],
-    settings: Settings,
+    options: MeasureOptions,
     budget: TimeBudget,
     *,
     began: float,
@@ -188,13 +194,13 @@ def _surfaces(
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
     share = budget.surfaces / budget.total if budget.total else 1.0
-    limits = RoundLimits(began + budget.surfaces - done * SAMPLE_S, settings.repetitions)
+    limits = RoundLimits(began + budget.surfaces - done * SAMPLE_S, options.repetitions)
 
     def told(part: float, rounds: int) -> None:
         progress(f"measuring {len(points)} points, round {rounds}", part * share)
 
     def each_round(number: int) -> None:
-        if settings.spec.kind != "model":
+        if parse_spec(options.memory).kind != "model":
             room.refuse_to_swap()
         if watch is not None:
             watch.round(number)
@@ -202,7 +208,7 @@ def _surfaces(
     rounds = run_rounds(
         points, subject.sample, limits, told, earlier=earlier, each_round=each_round
     )
-    first = settings.seconds is None and not done
+    first = options.seconds is None and not done
     if first and rounds.ended == "time" and is_noisy(rounds.samples):
         limits = RoundLimits(time.monotonic() + budget.surfaces)
         rounds = run_rounds(
@@ -233,30 +239,30 @@ def _later(progress: Progress, budget: TimeBudget) -> Progress:
     return tell
 
 
-def _earlier_run(settings: Settings) -> DeviceProfile | None:
+def _earlier_run(options: MeasureOptions) -> DeviceProfile | None:
     """Return the run to compare with: --since, else the file at the output."""
-    if settings.since is not None:
-        before = drift.earlier_run(settings.since)
+    if options.since is not None:
+        before = drift.earlier_run(options.since)
         if before is None:
             raise NearfarError(
-                f"cannot compare with {settings.since}: it is not a profile of `nearfar measure`"
+                f"cannot compare with {options.since}: it is not a profile of `nearfar measure`"
             )
         return before
-    return drift.earlier_run(settings.output) if settings.output is not None else None
+    return drift.earlier_run(options.output) if options.output is not None else None
 
 
-def _resumed(settings: Settings) -> SampleStore | None:
-    if settings.output is None or not settings.resume:
+def _resumed(options: MeasureOptions) -> SampleStore | None:
+    if options.output is None or not options.resume:
         return None
-    head = header(str(settings.spec), settings.resume_settings())
-    return SampleStore.resume(store_path(settings.output), head)
+    head = header(str(parse_spec(options.memory)), resume_settings(options))
+    return SampleStore.resume(store_path(options.output), head)
 
 
-def _begun(settings: Settings) -> SampleStore | None:
-    if settings.output is None or not settings.keep:
+def _begun(options: MeasureOptions) -> SampleStore | None:
+    if options.output is None or samples_path(options) is None:
         return None
-    head = header(str(settings.spec), settings.resume_settings())
-    return SampleStore.create(store_path(settings.output), head)
+    head = header(str(parse_spec(options.memory)), resume_settings(options))
+    return SampleStore.create(store_path(options.output), head)
 
 
 def _keep_what_is_done(store: SampleStore | None, error: BaseException, seconds: float) -> None:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nearfar.base.errors import ExitCode, NearfarError, nearest
+from nearfar.base.errors import CommandError, ExitCode, NearfarError, nearest
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import parse_size_bytes
 from nearfar.measure.native import _measure, require_native
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.settings import Settings
 from nearfar.measure.subject import SubjectFacts
+from nearfar.memories.spec import MemorySpec, parse_spec
+from nearfar.options.measure import KernelOptions, KernelShape
 from nearfar.samples.point import Sample, SamplePoint
 
 if TYPE_CHECKING:
@@ -27,21 +27,6 @@ KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""
 
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9, "p99.99": 99.99}
-
-
-@dataclass(frozen=True)
-class KernelChoice:
-    """How a kernel goes over its lines, as typed; the defaults are what every kernel can do."""
-
-    access: str = "64"
-    stride: str = "0"
-    window: str = "0"
-    read_share: str = ""
-    """A share such as 0.75, or 75%; empty: even."""
-    fence_every: int = 1
-    chains: int = 1
-    each: bool = False
-    isa: str = ""
 
 
 def kernel_list() -> list[dict[str, Any]]:
@@ -67,29 +52,29 @@ def kernel_list() -> list[dict[str, Any]]:
     ]
 
 
-def measure_kernel(settings: Settings, name: str, choice: KernelChoice | int = 1) -> dict[str, Any]:
-    """Measure the kernel `name` on the largest region, once per page size.
+def measure_kernel(options: KernelOptions) -> dict[str, Any]:
+    """Measure one kernel on the largest region, once per page size.
 
     Kernels whose accesses wait for each other give ns per access on one CPU (of a chase: per
-    line), the others, and all on several, GB/s on ``settings.threads`` CPUs (default 1). A bare
-    number as `choice` is one of chains.
+    line), the others, and all on several, GB/s on --threads CPUs (default 1).
     """
-    if isinstance(choice, int):
-        choice = KernelChoice(chains=choice)
-    kernel = _kernel(name, choice, simulated=settings.spec.kind == "model")
-    shape = _shape(choice)
-    threads = settings.threads or 1
-    if choice.each and threads > 1:
+    spec, name = parse_spec(options.memory), options.kernel
+    if name is None:
+        raise CommandError("Parameter --kernel requires an argument.")
+    kernel = _kernel(name, options, simulated=spec.kind == "model")
+    shape = _shape(options)
+    threads = options.threads or 1
+    if options.each and threads > 1:
         raise NearfarError("--each times one thread's accesses: leave --threads out")
-    ready = open_memory(settings)
+    ready = open_memory(options)
     facts = ready.subject.facts()
     if name not in facts.kernels:
-        raise NearfarError(f"kernel {name!r} cannot run on {settings.spec}", ExitCode.MACHINE_LACKS)
-    if choice.isa:
-        _use_isa(ready, choice.isa)
+        raise NearfarError(f"kernel {name!r} cannot run on {spec}", ExitCode.MACHINE_LACKS)
+    if options.isa:
+        _use_isa(ready, options.isa)
     waits = kernel["dependent_loads"] > 0 or kernel["fences"] > 0
-    latency = choice.each or (waits and threads == 1)
-    size = facts.largest_bytes if waits or choice.each else facts.buffer_bytes
+    latency = options.each or (waits and threads == 1)
+    size = facts.largest_bytes if waits or options.each else facts.buffer_bytes
     _check_sizes(shape, size, threads)
     plan = [
         SamplePoint(
@@ -97,59 +82,59 @@ def measure_kernel(settings: Settings, name: str, choice: KernelChoice | int = 1
             name,
             page_bytes,
             size,
-            chains=choice.chains,
+            chains=options.chains,
             threads=threads,
-            each=choice.each,
-            fence_every=choice.fence_every,
+            each=options.each,
+            fence_every=options.fence_every,
             **shape,
         )
         for page_bytes in (facts.page_sizes if latency else facts.page_sizes[:1])
     ]
-    limits = RoundLimits(time.monotonic() + (settings.seconds or KERNEL_S), settings.repetitions)
+    limits = RoundLimits(time.monotonic() + (options.seconds or KERNEL_S), options.repetitions)
     samples = run_rounds(plan, ready.subject.sample, limits).samples
     return {
         "kernel": kernel,
-        "memory": str(settings.spec),
+        "memory": str(spec),
         "region_bytes": size,
         "threads": threads,
-        "chains": choice.chains,
+        "chains": options.chains,
         **shape,
-        "fence_every": choice.fence_every,
-        "isa": choice.isa or _widest(settings),
+        "fence_every": options.fence_every,
+        "isa": options.isa or _widest(spec),
         "unit": "ns per access" if latency else "GB/s",
-        "timer": _timer(facts) if choice.each else None,
+        "timer": _timer(facts) if options.each else None,
         "results": [_result(point, taken) for point, taken in samples.items() if taken],
         "warnings": ready.warnings,
     }
 
 
-def _kernel(name: str, choice: KernelChoice, *, simulated: bool) -> dict[str, Any]:
+def _kernel(name: str, options: KernelShape, *, simulated: bool) -> dict[str, Any]:
     known = {kernel["name"]: kernel for kernel in kernel_list()}
     if name not in known:
         hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"
         raise NearfarError(f"there is no kernel {name!r}{hint}")
     kernel = known[name]
     most = kernel["max_chains"]
-    if not 1 <= choice.chains <= most:
+    if not 1 <= options.chains <= most:
         raise NearfarError(
-            f"kernel {name!r} takes 1 to {most} chains, not {choice.chains}"
+            f"kernel {name!r} takes 1 to {most} chains, not {options.chains}"
             if most > 1
             else f"kernel {name!r} has no chains: leave --chains out, or use --kernel chains"
         )
-    if choice.each and not kernel["can_time_each"]:
+    if options.each and not kernel["can_time_each"]:
         can = ", ".join(other for other in known if known[other]["can_time_each"])
         raise NearfarError(
             f"kernel {name!r} cannot time each access: leave --each out, or use one of {can}"
         )
-    if choice.read_share and not name.startswith("mixed"):
+    if options.read_share and not name.startswith("mixed"):
         raise NearfarError(
             f"kernel {name!r} has no read share: leave --read-share out, or use --kernel mixed"
         )
-    _check_shape(kernel, choice)
-    if choice.fence_every < 1:
-        raise NearfarError(f"--fence-every must be at least 1, not {choice.fence_every}")
+    _check_shape(kernel, options)
+    if options.fence_every < 1:
+        raise NearfarError(f"--fence-every must be at least 1, not {options.fence_every}")
     if not simulated:
-        _check_isa(name, choice.isa)
+        _check_isa(name, options.isa)
     return kernel
 
 
@@ -159,22 +144,20 @@ SIDE_BY_SIDE = ("copy", "triad", "stream-")
 do (`in_sequence` of native/measure/orders.hpp)."""
 
 
-def _check_shape(kernel: dict[str, Any], choice: KernelChoice) -> None:
+def _check_shape(kernel: dict[str, Any], options: KernelShape) -> None:
     """Refuse what the kernel would go over its lines without."""
-    name, bare = kernel["name"], KernelChoice()
-    if choice.fence_every != bare.fence_every and kernel["fences"] == 0:
+    name, bare = kernel["name"], KernelShape()
+    if options.fence_every != bare.fence_every and kernel["fences"] == 0:
         raise NearfarError(
             f"kernel {name!r} has no fences: leave --fence-every out, or use --kernel persist-clwb"
         )
-    options = ["window"] if name.endswith("-strided") else []
+    shapes = ["window"] if name.endswith("-strided") else []
     if name in IN_SEQUENCE or name.startswith(SIDE_BY_SIDE):
-        options = ["access", "stride", "window"]
-    given = [
-        f"--{option}" for option in options if getattr(choice, option) != getattr(bare, option)
-    ]
+        shapes = ["access", "stride", "window"]
+    given = [f"--{shape}" for shape in shapes if getattr(options, shape) != getattr(bare, shape)]
     if given:
         raise NearfarError(
-            f"kernel {name!r} goes {'on by its stride' if len(options) == 1 else 'line after line'}"
+            f"kernel {name!r} goes {'on by its stride' if len(shapes) == 1 else 'line after line'}"
             f" and has no such shape: leave {' and '.join(given)} out, or use --kernel read-random"
         )
 
@@ -201,17 +184,17 @@ def _use_isa(ready: OpenedMemory, isa: str) -> None:
     ready.subject.use_isa(isa)
 
 
-def _widest(settings: Settings) -> str:
-    return "" if settings.spec.kind == "model" else str(_measure.vector_extension())
+def _widest(spec: MemorySpec) -> str:
+    return "" if spec.kind == "model" else str(_measure.vector_extension())
 
 
-def _shape(choice: KernelChoice) -> dict[str, Any]:
+def _shape(options: KernelShape) -> dict[str, Any]:
     """Return access, stride, window and read share as a point has them, or refuse them."""
     sizes = {}
     for option, text in (
-        ("access", choice.access),
-        ("stride", choice.stride),
-        ("window", choice.window),
+        ("access", options.access),
+        ("stride", options.stride),
+        ("window", options.window),
     ):
         size = int(text) if re.fullmatch("[0-9]+", text) else parse_size_bytes(text)
         if size % 64 or (option == "access" and size == 0):
@@ -219,18 +202,18 @@ def _shape(choice: KernelChoice) -> dict[str, Any]:
         sizes[option] = size
     if sizes["stride"] and sizes["stride"] < sizes["access"]:
         raise NearfarError(
-            f"--stride {choice.stride} is less than --access {choice.access}: accesses would "
+            f"--stride {options.stride} is less than --access {options.access}: accesses would "
             "overlap; take at least as much"
         )
     if sizes["window"] and sizes["window"] < max(sizes["stride"], sizes["access"]):
         raise NearfarError(
-            f"--window {choice.window} is less than one access and its stride: take more"
+            f"--window {options.window} is less than one access and its stride: take more"
         )
     return {
         "access_bytes": sizes["access"],
         "stride_bytes": sizes["stride"],
         "window_bytes": sizes["window"],
-        "read_share": _share(choice.read_share) if choice.read_share else None,
+        "read_share": _share(options.read_share) if options.read_share else None,
     }
 
 

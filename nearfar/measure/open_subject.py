@@ -10,33 +10,34 @@ from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.measure.model import ModelSubject
 from nearfar.measure.real import open_real
-from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.settings import Progress, no_progress
 from nearfar.measure.subject import OpenedMemory, Subject, SubjectFacts
-from nearfar.memories.spec import PAGE_BYTES, MemorySpec, parse_spec
+from nearfar.memories.spec import PAGE_BYTES, parse_spec
+from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.sim.model_of import RANDOM
 from nearfar.sim.synthetic import synthetic
 
 
-def open_simulated(settings: Settings) -> OpenedMemory:
+def open_simulated(options: MemoryOptions) -> OpenedMemory:
     """Open the device that the spec names."""
-    name = settings.spec.model
+    name = parse_spec(options.memory).model
     device: DeviceProfile | None = None
     if name.startswith(RANDOM):
         model = synthetic(int(name.removeprefix(RANDOM)))
-        truth = ModelSubject(model, seed=settings.seed)
+        truth = ModelSubject(model, seed=options.seed)
     else:
         device = load_device(name)
-        truth = ModelSubject(device, seed=settings.seed)
-    if settings.threads is not None:
+        truth = ModelSubject(device, seed=options.seed)
+    if options.threads is not None:
         # The limit includes the generators.
-        truth.model = replace(truth.model, threads=min(truth.model.threads, settings.threads))
-    if settings.largest_bytes > truth.model.largest_bytes:
+        truth.model = replace(truth.model, threads=min(truth.model.threads, options.threads))
+    if options.largest_bytes > truth.model.largest_bytes:
         raise NearfarError(
             f"a simulated memory has regions of {format_bytes(truth.model.largest_bytes)} at most: "
             "choose a smaller --largest"
         )
-    subject: Subject = Bounded(truth, settings)
+    subject: Subject = Bounded(truth, options)
     facts = subject.facts()
     return OpenedMemory(
         subject=subject,
@@ -47,25 +48,26 @@ def open_simulated(settings: Settings) -> OpenedMemory:
         durable=device.durable if device is not None else False,
         persists_through=device.persists_through if device is not None else "",
         llc_bytes=facts.llc_bytes,
-        facts={"simulated": name, "seed_of_noise": str(settings.seed)},
+        facts={"simulated": name, "seed_of_noise": str(options.seed)},
     )
 
 
 class Bounded:
     """A simulated memory with smaller regions or other pages, as requested."""
 
-    def __init__(self, subject: Subject, settings: Settings) -> None:
+    def __init__(self, subject: Subject, options: MemoryOptions) -> None:
         self._subject = subject
         facts = subject.facts()
-        if settings.largest_bytes:
-            largest = min(facts.largest_bytes, settings.largest_bytes)
+        if options.largest_bytes:
+            largest = min(facts.largest_bytes, options.largest_bytes)
             facts = replace(
                 facts,
                 largest_bytes=largest,
-                buffer_bytes=min(facts.buffer_bytes, settings.largest_bytes),
+                buffer_bytes=min(facts.buffer_bytes, options.largest_bytes),
             )
-        if settings.spec.pages is not None:
-            facts = replace(facts, page_sizes=(PAGE_BYTES[settings.spec.pages],))
+        pages = parse_spec(options.memory).pages
+        if pages is not None:
+            facts = replace(facts, page_sizes=(PAGE_BYTES[pages],))
         self._facts = facts
 
     def facts(self) -> SubjectFacts:
@@ -77,37 +79,14 @@ class Bounded:
         return self._subject.sample(point)
 
 
-def open_subject(
-    spec: MemorySpec | str,
-    *,
-    quick: bool = False,
-    threads: int | None = None,
-    largest_bytes: int = 0,
-    spin: bool = True,
-    seed: int = 1,
-) -> Subject:
-    """Return a subject that samples the memory `spec`; takes it and holds it while it lives.
+def open_memory(
+    options: MemoryOptions, progress: Progress = no_progress, *, quick: bool = False
+) -> OpenedMemory:
+    """Return the subject of `options` and what is known of its memory.
 
-    `largest_bytes` is the largest region to chase (0: by the caches), `threads` the most threads
-    (None: a thread on every core of the node), `spin` whether another core is kept awake while one
-    is timed alone, `seed` of a simulated memory's noise. Raises NearfarError for a memory that is
-    not there, busy or too small.
+    It takes the memory and holds it while it lives. Raises NearfarError for a memory that is not
+    there, busy or too small.
     """
-    parsed = parse_spec(spec) if isinstance(spec, str) else spec
-    return open_memory(
-        Settings(
-            spec=parsed,
-            quick=quick,
-            threads=threads,
-            largest_bytes=largest_bytes,
-            spin=spin,
-            seed=seed,
-        )
-    ).subject
-
-
-def open_memory(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
-    """Return the subject of `settings` and what is known of its memory."""
-    if settings.spec.kind == "model":
-        return open_simulated(settings)
-    return open_real(settings, progress)
+    if parse_spec(options.memory).kind == "model":
+        return open_simulated(options)
+    return open_real(options, progress, quick=quick)

@@ -11,11 +11,12 @@ from nearfar.measure import memory_mode, room
 from nearfar.measure.native import require_native
 from nearfar.measure.obtain import Source, file_system_bytes, huge_share, is_direct, source_of
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.settings import Progress, Settings, no_progress
+from nearfar.measure.settings import Progress, no_progress
 from nearfar.measure.subject import OpenedMemory, Technology
 from nearfar.memories import checks, topology
-from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages, parse_spec
 from nearfar.memories.topology import Topology
+from nearfar.options.measure import MemoryOptions
 
 if TYPE_CHECKING:
     from nearfar._measure import Memory
@@ -28,14 +29,16 @@ HUGE_ENOUGH = 0.9
 tenth of the difference between the page sizes."""
 
 
-def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMemory:
+def open_real(
+    options: MemoryOptions, progress: Progress = no_progress, *, quick: bool = False
+) -> OpenedMemory:
     """Open a memory of this machine; takes seconds, as all pages are touched."""
     require_native()
-    spec = settings.spec
+    spec = parse_spec(options.memory)
     machine = topology.detect()
-    checks.check_threads(settings.threads, len(machine.cpus), machine.node)
-    cpus = machine.cpus[: settings.threads]
-    _check_memory(spec, len(cpus), settings.largest_bytes)
+    checks.check_threads(options.threads, len(machine.cpus), machine.node)
+    cpus = machine.cpus[: options.threads]
+    _check_memory(spec, len(cpus), options.largest_bytes)
     warnings: list[str] = []
     source = source_of(spec, machine)
     direct = spec.kind == "devdax" or (spec.kind == "file" and is_direct(spec))
@@ -46,8 +49,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
         warnings.append(
             f"{spec.path} is not on a DAX file system: its page cache was measured, which is DRAM"
         )
-    kinds = page_kinds(spec)
-    sizes, notes = plan(settings, machine, kinds)
+    sizes, notes = plan(options, machine, kinds := page_kinds(spec), quick=quick)
     warnings += notes
     progress("preparing memory", 0.0)
     mapped = _map_regions(source, sizes.largest_bytes, kinds, direct, warnings)
@@ -64,7 +66,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
         load=spec.load,
         # A separate buffer: lines that two cores use would come from caches.
         load_buffer=source(sizes.buffer_bytes, best) if contended else None,
-        spin=settings.spin,
+        spin=options.spin,
     )
     return OpenedMemory(
         subject=sampler,
@@ -82,7 +84,7 @@ def open_real(settings: Settings, progress: Progress = no_progress) -> OpenedMem
             "largest_region": format_bytes(sizes.largest_bytes),
             "bandwidth_buffer": format_bytes(sizes.buffer_bytes),
             "idle_core_kept_awake": (
-                "yes" if settings.spin and len(cpus) > 1 and not contended else "no"
+                "yes" if options.spin and len(cpus) > 1 and not contended else "no"
             ),
         },
         warnings=warnings,
@@ -119,19 +121,21 @@ def page_kinds(spec: MemorySpec) -> list[Pages]:
     return ["thp", "4k"] if spec.kind in ("dram", "node") else ["4k"]
 
 
-def plan(settings: Settings, machine: Topology, kinds: list[Pages]) -> tuple[room.Room, list[str]]:
+def plan(
+    options: MemoryOptions, machine: Topology, kinds: list[Pages], *, quick: bool
+) -> tuple[room.Room, list[str]]:
     """Return the sizes that fit, and what has to be said of them."""
-    spec = settings.spec
+    spec = parse_spec(options.memory)
     usable = _usable_bytes(spec, kinds)
     warnings: list[str] = []
     buffers = 2 if spec.load != "none" else 1
     sizes = room.plan_room(
-        machine, usable, settings.largest_bytes, page_kinds=len(kinds), buffers=buffers
+        machine, usable, options.largest_bytes, page_kinds=len(kinds), buffers=buffers
     )
     node = spec.node if spec.kind == "node" else machine.node
     cache = memory_mode.cache_bytes(node) if spec.kind in ("dram", "node", "hugetlb") else 0
     if cache:
-        if not settings.largest_bytes and not settings.quick:
+        if not options.largest_bytes and not quick:
             most = usable // (2 * len(kinds) + buffers)
             beyond = memory_mode.largest_bytes(cache, sizes.largest_bytes, most)
             sizes = room.plan_room(machine, usable, beyond, len(kinds), buffers)

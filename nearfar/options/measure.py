@@ -55,14 +55,13 @@ class MemoryOptions(Options):
             )
         if self.threads is not None and self.threads < 1:
             raise CommandError(f"--threads must be at least 1, not {self.threads}")
-        self.largest_bytes()
+        if self.largest is not None and self.largest_bytes < MIN_LARGEST_BYTES:
+            raise CommandError(f"--largest must be at least 64KiB, not {self.largest}")
 
+    @property
     def largest_bytes(self) -> int:
         """Return --largest in bytes; 0 if it was not given."""
-        size_bytes = 0 if self.largest is None else parse_size_bytes(self.largest)
-        if self.largest is not None and size_bytes < MIN_LARGEST_BYTES:
-            raise CommandError(f"--largest must be at least 64KiB, not {self.largest}")
-        return size_bytes
+        return 0 if self.largest is None else parse_size_bytes(self.largest)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,6 +80,8 @@ class Options:
         """Convert text to paths and single values to sequences; refuse what is out of bounds."""
         for entry in _fields_of(self):
             value = getattr(self, entry.name)
+            if value is entry.default:
+                continue
             converted = _converted(entry, value)
             if converted is not value:
                 object.__setattr__(self, entry.name, converted)

@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 
 
+Allowed = Literal["parts", "interleave", "moves", "all"]
+"""Extensions of a plan beyond whole objects that stay where they are."""
+
+Over = Literal["mean", "worst"]
+"""How the slowdowns of several inputs are summarised."""
+
+Judge = Literal["value", "high"]
+"""The number of a slowdown's estimate that must meet a goal."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     """Options of `place`."""
@@ -36,13 +46,13 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     slo: float | None = None
     """Instead of a budget: the greatest slowdown, such as 1.10, 10 % slower than everything near;
     the plan uses the least near memory that meets it."""
-    slo_by: Literal["value", "high"] = "value"
+    slo_by: Judge = "value"
     """Which number must meet --slo: the predicted value, or the high end of its interval."""
     phase: str = "total"
     """The phase whose time is minimised; ``total`` is the whole run."""
-    over: Literal["mean", "worst"] = "mean"
+    over: Over = "mean"
     """With several profiles: minimise the mean or the worst of their slowdowns."""
-    allow: Sequence[Literal["parts", "interleave", "moves", "all"]] = ()
+    allow: Sequence[Allowed] = ()
     """Steps that the plan may take besides placing whole objects: split large objects (parts),
     interleave the pages of the largest streams (interleave), move objects between phases (moves);
     repeat for several, or all."""
@@ -64,6 +74,9 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     from the devices' figures."""
     map: Sequence[str] = ()
     """Where a memory of the plan is, such as near=node:0 or far=node:1; repeat for several."""
+    details: Annotated[bool, Option(position="none")] = True
+    """Also list undecided objects and what other freedoms would save, which takes most of the
+    time."""
 
     def check_options(self) -> None:
         """Refuse options without the one they belong to."""

@@ -96,6 +96,8 @@ class PredictOptions(
     calibrated: Path | None = None
     """File that `nearfar validate -o` wrote: calibrates the interval if it validated this model on
     this kind of far memory, else widens it to cover the other models shown."""
+    max_objects: Annotated[int, Option(position="none")] = 1000
+    """Most objects listed per phase, those that add most first; a plan considers all of them."""
 
     def check_options(self) -> None:
         """Refuse options without the one they belong to."""

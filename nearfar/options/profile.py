@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from nearfar.base.errors import CommandError
 from nearfar.options.option import Option
 from nearfar.options.shared import DriverOptions, ProgramOptions
 
@@ -46,7 +45,7 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     """auto: detect phases by what is touched over time, where the program marks none."""
     plain: Path | None = None
     """A plain build of the program, if not the one it holds."""
-    source: Literal["compiled", "counters", "qemu"] | None = None
+    source: str | None = None
     """Where accesses come from. compiled: a program built by `nearfar cc`. counters: the
     processor's counters and address samples (PEBS, IBS), so this machine's own caches. qemu: any
     program, under Debian's qemu-user. Default: the first of these that is available."""
@@ -65,12 +64,3 @@ class ProfileOptions(DriverOptions, ProgramOptions):
 
     longest_s: Annotated[float | None, Option(position="none")] = None
     """Refuse a program whose plain run takes longer, s."""
-
-    def check_options(self) -> None:
-        """Refuse options that exclude each other."""
-        super().check_options()
-        if self.source == "counters" and (self.llc or self.ways):
-            raise CommandError(
-                "--llc and --ways are for caches that are simulated: --source counters counts the "
-                "misses of this machine's own"
-            )

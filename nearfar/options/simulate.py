@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from nearfar.options.option import Options
-
-SimulatedPattern = Literal["chase", "random", "sequential", "strided"]
+from nearfar.base.units import parse_size_bytes
+from nearfar.options.option import Option, Options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +15,7 @@ class SimulateOptions(Options):
 
     device: str
     """A library device (`nearfar device list`), a device file, or random:N."""
-    pattern: SimulatedPattern = "chase"
+    pattern: Literal["chase", "random", "sequential", "strided"] = "chase"
     """chase: dependent loads in random order; random and sequential: accesses in that order, with
     bandwidth; strided: one access per stride, in random order."""
     region: str = "64MiB"
@@ -35,3 +34,17 @@ class SimulateOptions(Options):
     hardware."""
     isa: Literal["avx512", "avx2", "scalar"] | None = None
     """Instruction set of the simulator; results are equal. Default: the best that is available."""
+    seed: Annotated[int, Option(position="none")] = 1
+    """Seed of the order of random accesses and of random replacement."""
+    lines: Annotated[int, Option(position="none")] = 400_000
+    """Lines simulated after a warm-up: shares are known to 0.2 %."""
+
+    @property
+    def region_bytes(self) -> int:
+        """Return --region in bytes."""
+        return parse_size_bytes(self.region)
+
+    @property
+    def access_bytes(self) -> int:
+        """Return --access in bytes."""
+        return parse_size_bytes(self.access)

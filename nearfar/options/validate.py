@@ -11,6 +11,10 @@ from nearfar.base.errors import CommandError
 from nearfar.options.option import Option, Options
 from nearfar.options.shared import DeliveryOptions
 
+Cores = Literal["apart", "together"]
+"""Whether the CPUs are to share a last-level cache. A core that stands in for far memory by loading
+memory takes cache from a program where both share one, and least where they are apart."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ValidateOptions(Options):
@@ -35,7 +39,7 @@ class ValidateOptions(Options):
     rounds: Annotated[int | None, Option(low=2, high=1000)] = None
     """Rounds of each kernel; a round is near, far, far, near. Programs have a third as many.
     Default: 15, with --quick 3."""
-    cores: Literal["apart", "together"] | None = None
+    cores: Cores | None = None
     """Use only samples during which both CPUs share a last-level cache (together) or do not
     (apart); for virtual machines. Default: all; only samples of one pairing are compared."""
     learn: bool = False

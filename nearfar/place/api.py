@@ -1,26 +1,43 @@
-"""Placing from Python: documents in, a `Plan` out."""
+"""The plan that options ask for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 
-from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.errors import CommandError, NearfarError
 from nearfar.base.estimate import scale_estimate
-from nearfar.documents import DeviceProfile, MachineProfile, Plan, WorkloadProfile, producer
-from nearfar.documents.core import CoreFigures
+from nearfar.devices.cores import load_core
+from nearfar.devices.library import load_device
+from nearfar.documents import (
+    DeviceProfile,
+    MachineProfile,
+    Plan,
+    WorkloadProfile,
+    loaded,
+    origin,
+    producer,
+)
 from nearfar.documents.plan import Alternative, Prices, SlowdownGoal
-from nearfar.documents.prediction import HostRule
+from nearfar.options.place import Allowed, PlaceOptions
 from nearfar.place.budget import budget_remark, with_budget, with_limits
 from nearfar.place.caveats import memory_caveats, move_caveats, plan_caveats
 from nearfar.place.evaluation import Evaluation, evaluate
-from nearfar.place.goal import Judge, check_goal, least_budget
+from nearfar.place.exports import is_plan, mapped
+from nearfar.place.goal import check_goal, least_budget
 from nearfar.place.inputs import joined_inputs
-from nearfar.place.machine_file import FarMemory
+from nearfar.place.machine_file import (
+    FarMemory,
+    MachineFile,
+    check_price,
+    load_machine_file,
+    parse_far,
+)
 from nearfar.place.moves import MovingPlan, copy_ns_per_byte, moving_plan
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.plan_rows import (
@@ -32,95 +49,104 @@ from nearfar.place.plan_rows import (
     optimiser_bars,
     placements_of,
 )
-from nearfar.place.problem import Over, Problem, problem_of
-from nearfar.place.task import Allowed, ExtendedShares, PlaceTask
+from nearfar.place.problem import Problem, problem_of
+from nearfar.place.task import ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
 from nearfar.predict.derive import near_on_machine
-from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.predict.device_figures import parse_page_bytes
 from nearfar.predict.noise import measurement_noise
-from nearfar.predict.total import TOTAL
 from nearfar.predict.traffic import Array
 
-DEFAULT_OPTIMISER = "exact"
 
+def place(options: PlaceOptions) -> Plan:
+    """Choose where objects go so that the phase takes least time within the budget or the goal.
 
-def place(
-    workload: WorkloadProfile | Sequence[WorkloadProfile],
-    near: DeviceProfile,
-    far: DeviceProfile | Sequence[FarMemory],
-    budget: int | str | None = None,
-    phase: str = TOTAL,
-    *,
-    prices: Prices | None = None,
-    optimiser: str = DEFAULT_OPTIMISER,
-    model: str = DEFAULT_MODEL,
-    page_bytes: int | None = None,
-    host: HostRule = DEFAULT_HOST,
-    profile_path: str | Sequence[str] = "",
-    machine: MachineProfile | None = None,
-    core: CoreFigures | None = None,
-    near_spec: str = "",
-    allow: Collection[Allowed] = (),
-    goal: float | None = None,
-    judge: Judge = "value",
-    over: Over = "mean",
-    move_gb_per_s: float | None = None,
-    details: bool = True,
-) -> Plan:
-    """Choose where objects go so that `phase` takes least time within the budget.
-
-    `budget` is bytes, or text such as ``2GiB``, ``25%`` or ``price:40%``. `goal`, the largest
-    slowdown, replaces it: the plan has the least near memory that meets it by its `judge`. Several
-    profiles are placed for the mean or the worst (`over`) of their slowdowns. `machine` has joint
-    limits of memories and a core, which `core` replaces; `host` adapts latencies, as in
-    `predict`. `details` adds undecided objects and hints. Raises NearfarError for invalid
-    options and for memories that cannot hold the program or lack what the model needs.
+    Raises NearfarError for memories that cannot hold the program or lack what the model needs.
     """
-    _check_options(allow, over, goal=goal, budget=budget, move_gb_per_s=move_gb_per_s)
-    _check_optimiser(optimiser)
-    profiles = [workload] if isinstance(workload, WorkloadProfile) else list(workload)
-    fars = [FarMemory(far)] if isinstance(far, DeviceProfile) else list(far)
-    _check_counts(profiles, fars, allow)
-    paths = [profile_path] if isinstance(profile_path, str) else list(profile_path)
-    merged, phases, inputs = joined_inputs(profiles, paths, phase)
-    near_side, machine = near_on_machine(near, machine, page_bytes, core)
-    devices = [memory.device for memory in fars]
-    problem = problem_of(
-        merged, phases, near_side, devices, model=model, prices=prices, host=host, machine=machine
-    )
-    problem, budget_bytes = with_budget(
-        with_limits(problem, fars, inputs=inputs, over=over), budget
-    )
-    task = PlaceTask(problem, merged, optimiser, frozenset(allow))
+    _refuse_plan(options)
+    file = MachineFile() if options.memories is None else load_machine_file(options.memories)
+    fars, near = _far_memories(options, file), options.near or file.near
+    if near is None:
+        raise CommandError(
+            "there is no near memory: name what the program was profiled in with --near, a file of "
+            "`nearfar measure` or a library device"
+        )
+    budget = options.budget
+    if budget is None and options.slo is None:
+        budget = file.near_capacity
+    allow = frozenset(get_args(Allowed) if "all" in options.allow else options.allow)
+    _check_options(options, budget, allow)
+    problem, merged, machine = _problem(options, file, load_device(near), fars)
+    problem, budget_bytes = with_budget(problem, budget)
+    task = PlaceTask(problem, merged, options.optimiser, allow)
     reached = None
-    if goal is not None:
-        budget_bytes, met = least_budget(problem, goal, judge, task.choose_greedy, task.choose)
-        reached = SlowdownGoal(most_slowdown=goal, judged_by=judge, reached=met)
-    can_move = len(profiles) == 1 and ("moves" in allow or details)
-    copies = copy_ns_per_byte(problem, machine, move_gb_per_s) if can_move else None
-    result = _solve(task, budget_bytes, copies, details=details, joint_limits=machine is not None)
-    return _document(
-        task, result, fars, paths=paths, near=(near.name, near_spec), phase=phase, goal=reached,
-        over=over,
-    )  # fmt: skip
+    if options.slo is not None:
+        budget_bytes, met = least_budget(
+            problem, options.slo, options.slo_by, task.choose_greedy, task.choose
+        )
+        reached = SlowdownGoal(most_slowdown=options.slo, judged_by=options.slo_by, reached=met)
+    can_move = len(options.profile) == 1 and ("moves" in allow or options.details)
+    copies = copy_ns_per_byte(problem, machine, options.move_gb_per_s) if can_move else None
+    result = _solve(
+        task, budget_bytes, copies, details=options.details, joint_limits=machine is not None
+    )
+    result.goal = reached
+    plan = _document(task, result, fars, file.near_spec, options)
+    return mapped(plan, list(options.map))
 
 
-def _check_options(
-    allow: Collection[str],
-    over: str,
-    *,
-    goal: float | None,
-    budget: int | str | None,
-    move_gb_per_s: float | None,
-) -> None:
-    known = list(get_args(Allowed))
-    for extension in allow:
-        if extension not in known:
-            hint = nearest(extension, known) or f"; there are: {', '.join(known)}"
-            raise NearfarError(f"a plan cannot be allowed {extension!r}{hint}")
-    if over not in get_args(Over):
-        raise NearfarError(f"slowdowns of several profiles count by mean or worst, not {over!r}")
+def _refuse_plan(options: PlaceOptions) -> None:
+    first = options.profile[0]
+    if len(options.profile) == 1 and isinstance(first, Path) and is_plan(first):
+        raise CommandError(
+            f"{first} is a plan already: name a profile, or print the plan with --export"
+        )
+
+
+def _far_memories(options: PlaceOptions, file: MachineFile) -> list[FarMemory]:
+    fars = file.far or [
+        parse_far(far) if isinstance(far, str) else FarMemory(far) for far in options.far
+    ]
+    if not fars:
+        raise CommandError(
+            "there is no far memory: name one or more with --far, such as --far optane-100-6dimm "
+            "(`nearfar device list`), or a file of them with --memories"
+        )
+    prices = options.far_price
+    if len(prices) <= 1:
+        return fars
+    if len(prices) != len(fars):
+        raise CommandError(
+            f"{len(prices)} prices for {len(fars)} far memories: give one --far-price for each, in "
+            "their order, or one for all"
+        )
+    return [
+        replace(far, price_per_byte=check_price(price, "--far-price"))
+        for far, price in zip(fars, prices, strict=True)
+    ]
+
+
+def _prices(options: PlaceOptions, file: MachineFile) -> Prices:
+    prices = Prices()
+    near, far = options.near_price, options.far_price[0] if options.far_price else None
+    if near is not None or far is not None:
+        source = "given on the command line"
+    elif file.near_price is not None:
+        near, source = file.near_price, f"given in {options.memories}"
+    elif any(memory.price_per_byte is not None for memory in file.far):
+        source = f"far memories' given in {options.memories}; near: {prices.source}"
+    else:
+        return prices
+    return Prices(
+        near_per_byte=prices.near_per_byte if near is None else near,
+        far_per_byte=prices.far_per_byte if far is None else far,
+        source=source,
+    )
+
+
+def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[str]) -> None:
+    """Refuse options that no plan can follow."""
+    goal, move_gb_per_s = options.slo, options.move_gb_per_s
     if goal is not None:
         check_goal(goal)
     if (goal is None) == (budget is None):
@@ -129,25 +155,43 @@ def _check_options(
         )
     if move_gb_per_s is not None and not (math.isfinite(move_gb_per_s) and move_gb_per_s > 0):
         raise NearfarError(f"data cannot move at {move_gb_per_s:g} GB/s: give a rate above 0")
-
-
-def _check_optimiser(optimiser: str) -> None:
-    if OPTIMISERS.get(optimiser).only_bar:
+    if OPTIMISERS.get(options.optimiser).only_bar:
         raise NearfarError(
-            f"{optimiser} is only a bar to compare with, no plan of whole objects: "
+            f"{options.optimiser} is only a bar to compare with, no plan of whole objects: "
             "choose exact, greedy or hot-first"
         )
-
-
-def _check_counts(
-    profiles: Sequence[WorkloadProfile], fars: Sequence[FarMemory], allow: Collection[str]
-) -> None:
-    if len(profiles) > 1 and "moves" in allow:
+    if len(options.profile) > 1 and "moves" in allow:
         raise NearfarError(
             "--allow moves needs a single profile: several inputs do not share the order of phases"
         )
-    if not fars:
-        raise NearfarError("there is no far memory: name one with --far")
+
+
+def _problem(
+    options: PlaceOptions, file: MachineFile, near: DeviceProfile, fars: Sequence[FarMemory]
+) -> tuple[Problem, WorkloadProfile, MachineProfile | None]:
+    """Return the problem, its joined profile, and the machine where its joint limits hold."""
+    machine = options.machine or file.machine
+    profiles = [loaded(profile, WorkloadProfile) for profile in options.profile]
+    paths = [origin(profile) for profile in options.profile]
+    merged, phases, inputs = joined_inputs(profiles, paths, options.phase)
+    near_side, known_machine = near_on_machine(
+        near,
+        None if machine is None else loaded(machine, MachineProfile),
+        None if options.pages is None else parse_page_bytes(options.pages),
+        None if options.core is None else load_core(options.core),
+    )
+    problem = problem_of(
+        merged,
+        phases,
+        near_side,
+        [memory.device for memory in fars],
+        model=options.model,
+        prices=_prices(options, file),
+        host=options.host,
+        machine=known_machine,
+    )
+    problem = with_limits(problem, fars, inputs=inputs, over=options.over)
+    return problem, merged, known_machine
 
 
 @dataclass(eq=False)
@@ -161,6 +205,7 @@ class _Result:
     moves: MovingPlan | None
     details: bool
     caveats: list[str]
+    goal: SlowdownGoal | None = None
 
 
 def _solve(
@@ -232,14 +277,11 @@ def _document(
     task: PlaceTask,
     result: _Result,
     fars: Sequence[FarMemory],
-    *,
-    paths: list[str],
-    near: tuple[str, str],
-    phase: str,
-    goal: SlowdownGoal | None,
-    over: Over,
+    near_spec: str,
+    options: PlaceOptions,
 ) -> Plan:
-    """Return the plan; `near` is near memory's device and spec."""
+    """Return the plan as a document."""
+    paths = [origin(profile) for profile in options.profile]
     problem, budget_bytes, shares = task.problem, result.budget_bytes, result.extended.shares
     remark = budget_remark(budget_bytes, problem.footprint_bytes)
     if not problem.names:
@@ -250,9 +292,9 @@ def _document(
     return Plan(
         producer=producer(),
         profile=paths[0],
-        near=near[0],
+        near=problem.near.device.name,
         far=fars[0].device.name,
-        phase=phase,
+        phase=options.phase,
         budget_bytes=budget_bytes,
         footprint_bytes=problem.footprint_bytes,
         placements=placements_of(task.workload, problem, shares, result.extended.weights),
@@ -260,12 +302,12 @@ def _document(
         frontier=frontier_points(problem),
         prices=problem.prices,
         proven_gap=result.proven_gap,
-        memories=memories_of(problem, shares, budget_bytes, fars, near[1]),
+        memories=memories_of(problem, shares, budget_bytes, fars, near_spec),
         phases=result.moves.phases if result.moves is not None else [],
         undecided=undecided,
-        goal=goal,
+        goal=result.goal,
         profiles=paths if len(paths) > 1 else [],
-        over_profiles=over if len(paths) > 1 else "",
+        over_profiles=options.over if len(paths) > 1 else "",
         noise=measurement_noise(
             task.workload,
             problem.phases,

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.options.place import Over
 from nearfar.place.machine_file import FarMemory
-from nearfar.place.problem import Over, Problem
+from nearfar.place.problem import Problem
 
 MAX_LETTERS = 24
 """Longest number that is read: longer ones could overflow."""
@@ -93,16 +94,15 @@ def with_limits(
     )
 
 
-def with_budget(problem: Problem, budget: int | str | None) -> tuple[Problem, int]:
+def with_budget(problem: Problem, text: str | None) -> tuple[Problem, int]:
     """Return the problem, with a limit on the price if the budget is one, and the bytes near.
 
     With one far memory a price is equal to a number of bytes near. With several it is a limit of
     its own, and near memory gets at most what it would with the cheapest of them.
     """
     footprint = problem.footprint_bytes
-    if budget is None:
+    if text is None:
         return problem, footprint
-    text = budget if isinstance(budget, str) else f"{budget}B"
     price = parse_price(text)
     if price is None:
         return problem, parse_budget_bytes(text, footprint)

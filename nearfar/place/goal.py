@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.options.place import Judge
 from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import PlacementChoice
 from nearfar.place.problem import Problem
-
-Judge = Literal["value", "high"]
 
 GREEDY_STEPS = 30
 """Halvings of the budget by greedy: to a thousandth of a ppm of the program's memory."""

@@ -20,7 +20,7 @@ On the command line a far memory is `DEVICE` or `DEVICE:CAPACITY`. A file (TOML 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -62,13 +62,13 @@ class _File(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class MachineFile:
     """Contents of a file of memories."""
 
-    far: list[FarMemory]
-    near: str | None
+    far: list[FarMemory] = field(default_factory=list)
+    near: str | None = None
     """Near device, a library name or a file; None: not in the file."""
-    near_capacity: str | None
-    near_price: float | None
-    near_spec: str
-    machine: Path | None
+    near_capacity: str | None = None
+    near_price: float | None = None
+    near_spec: str = ""
+    machine: Path | None = None
     """File of a MachineProfile."""
 
 

@@ -66,11 +66,7 @@ def placements_of(
 
 
 def memories_of(
-    problem: Problem,
-    shares: Array,
-    budget_bytes: int,
-    fars: Sequence[FarMemory],
-    near_spec: str,
+    problem: Problem, shares: Array, budget_bytes: int, fars: Sequence[FarMemory], near_spec: str
 ) -> list[PlanMemory]:
     """Return the plan's memories, near first."""
     used_bytes = (shares.T @ problem.sizes_bytes).round().astype(int).tolist()

@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 from nearfar.documents.plan import NEAR, Prices
 from nearfar.documents.prediction import HostRule
+from nearfar.options.place import Over
 from nearfar.place.joint_time import Pairs, joint_times_ns
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.host import DEFAULT_HOST
@@ -34,9 +34,6 @@ from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
 from nearfar.predict.total import TOTAL
 from nearfar.predict.traffic import Array, PhaseTraffic
-
-Over = Literal["mean", "worst"]
-"""How the slowdowns of several inputs are summarised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,20 +216,13 @@ def make_problem(
     *,
     phase: str = TOTAL,
     model: str = DEFAULT_MODEL,
-    prices: Prices | None = None,
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
 ) -> Problem:
     """Return the problem of one far memory and one phase, or the whole run (``total``)."""
     phases = phases_of(workload, None if phase == TOTAL else [phase])
     return problem_of(
-        workload,
-        phases,
-        near_memory(near, page_bytes),
-        [far],
-        model=model,
-        prices=prices,
-        host=host,
+        workload, phases, near_memory(near, page_bytes), [far], model=model, host=host
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents import WorkloadProfile
+from nearfar.options.place import Allowed
 from nearfar.place.capacity import capacity_limits
 from nearfar.place.interleaving import interleaved
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
@@ -19,9 +19,6 @@ from nearfar.place.parts import splittable, with_parts
 from nearfar.place.problem import Problem
 from nearfar.place.search import best_of
 from nearfar.predict.traffic import Array
-
-Allowed = Literal["parts", "interleave", "moves"]
-"""Extensions of a plan beyond whole objects that stay where they are."""
 
 MAX_OBJECTS_INTERLEAVED_OFTEN = 1000
 """Most objects for which the search for a goal tries interleaving at every step: each try times

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar, cast
 
 import msgspec
 
 from nearfar.base.registry import Registry
+from nearfar.options.option import option_fields
 from nearfar.points.inputs import PointInputs
 from nearfar.points.row import PointValues
+
+OptionsT = TypeVar("OptionsT")
 
 
 class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -22,6 +26,8 @@ class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
     """Whether it measures, and so runs alone on its machine."""
     FILLED: ClassVar[tuple[str, ...]] = ()
     """Fields that ``[programs]`` fills; they are not keys of the file."""
+    SHARED: ClassVar[tuple[str, ...]] = ()
+    """Fields that are options of the verb of its name, see `with_options`."""
 
     def needs(self) -> list[str]:
         """Return the names of the inputs it reads, see `inputs`."""
@@ -34,8 +40,44 @@ class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
         """Compute it; the bytes are a document that other points read."""
         raise NotImplementedError
 
+    def asked(self, options: Callable[..., OptionsT], **more: Any) -> OptionsT:
+        """Return the verb's options that the keys give, with `more` of them."""
+        return options(**{name: getattr(self, name) for name in self.SHARED}, **more)
+
 
 POINT_KINDS: Registry[type[PointKind]] = Registry("nearfar.points.kinds", "kind of point")
+
+KindT = TypeVar("KindT", bound=PointKind)
+
+
+def with_options(
+    options: Any, *names: str, **defaults: Any
+) -> Callable[[type[KindT]], type[KindT]]:
+    """Give a kind of point some of its verb's options as keys, with other `defaults` if named."""
+    entries = {entry.name: entry for entry in option_fields(options)}
+    fields = [
+        (
+            name,
+            entries[name].type | None if entries[name].optional else entries[name].type,
+            defaults.get(name, entries[name].default),
+        )
+        for name in names
+    ]
+
+    def decorate(kind: type[KindT]) -> type[KindT]:
+        made: Any = msgspec.defstruct(
+            kind.__name__,
+            fields,
+            bases=(kind,),
+            module=kind.__module__,
+            namespace={"__doc__": kind.__doc__, "SHARED": names},
+            kw_only=True,
+            frozen=True,
+            forbid_unknown_fields=True,
+        )
+        return cast(type[KindT], made)
+
+    return decorate
 
 
 def decode_point(name: str, parameters: dict[str, Any]) -> PointKind:

@@ -50,11 +50,12 @@ class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
         sizes = {name: float(value) for name, value in self.size.items()}
         return profile_of_code(code, inputs.device(self.near), sizes)
 
-    def check_profile(self, inputs: PointInputs, model: str, phases: list[str] | None) -> None:
+    def check_profile(
+        self, inputs: PointInputs, model: str, phases: list[str] | None, host: HostRule
+    ) -> None:
         """Refuse an unknown model or phase, and memories that lack required values."""
         MODELS.get(model)
         digests = (inputs.digest(DEVICE + self.near), inputs.digest(DEVICE + self.far))
-        host: HostRule = getattr(self, "host", "added")
         _check_memories(digests, self.near, self.far, host, _UnkeyedInputs(inputs))
         if not inputs.has(self.source):
             return

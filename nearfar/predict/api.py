@@ -1,8 +1,9 @@
-"""Prediction from Python: documents in, a `Prediction` out.
+"""The prediction that options ask for.
 
-The data goes through these steps: `phases` makes each phase's traffic, `derive` the costs of near
-and far memory, `explain` (called by the models) near time, `models` times, `interval` their
-intervals, `object_effects` the objects' shares, and `total` the sum.
+The data goes through these steps: `task` reads the documents, `phases` makes each phase's
+traffic, `derive` the costs of near and far memory, `explain` (called by the models) near time,
+`models` times, `interval` their intervals, `object_effects` the objects' shares, and `total` the
+sum.
 """
 
 from __future__ import annotations
@@ -14,79 +15,64 @@ import numpy as np
 
 from nearfar.base.estimate import scale_estimate
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents import (
-    DeviceProfile,
-    MachineProfile,
-    Prediction,
-    WorkloadProfile,
-    producer,
-)
-from nearfar.documents.core import CoreFigures
+from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, origin, producer
 from nearfar.documents.prediction import (
     DevicePrediction,
-    HostRule,
     ModelTime,
     PagesRatio,
     PhasePrediction,
 )
+from nearfar.options.predict import PredictOptions
 from nearfar.predict.breakdown import ExplainedName, breakdowns, largest, subjects
+from nearfar.predict.calibration import load_calibrations, with_calibrations
 from nearfar.predict.caveats import common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_on_machine
-from nearfar.predict.host import DEFAULT_HOST
+from nearfar.predict.from_counters import models_beside
+from nearfar.predict.in_situ import stages_of, with_pipeline
+from nearfar.predict.inputs import recorded
 from nearfar.predict.interval import FarEstimate, far_estimate
 from nearfar.predict.memory import MemoryCosts
-from nearfar.predict.model import DEFAULT_MODEL, MODELS, NAIVE_MODELS, Model, usable_models
+from nearfar.predict.model import MODELS, NAIVE_MODELS, Model, usable_models
 from nearfar.predict.noise import measurement_noise
 from nearfar.predict.object_effects import object_effects
 from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
+from nearfar.predict.task import task_of
 from nearfar.predict.total import slowdown_over, total_of
 from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 
-MAX_OBJECTS = 1000
-"""Maximum of objects listed per phase, those that add most first; a plan considers all of them."""
-
 
 def predict(
-    workload: WorkloadProfile,
-    near: DeviceProfile,
-    fars: Sequence[DeviceProfile],
-    model: str = DEFAULT_MODEL,
+    options: PredictOptions,
     *,
-    phases: list[str] | None = None,
-    profile_path: str = "",
-    page_bytes: int | None = None,
     far_page_bytes: int | None = None,
     far_own_ns: float | None = None,
     near_own_ns: float | None = None,
-    host: HostRule = DEFAULT_HOST,
-    max_objects: int = MAX_OBJECTS,
-    also: Sequence[str] = (),
-    machine: MachineProfile | None = None,
-    core: CoreFigures | None = None,
-    remarks: Sequence[str] = (),
-    explain: Sequence[str] | None = (),
+    explain_largest: bool = False,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
-    `near` is the memory in which the profile's near time was measured. `phases` restricts what is
-    predicted. `page_bytes` is the size of the program's pages, by default what programs get near;
-    `far_page_bytes` that of its far pages. `far_own_ns` and `near_own_ns` are the times of a
-    dependent random read of the program's data. `host` converts a published latency. `also` names
-    further models. `machine` tells which memories share channels, and its core; `core` replaces it.
-    `explain` names what to break down, None the largest. Raises NearfarError for what is unknown.
+    `far_page_bytes` is the size of the program's far pages, by default as near. `far_own_ns` and
+    `near_own_ns` are the times of a dependent random read of the program's data, where they were
+    measured. `explain_largest` breaks down the largest times in place of those that --explain
+    names. Raises NearfarError for what is unknown.
     """
-    kind, asked = MODELS.get(model), None if explain is None else subjects(workload, explain)
-    traffic = phases_of(workload, phases)
-    near_side, machine = near_on_machine(near, machine, page_bytes, core)
-    common = [*remarks, *common_caveats(workload, traffic, near_side)]
-    shown = [*dict.fromkeys([*NAIVE_MODELS, *(name for name in also if name != model)])]
+    task = task_of(options)
+    workload, near, fars = task.workload, task.near, task.fars
+    kind = MODELS.get(task.model)
+    asked = None if explain_largest else subjects(workload, options.explain)
+    stages = stages_of(options, workload)
+    calibrations = () if options.calibrated is None else load_calibrations(options.calibrated)
+    traffic = phases_of(workload, list(options.phase) or None)
+    near_side, machine = near_on_machine(near, task.machine, task.page_bytes, task.core)
+    common = [*task.remarks, *common_caveats(workload, traffic, near_side)]
+    shown = _models_shown(options, workload, task.model)
     devices, estimates = [], []
     for device in fars:
         far_side = far_memory(
             device,
             near_side,
-            host,
+            options.host,
             far_page_bytes,
             program_chase_ns=far_own_ns,
             near_program_chase_ns=near_own_ns,
@@ -94,19 +80,30 @@ def predict(
         far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
         models = [kind(phase, near_side, far_side) for phase in traffic]
         sentences = [*near_side.caveats, *far_side.caveats, *common]
-        listing = _Listing(shown, max_objects, sentences, asked)
+        listing = _Listing(shown, options.max_objects, sentences, asked)
         estimates.append([far_estimate(kind, m.phase, near_side, far_side, m) for m in models])
         devices.append(_device(workload, device, far_side, (models, estimates[-1]), listing))
-    return Prediction(
+    prediction = Prediction(
         producer=producer(),
-        profile=profile_path,
+        profile=origin(options.profile),
         near=near.name,
         near_latency_ns=near_side.unwalked_ns,
-        model=model,
-        host=host,
+        model=task.model,
+        host=options.host,
         devices=devices,
         noise=measurement_noise(workload, traffic, near, fars, estimates),
+        inputs=recorded(options, task),
     )
+    if stages is not None:
+        prediction = with_pipeline(prediction, stages, task, near_side, machine)
+    return with_calibrations(prediction, fars, calibrations) if calibrations else prediction
+
+
+def _models_shown(options: PredictOptions, workload: WorkloadProfile, model: str) -> list[str]:
+    """Return the names of the models to show besides `model`."""
+    also = list(options.models) or models_beside(workload)
+    names = MODELS.names() if also == ["all"] else also
+    return [*dict.fromkeys([*NAIVE_MODELS, *(name for name in names if name != model)])]
 
 
 @dataclass(frozen=True)

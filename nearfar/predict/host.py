@@ -13,9 +13,7 @@ latency here, is wider than both together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import get_args
 
-from nearfar.base.errors import NearfarError, nearest
 from nearfar.devices import curves
 from nearfar.devices.library import host_dram
 from nearfar.documents.device import DeviceProfile
@@ -48,19 +46,10 @@ class LatencyHere:
     caveats: tuple[str, ...] = ()
 
 
-def check_host(rule: str) -> None:
-    """Raise NearfarError for an unknown rule."""
-    if rule not in get_args(HostRule):
-        known = list(get_args(HostRule))
-        hint = nearest(rule, known) or f"; there are: {', '.join(known)}"
-        raise NearfarError(f"there is no rule {rule!r} to convert published latencies{hint}")
-
-
 def latency_here(
     device: DeviceProfile, near: MemoryCosts, rule: HostRule = DEFAULT_HOST
 ) -> LatencyHere:
     """Return the idle latency of `device` on the machine of `near`."""
-    check_host(rule)
     published_ns = curves.idle_read_latency_ns(device).value_ns
     if device.measured is not None:
         return LatencyHere(published_ns)

@@ -10,7 +10,6 @@ there (`shared_channels`); where these limits are not known, the interval spans 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -18,16 +17,16 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, parse_size_bytes
-from nearfar.documents import DeviceProfile, MachineProfile, Prediction, WorkloadProfile
-from nearfar.documents.core import CoreFigures
-from nearfar.documents.prediction import HostRule, Pipeline, PipelineSplit
-from nearfar.predict.derive import far_memory, near_on_machine
-from nearfar.predict.host import DEFAULT_HOST
+from nearfar.documents import MachineProfile, Prediction, WorkloadProfile
+from nearfar.documents.prediction import Pipeline, PipelineSplit
+from nearfar.options.predict import PredictOptions
+from nearfar.predict.derive import far_memory
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS
 from nearfar.predict.phases import phases_of
 from nearfar.predict.pipeline import PipelinePart, PipelineTimes, Rates, run_pipeline
 from nearfar.predict.shared_channels import Scaling, ThreadGroup, joint_limit, shared_bandwidth
+from nearfar.predict.task import PredictionTask
 from nearfar.predict.traffic import PhaseTraffic, misses, write_backs
 
 SHARPNESS = 2.5
@@ -55,53 +54,54 @@ class Stages:
     threads: int
 
 
-def parse_stages(text: str, sets: int, set_size: str, threads: int) -> Stages:
-    """Read ``GENERATE,ANALYSE``; raise NearfarError for invalid values."""
-    names = [name.strip() for name in text.split(",")]
+def stages_of(options: PredictOptions, workload: WorkloadProfile) -> Stages | None:
+    """Return the stages that --pipeline names, None without it; refuse invalid values."""
+    if options.pipeline is None or options.set_size is None:
+        return None
+    names = [name.strip() for name in options.pipeline.split(",")]
     if len(names) != 2 or not all(names) or names[0] == names[1]:
         raise NearfarError(
-            f"--pipeline names two phases of the profile, such as generate,analyse, not {text!r}"
+            "--pipeline names two phases of the profile, such as generate,analyse, not "
+            f"{options.pipeline!r}"
         )
+    sets = DEFAULT_SETS if options.sets is None else options.sets
     if not 1 <= sets <= MAX_SETS:
         raise NearfarError(f"--sets is from 1 to {MAX_SETS:,}, not {sets}")
+    threads = options.threads
+    if threads is None:
+        threads = max(2, workload.program.threads_seen)
     if not 2 <= threads <= MAX_THREADS:
         raise NearfarError(
             f"a pipeline needs a thread for each stage: --threads is from 2 to {MAX_THREADS:,}, "
             f"not {threads}"
         )
-    return Stages(names[0], names[1], sets, parse_size_bytes(set_size), threads)
+    return Stages(names[0], names[1], sets, parse_size_bytes(options.set_size), threads)
 
 
 def with_pipeline(
     prediction: Prediction,
     stages: Stages,
-    workload: WorkloadProfile,
-    near: DeviceProfile,
-    fars: Sequence[DeviceProfile],
-    *,
-    host: HostRule = DEFAULT_HOST,
-    page_bytes: int | None = None,
-    machine: MachineProfile | None = None,
-    core: CoreFigures | None = None,
+    task: PredictionTask,
+    near: MemoryCosts,
+    machine: MachineProfile | None,
 ) -> Prediction:
-    """Return the prediction with the pipeline on each of its devices, in the order of `fars`."""
+    """Return the prediction made from `task` with the pipeline on each of its devices."""
     generate, analyse = (
-        phases_of(workload, [name])[0] for name in (stages.generate, stages.analyse)
+        phases_of(task.workload, [name])[0] for name in (stages.generate, stages.analyse)
     )
     for phase in (generate, analyse):
         if phase.near_time_ns.value <= 0.0:
             raise NearfarError(
                 f"near time of phase {phase.name!r} is 0: a stage needs a time above 0"
             )
-    near_side, machine = near_on_machine(near, machine, page_bytes, core)
     devices = []
-    for device, far in zip(prediction.devices, fars, strict=True):
-        far_side = far_memory(far, near_side, host)
-        model = MODELS.get(prediction.model)(analyse, near_side, far_side)
+    for device, far in zip(prediction.devices, task.fars, strict=True):
+        far_side = far_memory(far, near, prediction.host)
+        model = MODELS.get(prediction.model)(analyse, near, far_side)
         far_ns = float(model.times_ns(analyse.total))
-        parts = _parts(stages, generate, analyse, near_side, far_side, analyse_far_ns=far_ns)
-        limit = joint_limit(machine, near, far)
-        near_only_ns = sum(_alone_ns(phase, near_side, stages) for phase in (generate, analyse))
+        parts = _parts(stages, generate, analyse, near, far_side, analyse_far_ns=far_ns)
+        limit = joint_limit(machine, task.near, far)
+        near_only_ns = sum(_alone_ns(phase, near, stages) for phase in (generate, analyse))
         pipeline = Pipeline(
             generate=stages.generate,
             analyse=stages.analyse,

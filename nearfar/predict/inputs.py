@@ -6,18 +6,19 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.devices.cores import load_core
-from nearfar.devices.library import device_names, load_device, load_near
+from nearfar.devices.library import device_names, load_device
 from nearfar.devices.machines import load_machine, machine_names
 from nearfar.documents import MachineProfile, Prediction, WorkloadProfile, load
 from nearfar.documents.core import CoreFigures
 from nearfar.documents.inputs import ElsewhereInputs, InputFile, PredictionInputs
+from nearfar.options.predict import PredictOptions
 from nearfar.predict.attribution import LoadedInputs
 from nearfar.predict.elsewhere import Elsewhere, machine_profile, measured_core
+from nearfar.predict.from_counters import is_counters
+from nearfar.predict.task import PredictionTask, is_code
 
 
 def input_files(specs: Sequence[object]) -> list[InputFile] | None:
@@ -83,7 +84,7 @@ def _elsewhere(given: ElsewhereInputs, beside: Path) -> tuple[Elsewhere, CoreFig
         core = None if machine is None else measured_core(target, machine)
     there = Elsewhere(
         target=target,
-        here=None if given.here is None else load_near(_path(given.here, beside)),
+        here=None if given.here is None else load_device(_path(given.here, beside)),
         llc=given.llc,
         near_time=given.near_time,
         near_size=given.near_size,
@@ -93,40 +94,41 @@ def _elsewhere(given: ElsewhereInputs, beside: Path) -> tuple[Elsewhere, CoreFig
     return there, core
 
 
-def recorded(
-    profile: object,
-    near: object,
-    fars: Sequence[object],
-    machine: object = None,
-    *,
-    core: str | None = None,
-    phases: Sequence[str] = (),
-    page_bytes: int | None = None,
-    on: object = None,
-    here: object = None,
-    elsewhere: ElsewhereInputs | None = None,
-) -> PredictionInputs | None:
-    """Return the inputs of a prediction; None if one is no file and of no library.
-
-    `elsewhere` has what describes another machine besides the files `on` and `here`.
-    """
-    others = {"machine": machine, "on": on, "here": here}
+def recorded(options: PredictOptions, task: PredictionTask) -> PredictionInputs | None:
+    """Return the inputs of a prediction; None if one is no file and of no library."""
+    path, target = options.profile, task.target
+    if not isinstance(path, Path) or options.more or is_code(options) or is_counters(path):
+        return None
+    fars: list[object] = list(options.far or ([] if target is None else target.fars))
+    if fars == ["all"]:
+        fars = [*device_names()]
+    elif all(isinstance(far, str) for far in fars):
+        fars = list(dict.fromkeys(fars))
+    others = {"machine": options.machine, "on": options.on, "here": options.here}
     given = {name: spec for name, spec in others.items() if spec is not None}
-    files = input_files([profile, near, *fars, *given.values()])
+    near = options.near or (None if target is None else target.near)
+    files = input_files([path, near, *fars, *given.values()])
     if files is None:
         return None
     named = dict(zip(given, files[2 + len(fars) :], strict=True))
-    if elsewhere is not None:
-        elsewhere = replace(elsewhere, on=named.get("on"), here=named.get("here"))
+    elsewhere = ElsewhereInputs(
+        on=named.get("on"),
+        here=named.get("here"),
+        llc=options.llc,
+        near_time=list(options.near_time),
+        near_size=options.near_size,
+        frequency=options.frequency,
+        threads=None if target is None else options.threads,
+    )
     return PredictionInputs(
         profile=files[0],
         near=files[1],
         far=files[2 : 2 + len(fars)],
         machine=named.get("machine"),
-        core=core,
-        phases=list(phases),
-        page_bytes=page_bytes,
-        elsewhere=elsewhere,
+        core=options.core,
+        phases=list(options.phase),
+        page_bytes=task.page_bytes,
+        elsewhere=None if elsewhere == ElsewhereInputs() else elsewhere,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes, parse_positive_seconds, parse_seconds, parse_size_bytes
 from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
+from nearfar.options.profile import ProfileOptions
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import Job
 
@@ -17,35 +17,47 @@ MIN_TABLE_BYTES = 1 << 20
 """Smallest size of a process's tables: below, one of them cannot hold a record."""
 
 
-def make_request(
-    *,
-    command: Sequence[str],
-    repetitions: int,
-    duration: str | None,
-    after: str,
-    driver: str | None,
-    llc: str | None,
-    near: Path | None,
-    ways: int | None,
-    memory: str,
-    size: Sequence[str],
-    plain: Path | None,
-    stdout_to_stderr: bool,
-) -> ProfileRequest:
-    """Check the options, described in the verb's help, and return the request."""
-    if repetitions < 1:
+def make_request(options: ProfileOptions, *, stdout_to_stderr: bool) -> ProfileRequest:
+    """Check the options and return the request, whose source of accesses is the default."""
+    if options.repetitions < 1:
         raise CommandError("--repetitions must be at least 1: near time comes from plain runs")
-    if driver is not None and duration is not None:
+    duration = options.duration
+    if options.driver is not None and duration is not None:
         raise CommandError("give --driver or --duration, not both: a driver ends the run itself")
-    memory_bytes = parse_size_bytes(memory)
+    memory_bytes = parse_size_bytes(options.memory)
     if memory_bytes < MIN_TABLE_BYTES:
         raise CommandError("--memory must be at least 1MiB")
+    cache_bytes, cache_ways, origin = _cache(options)
+    return ProfileRequest(
+        job=Job(
+            command=list(options.command),
+            driver=options.driver,
+            duration_s=None if duration is None else parse_positive_seconds(duration, "--duration"),
+            after_s=parse_seconds(options.after, "--after"),
+            stdout_to_stderr=stdout_to_stderr,
+        ),
+        repetitions=options.repetitions,
+        cache_bytes=cache_bytes,
+        cache_ways=cache_ways,
+        cache_origin=origin,
+        memory_bytes=memory_bytes,
+        plain=options.plain,
+        size=dict(parse_named_size(text, "--size") for text in options.size),
+        split_sizes=options.split == "size",
+        slices=options.phases == "auto",
+        longest_s=options.longest_s,
+    )
+
+
+def _cache(options: ProfileOptions) -> tuple[int, int, str]:
+    """Return bytes, ways and origin of the cache to simulate."""
+    llc, ways = options.llc, options.ways
     cache_bytes, cache_ways = (0, 0) if llc and ways else detect.llc()
     origin = "detected"
-    if near is not None:
+    if options.near is not None:
         if llc is not None:
             raise CommandError("give --llc or --near, not both: each defines the cache's size")
-        cache_bytes, origin = _measured_cache(near, cache_bytes)
+        cache_bytes, origin = _measured_cache(options.near, cache_bytes)
     if llc is not None:
         cache_bytes, origin = parse_size_bytes(llc), f"--llc {llc}"
     if ways is not None:
@@ -53,22 +65,7 @@ def make_request(
         origin = f"--ways {ways}" if llc is None else f"{origin} --ways {ways}"
     if not 1 <= cache_ways <= 1024 or cache_bytes < 64 * cache_ways:
         raise CommandError(f"a cache of {cache_bytes} bytes cannot have {cache_ways} ways")
-    return ProfileRequest(
-        job=Job(
-            command=command,
-            driver=driver,
-            duration_s=None if duration is None else parse_positive_seconds(duration, "--duration"),
-            after_s=parse_seconds(after, "--after"),
-            stdout_to_stderr=stdout_to_stderr,
-        ),
-        repetitions=repetitions,
-        cache_bytes=cache_bytes,
-        cache_ways=cache_ways,
-        cache_origin=origin,
-        memory_bytes=memory_bytes,
-        plain=plain,
-        size=dict(parse_named_size(text, "--size") for text in size),
-    )
+    return cache_bytes, cache_ways, origin
 
 
 def _measured_cache(near: Path, claimed_bytes: int) -> tuple[int, str]:

@@ -105,7 +105,7 @@ def check_counts(
     Servers are left alone, since their driver would have to run once more.
     """
     stopped = request.job.driver is not None or request.job.duration_s is not None
-    if request.source.name != "compiled" or stopped or not leaves_code_out(profile):
+    if not request.source.is_built_in or stopped or not leaves_code_out(profile):
         return
     say(
         "the compiler pass left code out: the plain build runs under QEMU, at most "

@@ -86,11 +86,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
-        compiled = request.source.name == CompiledSource.name
-        how = {"compiled": "instrumented", "counters": "counted"}.get(
-            request.source.name, f"under {request.source.name}"
-        )
-        say(f"run 2 of {request.repetitions + 1}: {how}")
+        say(f"run 2 of {request.repetitions + 1}: {request.source.run_as}")
         with temporary_folder("nearfar-run-", memory_folder()) as folder:
             control = _control(request, folder)
             with slicing(control, runs[0].outcome.wall_ns, wanted=request.slices):
@@ -110,7 +106,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
                 lost_processes=int(page.lost_processes),
                 message=page.message.decode(errors="replace"),
                 instrumented_in_plain=_without_twin(request, executable, files, twins)
-                if compiled
+                if request.source.is_built_in
                 else [],
                 seen=seen,
             )

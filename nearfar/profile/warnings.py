@@ -28,29 +28,6 @@ plain time."""
 MAX_UNKNOWN_SHARE = 0.05
 """Share of misses in unknown memory above which there is a warning."""
 
-_BUILD = "build with a smaller --nearfar-rate"
-_HOW_FINER = {
-    "compiled": (
-        _BUILD,
-        ", or what touches memory was not built by nearfar; --nearfar-rate=1 when building sees "
-        "every line",
-        _BUILD,
-    ),
-    "qemu": (
-        "give a smaller --rate",
-        "; --rate 1 sees every line",
-        "give a smaller --rate",
-    ),
-    "counters": ("", "", "run longer"),
-}
-"""How to sample more lines, by source, for each of the three sentences that need it."""
-
-_WHICH = {
-    "compiled": "instrumented program",
-    "counters": "counted program",
-    "qemu": "program under QEMU",
-}
-
 
 def collect_warnings(
     request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProfile
@@ -61,7 +38,7 @@ def collect_warnings(
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
-        *(_unseen(request, gathered, profile) if request.source.name == "compiled" else []),
+        *(_unseen(request, gathered, profile) if request.source.is_built_in else []),
         *reserved_warnings(profile),
         *gathered.seen.caveats,
         *_notes(gathered),
@@ -73,7 +50,7 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
     outcome = gathered.instrumented.outcome
     failed_plain = [run.outcome.status for run in gathered.plain_runs if run.outcome.failed]
     if outcome.failed:
-        which = _WHICH[request.source.name]
+        which = request.source.runs
         warnings.append(f"the {which} {outcome.status}: its counts until then were saved")
     if failed_plain:
         warnings.append(f"the plain program {failed_plain[0]}")
@@ -169,7 +146,7 @@ def _unseen(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadPr
 
 def _precision(request: ProfileRequest, profile: WorkloadProfile) -> list[str]:
     warnings: list[str] = []
-    finer, built, run_finer = _HOW_FINER[request.source.name]
+    finer, built, run_finer = request.source.finer
     requested, simulated = request.cache_bytes, profile.cache.size_bytes
     if abs(simulated - requested) > 0.01 * requested:
         warnings.append(

@@ -1,4 +1,4 @@
-"""Report from Python: predict and plan what the page needs, then prepare its data."""
+"""The report that options ask for: predict and plan what the page needs, prepare its data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ import msgspec
 import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
+from nearfar.devices.library import load_device, load_devices
+from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, loaded, producer
 from nearfar.documents.attribution import Attribution
-from nearfar.documents.plan import Prices
 from nearfar.documents.prediction import HostRule
+from nearfar.options.place import PlaceOptions
+from nearfar.options.predict import PredictOptions
+from nearfar.options.report import ReportOptions
 from nearfar.place.api import place
 from nearfar.place.budget import parse_budget_bytes
 from nearfar.place.evaluation import evaluate
@@ -23,6 +26,7 @@ from nearfar.place.problem import Problem, make_problem
 from nearfar.predict import interval
 from nearfar.predict.api import predict
 from nearfar.predict.attribution import LoadedInputs, attributions
+from nearfar.predict.inputs import load_inputs
 from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
@@ -30,70 +34,73 @@ from nearfar.report.frontiers import Stop
 from nearfar.report.prepare import check_phase, prepare
 
 
-def report(
-    profile: WorkloadProfile,
-    near: DeviceProfile,
-    fars: Sequence[DeviceProfile],
-    *,
-    beside: Sequence[DeviceProfile] = (),
-    plans: Sequence[tuple[str, Plan]] = (),
-    budget: str | None = None,
-    phase: str = TOTAL,
-    source_folders: Sequence[Path] = (),
-    prices: Prices | None = None,
-    host: HostRule = "added",
-    against: tuple[Prediction, LoadedInputs] | None = None,
-) -> ReportData:
+def report(options: ReportOptions) -> ReportData:
     """Return the report's data: every far memory, every phase, the headline's budgets.
 
-    `host` is the rule for latencies published on another machine (see `predict`).
-    `plans` are plans made before, each with its origin; `budget` one more budget (``2GiB``,
-    ``25%``), which the page opens with. `against` is another prediction of this program with its
-    inputs, which the page compares. Raises NearfarError where predict or place does.
+    Raises NearfarError where predict or place does.
     """
-    check_phase(profile, phase)
-    fars, beside = distinct(near, fars, beside)
+    profile, near = loaded(options.profile, WorkloadProfile), load_device(options.near)
+    plans = [
+        (plan.name if isinstance(plan, Path) else f"plan {number}", loaded(plan, Plan))
+        for number, plan in enumerate(options.plan, 1)
+    ]
+    against = None if options.against is None else _against(options.against)
+    check_phase(profile, options.phase)
+    fars, beside = distinct(near, load_devices(options.far), load_devices(options.device))
     check_plans(profile, near, fars, plans)
     if not profile.phases:
         # Nothing was measured, so nothing is predicted; the page says so.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
-        return prepare(profile, near, list(fars), empty, [], beside=list(beside))
+        return prepare(profile, near, fars, empty, [], beside=beside)
+    host, count = options.host, len(profile.objects)
     prediction = predict(
-        profile, near, fars, host=host, max_objects=len(profile.objects), explain=None
+        PredictOptions(profile=profile, near=near, far=fars, host=host, max_objects=count),
+        explain_largest=True,
     )
     footprint = sum(owner.size_bytes for owner in profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None
-    if budget is not None:
-        first = parse_budget_bytes(budget, footprint)
-        budgets.setdefault(first, f"--budget {budget}")
+    if options.budget is not None:
+        first = parse_budget_bytes(options.budget, footprint)
+        budgets.setdefault(first, f"--budget {options.budget}")
     elif plans:
         first = plans[0][1].budget_bytes
     first_memory = plans[0][1].far if plans else None
-    made, stops = _plans(profile, near, fars, budgets, prices=prices, host=host)
+    made, stops = _plans(profile, near, fars, budgets, host)
     data = prepare(
         profile,
         near,
-        list(fars),
+        fars,
         prediction,
         [*made, *plans],
         stops=stops,
-        beside=list(beside),
+        beside=beside,
         first_memory=first_memory,
-        first_phase=phase,
+        first_phase=options.phase,
         first_budget_bytes=first,
-        source_folders=list(source_folders),
+        source_folders=list(options.sources),
         how=how_predicted(prediction.model),
     )
     if against is not None:
-        data.method.attributions = _attributions(against, prediction, (profile, near, fars))
+        inputs = LoadedInputs(
+            workload=profile,
+            near=near,
+            fars={far.name: far for far in fars},
+            model=prediction.model,
+            host=host,
+        )
+        data.method.attributions = _attributions(against, prediction, inputs)
     return data
 
 
+def _against(path: Path | Prediction) -> tuple[Prediction, LoadedInputs]:
+    """Return the prediction to compare with, and its inputs."""
+    other = loaded(path, Prediction)
+    return other, load_inputs(other, path.parent if isinstance(path, Path) else Path())
+
+
 def _attributions(
-    against: tuple[Prediction, LoadedInputs],
-    prediction: Prediction,
-    documents: tuple[WorkloadProfile, DeviceProfile, Sequence[DeviceProfile]],
+    against: tuple[Prediction, LoadedInputs], prediction: Prediction, inputs: LoadedInputs
 ) -> list[Attribution]:
     """Return the causes of the difference to another prediction, for far memories of both."""
     other, its_inputs = against
@@ -108,13 +115,6 @@ def _attributions(
             f"the prediction to compare with has none of the page's far memories: it has "
             f"{', '.join(before)}"
         )
-    inputs = LoadedInputs(
-        workload=documents[0],
-        near=documents[1],
-        fars={far.name: far for far in documents[2]},
-        model=prediction.model,
-        host=prediction.host,
-    )
     return attributions(its_inputs, inputs, pairs)
 
 
@@ -123,8 +123,6 @@ def _plans(
     near: DeviceProfile,
     fars: Sequence[DeviceProfile],
     budgets: Mapping[int, str],
-    *,
-    prices: Prices | None,
     host: HostRule,
 ) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[Stop]]]:
     """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
@@ -132,7 +130,17 @@ def _plans(
     made = [
         (
             origin,
-            place(profile, near, far, bytes_, phase=name, prices=prices, host=host, details=False),
+            place(
+                PlaceOptions(
+                    profile=[profile],
+                    near=near,
+                    far=[far],
+                    budget=f"{bytes_}B",
+                    phase=name,
+                    host=host,
+                    details=False,
+                )
+            ),
         )
         for far in fars
         for name in phases
@@ -140,9 +148,7 @@ def _plans(
     ]
     grid = ladder_budgets(sum(owner.size_bytes for owner in profile.objects))
     stops = {
-        (far.name, name): ladder(
-            make_problem(profile, near, far, phase=name, prices=prices, host=host), grid
-        )
+        (far.name, name): ladder(make_problem(profile, near, far, phase=name, host=host), grid)
         for far in fars
         for name in phases
     }

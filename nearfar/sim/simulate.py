@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from nearfar import _sim
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.base.units import LINE_BYTES, format_bytes
+from nearfar.base.units import LINE_BYTES, format_bytes, parse_size_bytes
+from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.loaded import LoadedLatency
 from nearfar.sim.memory import make_memory
 from nearfar.sim.model_of import model_of
@@ -19,9 +20,6 @@ NOT_VALIDATED = "Memory Mode is not validated on hardware: no raw measurement of
 NEAR_NS = 101.5
 """Latency of a DRAM cache: random loads of DDR4-2666 next to Optane (FAST 2020, figure 2)."""
 
-LINES = 400_000
-"""Lines simulated after the warm-up: shares are known to 0.2 %."""
-
 MAX_REGION_BYTES = 1 << 37
 """128 GiB: line numbers of the simulator are 31 bits."""
 
@@ -32,30 +30,10 @@ MAX_IN_FLIGHT = 10_000
 
 
 @dataclass(frozen=True)
-class SimulationRequest:
-    """Device and access pattern to simulate."""
-
-    device: str
-    pattern: Literal["chase", "random", "sequential", "strided"]
-    region_bytes: int
-    access_bytes: int = LINE_BYTES
-    stride_bytes: int | None = None
-    write: bool = False
-    in_flight: float | None = None
-    """Lines in flight of all cores together; None: one access at a time."""
-    memory_mode_bytes: int | None = None
-    isa: str = ""
-    seed: int = 1
-    """Seed of the order of random accesses and of random replacement."""
-    lines: int = LINES
-    """Lines simulated after the warm-up."""
-
-
-@dataclass(frozen=True)
 class SimulationResult:
     """Costs of the pattern, and where its lines were served."""
 
-    request: SimulationRequest
+    options: SimulateOptions
     ns_per_access: float
     ns_per_line: float
     shares: dict[str, float]
@@ -72,11 +50,11 @@ class SimulationResult:
     def as_json(self) -> dict[str, Any]:
         """Return the object that --json prints."""
         return {
-            "device": self.request.device,
-            "pattern": self.request.pattern,
-            "operation": "persist" if self.request.write else "load",
-            "region_bytes": self.request.region_bytes,
-            "access_bytes": self.request.access_bytes,
+            "device": self.options.device,
+            "pattern": self.options.pattern,
+            "operation": "persist" if self.options.write else "load",
+            "region_bytes": self.options.region_bytes,
+            "access_bytes": self.options.access_bytes,
             "ns_per_access": self.ns_per_access,
             "ns_per_line": self.ns_per_line,
             "shares": self.shares,
@@ -86,7 +64,7 @@ class SimulationResult:
             "loaded": None
             if self.loaded is None
             else {
-                "in_flight": self.request.in_flight,
+                "in_flight": self.options.in_flight,
                 "gb_per_s": self.loaded[0],
                 "ns_per_line": self.loaded[1],
             },
@@ -95,11 +73,11 @@ class SimulationResult:
 
     def lines(self) -> list[str]:
         """Return the text for a terminal."""
-        request = self.request
-        accesses = "persisted writes" if request.write else "loads"
+        options = self.options
+        accesses = "persisted writes" if options.write else "loads"
         rows = [
-            f"{request.pattern} {accesses} of {format_bytes(request.access_bytes)} over "
-            f"{format_bytes(request.region_bytes)} on {request.device}",
+            f"{options.pattern} {accesses} of {format_bytes(options.access_bytes)} over "
+            f"{format_bytes(options.region_bytes)} on {options.device}",
             f"  {self.ns_per_access:.1f} ns per access, {self.ns_per_line:.1f} ns per line",
         ]
         rows += [f"  {share:7.2%} {name}" for name, share in self.shares.items()]
@@ -108,101 +86,100 @@ class SimulationResult:
             rows.append(f"  {self.gb_per_s:.2f} GB/s of one thread (closed form)")
         if self.loaded is not None:
             rows.append(
-                f"  with {request.in_flight:g} lines in flight {self.loaded[1]:.1f} ns per line "
+                f"  with {options.in_flight:g} lines in flight {self.loaded[1]:.1f} ns per line "
                 f"and {self.loaded[0]:.2f} GB/s, where latency and bandwidth agree"
             )
         return rows + [f"  {sentence}" for sentence in self.caveats]
 
 
 def simulate_pattern(
-    request: SimulationRequest, device: DeviceModel | None = None
+    options: SimulateOptions, device: DeviceModel | None = None
 ) -> SimulationResult:
     """Run the simulator; raises NearfarError for what it cannot simulate.
 
-    `device` is the model of the device that `request` names, if it was made before.
+    `device` is the model of the device that `options` names, if it was made before.
     """
-    model, stride = checked(request, device)
-    if request.isa and request.isa not in _sim.isas():
+    model, stride = checked(options, device)
+    if options.isa is not None and options.isa not in _sim.isas():
         raise CommandError(
-            f"this processor cannot run {request.isa}: use one of {', '.join(_sim.isas())}",
+            f"this processor cannot run {options.isa}: use one of {', '.join(_sim.isas())}",
             ExitCode.MACHINE_LACKS,
         )
-    access, region = request.access_bytes, request.region_bytes
+    access, region = options.access_bytes, options.region_bytes
     run_model, run_region = model, region
-    if stride == access and not request.write and request.pattern != "sequential":
+    if stride == access and not options.write and options.pattern != "sequential":
         smaller = scaled(model, region, access)
         run_model, run_region = smaller.model, smaller.region_bytes
     warm = warm_up_accesses(run_model, run_region, access, stride)
     ran = _sim.run(
-        memory=make_memory(run_model, seed=request.seed),
-        operation="persist" if request.write else "load",
+        memory=make_memory(run_model, seed=options.seed),
+        operation="persist" if options.write else "load",
         region_bytes=run_region,
         access_bytes=access,
         stride_bytes=stride,
-        random=request.pattern != "sequential",
-        pattern_seed=request.seed,
+        random=options.pattern != "sequential",
+        pattern_seed=options.seed,
         warm_up=warm,
-        accesses=max(request.lines * LINE_BYTES // access, 1),
+        accesses=max(options.lines * LINE_BYTES // access, 1),
         fence_ns=model.fence_ns,
         wear_unit_bytes=max(model.granularity_bytes, LINE_BYTES),
-        isa=request.isa,
+        isa=options.isa or "",
     )
-    counts = ran.written if request.write else ran.read
-    names = _names(model, write=request.write)
+    counts = ran.written if options.write else ran.read
+    names = _names(model, write=options.write)
     shares = {name: count / ran.lines for name, count in zip(names, counts, strict=False)}
     lines = access // LINE_BYTES
     caveats = [NOT_VALIDATED] if model.near else []
-    if request.write and model.near:
+    if options.write and model.near:
         caveats.append("writes bypass the DRAM cache and go to the device")
     return SimulationResult(
-        request=request,
+        options=options,
         ns_per_access=ran.elapsed_ns / ran.lines * lines,
         ns_per_line=ran.elapsed_ns / ran.lines,
         shares=shares,
-        amplification=_amplification(model, request, ran, shares),
-        gb_per_s=None if request.pattern == "chase" else _gb_per_s(model, request, stride),
+        amplification=_amplification(model, options, ran, shares),
+        gb_per_s=None if options.pattern == "chase" else _gb_per_s(model, options, stride),
         lines_simulated=ran.lines,
         caveats=tuple(caveats),
         loaded=None
-        if request.in_flight is None
-        else _loaded(model, request, ran.elapsed_ns / ran.lines),
+        if options.in_flight is None
+        else _loaded(model, options, ran.elapsed_ns / ran.lines),
     )
 
 
-def checked(
-    request: SimulationRequest, device: DeviceModel | None = None
-) -> tuple[DeviceModel, int]:
-    """Return the model and the stride in bytes, or refuse the request."""
-    model = model_of(request.device) if device is None else device
-    if request.memory_mode_bytes is not None:
-        if request.memory_mode_bytes < LINE_BYTES:
+def checked(options: SimulateOptions, device: DeviceModel | None = None) -> tuple[DeviceModel, int]:
+    """Return the model and the stride in bytes, or refuse the options."""
+    model = model_of(options.device) if device is None else device
+    if options.memory_mode is not None:
+        near_bytes = parse_size_bytes(options.memory_mode) // LINE_BYTES * LINE_BYTES
+        if near_bytes == 0:
             raise CommandError("--memory-mode is the size of a DRAM cache, such as 16GiB")
-        near_bytes = request.memory_mode_bytes // LINE_BYTES * LINE_BYTES
         near_ns = min(NEAR_NS, model.media_ns)
         model = replace(model, near=NearCache(near_bytes, near_ns))
-    if request.in_flight is not None:
-        if request.write or request.pattern not in ("random", "sequential"):
+    if options.in_flight is not None:
+        if options.write or options.pattern not in ("random", "sequential"):
             raise CommandError(
                 "--in-flight goes with loads that do not wait for each other: --pattern random or "
                 "sequential, without --write"
             )
-        if not 1.0 <= request.in_flight <= MAX_IN_FLIGHT:
+        if not 1.0 <= options.in_flight <= MAX_IN_FLIGHT:
             raise CommandError(
-                f"--in-flight is from 1 to {MAX_IN_FLIGHT:,} lines, not {request.in_flight:g}"
+                f"--in-flight is from 1 to {MAX_IN_FLIGHT:,} lines, not {options.in_flight:g}"
             )
-    access = request.access_bytes
+    access = options.access_bytes
     if not LINE_BYTES <= access <= 16384 or access % LINE_BYTES:
         raise CommandError(f"--access is a multiple of 64 B up to 16 KiB, not {access} B")
-    if request.stride_bytes is not None and request.pattern != "strided":
+    if options.stride is not None and options.pattern != "strided":
         raise CommandError("--stride goes with --pattern strided")
     stride = access
-    if request.pattern == "strided":
-        stride = request.stride_bytes or max(DEFAULT_STRIDE_BYTES, access)
+    if options.pattern == "strided":
+        given = 0 if options.stride is None else parse_size_bytes(options.stride)
+        stride = given or max(DEFAULT_STRIDE_BYTES, access)
     if stride < access or stride % LINE_BYTES:
         raise CommandError(f"--stride is a multiple of 64 B and at least --access, not {stride} B")
-    if not stride <= request.region_bytes <= MAX_REGION_BYTES:
+    if not stride <= options.region_bytes <= MAX_REGION_BYTES:
         raise CommandError(
-            f"--region is at least one stride and at most 128 GiB, not {request.region_bytes} B"
+            f"--region is at least one stride and at most 128 GiB, not {options.region_bytes} B"
         )
     return model, stride
 
@@ -216,11 +193,11 @@ def _names(model: DeviceModel, *, write: bool) -> list[str]:
 
 
 def _amplification(
-    model: DeviceModel, request: SimulationRequest, ran: Any, shares: dict[str, float]
+    model: DeviceModel, options: SimulateOptions, ran: Any, shares: dict[str, float]
 ) -> float:
     """Return the bytes that the medium moves per requested byte."""
     block = model.buffers[0].block_bytes if model.buffers else LINE_BYTES
-    if request.write:
+    if options.write:
         return float(ran.media_writes * block / (ran.lines * LINE_BYTES))
     if not model.buffers:
         return amplified(LINE_BYTES, model.granularity_bytes) * shares["medium"]
@@ -228,24 +205,24 @@ def _amplification(
     return beyond * block / LINE_BYTES
 
 
-def _loaded(model: DeviceModel, request: SimulationRequest, idle_ns: float) -> tuple[float, float]:
-    """Return the GB/s and ns per line with the request's lines in flight."""
+def _loaded(model: DeviceModel, options: SimulateOptions, idle_ns: float) -> tuple[float, float]:
+    """Return the GB/s and ns per line with the options's lines in flight."""
     most = model.read.max_gb_per_s
-    if request.pattern == "random":
-        most /= amplified(request.access_bytes, model.granularity_bytes)
+    if options.pattern == "random":
+        most /= amplified(options.access_bytes, model.granularity_bytes)
     return LoadedLatency(idle_ns, lambda _share: most, model.loaded).fixed_point(
-        request.in_flight or 1.0
+        options.in_flight or 1.0
     )
 
 
-def _gb_per_s(model: DeviceModel, request: SimulationRequest, stride: int) -> float:
-    kind = model.nt_store if request.write else model.read
+def _gb_per_s(model: DeviceModel, options: SimulateOptions, stride: int) -> float:
+    kind = model.nt_store if options.write else model.read
     value = by_threads(kind, 1)
-    if request.pattern == "sequential":
+    if options.pattern == "sequential":
         return value
-    value /= amplified(request.access_bytes, model.granularity_bytes)
-    if request.pattern == "strided" and model.interleave:
-        busiest = busiest_share(model.interleave, stride, request.access_bytes)
+    value /= amplified(options.access_bytes, model.granularity_bytes)
+    if options.pattern == "strided" and model.interleave:
+        busiest = busiest_share(model.interleave, stride, options.access_bytes)
         most = kind.max_gb_per_s / (model.devices * busiest)
         value = min(value, most)
     return value

@@ -1,4 +1,4 @@
-"""Validate from Python: memories and programs in, a ValidationReport out."""
+"""The validation that options ask for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, parse_size_bytes
 from nearfar.contention.program_memory import (
     STAND_IN,
     ProgramMemory,
@@ -26,11 +26,11 @@ from nearfar.measure.obtain import source_of
 from nearfar.measure.settings import Progress, no_progress
 from nearfar.memories import topology
 from nearfar.memories.checks import check_devdax
+from nearfar.options.validate import ValidateOptions
 from nearfar.program.executable import find_executable
 from nearfar.validate import store
 from nearfar.validate.core_pairing import (
     CorePairings,
-    Cores,
     OpenPairings,
     observed_pairings,
     transfer_between,
@@ -43,8 +43,6 @@ from nearfar.validate.report import pooled, report_of
 from nearfar.validate.session import FIRST_ROUNDS, run
 from nearfar.validate.session_plan import FULL, QUICK, SessionPlan
 from nearfar.version import built_from
-
-DEFAULT_NEAR = "dram,pages=thp"
 
 CACHES_PER_REGION = {False: 8, True: 4}
 """Data over the last-level cache, full and quick: at most 1/8 or 1/4 of reads hit it."""
@@ -61,35 +59,26 @@ DEVICE_PARTS = 8
 
 
 def validate(
-    near: str = "",
-    far: str = "",
-    *,
-    kernels: Sequence[str] = (),
-    programs: Sequence[Sequence[str]] = (),
-    quick: bool = False,
-    region_bytes: int = 0,
-    rounds: int = 0,
-    cores: Cores | None = None,
-    open_pairings: OpenPairings | None = None,
-    keep_in: Path | None = None,
-    prepared: Prepared | None = None,
+    options: ValidateOptions,
     progress: Progress = no_progress,
+    *,
+    open_pairings: OpenPairings | None = None,
+    prepared: Prepared | None = None,
 ) -> tuple[ValidationReport, list[str]]:
     """Predict and measure; return the report, and the slower memories that are not used.
 
-    An empty `far` is the slowest kind of memory here, else a stand-in. For `region_bytes` and
-    `rounds` of 0, the caches and `quick` decide. `cores` requires that the two CPUs share a
-    last-level cache or not; `open_pairings` replaces that by other control of the CPUs. Results are
-    appended to `keep_in` one by one; `prepared` lets several sessions of the same kernels and
-    programs build and profile them once. Raises NearfarError for what is missing or fails.
+    `open_pairings` replaces --cores by other control of the CPUs; `prepared` lets several sessions
+    of the same kernels and programs build and profile them once. Raises NearfarError for what is
+    missing or fails.
     """
+    if options.pool:
+        return pool(options.pool, again=options.again), []
     machine = topology.detect()
     slower = slower_memories(machine)
-    plan = plan_session(
-        near, far, kernels=kernels, programs=programs, quick=quick, region_bytes=region_bytes,
-        rounds=rounds,
-    )  # fmt: skip
-    plan = dataclasses.replace(plan, open_pairings=open_pairings or observed_pairings(cores))
+    plan = plan_session(options)
+    pairings = open_pairings or observed_pairings(options.cores)
+    plan = dataclasses.replace(plan, open_pairings=pairings)
+    keep_in = (options.store or store.default_store()) if options.learn else None
     if keep_in is not None:
         store.prepare_store(keep_in)
 
@@ -101,14 +90,12 @@ def validate(
     return report, [spec for spec in slower if spec != str(plan.far.spec)]
 
 
-def prepare(
-    folder: Path, *, programs: Sequence[Sequence[str]] = (), quick: bool = False
-) -> Prepared:
+def prepare(folder: Path, options: ValidateOptions) -> Prepared:
     """Return kernels and programs built and profiled in `folder`, for sessions of any process.
 
     A folder that was prepared from the same sources is used again; any other content is deleted.
     """
-    plan = plan_session(programs=programs, quick=quick)
+    plan = plan_session(options)
     earlier = load_prepared(folder, plan)
     if earlier is not None:
         return earlier
@@ -126,44 +113,39 @@ def prepare(
     return prepared
 
 
-def plan_session(
-    near: str = "",
-    far: str = "",
-    *,
-    kernels: Sequence[str] = (),
-    programs: Sequence[Sequence[str]] = (),
-    quick: bool = False,
-    region_bytes: int = 0,
-    rounds: int = 0,
-) -> SessionPlan:
-    """Return the plan of a session, checked; see `validate`. Allocates no memory."""
+def plan_session(options: ValidateOptions) -> SessionPlan:
+    """Return the plan of a session, checked. Allocates no memory."""
     require_native()
     machine = topology.detect()
-    far_memory = program_memory(far or [*slower_memories(machine), STAND_IN][0], machine)
-    near_memory = program_memory(near or DEFAULT_NEAR, machine)
+    far_memory = program_memory(options.far or [*slower_memories(machine), STAND_IN][0], machine)
+    near_memory = program_memory(options.near, machine)
     check_pair(near_memory, far_memory)
     check_cpus(far_memory, machine)
     for memory in (near_memory, far_memory):
         source_of(memory.spec, machine)  # refuses a memory that is not there; allocates none
+    programs = options.programs()
     for command in programs:
         find_executable(command[0])
-    names = chosen_kernels(kernels)
+    names = chosen_kernels(
+        [word.strip() for word in options.only.split(",")] if options.only else []
+    )
+    region_bytes = parse_size_bytes(options.size) if options.size else 0
     if 0 < region_bytes < MIN_REGION_BYTES:
         raise NearfarError(
             f"data of {format_bytes(region_bytes)} fit into the caches: choose a --size of at "
             f"least {format_bytes(MIN_REGION_BYTES)}, or leave it out"
         )
-    region = region_bytes or default_region_bytes(machine, quick)
+    region = region_bytes or default_region_bytes(machine, options.quick)
     far_memory, region = _share_device(far_memory, region)
     check_region(region)
-    effort = QUICK if quick else FULL
+    effort = QUICK if options.quick else FULL
     return SessionPlan(
         near=near_memory,
         far=far_memory,
         kernels=tuple(names),
         programs=tuple(tuple(command) for command in programs),
         region_bytes=region,
-        effort=effort.with_rounds(rounds) if rounds else effort,
+        effort=effort.with_rounds(options.rounds) if options.rounds else effort,
     )
 
 

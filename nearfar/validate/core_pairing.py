@@ -19,16 +19,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.measure.native import _measure
+from nearfar.options.validate import Cores
 
 T = TypeVar("T")
-
-Cores = Literal["apart", "together"]
-"""Whether the CPUs are to share a last-level cache. A core that stands in for far memory by loading
-memory takes cache from a program where both share one, and least where they are apart."""
 
 MIN_APART_NS = 90.0
 """Line transfer time from which cores count as apart: between the 27 to 50 ns of one last-level

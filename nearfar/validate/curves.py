@@ -33,11 +33,11 @@ from nearfar.measure.figures import effective_llc_bytes
 from nearfar.measure.native import _measure
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.settings import Settings
 from nearfar.measure.subject import OpenedMemory, Subject
 from nearfar.measure.surfaces import SURFACES, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
 from nearfar.memories.spec import MemorySpec
+from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
 
@@ -104,13 +104,12 @@ class MemoryCurves:
         One thread is measured where the spec has a load (then `co_runner` must be set to it) or
         where it is `alone`: by its CPU time, as the kernels are.
         """
-        settings = Settings(
-            spec=replace(spec, load="none"),
-            quick=True,
+        options = MemoryOptions(
+            memory=str(replace(spec, load="none")),
             threads=1 if spec.load != "none" or alone else None,
-            largest_bytes=region_bytes,
+            largest=f"{region_bytes}B",
         )
-        opened = open_memory(settings)
+        opened = open_memory(options, quick=True)
         plan = SurfacePlan(opened.subject.facts(), quick=True)
         points = {
             name: [point for point in SURFACES.get(name).points(plan) if _is_sampled(point)]

@@ -10,6 +10,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult, ModelSlowdown
+from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
 from nearfar.predict.model import DEFAULT_MODEL, MODELS
 
@@ -28,16 +29,18 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
             continue
         try:
             prediction = predict(
-                inputs.workload,
-                inputs.near,
-                [inputs.far],
-                name,
-                phases=inputs.phases or None,
-                page_bytes=inputs.page_bytes,
+                PredictOptions(
+                    profile=inputs.workload,
+                    near=inputs.near,
+                    far=[inputs.far],
+                    model=name,
+                    phase=inputs.phases,
+                    pages=f"{inputs.page_bytes}B" if inputs.page_bytes else None,
+                    max_objects=1,
+                ),
                 far_page_bytes=inputs.far_page_bytes,
                 far_own_ns=inputs.far_own_ns,
                 near_own_ns=inputs.near_own_ns,
-                max_objects=1,
             )
         except NearfarError as error:
             lacking[name] = str(error)

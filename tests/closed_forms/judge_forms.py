@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from paper_memory import PaperMemory, far_paper, near_paper
 from paper_programs import INCLUDED, MAX_BUS_SHARE, Hiding, Program, profile_of
 
+from nearfar.api import predict
 from nearfar.documents import DeviceProfile
 from nearfar.documents.prediction import PhasePrediction
-from nearfar.predict.api import predict
 from nearfar.predict.device_figures import program_page_bytes
 
 SLACK = 0.03
@@ -55,7 +55,12 @@ def judge(
         for form, near_ns in made
         if form.waits and form.bus_share(paper, near_ns) > MAX_BUS_SHARE
     }
-    prediction = predict(profile_of(made), predicted_near or near, fars, page_bytes=page_bytes)
+    prediction = predict(
+        profile=profile_of(made),
+        near=predicted_near or near,
+        far=fars,
+        pages=f"{page_bytes}B" if page_bytes else None,
+    )
     found = []
     for device, far in zip(prediction.devices, fars, strict=True):
         times = {phase.phase: phase for phase in device.phases}

@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from paper_memory import far_paper, near_paper
 from paper_programs import MAX_BUS_SHARE, Data, Program, profile_of
 
+from nearfar.api import place, predict
 from nearfar.base.units import PAGE_BYTES
 from nearfar.devices.library import device_names
 from nearfar.documents import DeviceProfile
 from nearfar.documents.prediction import PhasePrediction
-from nearfar.place.api import place
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.device_figures import program_page_bytes
 from nearfar.predict.model import DEFAULT_MODEL, MODELS
@@ -71,7 +70,8 @@ def predicted(
             near_paper(near, PAGES.get(near.name, program_page_bytes(near))), "bus"
         )
     return [
-        device.phases[0] for device in predict(profile_of([(program, near_ns)]), near, far).devices
+        device.phases[0]
+        for device in predict(profile=profile_of([(program, near_ns)]), near=near, far=far).devices
     ]
 
 
@@ -145,7 +145,9 @@ def test_small_pages_are_never_better_than_large(far: str):
         for page_bytes in (PAGE_BYTES, LARGE_PAGE_BYTES):
             near_ns = program.near_ns(near_paper(near, page_bytes), "bus")
             profile = profile_of([(program, near_ns)])
-            (device,) = predict(profile, near, [far_device(far)], page_bytes=page_bytes).devices
+            (device,) = predict(
+                profile=profile, near=near, far=[far_device(far)], pages=f"{page_bytes}B"
+            ).devices
             times[page_bytes] = device.total.far_time_ns.value
         assert times[PAGE_BYTES] >= times[LARGE_PAGE_BYTES]
 
@@ -176,7 +178,13 @@ def test_a_plan_is_never_worse_than_all_far(program: Program, near: str, far: st
     near_ns = program.near_ns(near_paper(memory, PAGES[near]), "bus")
     profile = profile_of([(program, near_ns)])
     footprint = sum(one.size_bytes for one in profile.objects)
-    plan = place(profile, memory, far_device(far), int(budget * footprint), details=False)
+    plan = place(
+        profile=profile,
+        near=memory,
+        far=far_device(far),
+        budget=f"{int(budget * footprint)}B",
+        details=False,
+    )
     times = {one.name: one.time_ns.value for one in plan.alternatives}
     assert times["optimal"] <= times["all-far"] * (1.0 + 1e-9)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 from nearfar.base.estimate import Estimate
-from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, producer
+from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, producer, save
 from nearfar.documents.device import (
     BandwidthFigure,
     ChainsFigure,
@@ -203,3 +204,15 @@ def machine(limit: JointLimit) -> MachineProfile:
         abilities=[],
         joint_limits=[limit],
     )
+
+
+def memories(folder: Path, *far: tuple[DeviceProfile, int | None], more: str = "") -> Path:
+    """Write a file of far memories with their capacities in bytes, as --memories takes."""
+    text = more
+    for device_of, capacity in far:
+        save(device_of, folder / f"{device_of.name}.json")
+        text += f'[[far]]\ndevice = "{device_of.name}.json"\n'
+        text += "" if capacity is None else f'capacity = "{capacity}B"\n'
+    path = folder / "memories.toml"
+    path.write_text(text)
+    return path

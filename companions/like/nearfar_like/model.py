@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from nearfar.base.errors import CommandError
 from nearfar.base.units import format_bytes
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.subject import Subject, SubjectFacts
+from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import SamplePoint
 from nearfar_like.bench import Chase, HandOff, NodeFacts, Values, Worker
 from nearfar_like.repeat import MIN_SAMPLES, Effort
@@ -24,7 +25,7 @@ class ModelBench:
     def __init__(self, name: str, subject: Subject | None = None) -> None:
         """Open the model called `name` (``model:...``), or take `subject` as it."""
         if subject is None:
-            subject = open_subject(name)
+            subject = open_memory(MemoryOptions(memory=name)).subject
         self.name = name
         self.ghz = 1.0
         """1.0: a model has no clock, so delays are in ns."""

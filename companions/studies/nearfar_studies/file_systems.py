@@ -18,7 +18,8 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
+from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import SamplePoint
 
 ANONYMOUS = "anonymous"
@@ -161,7 +162,8 @@ def _persist_ns(folder: Path) -> float:
 def _chase_ns(spec: str) -> float | None:
     """Return ns a dependent read with small pages, by nearfar's own kernel."""
     try:
-        subject = open_subject(spec, quick=True, threads=1, largest_bytes=FILE_BYTES, spin=False)
+        options = MemoryOptions(memory=spec, threads=1, largest=f"{FILE_BYTES}B", spin=False)
+        subject = open_memory(options, quick=True).subject
     except NearfarError:
         return None
     page_bytes = subject.facts().page_sizes[-1]

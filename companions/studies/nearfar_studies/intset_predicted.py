@@ -6,6 +6,7 @@ reaches memory. So their profile has no misses, and the model `persist` says the
 
 from __future__ import annotations
 
+from nearfar.api import predict
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.devices.library import host_dram, load_device
@@ -19,7 +20,6 @@ from nearfar.documents.workload import (
     Sampling,
     Traffic,
 )
-from nearfar.predict.api import predict
 from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 
@@ -59,7 +59,12 @@ def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
     near = host_dram(far)
     if near is None:
         raise ValueError(f"{device} names no DRAM next to it")
-    far_time = predict(profile, near, [far], "persist").devices[0].phases[0].far_time_ns
+    far_time = (
+        predict(profile=profile, near=near, far=[far], model="persist")
+        .devices[0]
+        .phases[0]
+        .far_time_ns
+    )
     return Estimate(*(end / OPERATIONS for end in (far_time.value, far_time.low, far_time.high)))
 
 

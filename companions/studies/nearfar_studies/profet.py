@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from nearfar.api import predict
 from nearfar.devices.library import load_device
 from nearfar.documents import producer
 from nearfar.documents.counters import CounterInterval, CounterProfile
-from nearfar.predict.api import predict
 from nearfar.predict.from_counters import profile_of_counters
 from nearfar_studies.cycle_level import CyclePrediction
 
@@ -48,7 +48,11 @@ def cases(figures: dict[str, Any], platform: str) -> dict[str, list[CyclePredict
             profile = profile_of_counters(counters(program, runs[near], ghz))
             fars = [number for number in range(len(memories)) if number != at]
             predicted = predict(
-                profile, devices[at], [devices[far] for far in fars], MODEL, also=["traffic"]
+                profile=profile,
+                near=devices[at],
+                far=[devices[far] for far in fars],
+                model=MODEL,
+                models=["traffic"],
             )
             for far, entry in zip(fars, predicted.devices, strict=True):
                 slowdowns = {model.model: model.slowdown for model in entry.total.models}

@@ -3,67 +3,57 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import ClassVar
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents.plan import Alternative
-from nearfar.documents.prediction import HostRule
 from nearfar.options.place import PlaceOptions
 from nearfar.place.api import place
 from nearfar.place.budget import parse_budget_bytes, parse_price
 from nearfar.place.goal import check_goal
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.points.inputs import PointInputs
-from nearfar.points.kind import POINT_KINDS
+from nearfar.points.kind import POINT_KINDS, with_options
 from nearfar.points.profiled import ProfiledPoint
 from nearfar.points.row import PointValues
 from nearfar.predict.total import TOTAL
 
 
 @POINT_KINDS.register("place")
+@with_options(PlaceOptions, "budget", "slo", "model", "optimiser", "host", "phase")
 class PlacePoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One plan."""
 
     NAME: ClassVar[str] = "place"
     CODE: ClassVar[tuple[str, ...]] = ("devices", "place", "predict", "sim", "_window")
 
-    budget: str | None = None
-    """Near memory: 2GiB, 25%, price:40%."""
-    slo: float | None = None
-    """In place of a budget: the most slowdown; the least near memory that keeps it is sought."""
-    model: str = PlaceOptions.model
-    optimiser: str = PlaceOptions.optimiser
-    host: HostRule = PlaceOptions.host
-    phase: str = PlaceOptions.phase
-
     def check(self, inputs: PointInputs) -> None:
         """Refuse budgets, goals, optimisers, models and memories that place refuses."""
-        if (self.budget is None) == (self.slo is None):
+        asked = self.asked(PlaceOptions, profile=[Path(self.source)])
+        if (asked.budget is None) == (asked.slo is None):
             raise NearfarError("a plan needs either budget or slo")
-        if self.budget is not None and parse_price(self.budget) is None:
-            parse_budget_bytes(self.budget, 1)
-        if self.slo is not None:
-            check_goal(self.slo)
-        if OPTIMISERS.get(self.optimiser).only_bar:
-            raise NearfarError(f"{self.optimiser} is only a bar for comparison, not an optimiser")
-        self.check_profile(inputs, self.model, None if self.phase == TOTAL else [self.phase])
+        if asked.budget is not None and parse_price(asked.budget) is None:
+            parse_budget_bytes(asked.budget, 1)
+        if asked.slo is not None:
+            check_goal(asked.slo)
+        if OPTIMISERS.get(asked.optimiser).only_bar:
+            raise NearfarError(f"{asked.optimiser} is only a bar for comparison, not an optimiser")
+        phases = None if asked.phase == TOTAL else [asked.phase]
+        self.check_profile(inputs, asked.model, phases, asked.host)
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Compute the plan."""
-        plan = place(
-            self.profile_of(inputs),
-            inputs.device(self.near),
-            inputs.device(self.far),
-            self.budget,
-            self.phase,
-            optimiser=self.optimiser,
-            model=self.model,
-            host=self.host,
-            goal=self.slo,
+        asked = self.asked(
+            PlaceOptions,
+            profile=[self.profile_of(inputs)],
+            near=inputs.device(self.near),
+            far=[inputs.device(self.far)],
             details=False,
         )
+        plan = place(asked)
         bars: dict[str, Alternative] = {bar.name: bar for bar in plan.alternatives}
-        chosen = bars.get("plan") or bars[_bar(self.optimiser)]
+        chosen = bars.get("plan") or bars[_bar(asked.optimiser)]
         return PointValues(
             time_ns=chosen.time_ns.value,
             time_low_ns=chosen.time_ns.low,

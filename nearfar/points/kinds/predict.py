@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import ClassVar
 
-from nearfar.documents.prediction import HostRule
 from nearfar.options.predict import PredictOptions
 from nearfar.points.inputs import PointInputs
-from nearfar.points.kind import POINT_KINDS
+from nearfar.points.kind import POINT_KINDS, with_options
 from nearfar.points.profiled import ProfiledPoint
 from nearfar.points.row import PointValues
 from nearfar.predict.api import predict
@@ -17,35 +17,36 @@ from nearfar.predict.model import DEFAULT_MODEL
 
 
 @POINT_KINDS.register("predict")
+@with_options(PredictOptions, "model", "host", "pages", model=DEFAULT_MODEL)
 class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One program on one far memory, by one model."""
 
     NAME: ClassVar[str] = "predict"
     CODE: ClassVar[tuple[str, ...]] = ("devices", "predict", "sim", "_window")
 
-    model: str = DEFAULT_MODEL
-    host: HostRule = PredictOptions.host
     phase: str | None = None
     """Only this phase; all of them where it is left out."""
-    pages: str | None = PredictOptions.pages
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse models, phases, pages and memories that predict refuses."""
-        self.check_profile(inputs, self.model, None if self.phase is None else [self.phase])
-        if self.pages is not None:
-            parse_page_bytes(self.pages)
+        asked = self.asked(
+            PredictOptions, profile=Path(self.source), near=self.near, far=[self.far]
+        )
+        phases = None if self.phase is None else [self.phase]
+        self.check_profile(inputs, asked.model or DEFAULT_MODEL, phases, asked.host)
+        if asked.pages is not None:
+            parse_page_bytes(asked.pages)
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Predict the times."""
-        prediction = predict(
-            self.profile_of(inputs),
-            inputs.device(self.near),
-            [inputs.device(self.far)],
-            self.model,
-            phases=None if self.phase is None else [self.phase],
-            host=self.host,
-            page_bytes=None if self.pages is None else parse_page_bytes(self.pages),
+        asked = self.asked(
+            PredictOptions,
+            profile=self.profile_of(inputs),
+            near=inputs.device(self.near),
+            far=[inputs.device(self.far)],
+            phase=self.phase,
         )
+        prediction = predict(asked)
         total = prediction.devices[0].total
         return PointValues(
             time_ns=total.far_time_ns.value,

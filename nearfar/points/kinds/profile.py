@@ -19,6 +19,7 @@ from nearfar.points.commanded import CommandedPoint, run_once
 from nearfar.points.inputs import DEVICE, PointInputs
 from nearfar.points.kind import POINT_KINDS
 from nearfar.points.row import PointValues
+from nearfar.profile.sources.source import SOURCES
 
 
 @POINT_KINDS.register("profile")
@@ -32,7 +33,7 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
     """Near memory; a file of `nearfar measure` has a core's share of last-level cache."""
     repetitions: int = 3
     """Runs of the plain build."""
-    tracing: Literal["compiled", "qemu", "counters"] | None = None
+    tracing: str | None = None
     """Source of accesses; by default the first of these that is available."""
     split: Literal["size"] | None = None
 
@@ -45,6 +46,8 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
         super().check(inputs)
         if self.repetitions < 1:
             raise NearfarError(f"repetitions must be 1 or more, not {self.repetitions}")
+        if self.tracing is not None:
+            SOURCES.get(self.tracing)
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, bytes]:
         """Profile the program."""

@@ -7,22 +7,25 @@ from functools import lru_cache
 from typing import ClassVar
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.units import parse_size_bytes
 from nearfar.documents import DeviceProfile
-from nearfar.options.simulate import SimulatedPattern, SimulateOptions
+from nearfar.options.simulate import SimulateOptions
 from nearfar.points.inputs import DEVICE, PointInputs
-from nearfar.points.kind import POINT_KINDS, PointKind
+from nearfar.points.kind import POINT_KINDS, PointKind, with_options
 from nearfar.points.row import PointValues
 from nearfar.sim.from_device import from_device
 from nearfar.sim.model_of import RANDOM, model_of
 from nearfar.sim.parameters import DeviceModel
-from nearfar.sim.simulate import LINES, MAX_IN_FLIGHT, SimulationRequest, checked, simulate_pattern
+from nearfar.sim.simulate import MAX_IN_FLIGHT, checked, simulate_pattern
 
 MAX_LINES = 1_000_000_000
 """Limit of simulated lines, at which shares are known to 0.003 %."""
 
 
 @POINT_KINDS.register("simulate")
+@with_options(
+    SimulateOptions,
+    "pattern", "region", "access", "stride", "write", "in_flight", "memory_mode", "seed", "lines",
+)  # fmt: skip
 class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """One pattern on one memory."""
 
@@ -31,17 +34,6 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
     far: str
     """A device of the library or a file, or random:N."""
-    pattern: SimulatedPattern = SimulateOptions.pattern
-    region: str = SimulateOptions.region
-    access: str = SimulateOptions.access
-    stride: str | None = SimulateOptions.stride
-    write: bool = SimulateOptions.write
-    in_flight: float | None = SimulateOptions.in_flight
-    memory_mode: str | None = SimulateOptions.memory_mode
-    seed: int = 1
-    """Seed of the order of random accesses and of random replacement."""
-    lines: int = LINES
-    """Simulated lines, after a warm-up."""
 
     def needs(self) -> list[str]:
         """Return the device, unless it is made from a number."""
@@ -49,21 +41,23 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse patterns that the simulator refuses, and numbers that are too large."""
-        if self.seed < 0:
-            raise NearfarError(f"the seed of a simulation must be 0 or more, not {self.seed}")
-        if not 1 <= self.lines <= MAX_LINES:
+        asked = self.asked(SimulateOptions, device=self.far)
+        if asked.seed < 0:
+            raise NearfarError(f"the seed of a simulation must be 0 or more, not {asked.seed}")
+        if not 1 <= asked.lines <= MAX_LINES:
             raise NearfarError(
-                f"lines, the number to simulate, must be 1 to {MAX_LINES:,}, not {self.lines:,}"
+                f"lines, the number to simulate, must be 1 to {MAX_LINES:,}, not {asked.lines:,}"
             )
-        if self.in_flight is not None and not 1.0 <= self.in_flight <= MAX_IN_FLIGHT:
+        if asked.in_flight is not None and not 1.0 <= asked.in_flight <= MAX_IN_FLIGHT:
             raise NearfarError(
-                f"in_flight must be 1 to {MAX_IN_FLIGHT:,} lines, not {self.in_flight:g}"
+                f"in_flight must be 1 to {MAX_IN_FLIGHT:,} lines, not {asked.in_flight:g}"
             )
-        checked(self._request(), self._model(inputs))
+        checked(asked, self._model(inputs))
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Simulate the pattern."""
-        simulated = simulate_pattern(self._request(), self._model(inputs))
+        asked = self.asked(SimulateOptions, device=self.far)
+        simulated = simulate_pattern(asked, self._model(inputs))
         return PointValues(
             ns_per_access=simulated.ns_per_access,
             gb_per_s=simulated.gb_per_s,
@@ -76,20 +70,6 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
                 }
             ),
         ), None
-
-    def _request(self) -> SimulationRequest:
-        return SimulationRequest(
-            device=self.far,
-            pattern=self.pattern,
-            region_bytes=_bytes(self.region),
-            access_bytes=_bytes(self.access),
-            stride_bytes=None if self.stride is None else _bytes(self.stride),
-            write=self.write,
-            in_flight=self.in_flight,
-            memory_mode_bytes=None if self.memory_mode is None else _bytes(self.memory_mode),
-            seed=self.seed,
-            lines=self.lines,
-        )
 
     def _model(self, inputs: PointInputs) -> DeviceModel:
         if self.far.startswith(RANDOM):
@@ -110,7 +90,6 @@ class _Unkeyed:
         return 0
 
 
-_bytes = lru_cache(1024)(parse_size_bytes)
 _made_up = lru_cache(1024)(model_of)
 
 

@@ -6,18 +6,50 @@ import os
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
+from nearfar.options.profile import ProfileOptions
 from nearfar.profile.compiler import twin
-from nearfar.profile.sources.source import SourceReport
+from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport, refuse_sampling
 from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, find_executable, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
+_BUILD = "build with a smaller --nearfar-rate"
 
-class CompiledSource:
+
+@SOURCES.register("compiled")
+class CompiledSource(AccessSource):
     """An instrumented program reports its accesses itself."""
 
     name = "compiled"
-    compiler = ""
+    order = 1
+    run_as = "instrumented"
+    runs = "instrumented program"
+    finer = (
+        _BUILD,
+        ", or what touches memory was not built by nearfar; --nearfar-rate=1 when building sees "
+        "every line",
+        _BUILD,
+    )
+    is_built_in = True
     names_instructions = True
+    compiler = ""
+
+    @classmethod
+    def of(cls, options: ProfileOptions, sample_s: float) -> CompiledSource:
+        """Return the source; the program is observed as long as it runs."""
+        del sample_s
+        refuse_sampling(options, cls.name, "give --nearfar-rate to nearfar cc")
+        if options.sample is not None and not options.bursts:
+            raise CommandError(
+                "--sample is for --source qemu or counters, and for --bursts: what nearfar cc "
+                "built is observed as long as it runs; --duration stops it"
+            )
+        return cls()
+
+    @classmethod
+    def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
+        """Say nothing of an instrumented program, or of one whose libraries are."""
+        del sample_s
+        return "" if options.plain is not None or twin.is_instrumented(executable) else None
 
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the plain build: `given`, or the plain twin inside the program."""

@@ -11,11 +11,12 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.machine.sysfs import Tree
+from nearfar.options.profile import ProfileOptions
 from nearfar.profile.sources import perf_events, pmu, qemu_user
 from nearfar.profile.sources.pmu import CounterEvent
 from nearfar.profile.sources.replay import Replay, sampled_shares
-from nearfar.profile.sources.source import SourceReport
-from nearfar.program.executable import Build, preload
+from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport, refuse_sampling
+from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 EVERY_LINE = 0
@@ -66,12 +67,39 @@ def usable(tree: Tree | None = None) -> bool:
     return not missing_counters(machine) and not missing_samples(machine)
 
 
-class CounterSource:
+@SOURCES.register("counters")
+class CounterSource(AccessSource):
     """The processor counts and samples; a preloaded library reports allocations."""
 
     name = "counters"
-    names_instructions = False
+    order = 2
+    run_as = "counted"
+    runs = "counted program"
+    finer = ("", "", "run longer")
     compiler = "unmodified, counted by the processor"
+
+    @classmethod
+    def of(cls, options: ProfileOptions, sample_s: float) -> CounterSource:
+        """Return the source with all events of this machine."""
+        refuse_sampling(options, cls.name, "the processor chooses its samples")
+        if options.source is not None and (options.llc or options.ways):
+            raise CommandError(
+                "--llc and --ways are for caches that are simulated: --source counters counts the "
+                "misses of this machine's own"
+            )
+        return cls(sample_s)
+
+    @classmethod
+    def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
+        """Say what counters do not tell of a plain program, if addresses can be sampled."""
+        del sample_s
+        check_program(executable)
+        if not usable():
+            return None
+        return (
+            f"{Path(options.command[0]).name} is not instrumented: counting with the processor's "
+            f"counters; for access classes and other caches, {HOW_TO_BUILD}"
+        )
 
     def __init__(
         self,

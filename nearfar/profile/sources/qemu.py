@@ -8,10 +8,11 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
+from nearfar.options.profile import ProfileOptions
 from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
-from nearfar.profile.sources.source import SourceReport
-from nearfar.program.executable import Build, preload
+from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport
+from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, preload
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
@@ -21,12 +22,44 @@ PRELOAD = "LD_PRELOAD"
 SHARE_UNKNOWN = "so the sampled share is not known"
 """Part of the caveat of a program that was stopped before its end."""
 
+DEFAULT_RATE = 64
+"""Default sampling rate: one line of every page, as for `nearfar cc`."""
+MAX_RATE = 4096
+"""Largest sampling rate: beyond, even a program of many gigabytes has too few sampled lines."""
 
-class QemuSource:
+
+@SOURCES.register("qemu")
+class QemuSource(AccessSource):
     """QEMU reports the program's accesses; a preloaded library its allocations."""
 
     name = "qemu"
-    names_instructions = False
+    order = 3
+    run_as = "under qemu"
+    runs = "program under QEMU"
+    finer = ("give a smaller --rate", "; --rate 1 sees every line", "give a smaller --rate")
+    how_to_get = f"install QEMU to profile it as it is ({qemu_user.HOW_TO_INSTALL})"
+
+    @classmethod
+    def of(cls, options: ProfileOptions, sample_s: float) -> QemuSource:
+        """Return the source with the sampling that --rate and --sample-instructions ask for."""
+        instructions, rate = options.sample_instructions, options.rate
+        if instructions is not None and instructions < 1:
+            raise CommandError(f"--sample-instructions must be at least 1, not {instructions}")
+        rate = DEFAULT_RATE if rate is None else rate
+        if not 1 <= rate <= MAX_RATE or rate & (rate - 1):
+            raise CommandError(f"--rate must be a power of two from 1 to {MAX_RATE}, not {rate}")
+        return cls(sample_s, rate.bit_length() - 1, instructions or 0)
+
+    @classmethod
+    def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
+        """Say how much of a plain program is sampled, if QEMU is installed."""
+        check_program(executable)
+        if not qemu_user.installed():
+            return None
+        return (
+            f"{Path(options.command[0]).name} is not instrumented: sampling its first "
+            f"{sample_s:g} s under QEMU; for all of it, faster, {HOW_TO_BUILD}"
+        )
 
     def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
         """Sample the first `sample_s` seconds under QEMU, one line in 2^rate_log2.

@@ -1,13 +1,17 @@
-"""The protocol of a source of accesses: it finds the builds to run, and runs one counted."""
+"""Sources of accesses, found by the registry: each finds its builds and runs one counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
-from nearfar.program.executable import Build
+from nearfar.base.errors import CommandError
+from nearfar.base.registry import Registry
+from nearfar.options.profile import ProfileOptions
+from nearfar.program.executable import HOW_TO_BUILD, Build
 from nearfar.program.launch import Job, RunOutcome
 
 
@@ -22,25 +26,84 @@ class SourceReport:
     caveats: list[str] = field(default_factory=list)
 
 
-class AccessSource(Protocol):
+class AccessSource(ABC):
     """A source of accesses."""
 
-    name: str
+    name: ClassVar[str]
     """Name of the source for --source."""
+    order: ClassVar[int]
+    """Place among the sources that are tried where --source is not given."""
+    run_as: ClassVar[str]
+    """How the counted run is announced, such as ``under qemu``."""
+    runs: ClassVar[str]
+    """Name of the counted program in warnings."""
+    finer: ClassVar[tuple[str, str, str]]
+    """How to sample more lines: where the simulated cache is too small, where no sampled line was
+    touched (the end of a sentence), and where few misses were sampled."""
+    how_to_get: ClassVar[str] = ""
+    """How to make it available for any program, as part of a sentence."""
+    is_built_in: ClassVar[bool] = False
+    """Whether the program was built to count itself, and has a plain twin."""
+    names_instructions: ClassVar[bool] = False
+    """Whether records name instructions; otherwise they hold addresses to look up after the run."""
     compiler: str
     """Text for the profile on how the program was built; "" if the processes' files have it."""
-    names_instructions: bool
-    """Whether records name instructions; otherwise they hold addresses to look up after the run."""
 
+    @classmethod
+    @abstractmethod
+    def of(cls, options: ProfileOptions, sample_s: float) -> AccessSource:
+        """Return the source for these options; refuse options that it has no use for."""
+
+    @classmethod
+    @abstractmethod
+    def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
+        """Return what to say where it is used without --source; None if it cannot be used."""
+
+    @abstractmethod
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the build that near time comes from; refuse a program that cannot be watched."""
-        ...
 
+    @abstractmethod
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
     ) -> tuple[RunOutcome, SourceReport]:
         """Run `job` and count its accesses; `folder` holds the processes' files afterwards."""
-        ...
+
+
+SOURCES: Registry[type[AccessSource]] = Registry("nearfar.profile.sources", "source of accesses")
+
+
+def choose(
+    options: ProfileOptions, executable: Path, sample_s: float, say: Callable[[str], None]
+) -> AccessSource:
+    """Return the source that --source names, or the first that can watch the program."""
+    names = SOURCES.names()
+    if options.source is not None:
+        if options.source not in names:
+            choices = ", ".join(f'"{name}"' for name in names)
+            raise CommandError(
+                f'Invalid value "{options.source}" for --source. Choose from: {choices}.'
+            )
+        return SOURCES.get(options.source).of(options, sample_s)
+    kinds = sorted((SOURCES.get(name) for name in names), key=lambda kind: kind.order)
+    for kind in kinds:
+        remark = kind.offer(options, executable, sample_s)
+        if remark is not None:
+            if remark:
+                say(remark)
+            return kind.of(options, sample_s)
+    ways = ", or ".join([HOW_TO_BUILD, *(kind.how_to_get for kind in kinds if kind.how_to_get)])
+    raise CommandError(f"{executable} is not instrumented; {ways}")
+
+
+def refuse_sampling(options: ProfileOptions, name: str, instead: str) -> None:
+    """Refuse the options that choose how QEMU samples; `instead` follows on --rate."""
+    if options.sample_instructions is not None:
+        raise CommandError(
+            f"--sample-instructions is for --source qemu, which counts them; this is {name}"
+        )
+    if options.rate is not None:
+        raise CommandError(f"--rate is for --source qemu; {instead}")
 
 
 def phase_share(shares: Mapping[int, float], number: int) -> float:

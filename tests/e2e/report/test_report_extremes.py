@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import samples
 
+from nearfar.api import report
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import WorkloadProfile
-from nearfar.report.api import report
 from nearfar.report.render import render
 
 
 def write(profile: WorkloadProfile, folder: Path, names: list[str]) -> Path:
     path = folder / "report.html"
     fars = [load_device(name) for name in names]
-    path.write_text(render(report(profile, samples.device("near"), fars)))
+    path.write_text(render(report(profile=profile, near=samples.device("near"), far=fars)))
     return path
 
 

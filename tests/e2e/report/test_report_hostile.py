@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import samples
 
+from nearfar.api import report
 from nearfar.devices.library import load_device
-from nearfar.report.api import report
 from nearfar.report.render import render
 
 NASTY = [
@@ -48,7 +48,9 @@ def hostile(tmp_path: Path) -> Path:
     near = samples.device("near")
     near.title = NASTY[0]
     path = tmp_path / "report.html"
-    path.write_text(render(report(profile, near, [load_device("optane-100-6dimm")])))
+    path.write_text(
+        render(report(profile=profile, near=near, far=[load_device("optane-100-6dimm")]))
+    )
     return path
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import samples
 
+from nearfar.api import report
 from nearfar.devices.library import load_device
 from nearfar.documents import save
-from nearfar.report.api import report
 from nearfar.report.render import render, to_json
 
 FARS = ("optane-100-6dimm", "cxl-micron-cz120", "ddr5-4800-remote")
@@ -25,7 +25,9 @@ def profile() -> Any:
 
 @pytest.fixture(scope="module")
 def made(profile: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    data = report(profile, samples.device("near"), [load_device(name) for name in FARS])
+    data = report(
+        profile=profile, near=samples.device("near"), far=[load_device(name) for name in FARS]
+    )
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(render(data))
     return path, json.loads(to_json(data))

@@ -13,6 +13,7 @@ import pytest
 import samples
 
 from nearfar.__main__ import main
+from nearfar.api import place, predict
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.commands.compare import compare as verb
 from nearfar.compare.api import compare
@@ -21,8 +22,6 @@ from nearfar.compare.page import render
 from nearfar.documents import Document, RunRecord, producer, save
 from nearfar.documents.run_record import ObjectLanding
 from nearfar.options.compare import CompareOptions
-from nearfar.place.api import place
-from nearfar.predict.api import predict
 
 
 def saved(folder: Path, *documents: Document) -> list[Path]:
@@ -75,11 +74,16 @@ def test_devices_predictions_and_plans_are_compared(tmp_path: Path) -> None:
         "read, random, load"
     }
     profile = samples.workload(5)
-    paths = saved(tmp_path, *(predict(profile, near, [device]) for device in (far, slower)))
+    paths = saved(
+        tmp_path, *(predict(profile=profile, near=near, far=[device]) for device in (far, slower))
+    )
     comparison = compare(*paths)
     total = next(change for change in comparison.changes if change.name == "far, total")
     assert (total.family, total.verdict) == ("slowdown", "worse")
-    paths = saved(tmp_path, *(place(profile, near, far, budget) for budget in ("50%", "10%")))
+    paths = saved(
+        tmp_path,
+        *(place(profile=profile, near=near, far=far, budget=budget) for budget in ("50%", "10%")),
+    )
     comparison = compare(*paths)
     moved = [
         change

@@ -8,7 +8,7 @@ import pytest
 
 from nearfar.base.errors import NearfarError
 from nearfar.devices import curves
-from nearfar.devices.library import FOLDER, device_names, host_dram, load_device, load_near
+from nearfar.devices.library import FOLDER, device_names, host_dram, load_device
 from nearfar.devices.oddities import detect_oddities
 from nearfar.devices.tables import summary
 from nearfar.devices.toml_read import read_toml
@@ -125,8 +125,9 @@ def test_an_unknown_name_says_the_nearest() -> None:
         load_device("zzzz")
 
 
-def test_a_near_memory_takes_the_same_specs() -> None:
-    assert load_near("ddr4-2666-local") == load_device("ddr4-2666-local")
+def test_names_are_read_in_any_case_and_documents_as_they_are() -> None:
+    device = load_device("ddr4-2666-local")
+    assert load_device(device) is device
     assert load_device("DDR4-2666-Local").name == "ddr4-2666-local"
 
 

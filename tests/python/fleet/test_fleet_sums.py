@@ -13,14 +13,15 @@ import msgspec
 import pytest
 import samples
 
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.documents import Fleet, WorkloadProfile, save
 from nearfar.fleet.aggregate import SHARES
-from nearfar.fleet.api import LIMITS, FleetRequest, fleet
-from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
+from nearfar.fleet.api import fleet
+from nearfar.fleet.hosts import parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.page import render
-from nearfar.predict.api import predict
+from nearfar.options.fleet import FleetOptions
 
 
 def made(seed: int, host: str, cpu: str = "Xeon") -> WorkloadProfile:
@@ -32,19 +33,17 @@ def made(seed: int, host: str, cpu: str = "Xeon") -> WorkloadProfile:
 
 
 @pytest.fixture
-def request_of(tmp_path: Path) -> FleetRequest:
+def request_of(tmp_path: Path) -> FleetOptions:
     folder = tmp_path / "profiles"
     folder.mkdir()
     for seed in range(1, 9):
         save(made(seed, f"host-{seed % 4}", ("Xeon", "EPYC")[seed % 2]), folder / f"{seed}.json")
     save(samples.device("near"), tmp_path / "near.json")
     save(samples.device("far", 300.0, 8.0, 6.0), tmp_path / "far.json")
-    return FleetRequest(
-        files=[str(folder)],
+    return FleetOptions(
+        profiles=[str(folder)],
         near=str(tmp_path / "near.json"),
         far=str(tmp_path / "far.json"),
-        hosts=HostsFile(),
-        limits=parse_limits(LIMITS),
         cache=tmp_path / "rows",
     )
 
@@ -62,14 +61,16 @@ def rounded(found: Fleet) -> object:
     return short(msgspec.to_builtins(found))
 
 
-def test_sums_are_those_of_single_profiles(request_of: FleetRequest) -> None:
+def test_sums_are_those_of_single_profiles(request_of: FleetOptions) -> None:
     found = fleet(request_of)
     profiles = [made(seed, "") for seed in range(1, 9)]
     assert (found.profiles, found.hosts, len(found.types)) == (8, 4, 2)
     assert found.footprint_bytes == sum(t.size_bytes for p in profiles for t in p.objects)
     assert sum(one.cpu_seconds for one in found.types) == pytest.approx(found.cpu_seconds)
     near, far = samples.device("near"), samples.device("far", 300.0, 8.0, 6.0)
-    predicted = [predict(profile, near, [far]).devices[0].total for profile in profiles]
+    predicted = [
+        predict(profile=profile, near=near, far=[far]).devices[0].total for profile in profiles
+    ]
     mean = sum(one.far_time_ns.value for one in predicted) / sum(
         one.near_time_ns.value for one in predicted
     )
@@ -130,8 +131,8 @@ def test_nothing_is_saved_beyond_the_break_even_price() -> None:
     assert cheapest_mix([room()], dear, 1.1).saved == pytest.approx(0.0)
 
 
-def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetRequest) -> None:
-    folder = Path(request_of.files[0])
+def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetOptions) -> None:
+    folder = Path(request_of.profiles[0])
     text = (folder / "1.json").read_text()
     (folder / "old.json").write_text(text.replace('"version": 1', '"version": 0', 1))
     with pytest.raises(NearfarError, match="has version 0; this nearfar reads version 1"):
@@ -151,13 +152,13 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetRequest)
 
 
 def test_empty_fleets_and_prices_of_nothing_are_refused(
-    tmp_path: Path, request_of: FleetRequest
+    tmp_path: Path, request_of: FleetOptions
 ) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(NearfarError, match="the fleet is empty"):
-        fleet(replace(request_of, files=[str(tmp_path / "none")]))
+        fleet(replace(request_of, profiles=[str(tmp_path / "none")]))
     with pytest.raises(NearfarError, match="there is no file or folder"):
-        fleet(replace(request_of, files=["nowhere"]))
+        fleet(replace(request_of, profiles=["nowhere"]))
     hosts = tmp_path / "hosts.toml"
     for content, said in (
         ("[prices]\nnear_per_gib = 0", "near memory costs 0"),
@@ -171,16 +172,16 @@ def test_empty_fleets_and_prices_of_nothing_are_refused(
             read_hosts(hosts)
     hosts.write_text("[types.a]\ncpu_model = 'Power*'")
     with pytest.raises(NearfarError, match="matches no type"):
-        fleet(replace(request_of, hosts=read_hosts(hosts)))
+        fleet(replace(request_of, hosts=hosts))
     hosts.write_text("[prices]\nfar_per_gib = 0")
-    found = fleet(replace(request_of, hosts=read_hosts(hosts)))
+    found = fleet(replace(request_of, hosts=hosts))
     assert any("far memory costs 0" in warning for warning in found.warnings)
     for text in ("0.9", "nan", "x"):
         with pytest.raises(NearfarError, match="is no slowdown"):
             parse_limits([text])
 
 
-def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: FleetRequest) -> None:
+def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: FleetOptions) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("""
 [types.intel]
@@ -197,7 +198,7 @@ currency = "EUR"
 [stock]
 far = "10TiB"
 """)
-    command = [sys.executable, "-m", "nearfar", "fleet", f"file://{request_of.files[0]}"]
+    command = [sys.executable, "-m", "nearfar", "fleet", f"file://{request_of.profiles[0]}"]
     command += ["--near", request_of.near, "--far", request_of.far, "--hosts", str(hosts)]
     command += ["--slo", "1.5", "--cache", str(tmp_path / "rows"), "--json"]
     command += ["--html", str(tmp_path / "fleet.html")]

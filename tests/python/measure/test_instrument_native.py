@@ -7,18 +7,19 @@ import pytest
 from nearfar.measure.competing import CompetingCopies
 from nearfar.measure.instrument import examine
 from nearfar.measure.matrix import RealProber, measure_core_to_core
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.protocols import RECIPES, describe, run_protocols
 from nearfar.measure.subject import Subject
 from nearfar.memories import topology
 from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MemoryOptions
 
 pytest.importorskip("nearfar._measure")
 
 
 @pytest.fixture(scope="module")
 def dram() -> Subject:
-    return open_subject("dram", quick=True, largest_bytes=32 << 20)
+    return open_memory(MemoryOptions(largest="32MiB"), quick=True).subject
 
 
 def test_everything_is_examined_on_real_memory(dram: Subject) -> None:

@@ -10,12 +10,13 @@ import pytest
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices import check, curves
 from nearfar.documents import DeviceProfile, load, save
-from nearfar.measure.measure import Settings, measure
+from nearfar.measure.measure import measure
 from nearfar.measure.obtain import huge_share, is_direct, source_of
 from nearfar.measure.one_kernel import kernel_list, measure_kernel
 from nearfar.measure.surfaces.chains import CHAINS
 from nearfar.memories.spec import parse_spec
 from nearfar.memories.topology import Topology, detect
+from nearfar.options.measure import KernelOptions, MeasureOptions
 from nearfar.plots import plot
 
 SEVERAL_CPUS = len(detect().cpus) > 1
@@ -24,9 +25,14 @@ SURFACES = ("idle", "chains", "bandwidth", "loaded")
 """What predictions are made of; whole measurements are tested on simulated memories."""
 
 
-def tiny(spec: str = "dram", **changes) -> Settings:
-    values = {"quick": True, "repetitions": 3, "largest_bytes": 4 << 20, "only": SURFACES}
-    return Settings(spec=parse_spec(spec), **(values | changes))
+def tiny(memory: str = "dram", largest: str = "4MiB", **more) -> MeasureOptions:
+    given = {"quick": True, "repetitions": 3, "only": ",".join(SURFACES), "accept_noise": True}
+    return MeasureOptions(memory=memory, largest=largest, **given, **more)
+
+
+def one_kernel(kernel: str, memory: str = "dram", largest: str = "4MiB", **shape) -> dict:
+    options = {"memory": memory, "largest": largest, "repetitions": 3} | shape
+    return measure_kernel(KernelOptions(kernel=kernel, **options))
 
 
 @pytest.fixture(scope="module")
@@ -73,25 +79,26 @@ def test_the_context_is_recorded(device: DeviceProfile) -> None:
 
 @pytest.mark.timing
 def test_memory_is_slower_than_the_first_level() -> None:
-    near = measure_kernel(tiny(largest_bytes=64 << 10, repetitions=5), "chase")
-    far = measure_kernel(tiny(largest_bytes=256 << 20, repetitions=5), "chase")
+    near = one_kernel("chase", largest="64KiB", repetitions=5)
+    far = one_kernel("chase", largest="256MiB", repetitions=5)
     ratio = far["results"][0]["value"] / near["results"][0]["value"]
     assert ratio > 3
 
 
 @pytest.mark.timing
 def test_chains_overlap_and_sequence_is_prefetched() -> None:
-    settings = tiny("dram,pages=4k", largest_bytes=256 << 20, repetitions=5)
-    alone = measure_kernel(settings, "chains", 1)["results"][0]["value"]
-    eight = measure_kernel(settings, "chains", 8)["results"][0]["value"]
+    large = {"memory": "dram,pages=4k", "largest": "256MiB", "repetitions": 5}
+    alone, eight = (
+        one_kernel("chains", chains=chains, **large)["results"][0]["value"] for chains in (1, 8)
+    )
     assert alone / eight > 2
-    sequential = measure_kernel(settings, "chase-sequential")["results"][0]["value"]
+    sequential = one_kernel("chase-sequential", **large)["results"][0]["value"]
     assert alone / sequential > 2
 
 
 @pytest.mark.parametrize("kernel", [one["name"] for one in kernel_list()])
 def test_every_kernel_can_be_run_alone(kernel: str) -> None:
-    result = measure_kernel(tiny(largest_bytes=1 << 20), kernel)
+    result = one_kernel(kernel, largest="1MiB")
     assert result["unit"] in ("ns per access", "GB/s")
     assert all(one["low"] <= one["value"] <= one["high"] for one in result["results"])
     assert all(one["value"] > 0 for one in result["results"])
@@ -99,15 +106,15 @@ def test_every_kernel_can_be_run_alone(kernel: str) -> None:
 
 def test_an_unknown_kernel_and_chains_of_a_kernel_that_has_none() -> None:
     with pytest.raises(NearfarError, match="did you mean 'chase'"):
-        measure_kernel(tiny(), "chas")
+        one_kernel("chas")
     with pytest.raises(NearfarError, match="has no chains"):
-        measure_kernel(tiny(), "read", 2)
+        one_kernel("read", chains=2)
     with pytest.raises(NearfarError, match="1 to 32 chains"):
-        measure_kernel(tiny(), "chains", 33)
+        one_kernel("chains", chains=33)
 
 
 def test_pages_are_what_was_asked_for() -> None:
-    device = measure(tiny("dram,pages=4k", largest_bytes=1 << 20))
+    device = measure(tiny("dram,pages=4k", largest="1MiB"))
     assert {figure.page_bytes for figure in device.latency} == {4096}
     source = source_of(parse_spec("dram"), detect())
     assert huge_share(source(8 << 20, "4k")) < 0.1
@@ -118,14 +125,14 @@ def test_pages_are_what_was_asked_for() -> None:
 
 @pytest.mark.skipif(not SEVERAL_CPUS, reason="a contending core takes a second CPU")
 def test_a_contending_core_replaces_latency_under_load() -> None:
-    device = measure(tiny("dram,load=store", threads=2, largest_bytes=1 << 20))
+    device = measure(tiny("dram,load=store", threads=2, largest="1MiB"))
     assert device.loaded_latency == []
     assert any("under load was not measured" in text for text in device.measured.warnings)
     assert device.name == "dram-load-store"
 
 
 def test_one_cpu_says_what_it_cannot_measure() -> None:
-    device = measure(tiny(threads=1, largest_bytes=1 << 20))
+    device = measure(tiny(threads=1, largest="1MiB"))
     assert device.loaded_latency == []
     assert any("takes a second CPU" in warning for warning in device.measured.warnings)
     with pytest.raises(NearfarError, match="needs a second CPU"):
@@ -134,7 +141,7 @@ def test_one_cpu_says_what_it_cannot_measure() -> None:
 
 def test_a_file_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
     spec = f"file:{tmp_path}"
-    device = measure(tiny(spec, largest_bytes=1 << 20))
+    device = measure(tiny(spec, largest="1MiB"))
     assert list(tmp_path.iterdir()) == []
     direct = is_direct(parse_spec(spec))
     assert device.technology == ("pmem" if direct else "file")
@@ -182,7 +189,7 @@ def test_too_few_reserved_huge_pages_say_how_to_get_them() -> None:
 def test_more_memory_than_there_is() -> None:
     everything = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with pytest.raises(NearfarError, match="choose a smaller --largest"):
-        measure(tiny(largest_bytes=everything))
+        measure(tiny(largest=f"{everything}B"))
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg"])

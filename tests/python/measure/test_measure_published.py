@@ -10,16 +10,21 @@ from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
 from nearfar.measure import measure as measuring
 from nearfar.measure.model import HUGE_BYTES, ModelSubject
-from nearfar.measure.settings import Settings
-from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MeasureOptions
 from nearfar.samples.point import SamplePoint
 
 WITHIN = 0.03
 
 
 def measured(name: str, *only: str, quick: bool = True) -> DeviceProfile:
-    spec = parse_spec(f"model:{name}")
-    return measuring.measure(Settings(spec=spec, quick=quick, repetitions=9, only=only))
+    options = MeasureOptions(
+        memory=f"model:{name}",
+        quick=quick,
+        repetitions=9,
+        only=",".join(only),
+        accept_noise=True,
+    )
+    return measuring.measure(options)
 
 
 @pytest.mark.parametrize("name", ["optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-cascade-lake"])

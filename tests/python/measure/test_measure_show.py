@@ -8,8 +8,7 @@ import pytest
 
 from nearfar.measure import show
 from nearfar.measure.measure import seconds_given
-from nearfar.measure.settings import Settings
-from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MeasureOptions
 
 
 @pytest.mark.parametrize(
@@ -43,10 +42,9 @@ def test_plain_lines_say_no_more_than_the_budget(capsys: pytest.CaptureFixture[s
 
 
 def test_what_is_given_follows_from_the_options() -> None:
-    spec = parse_spec("dram")
-    assert seconds_given(Settings(spec, seconds=7.0, repetitions=3)) == 7.0
-    assert seconds_given(Settings(spec, repetitions=3)) is None
-    quick, full = seconds_given(Settings(spec, quick=True)), seconds_given(Settings(spec))
+    assert seconds_given(MeasureOptions(seconds=7.0, repetitions=3)) == 7.0
+    assert seconds_given(MeasureOptions(repetitions=3)) is None
+    quick, full = (seconds_given(MeasureOptions(quick=quick)) for quick in (True, False))
     assert quick is not None
     assert full is not None
     assert quick < full

@@ -13,20 +13,20 @@ from nearfar.documents import DeviceProfile, load, save
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure import measure as measuring
 from nearfar.measure.model import ModelSubject
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.parts import SHARES, share_out
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, run_rounds
-from nearfar.measure.settings import Settings
-from nearfar.memories.spec import parse_spec
+from nearfar.options.measure import MeasureOptions, MemoryOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header
 
 MODEL = "model:optane-100-6dimm"
 
 
-def settings(spec: str = MODEL, **changes) -> Settings:
-    return Settings(**({"spec": parse_spec(spec), "quick": True, "repetitions": 3} | changes))
+def settings(memory: str = MODEL, **changes) -> MeasureOptions:
+    given = {"quick": True, "repetitions": 3, "accept_noise": True} | changes
+    return MeasureOptions(memory=memory, **given)
 
 
 @pytest.fixture(scope="module")
@@ -73,36 +73,37 @@ def test_predict_can_use_it(measured: measuring.Measured) -> None:
 
 
 def test_only_some_parts_and_an_unknown_one() -> None:
-    device = measuring.measure(settings(only=("chains",)))
+    device = measuring.measure(settings(only="chains"))
     assert device.chains
     assert not device.latency
     assert not device.bandwidth
     assert any("only chains was measured" in text for text in device.measured.warnings)
     with pytest.raises(NearfarError, match="did you mean 'inference'"):
-        measuring.measure(settings(only=("inferense",)))
+        measuring.measure(settings(only="inferense"))
 
 
 def test_nothing_to_measure_is_refused_and_leaves_no_profile(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
     with pytest.raises(NearfarError, match=r"cannot measure loaded .*second CPU") as refused:
-        measuring.run(settings(only=("loaded",), threads=1, output=output))
+        measuring.run(settings(only="loaded", threads=1, output=output))
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
     assert list(tmp_path.iterdir()) == []
 
 
 def test_inference_alone_does_not_end_by_narrow_intervals() -> None:
-    context = measuring.measure(settings("model:random:5", only=("inference",), seconds=2)).measured
+    context = measuring.measure(settings("model:random:5", only="inference", seconds=2)).measured
     assert (context.ended, context.repetitions) == ("nothing to repeat", 0)
 
 
 def test_an_unknown_model_and_a_random_one() -> None:
     with pytest.raises(NearfarError, match="did you mean 'optane-200'"):
-        open_subject("model:optane-20")
-    subject = open_subject("model:random:5", threads=2, largest_bytes=64 << 20)
-    facts = subject.facts()
+        open_memory(MemoryOptions(memory="model:optane-20"))
+    options = MemoryOptions(memory="model:random:5", threads=2, largest="64MiB")
+    facts = open_memory(options).subject.facts()
     assert (facts.threads, facts.largest_bytes) == (2, 64 << 20)
     assert facts.page_sizes == (2 << 20, 4096)
-    assert open_subject("model:random:5,pages=4k").facts().page_sizes == (4096,)
+    small = MemoryOptions(memory="model:random:5,pages=4k")
+    assert open_memory(small).subject.facts().page_sizes == (4096,)
 
 
 def test_time_is_shared_out_among_what_is_measured() -> None:
@@ -117,7 +118,7 @@ def test_time_is_shared_out_among_what_is_measured() -> None:
 
 def test_drift_against_the_run_before_at_the_same_output(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
-    asked = settings(only=("chains",), output=output, keep=False)
+    asked = settings(only="chains", output=output, samples=False)
     first = measuring.measure(asked)
     assert first.measured.drift == []
     first.chains = [
@@ -179,20 +180,20 @@ def test_rounds_go_on_after_earlier_samples_and_make_up_a_cut_one() -> None:
 
 def test_a_resumed_run_measures_no_sample_twice(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
-    asked = settings(only=("chains",), output=output, repetitions=2)
+    asked = settings(only="chains", output=output, repetitions=2)
     first = measuring.run(asked)
     assert first.store is not None
     first.store.close()
-    again = measuring.run(settings(only=("chains",), output=output, repetitions=2, resume=True))
+    again = measuring.run(settings(only="chains", output=output, repetitions=2, resume=True))
     assert again.device.chains == first.device.chains
     assert again.store is not None
     again.store.close()
-    longer = measuring.run(settings(only=("chains",), output=output, repetitions=3, resume=True))
+    longer = measuring.run(settings(only="chains", output=output, repetitions=3, resume=True))
     assert longer.device.measured.repetitions == 3
 
 
 def test_a_small_memory_of_many_cores_is_loaded_step_by_step() -> None:
-    device = measuring.measure(settings("model:optane-100-1dimm", only=("loaded",)))
+    device = measuring.measure(settings("model:optane-100-1dimm", only="loaded"))
     for curve in device.loaded_latency:
         below = [point for point in curve.points[1:] if point[0] < 0.9 * curve.points[-1][0]]
         assert len(below) >= 3
@@ -203,7 +204,8 @@ def test_a_small_memory_of_many_cores_is_loaded_step_by_step() -> None:
 
 def test_fewer_threads_are_fewer_generators() -> None:
     def peak(threads: int | None) -> float:
-        subject = open_subject("model:optane-100-6dimm", threads=threads)
+        options = MemoryOptions(memory="model:optane-100-6dimm", threads=threads)
+        subject = open_memory(options).subject
         facts = subject.facts()
         return subject.sample(
             SamplePoint("loaded", "chase", facts.page_sizes[0], facts.largest_bytes,
@@ -215,12 +217,12 @@ def test_fewer_threads_are_fewer_generators() -> None:
 
 def test_a_resumed_run_probes_and_loads_as_the_one_before(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
-    asked = settings(only=("loaded",), output=output, repetitions=2)
+    asked = settings(only="loaded", output=output, repetitions=2)
     first = measuring.run(asked)
     assert first.store is not None
     kept = sum(1 for _ in first.store.records())
     first.store.close()
-    again = measuring.run(settings(only=("loaded",), output=output, repetitions=2, resume=True))
+    again = measuring.run(settings(only="loaded", output=output, repetitions=2, resume=True))
     assert again.device.loaded_latency == first.device.loaded_latency
     assert again.store is not None
     assert sum(1 for _ in again.store.records()) == kept, "nothing was measured again"

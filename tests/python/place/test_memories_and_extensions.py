@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -12,15 +13,14 @@ import samples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nearfar.api import place
 from nearfar.base.errors import NearfarError
-from nearfar.documents import Plan, WorkloadProfile, producer
+from nearfar.documents import Plan, WorkloadProfile, producer, save
 from nearfar.documents.machine import JointLimit, MachineProfile, Split
-from nearfar.documents.plan import Alternative, Prices
+from nearfar.documents.plan import Alternative
 from nearfar.documents.workload import AccessClasses, LiveSample, MissCurve, Traffic
-from nearfar.place.api import place
 from nearfar.place.assignment import assign, saved_ns
 from nearfar.place.capacity import CapacityLimits
-from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
@@ -78,12 +78,21 @@ def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: li
 
 @given(seed=SEEDS, shares=st.tuples(st.floats(0.05, 0.5), st.floats(0.1, 0.6)))
 @settings(max_examples=5, deadline=None)
-def test_plans_keep_every_capacity_and_the_order_of_bars(seed: int, shares: tuple[float, float]):
+def test_plans_keep_every_capacity_and_the_order_of_bars(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, shares: tuple[float, float]
+):
     workload = samples.workload(seed=seed)
     footprint = sum(thing.size_bytes for thing in workload.objects)
     capacity = int(shares[1] * footprint)
-    fars = [FarMemory(CXL, capacity), FarMemory(PMEM)]
-    plan = place(workload, NEAR, fars, int(shares[0] * footprint), allow=["parts"], details=False)
+    fars = samples.memories(tmp_path_factory.mktemp("memories"), (CXL, capacity), (PMEM, None))
+    plan = place(
+        profile=workload,
+        near=NEAR,
+        memories=fars,
+        budget=f"{int(shares[0] * footprint)}B",
+        allow=["parts"],
+        details=False,
+    )
     near, cxl, pmem = plan.memories
     assert (cxl.name, pmem.name) == ("cxl", "pmem")
     assert near.used_bytes <= plan.budget_bytes
@@ -152,16 +161,17 @@ def machine(limit: JointLimit) -> MachineProfile:
     )  # fmt: skip
 
 
-def test_what_is_written_goes_where_writing_is_cheap():
+def test_what_is_written_goes_where_writing_is_cheap(tmp_path: Path):
     """Two far memories alike but for writes; one object reads, one writes; each holds one."""
     reads = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
     writes = Traffic(accesses=1e7, write_misses=AccessClasses(stream=1e7), write_backs=1e7)
     workload = two([(64 * MIB, reads), (64 * MIB, writes)], 4e7 * 64 / 9)
-    fars = [
-        FarMemory(samples.device("for-reads", 200.0, 6.0, 0.5), 64 * MIB),
-        FarMemory(samples.device("for-both", 210.0, 5.8, 5.0), 64 * MIB),
-    ]
-    plan = place(workload, NEAR, fars, 0)
+    fars = samples.memories(
+        tmp_path,
+        (samples.device("for-reads", 200.0, 6.0, 0.5), 64 * MIB),
+        (samples.device("for-both", 210.0, 5.8, 5.0), 64 * MIB),
+    )
+    plan = place(profile=workload, near=NEAR, memories=fars, budget="0")
     assert [row.memory for row in plan.placements] == ["for-reads", "for-both"]
     assert any("writes decide 2 of 2 choices" in caveat for caveat in plan.caveats)
     ratios = [memory.write_over_read for memory in plan.memories]
@@ -170,33 +180,41 @@ def test_what_is_written_goes_where_writing_is_cheap():
 
 def test_part_of_an_object_larger_than_the_budget_stays_near():
     workload = two([(64 * MIB, chase(1e6))], 9e7)
-    plan = place(workload, NEAR, PMEM, "50%", allow=["parts"])
+    plan = place(profile=workload, near=NEAR, far=PMEM, budget="50%", allow=["parts"])
     (row,) = plan.placements
     assert {part.memory: part.share for part in row.parts} == {"near": 0.5, "far": 0.5}
     near, far, mixed = (bar(plan, name).time_ns.value for name in ("all-near", "all-far", "plan"))
     assert mixed == pytest.approx((near + far) / 2, rel=1e-3)
-    hint = place(workload, NEAR, PMEM, "50%")
+    hint = place(profile=workload, near=NEAR, far=PMEM, budget="50%")
     assert any("--allow parts" in caveat for caveat in hint.caveats)
     assert hint.placements[0].memory == "far"
 
 
-def test_what_fits_only_in_parts_is_refused_whole_and_placed_in_parts():
+def test_what_fits_only_in_parts_is_refused_whole_and_placed_in_parts(tmp_path: Path):
     workload = two([(60 * MIB, chase(1e6)), (60 * MIB, chase(1e6))], 1.8e8)
-    fars = [FarMemory(CXL, 50 * MIB), FarMemory(PMEM, 50 * MIB)]
+    fars = samples.memories(tmp_path, (CXL, 50 * MIB), (PMEM, 50 * MIB))
     with pytest.raises(NearfarError, match="--allow parts"):
-        place(workload, NEAR, fars, 40 * MIB, details=False)
-    plan = place(workload, NEAR, fars, 40 * MIB, allow=["parts"], details=False)
+        place(profile=workload, near=NEAR, memories=fars, budget="40MiB", details=False)
+    plan = place(
+        profile=workload, near=NEAR, memories=fars, budget="40MiB", allow=["parts"], details=False
+    )
     for memory in plan.memories:
         assert memory.capacity_bytes is not None
         assert memory.used_bytes <= memory.capacity_bytes
     assert any("exceed" in caveat for caveat in plan.caveats)
 
 
-def test_a_phase_without_time_is_placed_all_the_same():
+def test_a_phase_without_time_is_placed_all_the_same(tmp_path: Path):
     workload = samples.workload()
     for phase in workload.phases:
         phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(0.0, 0.0, 0.0)
-    plan = place(workload, NEAR, [FarMemory(CXL, MIB), FarMemory(PMEM)], "25%", allow=["parts"])
+    plan = place(
+        profile=workload,
+        near=NEAR,
+        memories=samples.memories(tmp_path, (CXL, MIB), (PMEM, None)),
+        budget="25%",
+        allow=["parts"],
+    )
     assert bar(plan, "optimal").slowdown.value == 1.0
 
 
@@ -204,12 +222,17 @@ def test_a_stream_is_dealt_out_where_bandwidth_holds_it_back():
     stream = Traffic(accesses=1e8, read_misses=AccessClasses(stream=1e8))
     workload = two([(64 * MIB, stream)], 8 * 1e8 * 64 / 12, threads=8)
     far = samples.device("far", 120.0, 11.0, 9.0)
-    plan = place(workload, NEAR, far, "100%", allow=["interleave"])
+    plan = place(profile=workload, near=NEAR, far=far, budget="100%", allow=["interleave"])
     (row,) = plan.placements
     assert set(row.interleave) == {"near", "far"}
     assert bar(plan, "plan").time_ns.value < 0.9 * bar(plan, "all-near").time_ns.value
     chasing = two([(64 * MIB, chase(1e6))], 9e7)
-    assert place(chasing, NEAR, far, "100%", allow=["interleave"]).placements[0].interleave == {}
+    assert (
+        place(profile=chasing, near=NEAR, far=far, budget="100%", allow=["interleave"])
+        .placements[0]
+        .interleave
+        == {}
+    )
 
 
 def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
@@ -230,8 +253,15 @@ def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
 
 
 def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not():
-    budget = 64 * MIB
-    plan = place(phased(64 * MIB, 2), NEAR, PMEM, budget, allow=["moves"], move_gb_per_s=2.0)
+    budget = "64MiB"
+    plan = place(
+        profile=phased(64 * MIB, 2),
+        near=NEAR,
+        far=PMEM,
+        budget=budget,
+        allow=["moves"],
+        move_gb_per_s=2.0,
+    )
     assert [(phase.phase, phase.entries) for phase in plan.phases] == [("one", 1), ("two", 2)]
     for phase in plan.phases:
         assert {(move.object, move.memory) for move in phase.moves} == (
@@ -247,7 +277,14 @@ def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not()
         bar(plan, "all-near").time_ns.value + copies, rel=0.01
     )
     assert moved.time_ns.value < still.time_ns.value
-    slow = place(phased(64 * MIB, 2), NEAR, PMEM, budget, allow=["moves"], move_gb_per_s=0.01)
+    slow = place(
+        profile=phased(64 * MIB, 2),
+        near=NEAR,
+        far=PMEM,
+        budget=budget,
+        allow=["moves"],
+        move_gb_per_s=0.01,
+    )
     assert slow.phases == []
     assert any("does not pay" in caveat for caveat in slow.caveats)
 
@@ -257,30 +294,42 @@ def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not()
 @settings(max_examples=6, deadline=None)
 def test_a_goal_is_kept_with_little_more_than_the_least_memory(seed: int, most: float):
     workload = samples.workload(seed=seed, phases=("run",))
-    plan = place(workload, NEAR, PMEM, goal=most, details=False)
+    plan = place(profile=workload, near=NEAR, far=PMEM, slo=most, details=False)
     assert plan.goal is not None
     assert plan.goal.reached
     assert bar(plan, "optimal").slowdown.value <= most * (1 + 1e-6)
     if plan.budget_bytes:
-        less = place(workload, NEAR, PMEM, int(0.85 * plan.budget_bytes), details=False)
+        less = place(
+            profile=workload,
+            near=NEAR,
+            far=PMEM,
+            budget=f"{int(0.85 * plan.budget_bytes)}B",
+            details=False,
+        )
         assert bar(less, "optimal").slowdown.value > most * (1 - 1e-6)
-    wary = place(workload, NEAR, PMEM, goal=most, judge="high", details=False)
+    wary = place(profile=workload, near=NEAR, far=PMEM, slo=most, slo_by="high", details=False)
     # Both searches end within some hundredths of what they look for.
     assert wary.budget_bytes >= 0.97 * plan.budget_bytes - 1
 
 
 def test_a_price_is_a_budget():
     workload = samples.workload()
-    plan = place(workload, NEAR, PMEM, "price:40%")
+    plan = place(profile=workload, near=NEAR, far=PMEM, budget="price:40%")
     # 5 n + (1 - n) = 0.4 x 5
     assert plan.budget_bytes == pytest.approx(0.25 * plan.footprint_bytes, abs=1)
-    fars = [FarMemory(CXL, price_per_byte=2.0), FarMemory(PMEM, price_per_byte=1.0)]
-    several = place(workload, NEAR, fars, "price:30%", details=False)
+    several = place(
+        profile=workload,
+        near=NEAR,
+        far=[CXL, PMEM],
+        far_price=[2.0, 1.0],
+        budget="price:30%",
+        details=False,
+    )
     assert bar(several, "optimal").cost_relative <= 0.3 + 1e-9
     assert bar(several, "greedy").cost_relative <= 0.3 + 1e-9
 
 
-def test_several_inputs_are_placed_for_at_once():
+def test_several_inputs_are_placed_for_at_once(tmp_path: Path):
     """Each input needs another object; there is room for one. Worst and mean part ways."""
     first, second = (samples.workload(objects=2, phases=("run",)) for _ in range(2))
     for workload, misses in ((first, (4e6, 0.0)), (second, (0.0, 3e6))):
@@ -291,30 +340,32 @@ def test_several_inputs_are_placed_for_at_once():
         phase = workload.phases[0]
         phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(9e8, 9e8, 9e8)
     third = msgspec.convert(msgspec.to_builtins(second), WorkloadProfile)
-    paths = ["a", "b", "c"]
-    mean = place([first, second, third], NEAR, PMEM, "50%", profile_path=paths)
+    paths = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    for path, workload in zip(paths, (first, second, third), strict=True):
+        save(workload, path)
+    mean = place(profile=paths, near=NEAR, far=PMEM, budget="50%")
     assert [row.memory for row in mean.placements] == ["far", "near"]
-    worst = place([first, second, third], NEAR, PMEM, "50%", over="worst", profile_path=paths)
+    worst = place(profile=paths, near=NEAR, far=PMEM, budget="50%", over="worst")
     assert [row.memory for row in worst.placements] == ["near", "far"]
     assert bar(worst, "optimal").slowdown.value < max(
         bar(mean, "all-far").slowdown.value, 1.0 + 4e6 * 210 / 9e8
     )
-    assert worst.profiles == paths
+    assert worst.profiles == [str(path) for path in paths]
 
 
 def test_what_hangs_on_the_interval_is_named():
     """A gather beside a chase of nearly the same benefit per byte: doubt of overlap decides."""
     gather = Traffic(accesses=1e7, read_misses=AccessClasses(indirect=1e7))
     close = two([(64 * MIB, chase(1.1e6)), (64 * MIB, gather)], 1.1e6 * 90 + 1e7 * 9)
-    plan = place(close, NEAR, PMEM, "50%")
+    plan = place(profile=close, near=NEAR, far=PMEM, budget="50%")
     assert {(row.object, row.at_low, row.at_high) for row in plan.undecided} == {
         (0, "far", "near"),
         (1, "far", "near"),
     }
     sure = two([(64 * MIB, chase(1e6)), (64 * MIB, chase(1.0))], 9e7)
-    assert place(sure, NEAR, PMEM, "50%").undecided == []
+    assert place(profile=sure, near=NEAR, far=PMEM, budget="50%").undecided == []
     # What fits nowhere near is far at any cost.
-    assert place(close, NEAR, PMEM, "25%").undecided == []
+    assert place(profile=close, near=NEAR, far=PMEM, budget="25%").undecided == []
 
 
 def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
@@ -326,46 +377,53 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
         misses = [row.traffic.misses() * float(size < footprint) for size in workload.curve_bytes]
         row.curve = MissCurve(read=misses, write=[0.0] * len(misses))
     small, large = (
-        bar(place(workload, NEAR, PMEM, share, details=False), "memory-mode")
+        bar(
+            place(profile=workload, near=NEAR, far=PMEM, budget=share, details=False), "memory-mode"
+        )
         for share in ("1%", "100%")
     )
     assert small.near_bytes == int(0.01 * footprint)
     assert large.slowdown.value < small.slowdown.value
     # All data is far as well: a byte far for each, and the cache on top.
     assert large.cost_relative == pytest.approx(1.0 + 1 / 5)
-    without = place(samples.workload(), NEAR, PMEM, "1%", details=False)
+    without = place(profile=samples.workload(), near=NEAR, far=PMEM, budget="1%", details=False)
     assert any("Memory Mode is not shown" in caveat for caveat in without.caveats)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"far": [FarMemory(PMEM, 1 << 12)]}, "the memories hold"),
         ({"far": []}, "no far memory"),
-        ({"allow": ["part"]}, "did you mean 'parts'"),
+        ({"allow": ["part"]}, 'Choose from: "parts"'),
         ({"budget": None}, "one of the two"),
-        ({"goal": 1.1}, "one of the two"),
-        ({"budget": None, "goal": 0.9}, "1 is as fast as all near"),
-        ({"budget": None, "goal": math.nan}, "no slowdown"),
+        ({"slo": 1.1}, "one of the two"),
+        ({"budget": None, "slo": 0.9}, "1 is as fast as all near"),
+        ({"budget": None, "slo": math.nan}, "no slowdown"),
         ({"budget": "price:10%"}, "no placement costs 10%"),
         ({"budget": "price:cheap"}, "price:40%"),
         ({"move_gb_per_s": 0.0}, "above 0"),
         ({"phase": "gte"}, "did you mean 'get'"),
         ({"optimiser": "exakt"}, "did you mean 'exact'"),
         ({"optimiser": "all-near"}, "only a bar"),
-        ({"prices": Prices(near_per_byte=0.0)}, "prices"),
-        ({"prices": Prices(near_per_byte=math.nan)}, "prices"),
-        ({"budget": -1}, "negative"),
+        ({"near_price": 0.0}, "prices"),
+        ({"near_price": math.nan}, "prices"),
+        ({"budget": "-1B"}, "negative"),
     ],
 )
 def test_wrong_use_is_one_sentence(change: dict, message: str):
     arguments = {"far": PMEM, "budget": "25%", **change}
     with pytest.raises(NearfarError, match=message):
-        place(samples.workload(), NEAR, **arguments)
+        place(profile=samples.workload(), near=NEAR, **arguments)
+
+
+def test_memories_that_are_too_small_are_refused(tmp_path: Path):
+    small = samples.memories(tmp_path, (PMEM, 1 << 12))
+    with pytest.raises(NearfarError, match="the memories hold"):
+        place(profile=samples.workload(), near=NEAR, memories=small, budget="25%")
 
 
 def test_inputs_of_different_programs_are_refused():
     other = samples.workload()
     other.program.executable = "/tmp/other"
     with pytest.raises(NearfarError, match="only runs of one program"):
-        place([samples.workload(), other], NEAR, PMEM, "25%", profile_path=["a", "b"])
+        place(profile=[samples.workload(), other], near=NEAR, far=PMEM, budget="25%")

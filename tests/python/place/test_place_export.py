@@ -12,12 +12,11 @@ import msgspec
 import pytest
 import samples
 
+from nearfar.api import place
 from nearfar.base.errors import NearfarError
-from nearfar.documents import Plan
+from nearfar.documents import Plan, save
 from nearfar.documents.plan import Part
-from nearfar.place.api import place
 from nearfar.place.exports import EXPORTS, mapped
-from nearfar.place.machine_file import FarMemory
 
 STAND_IN = """\
 /* Stands in for memkind's own header, which is not installed: its documented names. */
@@ -31,15 +30,21 @@ void *memkind_malloc(memkind_t kind, size_t size);
 
 
 @pytest.fixture(scope="module")
-def plan() -> Plan:
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     """A plan over three memories with an object in parts and one dealt out."""
-    fars = [
-        FarMemory(samples.device("cxl-1", 200.0, 8.0, 7.0), 64 << 20, spec="node:1"),
-        FarMemory(samples.device("pmem", 300.0, 5.0, 1.0)),
-    ]
+    folder = tmp_path_factory.mktemp("memories")
+    save(samples.device(), folder / "near.json")
+    fars = samples.memories(
+        folder,
+        (samples.device("cxl-1", 200.0, 8.0, 7.0), 64 << 20),
+        (samples.device("pmem", 300.0, 5.0, 1.0), None),
+        more='near = {device = "near.json", spec = "node:0"}\n',
+    )
     workload = samples.workload()
     workload.objects[3].name = 'odd */ "name"\\ store.c:1'
-    found = place(workload, samples.device(), fars, "30%", near_spec="node:0", details=False)
+    found = place(
+        profile=workload, memories=fars, budget="30%", map=["cxl-1=node:1"], details=False
+    )
     found.placements[1].parts = [
         Part(memory="near", share=0.25), Part(memory="pmem", share=0.75)
     ]  # fmt: skip

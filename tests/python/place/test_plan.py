@@ -10,9 +10,9 @@ import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.api import place
 from nearfar.documents import Plan
-from nearfar.documents.plan import Alternative, Prices
-from nearfar.place.api import place
+from nearfar.documents.plan import Alternative
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import make_problem
@@ -34,7 +34,7 @@ def bar(plan: Plan, name: str) -> Alternative:
 def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     workload = samples.workload(seed=seed)
     budget = int(share * sum(thing.size_bytes for thing in workload.objects))
-    plan = place(workload, NEAR, far, budget)
+    plan = place(profile=workload, near=NEAR, far=far, budget=f"{budget}B")
     times = {found.name: found.time_ns.value for found in plan.alternatives}
     assert times["optimal"] <= times["greedy"] * (1 + 1e-9)
     assert times["optimal"] <= times["all-far"] * (1 + 1e-9)
@@ -50,7 +50,7 @@ def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
 @settings(max_examples=30, deadline=None)
 def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
     workload = samples.workload(objects=20, seed=seed)
-    plan = place(workload, NEAR, far, 0)
+    plan = place(profile=workload, near=NEAR, far=far, budget="0")
     times = [point.time_ns.value for point in plan.frontier]
     sizes = [point.near_bytes for point in plan.frontier]
     assert times == sorted(times, reverse=True)
@@ -68,7 +68,10 @@ def test_more_budget_is_never_slower(seed: int, shares: tuple[float, float]):
     workload = samples.workload(seed=seed)
     footprint = sum(thing.size_bytes for thing in workload.objects)
     less, more = (
-        bar(place(workload, NEAR, FAR, int(share * footprint)), "optimal").time_ns.value
+        bar(
+            place(profile=workload, near=NEAR, far=FAR, budget=f"{int(share * footprint)}B"),
+            "optimal",
+        ).time_ns.value
         for share in sorted(shares)
     )
     # Times add but for bandwidth; what that makes of them is far below a thousandth here.
@@ -104,7 +107,7 @@ def test_the_frontier_s_running_sums_are_the_model_s_times(seed: int, far):
 
 
 def test_a_far_memory_like_the_near_costs_nothing_wherever_data_goes():
-    plan = place(samples.workload(), NEAR, samples.device("far"), "25%")
+    plan = place(profile=samples.workload(), near=NEAR, far=samples.device("far"), budget="25%")
     for found in plan.alternatives:
         # Split data has two memories' bandwidth: a little faster than one.
         assert found.slowdown.value == pytest.approx(1.0, rel=1e-3)
@@ -114,8 +117,14 @@ def test_a_far_memory_like_the_near_costs_nothing_wherever_data_goes():
 def test_budget_and_one_byte_less_decide_an_object():
     workload = samples.workload(objects=1)
     size = workload.objects[0].size_bytes
-    assert place(workload, NEAR, FAR, size).placements[0].memory == "near"
-    assert place(workload, NEAR, FAR, size - 1).placements[0].memory == "far"
+    assert (
+        place(profile=workload, near=NEAR, far=FAR, budget=f"{size}B").placements[0].memory
+        == "near"
+    )
+    assert (
+        place(profile=workload, near=NEAR, far=FAR, budget=f"{size - 1}B").placements[0].memory
+        == "far"
+    )
 
 
 def test_a_chase_goes_before_a_hotter_gather():
@@ -132,7 +141,7 @@ def test_a_chase_goes_before_a_hotter_gather():
     near_ns = 1e6 * 90.0 + 1.5e6 * 9.0
     phase = workload.phases[0]
     phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(near_ns, near_ns, near_ns)
-    plan = place(workload, NEAR, FAR, "1MiB")
+    plan = place(profile=workload, near=NEAR, far=FAR, budget="1MiB")
     assert [row.memory for row in plan.placements] == ["near", "far"]
     assert bar(plan, "optimal").time_ns.value < 0.6 * bar(plan, "hot-first").time_ns.value
 
@@ -144,7 +153,7 @@ def test_interleaving_a_half_adds_half_of_what_latency_adds():
     row.traffic.write_misses = type(row.traffic.write_misses)()
     row.traffic.write_backs = 0.0
     workload.objects[0].size_bytes = 1 << 20
-    plan = place(workload, NEAR, FAR, "50%")
+    plan = place(profile=workload, near=NEAR, far=FAR, budget="50%")
     near, far, mixed = (
         bar(plan, name).time_ns.value for name in ("all-near", "all-far", "page-interleaved")
     )
@@ -153,24 +162,27 @@ def test_interleaving_a_half_adds_half_of_what_latency_adds():
 
 def test_an_object_larger_than_the_budget_is_said_to_be_worth_splitting():
     workload = samples.workload(objects=1, phases=("run",))
-    plan = place(workload, NEAR, FAR, "50%")
+    plan = place(profile=workload, near=NEAR, far=FAR, budget="50%")
     assert any("part of it could stay near" in caveat for caveat in plan.caveats)
-    assert not any("part of it" in c for c in place(workload, NEAR, FAR, "100%").caveats)
+    assert not any(
+        "part of it" in c
+        for c in place(profile=workload, near=NEAR, far=FAR, budget="100%").caveats
+    )
 
 
 def test_cost_follows_the_prices():
     workload = samples.workload()
-    default = place(workload, NEAR, FAR, 0)
+    default = place(profile=workload, near=NEAR, far=FAR, budget="0")
     assert bar(default, "all-far").cost_relative == pytest.approx(1 / 5)
     assert bar(default, "all-near").cost_relative == 1.0
     assert "X-Mem" in default.prices.source
-    other = place(workload, NEAR, FAR, 0, prices=Prices(near_per_byte=2.0, far_per_byte=1.0))
+    other = place(profile=workload, near=NEAR, far=FAR, budget="0", near_price=2.0, far_price=1.0)
     assert bar(other, "all-far").cost_relative == pytest.approx(1 / 2)
 
 
 def test_a_phase_is_placed_for_itself():
     workload = samples.workload()
-    plan = place(workload, NEAR, FAR, "10%", "get")
+    plan = place(profile=workload, near=NEAR, far=FAR, budget="10%", phase="get")
     get = next(phase for phase in workload.phases if phase.name == "get")
     assert plan.phase == "get"
     assert bar(plan, "all-near").time_ns.value == pytest.approx(get.near_cpu_time_ns.value)
@@ -178,13 +190,18 @@ def test_a_phase_is_placed_for_itself():
 
 def test_a_profile_without_objects_gives_an_empty_plan():
     """A program that only computes may have none: that is no mistake."""
-    plan = place(samples.workload(objects=0), samples.device(), samples.device("far"), "25%")
+    plan = place(
+        profile=samples.workload(objects=0),
+        near=samples.device(),
+        far=samples.device("far"),
+        budget="25%",
+    )
     assert (plan.placements, plan.footprint_bytes) == ([], 0)
     assert [bar.slowdown.value for bar in plan.alternatives] == [1.0] * len(plan.alternatives)
 
 
 def test_ten_thousand_objects_are_placed():
-    plan = place(samples.workload(objects=10_000), NEAR, FAR, "25%")
+    plan = place(profile=samples.workload(objects=10_000), near=NEAR, far=FAR, budget="25%")
     assert len(plan.frontier) > 9000
     assert plan.proven_gap is not None
     assert plan.proven_gap < 1e-6

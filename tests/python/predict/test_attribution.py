@@ -12,6 +12,7 @@ import pytest
 from samples import device, measured_here, workload
 
 from nearfar import api
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate, scale_estimate
 from nearfar.compare.api import compare
@@ -19,7 +20,6 @@ from nearfar.compare.page import render
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import Prediction, WorkloadProfile, load, save
 from nearfar.documents.attribution import Attribution
-from nearfar.predict.api import predict
 from nearfar.predict.attribution import LoadedInputs, attributions, unattributed
 from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import PhaseTraffic
@@ -91,7 +91,11 @@ def attributed_as(a: LoadedInputs, b: LoadedInputs, pair: tuple[Estimate, Estima
 def test_its_slowdown_is_that_of_predict():
     for model in ("best", "chains"):
         inputs = changed(INPUTS, model=model)
-        total = predict(inputs.workload, NEAR, [load_device(FAR)], model).devices[0].total
+        total = (
+            predict(profile=inputs.workload, near=NEAR, far=[load_device(FAR)], model=model)
+            .devices[0]
+            .total
+        )
         assert inputs.slowdown(FAR) == pytest.approx(total.slowdown.value, rel=1e-12)
 
 

@@ -7,16 +7,16 @@ import copy
 import pytest
 import samples
 
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.devices.library import load_device
-from nearfar.predict.api import predict
 
 NEAR, FAR = samples.device(), load_device("optane-100-6dimm")
 WORKLOAD = samples.workload()
 
 
 def test_a_phase_is_broken_down_as_it_is_predicted():
-    (device,) = predict(WORKLOAD, NEAR, [FAR], explain=["get"]).devices
+    (device,) = predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["get"]).devices
     (entry,) = device.explained
     (phase,) = (phase for phase in device.phases if phase.phase == "get")
     assert not entry.is_object
@@ -32,7 +32,7 @@ def test_a_phase_is_broken_down_as_it_is_predicted():
 
 def test_an_object_is_broken_down_in_each_phase():
     name = WORKLOAD.objects[0].name
-    (device,) = predict(WORKLOAD, NEAR, [FAR], explain=[name]).devices
+    (device,) = predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=[name]).devices
     assert [entry.phase for entry in device.explained] == ["load", "get"]
     for entry, phase in zip(device.explained, device.phases, strict=True):
         (effect,) = (effect for effect in phase.objects if effect.name == name)
@@ -43,16 +43,16 @@ def test_an_object_is_broken_down_in_each_phase():
 def test_the_function_of_an_object_names_it():
     workload = copy.deepcopy(WORKLOAD)
     workload.objects[0].name = "build_table lookup.cpp:41 (vector::vector)"
-    (device,) = predict(workload, NEAR, [FAR], explain=["build_table"]).devices
+    (device,) = predict(profile=workload, near=NEAR, far=[FAR], explain=["build_table"]).devices
     assert {entry.name for entry in device.explained} == {workload.objects[0].name}
 
 
 def test_an_input_that_moves_a_time_is_named():
     """A chase in a memory whose latency is uncertain: latency moves it most."""
-    (device,) = predict(WORKLOAD, NEAR, [FAR], explain=["get"]).devices
+    (device,) = predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["get"]).devices
     assert "far latency" in [effect.input for effect in device.explained[0].effects]
 
 
 def test_an_unknown_name_lists_the_nearest():
     with pytest.raises(NearfarError, match="'gett'; the nearest are: get"):
-        predict(WORKLOAD, NEAR, [FAR], explain=["gett"])
+        predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["gett"])

@@ -9,10 +9,10 @@ import pytest
 import samples
 
 from benchmarks.rows.hidden_misses import HIDE, NOTICED, halve_everywhere, hidden
+from nearfar.api import predict
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.prediction import DevicePrediction
 from nearfar.documents.workload import CountCheck, Traffic
-from nearfar.predict.api import predict
 from nearfar.predict.phases import phases_of
 
 INPUTS = Path(__file__).parents[2] / "golden" / "inputs"
@@ -26,7 +26,7 @@ def real(name: str) -> WorkloadProfile:
 
 def predicted(profile: WorkloadProfile) -> DevicePrediction:
     far = samples.device("far", 300.0, 8.0, 4.0)
-    (device,) = predict(profile, samples.device(), [far]).devices
+    (device,) = predict(profile=profile, near=samples.device(), far=[far]).devices
     return device
 
 

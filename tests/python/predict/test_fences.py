@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import samples
 
+from nearfar.api import predict
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import AccessClasses, Traffic
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, Model, ModelLacksError, Perturbation
@@ -91,10 +91,12 @@ def test_a_profile_says_whether_it_counted():
     counted = msgspec.structs.replace(samples.workload(), flushes_counted=True)
     counted.phases[0].objects[0].traffic.flushes = FENCES
     # The other phase has none, and is no reason to refuse the whole.
-    (found,) = predict(counted, SLOW, [load_device(OPTANE)], "persist").devices
+    (found,) = predict(
+        profile=counted, near=SLOW, far=[load_device(OPTANE)], model="persist"
+    ).devices
     assert len(found.phases) == 2
     with pytest.raises(ModelLacksError, match="persist needs counts"):
-        predict(samples.workload(), SLOW, [load_device(OPTANE)], "persist")
+        predict(profile=samples.workload(), near=SLOW, far=[load_device(OPTANE)], model="persist")
 
 
 def test_the_default_goes_on_where_far_memory_has_no_figure_and_reports_it():
@@ -144,7 +146,7 @@ def test_the_default_says_that_flushes_were_not_counted_where_there_may_be_some(
     uncounted = samples.workload()
 
     def says(workload: WorkloadProfile, far: DeviceProfile) -> bool:
-        (found,) = predict(workload, SLOW, [far]).devices
+        (found,) = predict(profile=workload, near=SLOW, far=[far]).devices
         return any("does not count flushes" in sentence for sentence in found.caveats)
 
     assert says(uncounted, load_device(OPTANE))
@@ -163,7 +165,10 @@ def test_misses_seen_in_sequence_are_not_reported_as_without_pattern():
     in_sequence = msgspec.json.decode(msgspec.json.encode(opaque), type=WorkloadProfile)
     for row in (row for phase in in_sequence.phases for row in phase.objects):
         row.traffic.read_sequential = AccessClasses(opaque=1e5)
-    message = [predict(one, SLOW, [SLOW]).devices[0].caveats for one in (opaque, in_sequence)]
+    message = [
+        predict(profile=one, near=SLOW, far=[SLOW]).devices[0].caveats
+        for one in (opaque, in_sequence)
+    ]
     found = [" ".join(sentences) for sentences in message]
     assert ["follow no detected pattern" in sentences for sentences in found] == [True, False]
     assert ["are streams" in sentences for sentences in found] == [False, True]

@@ -12,6 +12,7 @@ import pytest
 import samples
 
 from nearfar.__main__ import main
+from nearfar.api import place, predict
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.devices import curves
@@ -19,8 +20,6 @@ from nearfar.devices.library import device_names, host_dram, load_device
 from nearfar.documents import DeviceProfile, Prediction, load, save
 from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.documents.prediction import HostRule
-from nearfar.place.api import place
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import FarEstimate, far_estimate
 from nearfar.predict.model import MODELS
@@ -224,12 +223,12 @@ def test_nvdimm_on_the_own_channels_is_as_slow_as_near():
 )
 def test_prediction_and_plan_report_the_rule(rule: HostRule, message: str):
     workload, near, far = samples.workload(), measured(), load_device("ddr4-2666-remote")
-    prediction = predict(workload, near, [far], host=rule)
+    prediction = predict(profile=workload, near=near, far=[far], host=rule)
     (device,) = prediction.devices
     assert (prediction.host, device.latency_from) == (rule, rule)
     assert prediction.near_latency_ns == HERE_NS
     assert sum(message in caveat for caveat in device.caveats) == 1
-    plan = place(workload, near, far, "25%", host=rule)
+    plan = place(profile=workload, near=near, far=far, budget="25%", host=rule)
     assert sum(message in caveat for caveat in plan.caveats) == 1
     all_far = next(bar for bar in plan.alternatives if bar.name == "all-far")
     assert all_far.slowdown.value == pytest.approx(device.total.slowdown.value)
@@ -237,8 +236,8 @@ def test_prediction_and_plan_report_the_rule(rule: HostRule, message: str):
 
 def test_a_way_that_there_is_not_is_refused():
     near, far = measured(), load_device("ddr4-2666-remote")
-    with pytest.raises(NearfarError, match="did you mean 'added'"):
-        predict(samples.workload(), near, [far], host="addd")  # type: ignore[arg-type]
+    with pytest.raises(NearfarError, match='Choose from: "added"'):
+        predict(profile=samples.workload(), near=near, far=[far], host="addd")  # type: ignore[arg-type]
 
 
 @pytest.fixture

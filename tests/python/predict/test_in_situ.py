@@ -10,13 +10,12 @@ import pytest
 import samples
 
 from nearfar.__main__ import main
+from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents import DeviceProfile, MachineProfile, save
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.prediction import Pipeline
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.predict.in_situ import parse_stages, with_pipeline
 from nearfar.predict.models.traffic import TrafficModel
 from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
@@ -37,9 +36,8 @@ def machine(*, shared: bool) -> MachineProfile:
 def pipeline(
     far: DeviceProfile = FAR, *, threads: int = 8, set_size: str = "1MB", **how: object
 ) -> Pipeline:
-    workload = samples.workload()
-    stages = parse_stages("load,get", 100, set_size, threads)
-    made = with_pipeline(predict(workload, NEAR, [far]), stages, workload, NEAR, [far], **how)
+    stages = {"pipeline": "load,get", "sets": 100, "set_size": set_size, "threads": threads}
+    made = predict(profile=samples.workload(), near=NEAR, far=[far], **stages, **how)
     found = made.devices[0].pipeline
     assert found is not None
     return found
@@ -67,12 +65,11 @@ def test_of_two_threads_nothing_waits_for_bandwidth_and_the_closed_form_holds():
     wide_near = samples.device("near", read_gb_per_s=1e4, write_gb_per_s=1e4)
     wide = samples.device("far", 300.0, 1e4, 1e4)
     workload = samples.workload()
-    prediction = predict(workload, wide_near, [wide])
-    stages = parse_stages("load,get", 100, "64B", 2)
-    made = with_pipeline(prediction, stages, workload, wide_near, [wide])
+    stages = {"pipeline": "load,get", "sets": 100, "set_size": "64B", "threads": 2}
+    made = predict(profile=workload, near=wide_near, far=[wide], **stages)
     split = made.devices[0].pipeline.splits[0]
     load_ns = workload.phases[0].near_cpu_time_ns.value
-    get_ns = prediction.devices[0].phases[1].far_time_ns.value
+    get_ns = made.devices[0].phases[1].far_time_ns.value
     assert split.generate_ns == pytest.approx(load_ns, rel=0.02)
     assert split.analyse_ns == pytest.approx(get_ns, rel=0.02)
     slower, other = max(load_ns, get_ns), min(load_ns, get_ns)
@@ -119,7 +116,15 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
 )
 def test_what_is_no_pipeline_is_refused(text: str, sets: int, threads: int, message: str):
     with pytest.raises(NearfarError, match=message):
-        parse_stages(text, sets, "1MB", threads)
+        predict(
+            profile=samples.workload(),
+            near=NEAR,
+            far=[FAR],
+            pipeline=text,
+            sets=sets,
+            set_size="1MB",
+            threads=threads,
+        )
 
 
 def test_the_verb_shows_it(tmp_path: Path, capsys):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.__main__ import main
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.devices.library import load_device
-from nearfar.predict.api import predict
 from nearfar.predict.code_file import CODES, load_code, parse_sizes, profile_of_code
 from nearfar.predict.formula import evaluate
 from nearfar_studies import hashmap
@@ -76,7 +76,9 @@ def test_any_text_gives_a_number_or_one_refusal(text: str):
 def test_the_thesis_code_model_is_one_file(n: float):
     near, far = load_device("thesis-dram"), load_device("thesis-pmem")
     code = load_code(CODES / "thesis-hashmap.toml")
-    (found,) = predict(profile_of_code(code, near, {"n": n}), near, [far], "code").devices
+    (found,) = predict(
+        profile=profile_of_code(code, near, {"n": n}), near=near, far=[far], model="code"
+    ).devices
     (its,) = hashmap.its_code_model_s(hashmap.np.array([n])) * 1e9
     assert found.total.far_time_ns.value == pytest.approx(its, rel=0.01)
 
@@ -85,7 +87,9 @@ def test_the_thesis_code_model_is_one_file(n: float):
 def test_its_counters_model_is_one_file_but_for_its_stores(n: float):
     near, far = load_device("thesis-dram"), load_device("thesis-pmem")
     code = load_code(CODES / "thesis-hashmap-counters.toml")
-    (found,) = predict(profile_of_code(code, near, {"n": n}), near, [far], "code").devices
+    (found,) = predict(
+        profile=profile_of_code(code, near, {"n": n}), near=near, far=[far], model="code"
+    ).devices
     (its,) = hashmap.its_counters_model_s(hashmap.np.array([n]), with_cpu=False) * 1e9
     assert found.total.far_time_ns.value == pytest.approx(its, rel=0.03)
 
@@ -101,7 +105,11 @@ def test_misses_may_follow_from_the_cache(tmp_path: Path):
     slowdowns = []
     for llc in (1 << 20, 32 << 20, 64 << 20):
         workload = profile_of_code(load_code(file), near, {}, llc)
-        slowdowns.append(predict(workload, near, [far], "code").devices[0].total.slowdown.value)
+        slowdowns.append(
+            predict(profile=workload, near=near, far=[far], model="code")
+            .devices[0]
+            .total.slowdown.value
+        )
     assert slowdowns[0] > slowdowns[1] > slowdowns[2] == pytest.approx(1.0)
 
 

@@ -12,12 +12,12 @@ import samples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.api import predict
 from nearfar.base.estimate import scale_estimate
 from nearfar.documents import DeviceProfile
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.documents.header import producer
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.from_counters import profile_of_counters
 from nearfar.predict.models.counters import CountersModel, counters_phase, stalled_share
@@ -119,7 +119,7 @@ def test_more_misses_in_flight_than_buffers_are_reported():
     near, far = loaded("near", 1.0, 1.0), loaded("far", 2.0, 1.0)
     for misses, reported in ((1e8, False), (1e9, True)):
         profile = profile_of_counters(counted([(misses, 0.0, 0.0)], 1e9))
-        (device,) = predict(profile, near, [far], "counters").devices
+        (device,) = predict(profile=profile, near=near, far=[far], model="counters").devices
         assert any("misses in flight on a core" in text for text in device.caveats) == reported
 
 
@@ -181,7 +181,9 @@ def counted(rows: list[tuple[float, ...]], seconds_ns: float) -> CounterProfile:
 
 
 def slowdown(counters: CounterProfile, near: DeviceProfile, far: DeviceProfile) -> float:
-    (device,) = predict(profile_of_counters(counters), near, [far], "counters").devices
+    (device,) = predict(
+        profile=profile_of_counters(counters), near=near, far=[far], model="counters"
+    ).devices
     return device.total.slowdown.value
 
 

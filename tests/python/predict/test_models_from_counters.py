@@ -10,11 +10,11 @@ import pytest
 import samples
 
 from nearfar.__main__ import main
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.documents import Prediction, save
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.header import producer
-from nearfar.predict.api import predict
 from nearfar.predict.from_counters import is_counters, profile_of_counters
 
 
@@ -48,7 +48,7 @@ def test_totals_are_all_that_counters_say():
 def test_misses_that_come_at_any_time_add_their_difference():
     made = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
     near, far = samples.device(), samples.device("far", 180.0, 12.0, 9.0)
-    (found,) = predict(made, near, [far], "counters").devices
+    (found,) = predict(profile=made, near=near, far=[far], model="counters").devices
     # 1e7 misses of 90 ns come at any time: one is in flight for 1 - exp(-0.45) of 2 s.
     assert found.total.slowdown.value == pytest.approx(2.0 - math.exp(-0.45), rel=0.01)
     # If none overlaps, the slowdown is 1.45: the interval reaches most of the way.
@@ -91,7 +91,12 @@ def test_counted_stalls_grow_as_the_latency(tmp_path: Path, capsys: pytest.Captu
     assert shown["traffic"] < shown["stalls"]
     without = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
     with pytest.raises(NearfarError, match="stalls needs cycles"):
-        predict(without, samples.device(), [samples.device("far", 180.0)], "stalls")
+        predict(
+            profile=without,
+            near=samples.device(),
+            far=[samples.device("far", 180.0)],
+            model="stalls",
+        )
 
 
 def test_prefetched_lines_are_bytes_without_misses():

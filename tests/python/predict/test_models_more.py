@@ -13,13 +13,13 @@ from able_models import ABLE_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.device import BandwidthFigure, LatencyFigure, LoadedLatencyCurve
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.workload import MissCurve
-from nearfar.predict.api import predict
 from nearfar.predict.core_time import StreamFetch, overlap_at, traffic_time
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
@@ -73,14 +73,22 @@ def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
 def test_a_model_that_lacks_something_reports_it_and_the_others_go_on():
     also = MODELS.names()
     (found,) = predict(
-        samples.workload(), samples.device(), [samples.device("far", 300, 5, 3)], also=also
+        profile=samples.workload(),
+        near=samples.device(),
+        far=[samples.device("far", 300, 5, 3)],
+        models=also,
     ).devices
     message = " ".join(found.caveats)
     assert "memory-mode needs the size" in message
     assert "persist needs counts" in message
     assert {"chains", "counters", "traffic"} <= {one.model for one in found.total.models}
     with pytest.raises(ModelLacksError, match="persist needs counts"):
-        predict(samples.workload(), samples.device(), [samples.device("far", 300)], "persist")
+        predict(
+            profile=samples.workload(),
+            near=samples.device(),
+            far=[samples.device("far", 300)],
+            model="persist",
+        )
 
 
 def test_chains_moves_along_the_curves():
@@ -125,16 +133,24 @@ def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
     workload = with_curves(samples.workload(), footprint_bytes=1 << 30)
     far = samples.device("far", 300.0, 5.0, 3.0)
     slow = [
-        predict(workload, with_capacity(size), [far], "memory-mode").devices[0].total.slowdown.value
+        predict(profile=workload, near=with_capacity(size), far=[far], model="memory-mode")
+        .devices[0]
+        .total.slowdown.value
         for size in (1 << 20, 1 << 31, 1 << 40)
     ]
-    (all_far,) = predict(workload, samples.device(), [far], "inversion").devices
+    (all_far,) = predict(
+        profile=workload, near=samples.device(), far=[far], model="inversion"
+    ).devices
     assert slow[0] > all_far.total.slowdown.value > slow[1] >= slow[2]
     assert slow[2] == pytest.approx(1.0, abs=0.01)
-    (found,) = predict(workload, with_capacity(1 << 29), [far], "memory-mode").devices
+    (found,) = predict(
+        profile=workload, near=with_capacity(1 << 29), far=[far], model="memory-mode"
+    ).devices
     assert any("where pages are scattered" in caveat for caveat in found.caveats)
     # In one piece, data fit in as much; scattered, some places have two pages: the interval's end.
-    (fits,) = predict(workload, with_capacity(1 << 30), [far], "memory-mode").devices
+    (fits,) = predict(
+        profile=workload, near=with_capacity(1 << 30), far=[far], model="memory-mode"
+    ).devices
     assert fits.total.slowdown.value < 1.01
     assert fits.total.slowdown.high > 1.1
 
@@ -219,7 +235,7 @@ def test_a_load_beyond_the_curve_is_marked_and_widens_the_interval():
     short = with_curve(far, [(0.0, 120.0), (0.5, 125.0)])
     long = with_curve(far, [(0.0, 120.0), (50.0, 125.0)])
     workload = samples.workload()
-    cut, whole = predict(workload, near, [short, long]).devices
+    cut, whole = predict(profile=workload, near=near, far=[short, long]).devices
     assert any("extrapolated" in caveat for caveat in cut.caveats)
     assert not any("extrapolated" in caveat for caveat in whole.caveats)
     assert width(cut.total.slowdown) > width(whole.total.slowdown)
@@ -245,7 +261,9 @@ def test_memories_on_one_channel_do_not_add():
         phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 8
     workload.program.threads_seen = 8
     apart, shared = (
-        predict(workload, near, [far], "interleave", machine=one).devices[0].total
+        predict(profile=workload, near=near, far=[far], model="interleave", machine=one)
+        .devices[0]
+        .total
         for one in (None, samples.machine(limit))
     )
     assert shared.far_time_ns.value > apart.far_time_ns.value
@@ -256,19 +274,21 @@ def test_near_times_that_cannot_be_are_refused(value: float):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(value, value, value)
     with pytest.raises(NearfarError, match="near time of phase 'load'"):
-        predict(workload, samples.device(), [samples.device("far", 300.0)])
+        predict(profile=workload, near=samples.device(), far=[samples.device("far", 300.0)])
 
 
 def test_a_phase_without_time_is_reported():
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
-    (found,) = predict(workload, samples.device(), [samples.device("far", 300.0)]).devices
+    (found,) = predict(
+        profile=workload, near=samples.device(), far=[samples.device("far", 300.0)]
+    ).devices
     assert any("near time of load is 0" in caveat for caveat in found.caveats)
     assert found.phases[0].slowdown.value == 1.0
 
 
 def times(workload: WorkloadProfile, model: str, *fars: DeviceProfile) -> list[float]:
-    devices = predict(workload, samples.device(), list(fars), model).devices
+    devices = predict(profile=workload, near=samples.device(), far=list(fars), model=model).devices
     return [device.total.far_time_ns.value for device in devices]
 
 

@@ -10,12 +10,10 @@ import pytest
 import samples
 from able_models import ABLE_MODELS
 
+from nearfar.api import place, predict, report
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Traffic
-from nearfar.place.api import place
 from nearfar.place.optimiser import OPTIMISERS
-from nearfar.predict.api import predict
-from nearfar.report.api import report
 from nearfar.report.render import render
 
 
@@ -54,7 +52,7 @@ def strict():
 @pytest.mark.parametrize("model", ABLE_MODELS)
 def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
     far = samples.device("far", 500.0, 1.0, 0.5)
-    (found,) = predict(profile, samples.device(), [far], model).devices
+    (found,) = predict(profile=profile, near=samples.device(), far=[far], model=model).devices
     assert [phase.phase for phase in found.phases] == ["load", "get"]
     for phase in [*found.phases, found.total]:
         assert phase.slowdown.value == pytest.approx(1.0, rel=1e-9)
@@ -71,7 +69,9 @@ def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
 def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optimiser: str):
     assert optimiser in OPTIMISERS.names()
     far = samples.device("far", 500.0, 1.0, 0.5)
-    plan = place(profile, samples.device(), far, budget, optimiser=optimiser)
+    plan = place(
+        profile=profile, near=samples.device(), far=far, budget=budget, optimiser=optimiser
+    )
     assert len(plan.alternatives) >= 6
     for bar in plan.alternatives:
         assert bar.slowdown.value == pytest.approx(1.0, rel=1e-9)
@@ -81,6 +81,6 @@ def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optim
 
 def test_the_report_reports_it(profile: WorkloadProfile, tmp_path: Path):
     far = samples.device("far", 500.0, 1.0, 0.5)
-    data = report(profile, samples.device(), [far], source_folders=[tmp_path])
+    data = report(profile=profile, near=samples.device(), far=[far], sources=[tmp_path])
     assert "would hardly notice far memory" in data.answers[0].sentence
     assert "1.00" in render(data)

@@ -10,19 +10,17 @@ import pytest
 from rich.console import Console
 from samples import device, measured_here, workload
 
+from nearfar.api import place, predict, report
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import device_names, load_device
 from nearfar.devices.quality import MAX_ERROR, QUIET, quality_of
 from nearfar.documents import DeviceProfile, Plan, Prediction
-from nearfar.place.api import place
 from nearfar.place.table import print_plan
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate, noise_perturbations
 from nearfar.predict.model import MODELS
 from nearfar.predict.table import print_prediction
 from nearfar.predict.traffic import CHASE, COLUMNS, STREAM, PhaseMissCurve, PhaseTraffic
-from nearfar.report.api import report
 
 replace = msgspec.structs.replace
 FAR = "optane-100-6dimm"
@@ -58,7 +56,7 @@ def width(slowdown: Estimate) -> float:
 
 def test_predict_says_it_once_and_widens_intervals():
     far = [load_device(FAR), load_device("cxl-e3s-x8")]
-    noisy, quiet = (predict(PROFILE, near, far) for near in (NOISY, near_with()))
+    noisy, quiet = (predict(profile=PROFILE, near=near, far=far) for near in (NOISY, near_with()))
     assert quiet.noise is None
     assert "Noise:" not in printed(print_prediction, quiet)
     ratios = []
@@ -71,12 +69,17 @@ def test_predict_says_it_once_and_widens_intervals():
     assert text.count("noise floor of 46%") == 1
     for part in ("drift of 112%", "contention for 83% of the time", "times as wide", "about 1 min"):
         assert part in text
-    many = predict(PROFILE, NOISY, [load_device(name) for name in device_names()[:8]])
+    many = predict(
+        profile=PROFILE, near=NOISY, far=[load_device(name) for name in device_names()[:8]]
+    )
     assert printed(print_prediction, many).count("noise floor of 46%") == 1
 
 
 def test_place_says_it_and_widens_intervals():
-    noisy, quiet = (place(PROFILE, near, load_device(FAR), "10%") for near in (NOISY, near_with()))
+    noisy, quiet = (
+        place(profile=PROFILE, near=near, far=load_device(FAR), budget="10%")
+        for near in (NOISY, near_with())
+    )
     assert quiet.noise is None
     assert printed(print_plan, noisy).count("noise floor of 46%") == 1
     widths = [
@@ -86,7 +89,9 @@ def test_place_says_it_and_widens_intervals():
 
 
 def test_report_says_it():
-    noisy, quiet = (report(PROFILE, near, [load_device(FAR)]) for near in (NOISY, near_with()))
+    noisy, quiet = (
+        report(profile=PROFILE, near=near, far=[load_device(FAR)]) for near in (NOISY, near_with())
+    )
     assert quiet.method.noise == ""
     assert "noise floor of 46%" in noisy.method.noise
 
@@ -100,7 +105,7 @@ def test_each_cause_widens_alone():
         "both": NOISY,
         "contention": near_with(contention=0.83),
     }.items():
-        total = predict(PROFILE, near, [load_device(FAR)]).devices[0].total
+        total = predict(profile=PROFILE, near=near, far=[load_device(FAR)]).devices[0].total
         estimates[name] = width(total.slowdown)
     assert estimates["contention"] == estimates["quiet"]
     assert estimates["quiet"] < min(estimates["floor"], estimates["drift"])
@@ -131,7 +136,7 @@ def test_a_cache_that_noise_leaves_open_widens_by_the_miss_curve():
 
 def test_far_memory_measured_with_noise_is_named():
     far = replace(NOISY, name="slow", latency=[replace(f, value_ns=200.0) for f in NOISY.latency])
-    noise = predict(PROFILE, near_with(), [far]).noise
+    noise = predict(profile=PROFILE, near=near_with(), far=[far]).noise
     assert noise.memory == "slow"
     assert "far memory slow was measured" in noise.sentence
 
@@ -145,7 +150,9 @@ def test_spread_of_near_time_is_said():
         )
         for phase in PROFILE.phases
     ]
-    noise = predict(replace(PROFILE, phases=phases), near_with(), [load_device(FAR)]).noise
+    noise = predict(
+        profile=replace(PROFILE, phases=phases), near=near_with(), far=[load_device(FAR)]
+    ).noise
     assert "near time varied by +-30% over 3 repetitions" in noise.sentence
     assert noise.widening > 1.0
 

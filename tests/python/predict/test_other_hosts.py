@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from samples import device, measured_here, workload
 
+from nearfar.api import predict
 from nearfar.documents import DeviceProfile
-from nearfar.predict.api import predict
 
 replace = msgspec.structs.replace
 
@@ -28,7 +28,7 @@ def measured(name: str, latency_ns: float, **origin: str) -> DeviceProfile:
 )
 def test_one_sentence(near: dict[str, str], far: dict[str, str], sentence: str):
     memories = measured("dram", 100.0, **near), measured("slow", 250.0, **far)
-    caveats = predict(workload(), memories[0], memories[1:]).devices[0].caveats
+    caveats = predict(profile=workload(), near=memories[0], far=memories[1:]).devices[0].caveats
     about = [text for text in caveats if "was measured on" in text]
     assert len(about) == bool(sentence)
     assert sentence in "".join(about)

@@ -10,11 +10,11 @@ import pytest
 import samples
 
 from nearfar.__main__ import main
+from nearfar.api import predict
 from nearfar.base.errors import ExitCode
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, save
 from nearfar.documents.workload import Extrapolated, Extrapolation
-from nearfar.predict.api import predict
 from nearfar.predict.model import MODELS
 
 NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)
@@ -55,7 +55,7 @@ def test_a_model_asked_for_that_lacks_something_is_refused(name: str, tmp_path: 
     "name", [n for n in MODELS.names() if n not in ("memory-mode", "persist", "stalls", "window")]
 )
 def test_every_model_gives_value_interval_bound_and_caveats(name: str):
-    device = predict(samples.workload(), NEAR, [FAR], name).devices[0]
+    device = predict(profile=samples.workload(), near=NEAR, far=[FAR], model=name).devices[0]
     total = device.total
     assert total.slowdown.low <= total.slowdown.value <= total.slowdown.high
     if name != "null":
@@ -75,7 +75,7 @@ def test_a_chains_curve_that_ends_too_early_is_marked_and_widens_the_interval():
         lines = sum(row.traffic.misses() for row in phase.objects)
         phase.near_cpu_time_ns = Estimate(*(lines * 10.0 * end for end in (1.0, 0.99, 1.01)))
     short = msgspec.structs.replace(FAR, chains=FAR.chains[:3])
-    cut, whole = predict(workload, NEAR, [short, FAR]).devices
+    cut, whole = predict(profile=workload, near=NEAR, far=[short, FAR]).devices
     assert any("chains curve covers: extrapolated" in caveat for caveat in cut.caveats)
     assert not any("extrapolated" in caveat for caveat in whole.caveats)
     added = [one.total.slowdown.value - 1.0 for one in (cut, whole)]
@@ -95,7 +95,7 @@ def test_negative_times_are_refused(time: Estimate, message: str, tmp_path: Path
     workload.phases[0].near_cpu_time_ns = time
     if time.value != time.value:  # JSON has no such number: what reads the profile refuses it.
         with pytest.raises(Exception, match=message):
-            predict(workload, NEAR, [FAR])
+            predict(profile=workload, near=NEAR, far=[FAR])
         return
     assert verb(tmp_path, workload, "-o", str(tmp_path / "p.json")) == ExitCode.WRONG_USE
     assert message in " ".join(capsys.readouterr().err.split())
@@ -149,13 +149,13 @@ def extrapolated(half: float) -> WorkloadProfile:
 def test_an_extrapolated_profiles_uncertainty_widens_its_prediction():
     widths = []
     for half in (0.0, 0.2, 0.4):
-        device = predict(extrapolated(half), NEAR, [FAR]).devices[0]
+        device = predict(profile=extrapolated(half), near=NEAR, far=[FAR]).devices[0]
         widths.append(width(device.total.slowdown))
         assert any("n=1e+06 was not run" in caveat for caveat in device.caveats)
     assert widths[0] < widths[1] < widths[2]
     message = next(c for c in device.caveats if "was not run" in c)
     assert "misses -40% to +80%" in message
-    measured = predict(samples.workload(), NEAR, [FAR]).devices[0]
+    measured = predict(profile=samples.workload(), near=NEAR, far=[FAR]).devices[0]
     assert widths[0] == pytest.approx(width(measured.total.slowdown))
     assert not any("was not run" in caveat for caveat in measured.caveats)
 

@@ -11,9 +11,9 @@ from able_models import ABLE_MODELS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearfar.api import predict
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile
-from nearfar.predict.api import predict
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.phases import phases_of
@@ -27,7 +27,10 @@ MODEL_NAMES = ABLE_MODELS
 @settings(max_examples=40, deadline=None)
 def test_far_that_equals_near_changes_nothing(seed: int, model: str):
     prediction = predict(
-        samples.workload(seed=seed), samples.device(), [samples.device("far")], model
+        profile=samples.workload(seed=seed),
+        near=samples.device(),
+        far=[samples.device("far")],
+        model=model,
     )
     for phase in prediction.devices[0].phases:
         assert phase.slowdown.value == pytest.approx(1.0, rel=1e-6)
@@ -39,7 +42,9 @@ def test_far_that_equals_near_changes_nothing(seed: int, model: str):
 def test_near_against_itself_has_no_width(seed: int, model: str):
     """The errors of the two are one error: 0.5 to 1.9 would be nonsense."""
     near = samples.device()
-    (found,) = predict(samples.workload(seed=seed), near, [near], model).devices
+    (found,) = predict(
+        profile=samples.workload(seed=seed), near=near, far=[near], model=model
+    ).devices
     for phase in [*found.phases, found.total]:
         assert phase.slowdown.low == phase.slowdown.high == 1.0
         assert phase.far_time_ns == phase.near_time_ns
@@ -51,7 +56,9 @@ def test_near_against_itself_has_no_width(seed: int, model: str):
 def test_a_slower_memory_takes_nothing_off_any_object(seed: int, factor: float, bandwidth: float):
     """Also where it has more bandwidth than one core's near memory shows."""
     far = samples.device("far", 90.0 * factor, 12.0 * bandwidth, 9.0 * bandwidth)
-    (found,) = predict(samples.workload(seed=seed), samples.device(), [far]).devices
+    (found,) = predict(
+        profile=samples.workload(seed=seed), near=samples.device(), far=[far]
+    ).devices
     for phase in found.phases:
         if phase.far_time_ns.value >= phase.near_time_ns.value:
             assert min(effect.added_ns.value for effect in phase.objects) >= 0.0
@@ -64,7 +71,7 @@ def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
     slow, slower = (
         samples.device(f"far-{x:g}", 90.0 * x, 12.0 / x, 9.0 / x) for x in (factor, factor * more)
     )
-    first, second = predict(workload, near, [slow, slower]).devices
+    first, second = predict(profile=workload, near=near, far=[slow, slower]).devices
     assert first.total.far_time_ns.value >= first.total.near_time_ns.value * (1 - 1e-9)
     assert second.total.far_time_ns.value >= first.total.far_time_ns.value * (1 - 1e-9)
 
@@ -76,7 +83,7 @@ def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
     small = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
     one, other = (
-        predict(workload, near, [far]).devices[0].total
+        predict(profile=workload, near=near, far=[far]).devices[0].total
         for workload in (small, scaled(small, scale))
     )
     assert other.far_time_ns.value == pytest.approx(scale * one.far_time_ns.value, rel=1e-6)
@@ -87,10 +94,10 @@ def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
 @settings(max_examples=40, deadline=None)
 def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int):
     prediction = predict(
-        samples.workload(objects=objects, seed=seed),
-        samples.device(),
-        [samples.device("far", 300, 5, 3)],
-        model,
+        profile=samples.workload(objects=objects, seed=seed),
+        near=samples.device(),
+        far=[samples.device("far", 300, 5, 3)],
+        model=model,
     )
     device = prediction.devices[0]
     for phase in [*device.phases, device.total]:
@@ -106,12 +113,12 @@ def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int
 def test_intervals_hold_their_value_and_the_object_order_does_not_matter(seed: int):
     workload = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
-    total = predict(workload, near, [far]).devices[0].total
+    total = predict(profile=workload, near=near, far=[far]).devices[0].total
     for estimate in (total.far_time_ns, total.slowdown, *(o.added_ns for o in total.objects)):
         assert estimate.low <= estimate.value <= estimate.high
     for phase in workload.phases:
         phase.objects.reverse()
-    again = predict(workload, near, [far]).devices[0].total
+    again = predict(profile=workload, near=near, far=[far]).devices[0].total
     assert again.far_time_ns.value == pytest.approx(total.far_time_ns.value)
 
 
@@ -138,7 +145,8 @@ def test_wider_near_time_gives_a_wider_interval():
         value = phase.near_cpu_time_ns.value
         phase.near_cpu_time_ns = Estimate(value, value * 0.7, value * 1.4)
     first, second = (
-        predict(workload, near, [far]).devices[0].total.far_time_ns for workload in (narrow, wide)
+        predict(profile=workload, near=near, far=[far]).devices[0].total.far_time_ns
+        for workload in (narrow, wide)
     )
     assert second.high - second.low > first.high - first.low
 

@@ -22,6 +22,7 @@ from nearfar.base.errors import CommandError
 from nearfar.documents import WorkloadProfile
 from nearfar.machine.sysfs import Tree
 from nearfar.native_files import include_folder, native_folder
+from nearfar.options.profile import ProfileOptions
 from nearfar.profile.assemble import assemble
 from nearfar.profile.options import make_request
 from nearfar.profile.run_file import ProcessFile
@@ -122,20 +123,8 @@ def touched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def profile(program: Path, *words: str, sampled: CounterEvent | None = FAULTS) -> WorkloadProfile:
-    request = make_request(
-        command=[str(program), *words],
-        repetitions=1,
-        duration=None,
-        after="0s",
-        driver=None,
-        llc="1MiB",
-        near=None,
-        ways=16,
-        memory="64MiB",
-        size=[],
-        plain=None,
-        stdout_to_stderr=True,
-    )
+    options = ProfileOptions(command=[str(program), *words], repetitions=1, llc="1MiB", ways=16)
+    request = make_request(options, stdout_to_stderr=True)
     request = replace(request, source=CounterSource(60, COUNTED, sampled))
     return assemble(request, gather_runs(request, lambda _: None))
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import samples
 
+from nearfar.api import predict, report
 from nearfar.devices.library import load_device
-from nearfar.predict.api import predict
 from nearfar.predict.breakdown import MAX_LARGEST
-from nearfar.report.api import report
 
 NEAR, FARS = samples.device(), ("optane-100-6dimm", "cxl-e3s-x8")
 WORKLOAD = samples.workload(objects=20)
@@ -15,11 +14,11 @@ WORKLOAD = samples.workload(objects=20)
 
 def test_the_page_has_what_predict_explains() -> None:
     far = [load_device(name) for name in FARS]
-    data = report(WORKLOAD, NEAR, far)
+    data = report(profile=WORKLOAD, near=NEAR, far=far)
     names = ["load", "get", *(f"make_{number} store.c:{100 + number}" for number in range(20))]
     asked = {
         (device.far, entry.object, entry.phase): entry
-        for device in predict(WORKLOAD, NEAR, far, explain=names).devices
+        for device in predict(profile=WORKLOAD, near=NEAR, far=far, explain=names).devices
         for entry in device.explained
     }
     for row in data.breakdowns:

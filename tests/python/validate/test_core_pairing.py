@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.options.validate import Cores
 from nearfar.validate import core_pairing
 from nearfar.validate.core_pairing import (
     MAX_PAIRING_RATIO,
@@ -15,7 +16,6 @@ from nearfar.validate.core_pairing import (
     MAX_SLOW_PROBES_S,
     REQUIRED_PROBES,
     CorePairings,
-    Cores,
     transfer_between,
 )
 from nearfar.validate.interleave import RoundHalves, TimedRun

@@ -9,11 +9,11 @@ import pytest
 import samples
 import validation_results as made
 
+from nearfar.api import predict
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Prediction, save
 from nearfar.documents.processor import cpu_model
-from nearfar.predict.api import predict
 from nearfar.predict.calibration import (
     calibration_for,
     conformity_score,
@@ -31,7 +31,13 @@ def far_device() -> DeviceProfile:
 
 
 def prediction(far: DeviceProfile) -> Prediction:
-    return predict(samples.workload(), samples.device(), [far], "inversion", also=["xmem"])
+    return predict(
+        profile=samples.workload(),
+        near=samples.device(),
+        far=[far],
+        model="inversion",
+        models=["xmem"],
+    )
 
 
 def test_a_score_and_a_spread_are_each_others_inverse() -> None:

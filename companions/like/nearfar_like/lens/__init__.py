@@ -9,8 +9,9 @@ from typing import Any
 from nearfar import __version__
 from nearfar.base.errors import CommandError, nearest
 from nearfar.base.units import format_bytes, parse_size_bytes
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.subject import Subject
+from nearfar.options.measure import MemoryOptions
 from nearfar_like.lens.inferred import inferred
 from nearfar_like.lens.probe import LensProbe
 
@@ -37,7 +38,9 @@ LENS' probers in user space, without its kernel module, by nearfar's kernels. Wi
 def run(arguments: list[str], say: Callable[[str], None]) -> dict[str, Any]:
     """Probe and print; return the tables for JSON."""
     chosen = parse(arguments)
-    return probe(open_subject(chosen["memory"], largest_bytes=chosen["largest"]), chosen, say)
+    largest = f"{chosen['largest']}B" if chosen["largest"] else None
+    options = MemoryOptions(memory=chosen["memory"], largest=largest)
+    return probe(open_memory(options).subject, chosen, say)
 
 
 def parse(arguments: list[str]) -> dict[str, Any]:

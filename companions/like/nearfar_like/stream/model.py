@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from nearfar.measure.open_subject import open_subject
+from nearfar.measure.open_subject import open_memory
 from nearfar.measure.subject import Subject
+from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import SamplePoint
 from nearfar_like.stream.arrays import StreamFunction
 
@@ -16,7 +17,7 @@ class ModelArrays:
     def __init__(self, name: str, threads: int | None, subject: Subject | None = None) -> None:
         """Open the model called `name`, or take `subject`."""
         if subject is None:
-            subject = open_subject(name, threads=threads)
+            subject = open_memory(MemoryOptions(memory=name, threads=threads)).subject
         self._subject = subject
         self._facts = subject.facts()
         self.threads = threads or self._facts.threads

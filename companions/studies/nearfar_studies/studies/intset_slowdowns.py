@@ -15,13 +15,13 @@ from statistics import geometric_mean
 
 from matplotlib import figure as drawing
 
+from nearfar.api import predict
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import ComparisonRow, ComparisonTable, StudyResult, TextTable
 from nearfar.documents.workload import Phase
 from nearfar.native_files import include_folder
-from nearfar.predict.api import predict
 from nearfar_studies.applications import MEASURED, nearfar
 from nearfar_studies.compare import column, covered, mean_max, row, table
 from nearfar_studies.study import STUDIES, Study, StudyInputs
@@ -113,7 +113,11 @@ def compare(
     """Predict the persistent program on Optane and set its times against the volatile ones'."""
     far = load_device(FAR)
     names = [phase.name for phase in persistent.phases if phase.name.partition(" ")[0] in PUBLISHED]
-    predicted = predict(persistent, near, [far], MODEL, phases=names).devices[0].phases
+    predicted = (
+        predict(profile=persistent, near=near, far=[far], model=MODEL, phase=names)
+        .devices[0]
+        .phases
+    )
     of_phase = {phase.phase: phase for phase in predicted}
     base = {phase.name: phase.near_cpu_time_ns.value for phase in volatile.phases}
     rows = []

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from nearfar.api import predict
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.study import StudyResult, TextTable
-from nearfar.predict.api import predict
 from nearfar_studies.compare import column, covered, facts, mean_max, row, table
 from nearfar_studies.figures import published
 from nearfar_studies.pmembench_runs import PHASE, PmembenchRuns
@@ -85,7 +85,9 @@ class PmembenchTables(Study):
 def timed(profile: WorkloadProfile, near: DeviceProfile) -> TimedOperations:
     """Return a profile's time here, and predicted for the thesis' persistent memory."""
     predicted = (
-        predict(profile, near, [load_device(FAR)], MODEL, phases=[PHASE]).devices[0].phases[0]
+        predict(profile=profile, near=near, far=[load_device(FAR)], model=MODEL, phase=[PHASE])
+        .devices[0]
+        .phases[0]
     )
     far = predicted.far_time_ns
     return TimedOperations(

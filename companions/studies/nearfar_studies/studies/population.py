@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.devices.cores import load_core
 from nearfar.devices.library import load_device
 from nearfar.devices.machines.library import load_machine
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
 from nearfar.documents.prediction import PhasePrediction
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.machine import detect
-from nearfar.predict.api import predict
 from nearfar.predict.on_machine import OTHER_CORE_ERROR, UNKNOWN_CLOCK_ERROR
 from nearfar.predict.other_machine import on_other_machine, with_cache
 from nearfar_studies.applications import MEASURED, nearfar
@@ -122,8 +121,8 @@ def predicted(
         error=hypot(OTHER_CORE_ERROR, UNKNOWN_CLOCK_ERROR),
     )
     fars = [load_device(name) for name in listed.memories.values()]
-    core = None if target.core is None else load_core(target.core)
-    prediction = predict(there, near, fars, page_bytes=target.page_bytes, core=core)
+    pages = None if target.page_bytes is None else f"{target.page_bytes}B"
+    prediction = predict(profile=there, near=near, far=fars, pages=pages, core=target.core)
     return {device.far: device.total for device in prediction.devices}
 
 
