@@ -37,7 +37,7 @@ from nearfar.predict.model import DEFAULT_MODEL
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionTask:
-    """What a prediction is made from, besides the options that need no reading."""
+    """Documents and settings that a prediction is made from."""
 
     workload: WorkloadProfile
     near: DeviceProfile
