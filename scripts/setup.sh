@@ -89,8 +89,8 @@ if [ "$what" = test ]; then
 fi
 echo "nearfar set-up: building the core and its companions"
 build() {
-  pip install --no-build-isolation "$@" -C cmake.define.NEARFAR_TESTS=$tests \
-    -C cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
+  pip install --no-build-isolation "$@" --config-settings cmake.define.NEARFAR_TESTS=$tests \
+    --config-settings cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
 }
 build -e ".$extra"
 build --no-deps -e companions/bench
