@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import nearfar
+from nearfar.base.errors import ExitCode
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/add.md").read_text()
@@ -96,6 +97,23 @@ def test_a_lint_is_one_file(copy: Path, tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "example lint" in done.stdout, done.stderr
+
+
+def test_a_source_of_accesses_is_one_file(copy: Path, tmp_path: Path) -> None:
+    """The verb of the copy runs a program under it, and names it where another is asked for."""
+    done = run(copy, "nearfar profile --source unknown -- /bin/true", tmp_path)
+    assert done.returncode == ExitCode.WRONG_USE
+    assert '"compiled", "counters", "niced", "qemu"' in done.stderr
+    if shutil.which("clang-16") is None:
+        pytest.skip("clang-16 is not installed")
+    (tmp_path / "walk.c").write_text(
+        "#include <stdlib.h>\nint main(void) {\n  char *all = calloc(1, 64 << 20);\n"
+        "  for (long i = 0; i < 64 << 20; i += 64) all[i]++;\n  return all[64] - 1;\n}\n"
+    )
+    assert run(copy, "nearfar cc -O1 walk.c -o walk", tmp_path).returncode == 0
+    done = run(copy, "nearfar profile --source niced -- ./walk", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run.json").exists()
 
 
 @pytest.mark.long

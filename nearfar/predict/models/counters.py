@@ -26,11 +26,10 @@ other, up to all of near time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.prediction import Bound
 from nearfar.predict.device_figures import ERROR_OF
@@ -38,9 +37,6 @@ from nearfar.predict.loaded_latency import LoadedFactor, settled_factors
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, Model
 from nearfar.predict.traffic import (
-    COLUMNS,
-    INDEPENDENT,
-    WRITE_BACK,
     Array,
     CountedIntervals,
     PhaseTraffic,
@@ -276,27 +272,6 @@ def stalled_share(in_flight: Array, idle_share: Array) -> Array:
         unloaded = np.maximum(unloaded - error / np.maximum(slope, MIN_SLOPE), 0.0)
     busy = -np.expm1(-unloaded)
     return np.asarray(busy / np.maximum(idle_share + (1.0 - idle_share) * busy, MIN_SLOPE))
-
-
-def counters_phase(
-    name: str,
-    near_time_ns: float,
-    llc_misses: float,
-    written_bytes: float = 0.0,
-    concurrency: float = 1.0,
-) -> PhaseTraffic:
-    """Return the phase that totals describe, for programs of which only counters are known.
-
-    `near_time_ns` is CPU time of all threads, `llc_misses` lines read. Raises ValueError for
-    impossible times or counts.
-    """
-    if not (near_time_ns > 0 and llc_misses >= 0 and written_bytes >= 0 and concurrency >= 1):
-        raise ValueError("near time must be above 0, counts at least 0, threads at least 1")
-    lines = np.zeros((1, COLUMNS))
-    lines[0, INDEPENDENT], lines[0, WRITE_BACK] = llc_misses, written_bytes / LINE_BYTES
-    time = Estimate(near_time_ns, near_time_ns, near_time_ns)
-    phase = PhaseTraffic(name, time, concurrency, None, lines, 0.0)
-    return replace(phase, intervals=_whole(phase))
 
 
 def _whole(phase: PhaseTraffic) -> CountedIntervals:

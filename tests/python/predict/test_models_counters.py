@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 import samples
+from counted_phase import counted_phase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,7 @@ from nearfar.documents.device import LoadedLatencyCurve
 from nearfar.documents.header import producer
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.from_counters import profile_of_counters
-from nearfar.predict.models.counters import CountersModel, counters_phase, stalled_share
+from nearfar.predict.models.counters import CountersModel, stalled_share
 from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import COLUMNS, PhaseTraffic
 
@@ -49,7 +50,7 @@ def test_load_hides_how_many_misses_there_would_be(in_flight: float, idle: float
 def test_the_fixed_point_lies_on_the_loaded_curve():
     near = with_curve(samples.device(), [(0.0, 90.0), (12.0, 90.0)])
     far = with_curve(samples.device("far", 180.0, 50.0, 50.0), [(0.0, 180.0), (1.0, 360.0)])
-    phase = counters_phase("p", near_time_ns=90e6, llc_misses=1e6)
+    phase = counted_phase(near_time_ns=90e6, llc_misses=1e6)
     ratio = of_phase(phase, near, far)
     stalled, loaded_ns = 1.0 - math.exp(-1.0), 180.0 * (1.0 + 64.0 / (90.0 * ratio))
     assert ratio == pytest.approx(1.0 - stalled + stalled * loaded_ns / 90.0, rel=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import samples
 from able_models import ABLE_MODELS
+from counted_phase import counted_phase
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,7 +25,6 @@ from nearfar.predict.core_time import StreamFetch, overlap_at, traffic_time
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
-from nearfar.predict.models.counters import counters_phase
 from nearfar.predict.models.interleave import weights
 from nearfar.predict.models.memory_mode import contiguous_share, scattered_share
 from nearfar.predict.phases import concurrent_streams, phases_of
@@ -94,14 +94,14 @@ def test_a_model_that_lacks_something_reports_it_and_the_others_go_on():
 def test_chains_moves_along_the_curves():
     near, far = samples.device(), samples.device("far", 360.0, 1000.0, 1000.0)
     # 4 chains near are 22.5 ns a miss; 4 far are 90.
-    phase = counters_phase("p", near_time_ns=22.5e6, llc_misses=1e6)
+    phase = counted_phase(near_time_ns=22.5e6, llc_misses=1e6)
     assert slowdown("chains", phase, near, far) == pytest.approx(4.0, rel=1e-6)
 
 
 def test_interleave_deals_by_bandwidth_and_reaches_both_ends():
     near, far = near_memory(samples.device()), samples.device("far", 300.0, 4.0, 3.0)
     assert weights(near, far_memory(far, near)) == (3, 1)
-    phase = counters_phase("p", near_time_ns=50e6, llc_misses=1e6)
+    phase = counted_phase(near_time_ns=50e6, llc_misses=1e6)
     model = MODELS.get("interleave")(phase, near, far_memory(far, near))
     by_pages = {(one.near_pages, one.far_pages): one.time_ns for one in model.ratios()}
     assert by_pages[1, 0] == pytest.approx(phase.near_time_ns.value)
