@@ -44,7 +44,7 @@ class Memory:
         seed: int,
     ) -> None: ...
 
-class Ran:
+class RunResult:
     @property
     def read(self) -> list[int]: ...
     @property
@@ -83,10 +83,10 @@ def run(
     wear_unit_bytes: int = 256,
     each: bool = False,
     isa: str = "",
-) -> Ran:
+) -> RunResult:
     """Run a measuring kernel on a simulated memory."""
 
-class Replayed:
+class ReplayResult:
     @property
     def found(self) -> list[int]: ...
     @property
@@ -98,7 +98,7 @@ def replay(
     memory: Memory,
     stream: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", writable=False)],
     isa: str = "",
-) -> Replayed:
+) -> ReplayResult:
     """
     Run an address stream: each word a byte address times two, plus one for a store.
     """

@@ -79,7 +79,7 @@ class Medium:
         stream: float,
     ) -> None: ...
 
-class Windowed:
+class WindowResult:
     @property
     def cycles(self) -> float: ...
     @property
@@ -97,7 +97,7 @@ def run(
     core: Core,
     near: Medium,
     far: Medium,
-) -> Windowed:
+) -> WindowResult:
     """
     Run all bursts; served: 0 private cache, 1 last level, 2 near, 3 far memory.
     """

@@ -1,12 +1,12 @@
-/* Allocates with a tag, so that `nearfar profile` tells what is allocated under it apart and
- * `nearfar run` puts it where the plan says. C and C++, nothing to link: the blocks are malloc's,
- * so free() takes them too, and a program that is run by hand gets plain malloc.
+/* Allocators with a tag: `nearfar profile` reports a tag's allocations as a separate object, and
+ * `nearfar run` places them as the plan says. For C and C++, without linking. The blocks come from
+ * malloc, so free() accepts them; without nearfar, these are plain malloc calls.
  *
  *   struct user* user = nearfar_xmalloc("users", sizeof *user);
  *   nearfar_xfree(user);
  *
- * A tag is a string that lives as long as the program (a literal). The object is called after the
- * place in the source and the tag; the tag is looked at in the thread that allocates.
+ * A tag is a string that lives as long as the program (a literal). An object's name is its place in
+ * the source and the tag. The tag applies to the thread that allocates.
  *
  *   std::vector<user, nearfar::allocator<user>> users(nearfar::allocator<user>("users"));
  *   nearfar::memory_resource resource("users");        // std::pmr
@@ -19,41 +19,41 @@
 
 #include "nearfar/mark.h"
 
-/* Compilers know malloc and move it past other calls: these hold it between the two of the tag. */
-#define NEARFAR_HOLD(value) __asm__ volatile("" : "+r"(value) : : "memory")
+/* Barrier: compilers know malloc and would move it out of the tag's scope. */
+#define NEARFAR_KEEP_IN_SCOPE(value) __asm__ volatile("" : "+r"(value) : : "memory")
 
-/* As malloc, calloc, realloc and aligned_alloc; null: no memory. */
+/* Like malloc, calloc, realloc and aligned_alloc. They return null if memory is exhausted. */
 static inline void* nearfar_xmalloc(const char* tag, size_t size) {
   NEARFAR_TAG(tag);
-  NEARFAR_HOLD(size);
+  NEARFAR_KEEP_IN_SCOPE(size);
   void* block = malloc(size);
-  NEARFAR_HOLD(block);
+  NEARFAR_KEEP_IN_SCOPE(block);
   return block;
 }
 
 static inline void* nearfar_xcalloc(const char* tag, size_t count, size_t size) {
   NEARFAR_TAG(tag);
-  NEARFAR_HOLD(size);
+  NEARFAR_KEEP_IN_SCOPE(size);
   void* block = calloc(count, size);
-  NEARFAR_HOLD(block);
+  NEARFAR_KEEP_IN_SCOPE(block);
   return block;
 }
 
 static inline void* nearfar_xrealloc(const char* tag, void* old, size_t size) {
   NEARFAR_TAG(tag);
-  NEARFAR_HOLD(size);
+  NEARFAR_KEEP_IN_SCOPE(size);
   void* block = realloc(old, size);
-  NEARFAR_HOLD(block);
+  NEARFAR_KEEP_IN_SCOPE(block);
   return block;
 }
 
 /* `alignment` is a power of two, a multiple of a pointer's size. */
 static inline void* nearfar_xmalloc_aligned(const char* tag, size_t alignment, size_t size) {
   NEARFAR_TAG(tag);
-  NEARFAR_HOLD(size);
+  NEARFAR_KEEP_IN_SCOPE(size);
   void* block = 0;
   const int error = posix_memalign(&block, alignment, size);
-  NEARFAR_HOLD(block);
+  NEARFAR_KEEP_IN_SCOPE(block);
   return error == 0 ? block : 0;
 }
 
@@ -71,7 +71,7 @@ static inline void nearfar_xfree(void* block) { free(block); }
 
 namespace nearfar {
 
-/* Throws std::bad_alloc; any alignment. */
+/* Accepts any alignment. Throws std::bad_alloc. */
 inline void* tagged_new(const char* tag, std::size_t bytes, std::size_t alignment) {
   void* block = alignment <= alignof(std::max_align_t)
                     ? nearfar_xmalloc(tag, bytes == 0 ? 1 : bytes)
@@ -80,7 +80,7 @@ inline void* tagged_new(const char* tag, std::size_t bytes, std::size_t alignmen
   return block;
 }
 
-/* For containers: all of one tag are equal to each other, and any frees what any allocated. */
+/* Allocator for containers. All instances are equal: each can free what another allocated. */
 template <typename T>
 class allocator {
  public:

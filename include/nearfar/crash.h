@@ -1,26 +1,26 @@
-/* Tells `nearfar crash` where operations begin and end. C and C++, nothing to link: where the
- * program does not run under it, a mark is one test of a null pointer.
+/* Marks where operations begin and end, for `nearfar crash`. For C and C++, without linking.
+ * Outside `nearfar crash`, a mark is one test of a null pointer.
  *
  *   #include <nearfar/crash.h>
  *   NEARFAR_CRASH_BEGIN(i);
  *   insert(map, keys[i]);
- *   NEARFAR_CRASH_END(i);      // what it did must survive from here on
+ *   NEARFAR_CRASH_END(i);      // the operation's effects must survive from here on
  *
- * The end of an operation is a point where power is cut, also without a fence. The checker may ask
- * how far the program was: `--check 'CHECK {pool} {done} {begun}'` gets the numbers of the last
- * operation that ended and of the last that began, -1 for none.
+ * Power is also cut at the end of each operation, even without a fence. The checker can ask how far
+ * the program was: `--check 'CHECK {pool} {done} {begun}'` passes the numbers of the last completed
+ * and the last begun operation, -1 for none.
  *
- * Of a map or a set, say what the operation is, and nearfar knows what must be there:
+ * For a map or a set, mark the kind of operation; nearfar then knows the expected content:
  *
- *   NEARFAR_CRASH_OP("insert", key, value);     // insert, remove or get; of a set any value
+ *   NEARFAR_CRASH_OP("insert", key, value);     // insert, remove or get; sets pass any value
  *   int worked = insert(map, key, value);
- *   NEARFAR_CRASH_OUTCOME(worked);              // 0: it changed nothing (get: found nothing)
+ *   NEARFAR_CRASH_OUTCOME(worked);              // 0: nothing changed (get: not found)
  *
- * `--dump 'DUMP {pool}'` then prints what an image holds, a line for each key: "key value", of a
- * set "key". It must be what completed operations left, with those in flight done or not, thread by
- * thread. NEARFAR_CRASH_OP_TEXT takes strings. A thread's operations do not nest.
+ * `--dump 'DUMP {pool}'` then prints an image's content, one line per key: "key value", for sets
+ * "key". It must equal the result of the completed operations, with each operation in flight either
+ * done or not, per thread. NEARFAR_CRASH_OP_TEXT takes strings. A thread's operations do not nest.
  *
- * A DUMP in a few lines of C, which also asks whether the map still works: see below.
+ * The adapter below is a DUMP in a few lines of C that also tests whether the map still works.
  */
 #ifndef NEARFAR_CRASH_H
 #define NEARFAR_CRASH_H
@@ -30,7 +30,7 @@ extern "C" {
 #endif
 __attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
 __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
-/* Key and value as text, or, where both texts are null, as numbers. */
+/* The key and value are text; if both texts are null, they are the numbers. */
 __attribute__((weak)) void nearfar_crash_operation(const char* kind, const char* key_text,
                                                    const char* value_text, long long key,
                                                    long long value);
@@ -62,8 +62,8 @@ __attribute__((weak)) void nearfar_crash_outcome(long long outcome);
     if (nearfar_crash_outcome) nearfar_crash_outcome((long long)(outcome)); \
   } while (0)
 
-/* A checker that is called in one process that stays, instead of being started for each image:
- *   static int check(const char* pool, long done, long begun) { ... return 0; }   // 0: it is fine
+/* A checker that is called in a persistent process instead of being started for each image:
+ *   static int check(const char* pool, long done, long begun) { ... return 0; }   // 0: consistent
  *   NEARFAR_CRASH_CHECKER(check)
  * in the program of `--check './program {pool}'`, or in a shared object. It must close the pool. */
 typedef int (*nearfar_crash_checker_function)(const char* pool, long done, long begun);
@@ -72,7 +72,7 @@ extern "C"
 #endif
     __attribute__((weak)) void
     nearfar_crash_checker(nearfar_crash_checker_function check);
-/* Within a check: how many operations had begun and not ended, and which. */
+/* For checkers: returns the number of operations in flight, and their numbers in `operations`. */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -83,61 +83,61 @@ extern "C"
     if (nearfar_crash_checker) nearfar_crash_checker(function);                    \
   }
 
-/* An adapter of a map whose keys and values are numbers:
+/* Adapter for a map with numeric keys and values:
  *
  *   #define NEARFAR_CRASH_ADAPTER
  *   #include <nearfar/crash.h>
- *   ... functions of a map of one's own ...
+ *   ... functions of your map ...
  *   static const struct nearfar_crash_map map = {open_map, each, insert, get, drop, close_map};
  *   NEARFAR_CRASH_MAP(map)
  *
- * It prints the content, then inserts, finds and removes one key that is not there. */
+ * It prints the content, then inserts, finds and removes a new key. */
 #ifdef NEARFAR_CRASH_ADAPTER
 #include <stdio.h>
 
 struct nearfar_crash_map {
-  void* (*open)(const char* pool); /* recovers it; null: it cannot */
-  /* Calls say(key, value) for each key. */
-  void (*each)(void* map, void (*say)(long long key, long long value));
-  int (*insert)(void* map, long long key, long long value); /* 1: it is there now */
-  int (*get)(void* map, long long key, long long* value);   /* 1: found; of a set value stays */
-  int (*remove)(void* map, long long key);                  /* 1: it was there */
+  void* (*open)(const char* pool); /* runs recovery; null: failed */
+  /* Calls report(key, value) for each key. */
+  void (*each)(void* map, void (*report)(long long key, long long value));
+  int (*insert)(void* map, long long key, long long value); /* 1: it is in the map now */
+  int (*get)(void* map, long long key, long long* value);   /* 1: found; sets keep *value */
+  int (*remove)(void* map, long long key);                  /* 1: it was in the map */
   void (*close)(void* map);
 };
 
-static inline void nearfar_crash_say(long long key, long long value) {
+static inline void nearfar_crash_print(long long key, long long value) {
   printf("%lld %lld\n", key, value);
 }
 
-/* A key that none has; more than these in a row are not keys but a broken map. */
-static inline int nearfar_crash_free_key(const struct nearfar_crash_map* map, void* it,
+/* Finds an unused key. A map that has 1000 keys in a row from *key on is broken. */
+static inline int nearfar_crash_free_key(const struct nearfar_crash_map* map, void* handle,
                                          long long* key) {
-  long long found = 0, last = *key + 1000;
-  while (map->get(it, *key, &found)) {
+  long long value = 0, last = *key + 1000;
+  while (map->get(handle, *key, &value)) {
     if (++*key == last) return 0;
   }
   return 1;
 }
 
-static inline const char* nearfar_crash_fault(const struct nearfar_crash_map* map, void* it) {
+static inline const char* nearfar_crash_fault(const struct nearfar_crash_map* map, void* handle) {
   const long long value = 77;
-  long long key = 1003, found = value;
-  if (!nearfar_crash_free_key(map, it, &key)) return "it finds whatever is asked for";
-  if (!map->insert(it, key, value)) return "it takes no new key";
-  if (!map->get(it, key, &found) || found != value) return "a new key is not found";
-  if (!map->remove(it, key)) return "a new key cannot be removed";
-  if (map->get(it, key, &found)) return "a removed key is still found";
+  long long key = 1003, read = value;
+  if (!nearfar_crash_free_key(map, handle, &key)) return "it finds whatever is asked for";
+  if (!map->insert(handle, key, value)) return "it takes no new key";
+  if (!map->get(handle, key, &read) || read != value) return "a new key is not found";
+  if (!map->remove(handle, key)) return "a new key cannot be removed";
+  if (map->get(handle, key, &read)) return "a removed key is still found";
   return (const char*)0;
 }
 
 static inline int nearfar_crash_judge(const struct nearfar_crash_map* map, const char* pool) {
-  void* it = map->open(pool);
+  void* handle = map->open(pool);
   const char* fault = "the pool cannot be opened";
-  if (it != (void*)0) {
-    map->each(it, nearfar_crash_say);
+  if (handle != (void*)0) {
+    map->each(handle, nearfar_crash_print);
     fflush(stdout);
-    fault = nearfar_crash_fault(map, it);
-    map->close(it);
+    fault = nearfar_crash_fault(map, handle);
+    map->close(handle);
   }
   if (fault) printf("! %s\n", fault);
   fflush(stdout);

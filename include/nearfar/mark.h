@@ -1,21 +1,21 @@
-/* Marks phases of a program for nearfar. C and C++, no dependency; where the program is not run
- * by `nearfar profile`, a mark is one test of a null pointer.
+/* Marks phases of a program for nearfar. For C and C++, without dependencies. Outside `nearfar
+ * profile`, a mark is one test of a null pointer.
  *
  *   #include <nearfar/mark.h>
  *   NEARFAR_BEGIN("lookup");
  *   for (...) ...
  *   NEARFAR_END("lookup", number_of_lookups);
  *
- * Phases are process-wide and do not nest: a begin ends the phase before it. NEARFAR_END's second
- * argument is the number of operations done, or 0 where that means nothing.
+ * Phases are process-wide and do not nest: a begin ends the previous phase. NEARFAR_END's second
+ * argument is the number of operations done, or 0 if that has no meaning.
  *
  *   void add_user(...) {
  *     NEARFAR_TAG("users");
  *     node = allocate(sizeof *node);
  *   }
  *
- * What this thread allocates until the end of the scope, in functions it calls too, is an object
- * of its own in the profile, called after its site and the tag. Tags nest: the innermost counts.
+ * What this thread allocates until the end of the scope, called functions included, is a separate
+ * object in the profile, named by its site and the tag. Tags nest: the innermost counts.
  */
 #ifndef NEARFAR_MARK_H
 #define NEARFAR_MARK_H
@@ -25,7 +25,7 @@ extern "C" {
 #endif
 __attribute__((weak)) void nearfar_phase_begin(const char* name);
 __attribute__((weak)) void nearfar_phase_end(const char* name, double operations);
-/* Tags what this thread allocates from now on; null: nothing. Returns the tag before, or null. */
+/* Tags this thread's allocations from now on; null: no tag. Returns the previous tag or null. */
 __attribute__((weak)) const char* nearfar_tag_set(const char* name);
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-// What libraries that stand before the C library's functions share: the next definition of a
-// function, and the shapes of mmap's family. Hooks have default visibility and C linkage.
+// Helpers for interposing libraries: look-up of the next definition of a function, and the
+// signatures of the mmap family. Hooks have default visibility and C linkage.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,13 +10,13 @@
 
 #include <cstddef>
 
-// Declares `real`, the definition after this library's: the C library's, or that of an allocator or
-// preload in between; null if there is none.
+// Declares `real`, the next definition in look-up order (the C library's, an allocator's or another
+// preload's); null if there is none.
 #define NEARFAR_NEXT_AS(type, name) \
   static auto* const real = reinterpret_cast<type>(dlsym(RTLD_NEXT, #name))
 #define NEARFAR_NEXT(name) NEARFAR_NEXT_AS(decltype(&(name)), name)
 
-// Defines mmap and mmap64: off_t has 64 bits here, so both names do the same.
+// Defines mmap and mmap64, which are equal because off_t has 64 bits here.
 #define NEARFAR_HOOK_MMAP(...)                                                       \
   void* mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,   \
              off_t offset) noexcept {                                                \
@@ -27,7 +27,7 @@
     __VA_ARGS__                                                                      \
   }
 
-// In mremap: the address asked for, which is there with MREMAP_FIXED only.
+// Declares `place`, mremap's requested address, which is passed only with MREMAP_FIXED.
 #define NEARFAR_MREMAP_PLACE(place, flags) \
   void* place = nullptr;                   \
   if ((flags & MREMAP_FIXED) != 0) {       \
@@ -39,7 +39,7 @@
 
 namespace nearfar::hooks {
 
-// By system call: no other library's hook sees these, and nothing is allocated.
+// These call the kernel directly: other libraries' hooks are bypassed, and nothing is allocated.
 inline void* system_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
                          off_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));

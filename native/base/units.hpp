@@ -1,4 +1,4 @@
-// Quantities as types: nanoseconds do not add to bytes, and a bare number is neither.
+// Types for bytes and nanoseconds, so that the compiler refuses to mix them.
 #pragma once
 
 #include <compare>
@@ -33,7 +33,7 @@ constexpr Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
 constexpr Bytes operator""_GiB(unsigned long long n) { return {n << 30}; }
 }  // namespace literals
 
-// The unit of transfer between memory and caches on every machine nearfar knows.
+// Unit of transfer between memory and caches on all supported processors.
 inline constexpr Bytes cache_line{64};
 
 }  // namespace nearfar

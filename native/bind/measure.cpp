@@ -1,4 +1,4 @@
-// nearfar._measure: the kernels and the harness for Python. Thin: no decision is made here.
+// Python module nearfar._measure: bindings of the kernels and the harness.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -35,7 +35,7 @@ os::Pages pages_of(const std::string& name) {
   return names.at(name);
 }
 
-// std::system_error becomes OSError(errno, what), which Python code can tell apart.
+// Converts std::system_error to OSError(errno, what), which Python code can distinguish.
 void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   try {
     std::rethrow_exception(pointer);
@@ -47,15 +47,15 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   }
 }
 
-// Hands the memory of `values` on to numpy.
+// Moves `values` into a numpy array without a copy.
 auto to_numpy(std::vector<float>&& values) {
-  auto* kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(kept,
+  auto* owned = new std::vector<float>(std::move(values));
+  const nb::capsule owner(owned,
                           [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+  return nb::ndarray<nb::numpy, float, nb::ndim<1>>(owned->data(), {owned->size()}, owner);
 }
 
-// The result of `run`, while other Python threads go on.
+// Runs `run` without the interpreter lock and returns its result.
 template <class Run>
 auto unlocked(Run run) {
   const nb::gil_scoped_release released;
@@ -80,9 +80,9 @@ NB_MODULE(_measure, m) {
           },
           "access_bytes"_a = cache_line.count, "stride_bytes"_a = 0, "window_bytes"_a = 0,
           "read_share"_a = 1.0, "fence_every"_a = 1,
-          "How a kernel goes over its lines; ValueError for what no kernel can do.");
+          "How a kernel visits its lines; raises ValueError for an invalid shape.");
 
-  nb::class_<Traffic>(m, "Traffic", "What one iteration moves, bytes.")
+  nb::class_<Traffic>(m, "Traffic", "Traffic of one iteration, bytes.")
       .def_prop_ro("read_bytes", [](const Traffic& t) { return t.read.count; })
       .def_prop_ro("written_bytes", [](const Traffic& t) { return t.written.count; })
       .def_prop_ro("non_temporal_bytes", [](const Traffic& t) { return t.non_temporal.count; })
@@ -91,7 +91,7 @@ NB_MODULE(_measure, m) {
       .def_ro("fences", &Traffic::fences)
       .def_ro("dependent_loads", &Traffic::dependent_loads)
       .def_prop_ro("read_share", &Traffic::read_share,
-                   "Reads over all that crosses the memory bus, owned lines included.");
+                   "Share of reads in the memory bus's traffic, reads for ownership included.");
 
   nb::class_<KernelEntry>(m, "Kernel")
       .def_prop_ro("name", [](const KernelEntry& k) { return std::string(k.name); })
@@ -110,23 +110,23 @@ NB_MODULE(_measure, m) {
             return k.kernel->missing(operations(isa));
           },
           "isa"_a = "",
-          "Why it cannot run here, as the end of 'this processor ...'; empty: it can.");
+          "Why the kernel cannot run here, as the end of 'this processor ...'; empty: it can.");
   m.def(
       "kernels", [] { return kernels(); }, "All kernels, by name.");
   m.def(
       "isas",
       [] {
         std::vector<std::string> names;
-        for (const auto& one : all_operations()) names.emplace_back(one.name);
+        for (const auto& operations : all_operations()) names.emplace_back(operations.name);
         return names;
       },
-      "Instruction sets that kernels can use here, the widest (used unless told) first.");
+      "Instruction sets that kernels can use here, widest (the default) first.");
   m.def(
       "vector_extension", [] { return std::string(operations().name); },
-      "Instruction set that kernels use unless told.");
+      "Default instruction set of kernels.");
   m.def(
       "has_nt_store", [] { return operations().has_nt_store; },
-      "Whether this processor has stores past the caches.");
+      "Whether this processor has non-temporal stores.");
   m.def(
       "timer",
       [] {
@@ -139,7 +139,7 @@ NB_MODULE(_measure, m) {
         return std::pair{tick_clock().overhead.count, tick_clock().resolution.count};
       },
       nb::call_guard<nb::gil_scoped_release>(),
-      "Overhead (taken off already) and resolution of timing a single access, ns.");
+      "Overhead (already subtracted) and resolution of timing a single access, ns.");
 
   nb::class_<Memory>(m, "Memory")
       .def_static(
@@ -169,7 +169,7 @@ NB_MODULE(_measure, m) {
           },
           "region_bytes"_a = 0, "shape"_a = Shape{}, "sequential"_a = false,
           nb::call_guard<nb::gil_scoped_release>(),
-          "Make its first bytes ready for a chase; False: they were. Timing does it too.")
+          "Link the first bytes for a chase, as timing does; False: they were linked already.")
       .def("nodes", &Memory::nodes, "samples"_a);
 
   nb::class_<Worker>(m, "Worker")
@@ -193,9 +193,9 @@ NB_MODULE(_measure, m) {
           "cpu"_a, "kernel"_a = "", "memory"_a.none() = nb::none(), "second"_a.none() = nb::none(),
           "region_bytes"_a = 0, "part"_a = 0, "parts"_a = 1, "shape"_a = Shape{}, "chains"_a = 1,
           "pause_ns"_a = 0.0, "isa"_a = "", nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
-          "What one thread does; without a kernel it spins to keep its core awake.");
+          "Work of one thread; without a kernel it spins to keep its core awake.");
 
-  nb::class_<Drawn>(m, "Drawn", "What one thread moved, GB/s.")
+  nb::class_<Drawn>(m, "Drawn", "Traffic of one thread, GB/s.")
       .def_ro("read_gb_per_s", &Drawn::read_gb_per_s)
       .def_ro("written_gb_per_s", &Drawn::written_gb_per_s)
       .def_prop_ro("gb_per_s", &Drawn::total);
@@ -216,8 +216,8 @@ NB_MODULE(_measure, m) {
       "worker"_a, "iterations"_a, "warm_up"_a, "least_ns"_a = 0.0,
       "beside"_a = std::vector<Worker>{}, "pass_iterations"_a = 0,
       nb::call_guard<nb::gil_scoped_release>(),
-      "ns per iteration on one CPU, and what others drew meanwhile. With pass_iterations the\n"
-      "warm-up ends early once a pass takes as long as the one before.");
+      "ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the\n"
+      "warm-up ends once a pass takes as long as the previous pass.");
   m.def(
       "time_each",
       [](const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up, double rest_ns,
@@ -234,7 +234,7 @@ NB_MODULE(_measure, m) {
 
   nb::class_<Together>(m, "Together")
       .def_ro("each", &Together::each)
-      .def_prop_ro("loops_ns", [](const Together& one) { return one.in_loops.count; })
+      .def_prop_ro("loops_ns", [](const Together& timing) { return timing.in_loops.count; })
       .def_ro("disturbed", &Together::disturbed);
   m.def(
       "together",
@@ -242,21 +242,21 @@ NB_MODULE(_measure, m) {
         return together(workers, {duration_ns}, {warm_up_ns}, by_clock);
       },
       "workers"_a, "duration_ns"_a, "warm_up_ns"_a, "by_clock"_a = false,
-      nb::call_guard<nb::gil_scoped_release>(), "What each of several threads moves, all at once.");
+      nb::call_guard<nb::gil_scoped_release>(), "Traffic of each of several threads that run at once.");
 
   nb::class_<HandOff>(m, "HandOff")
-      .def_prop_ro("line_ns", [](const HandOff& one) { return one.line.count; })
-      .def_prop_ro("modified_ns", [](const HandOff& one) { return one.modified.count; })
-      .def_prop_ro("clean_ns", [](const HandOff& one) { return one.clean.count; })
+      .def_prop_ro("line_ns", [](const HandOff& times) { return times.line.count; })
+      .def_prop_ro("modified_ns", [](const HandOff& times) { return times.modified.count; })
+      .def_prop_ro("clean_ns", [](const HandOff& times) { return times.clean.count; })
       .def_ro("disturbed", &HandOff::disturbed);
   m.def("missing_code", &missing_code,
-        "Why no instructions can be generated here, as the end of a sentence; empty: they can.");
+        "Why code cannot be generated here, as the end of a sentence; empty: it can.");
   m.def(
       "check_code", [] { static_cast<void>(filler_code("nop", 1)); },
-      "Generate a loop; OSError where the system forbids that.");
-  m.def("filler_names", &filler_names, "Instructions that can stand between two misses.");
-  m.def("operation_names", &operation_names, "Operations whose latency can be measured.");
-  nb::class_<CoreProbe>(m, "CoreProbe", "Times that show what a core holds, see core/probe.hpp.")
+      "Generate a loop; raises OSError if the system forbids that.");
+  m.def("filler_names", &filler_names, "Names of instructions that can be placed between two misses.");
+  m.def("operation_names", &operation_names, "Names of operations whose latency can be measured.");
+  nb::class_<CoreProbe>(m, "CoreProbe", "Timings that show the sizes of a core's buffers, see core/probe.hpp.")
       .def(
           "__init__",
           [](CoreProbe* self, std::uint64_t chain_bytes, unsigned cpu, std::uint64_t seed) {
@@ -270,31 +270,31 @@ NB_MODULE(_measure, m) {
             return to_numpy(unlocked([&] { return probe.overlap(fillers, counts, trials); }));
           },
           "fillers"_a, "counts"_a, "trials"_a,
-          "ns per round of two misses, each with so many fillers behind it; by count, by trial.")
+          "ns per round of two misses, each followed by `count` fillers; by count, by trial.")
       .def(
           "chains",
           [](CoreProbe& probe, const std::vector<unsigned>& counts, unsigned trials) {
             return to_numpy(unlocked([&] { return probe.chains(counts, trials); }));
           },
-          "counts"_a, "trials"_a, "ns per round of so many misses at once; by count, by trial.")
+          "counts"_a, "trials"_a, "ns per round of `count` concurrent misses; by count, by trial.")
       .def(
           "throughput",
           [](const CoreProbe& probe, const std::string& filler, unsigned trials) {
             return to_numpy(unlocked([&] { return probe.throughput(filler, trials); }));
           },
-          "filler"_a, "trials"_a, "ns per instruction of independent ones.")
+          "filler"_a, "trials"_a, "ns per independent instruction.")
       .def(
           "dependent",
           [](const CoreProbe& probe, const std::string& operation, unsigned trials) {
             return to_numpy(unlocked([&] { return probe.dependent(operation, trials); }));
           },
-          "operation"_a, "trials"_a, "ns per operation, each on the result of the one before.")
+          "operation"_a, "trials"_a, "ns per operation in a chain of dependent operations.")
       .def(
           "branches",
           [](CoreProbe& probe, unsigned trials) {
             return to_numpy(unlocked([&] { return probe.branches(trials); }));
           },
-          "trials"_a, "ns per branch: in one direction, then in random directions; by trial.")
+          "trials"_a, "ns per branch: always taken alike, then at random; by trial.")
       .def(
           "after_stream",
           [](CoreProbe& probe, unsigned length, std::uint64_t stride_bytes, int ahead,
@@ -316,5 +316,5 @@ NB_MODULE(_measure, m) {
       "ns per dependent read of `count` lines, one in each step, in random order.");
   m.def("core_to_core", &core_to_core, "cpu_a"_a, "cpu_b"_a, "memory"_a,
         nb::call_guard<nb::gil_scoped_release>(),
-        "How long a line takes from one core to another, one way; see core_to_core.hpp.");
+        "Time of a line from one core to another, one way; see core_to_core.hpp.");
 }

@@ -1,4 +1,4 @@
-// nearfar._sim: simulated memories for Python. Thin: no decision is made here.
+// Python module nearfar._sim: bindings of the simulated memories.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -38,15 +38,15 @@ Operation operation_of(const std::string& name) {
   if (name == "store") return Operation::store;
   if (name == "persist") return Operation::persist;
   if (name == "read-after-write") return Operation::read_after_write;
-  throw std::invalid_argument("no such operation: " + name);
+  throw std::invalid_argument("unknown operation " + name);
 }
 
-// The samples become numpy's, without a copy.
+// Moves `values` into a numpy array without a copy.
 nb::object array_of(std::vector<float>&& values) {
-  auto* kept = new std::vector<float>(std::move(values));
-  const nb::capsule owner(kept,
+  auto* owned = new std::vector<float>(std::move(values));
+  const nb::capsule owner(owned,
                           [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+  return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
 }  // namespace
@@ -99,16 +99,16 @@ NB_MODULE(_sim, m) {
           "wear_tracked_blocks"_a, "refresh_period_ns"_a, "refresh_length_ns"_a, "tlb_entries"_a,
           "tlb_walk_ns"_a, "near_bytes"_a, "near_read_ns"_a, "seed"_a);
 
-  nb::class_<Ran>(m, "Ran")
-      .def_ro("read", &Ran::read)
-      .def_ro("written", &Ran::written)
-      .def_ro("lines", &Ran::lines)
-      .def_ro("walks", &Ran::walks)
-      .def_ro("media_writes", &Ran::media_writes)
-      .def_ro("wear_stalls", &Ran::wear_stalls)
-      .def_ro("refresh_stalls", &Ran::refresh_stalls)
-      .def_prop_ro("elapsed_ns", [](const Ran& ran) { return ran.elapsed.count; })
-      .def("take_each_ns", [](Ran& ran) { return array_of(std::move(ran.each_ns)); });
+  nb::class_<RunResult>(m, "RunResult")
+      .def_ro("read", &RunResult::read)
+      .def_ro("written", &RunResult::written)
+      .def_ro("lines", &RunResult::lines)
+      .def_ro("walks", &RunResult::walks)
+      .def_ro("media_writes", &RunResult::media_writes)
+      .def_ro("wear_stalls", &RunResult::wear_stalls)
+      .def_ro("refresh_stalls", &RunResult::refresh_stalls)
+      .def_prop_ro("elapsed_ns", [](const RunResult& ran) { return ran.elapsed.count; })
+      .def("take_each_ns", [](RunResult& ran) { return array_of(std::move(ran.each_ns)); });
 
   m.def(
       "run",
@@ -124,7 +124,7 @@ NB_MODULE(_sim, m) {
                               .random = random,
                               .page = {page_bytes},
                               .seed = pattern_seed};
-        const Run how{.operation = operation_of(operation),
+        const Run options{.operation = operation_of(operation),
                       .first = first,
                       .warm_up = warm_up,
                       .accesses = accesses,
@@ -133,7 +133,7 @@ NB_MODULE(_sim, m) {
                       .rest = {rest_ns},
                       .wear_unit = {wear_unit_bytes},
                       .each = each};
-        return run(memory, pattern, how, isa_of(isa));
+        return run(memory, pattern, options, isa_of(isa));
       },
       nb::kw_only(), "memory"_a, "operation"_a, "region_bytes"_a, "access_bytes"_a,
       "stride_bytes"_a, "window_bytes"_a = 0, "random"_a = true, "page_bytes"_a = 0,
@@ -141,10 +141,10 @@ NB_MODULE(_sim, m) {
       "fence_ns"_a = 0.0, "rest_ns"_a = 0.0, "wear_unit_bytes"_a = 256, "each"_a = false,
       "isa"_a = "", nb::call_guard<nb::gil_scoped_release>(),
       "Run a measuring kernel on a simulated memory.");
-  nb::class_<Replayed>(m, "Replayed")
-      .def_ro("found", &Replayed::found)
-      .def_ro("written_back", &Replayed::written_back)
-      .def_prop_ro("elapsed_ns", [](const Replayed& replayed) { return replayed.elapsed.count; });
+  nb::class_<ReplayResult>(m, "ReplayResult")
+      .def_ro("found", &ReplayResult::found)
+      .def_ro("written_back", &ReplayResult::written_back)
+      .def_prop_ro("elapsed_ns", [](const ReplayResult& replayed) { return replayed.elapsed.count; });
   m.def(
       "replay",
       [](Memory& memory, const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>& stream,
@@ -155,7 +155,7 @@ NB_MODULE(_sim, m) {
         return replay(memory, words, chosen);
       },
       "memory"_a, "stream"_a, "isa"_a = "",
-      "Run an address stream: each word a byte address times two, plus one for a store.");
+      "Run an address stream: each word is a byte address times two, plus 1 for a store.");
   m.def(
       "isas",
       [] {
@@ -163,5 +163,5 @@ NB_MODULE(_sim, m) {
         for (const Isa isa : usable_isas()) names.emplace_back(name_of(isa));
         return names;
       },
-      "Instruction sets that simulate here, best first; results are equal.");
+      "Usable instruction sets, fastest first; results are equal.");
 }

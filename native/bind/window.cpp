@@ -1,4 +1,4 @@
-// The Python module nearfar._window: bursts of instructions through an out-of-order window.
+// Python module nearfar._window: bursts of instructions through an out-of-order window.
 #include "sim/window/window.hpp"
 
 #include <nanobind/nanobind.h>
@@ -31,7 +31,7 @@ RegisterLists lists_of(const Words<std::uint32_t>& begins, const Words<std::uint
   RegisterLists lists{vector_of(begins), vector_of(values)};
   if (lists.begins.size() != rows + 1 || lists.begins.back() != lists.values.size() ||
       !std::is_sorted(lists.begins.begin(), lists.begins.end())) {
-    throw std::invalid_argument("a list of registers has not one row for each instruction");
+    throw std::invalid_argument("a list of registers must have one row per instruction");
   }
   return lists;
 }
@@ -55,7 +55,7 @@ void set_code(Trace& trace, const Words<std::uint8_t>& cycles,
 void add_block(Trace& trace, std::uint32_t first, std::uint32_t count, std::uint64_t begin,
                std::uint64_t end) {
   if (count == 0 || std::uint64_t{first} + count > trace.code.cycles.size()) {
-    throw std::invalid_argument("a block has instructions that are not there");
+    throw std::invalid_argument("a block's instructions are out of range");
   }
   trace.blocks.push_back({first, count, begin, end});
 }
@@ -72,23 +72,23 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
   Burst burst;
   burst.blocks = vector_of(blocks);
   for (const std::uint32_t block : burst.blocks) {
-    if (block >= trace.blocks.size()) throw std::invalid_argument("a burst's block is not there");
+    if (block >= trace.blocks.size()) throw std::invalid_argument("a burst's block is out of range");
   }
-  // By word of 8 bytes, the place of the store that wrote it last, plus 1.
-  std::unordered_map<std::uint64_t, std::uint32_t> written;
+  // Word of 8 bytes -> index of the last store to it, plus 1.
+  std::unordered_map<std::uint64_t, std::uint32_t> last_store;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines.data()[i] >= UINT32_MAX - 1) throw std::invalid_argument("a line has no number");
+    if (lines.data()[i] >= UINT32_MAX - 1) throw std::invalid_argument("a line's number is out of range");
     if (i > 0 && instructions.data()[i] < instructions.data()[i - 1]) {
-      throw std::invalid_argument("accesses are not in order");
+      throw std::invalid_argument("accesses must be in program order");
     }
     const bool store = stores.data()[i] != 0;
     const std::uint64_t byte = std::uint64_t{lines.data()[i]} * 64 + offsets.data()[i];
-    const auto known = written.find(byte / 8);
-    const std::uint32_t stored_by = store || known == written.end() ? 0 : known->second;
+    const auto store_entry = last_store.find(byte / 8);
+    const std::uint32_t stored_by = store || store_entry == last_store.end() ? 0 : store_entry->second;
     burst.accesses.push_back({instructions.data()[i], lines.data()[i], store, stored_by});
     for (std::uint64_t at = byte; store && at < byte + std::max<unsigned>(widths.data()[i], 1);
          at += 8) {
-      written[at / 8] = static_cast<std::uint32_t>(i) + 1;
+      last_store[at / 8] = static_cast<std::uint32_t>(i) + 1;
     }
     trace.lines = std::max(trace.lines, lines.data()[i] + 1);
   }
@@ -97,7 +97,7 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
 
 Medium medium_of(const std::vector<double>& latency, double line, double write, double write_back,
                  double stream) {
-  if (latency.size() != most_in_flight) throw std::invalid_argument("a curve has 64 points");
+  if (latency.size() != max_in_flight) throw std::invalid_argument("a latency curve must have 64 points");
   Medium medium;
   std::copy(latency.begin(), latency.end(), medium.latency.begin() + 1);
   medium.line = line;
@@ -110,7 +110,7 @@ Medium medium_of(const std::vector<double>& latency, double line, double write, 
 }  // namespace
 
 NB_MODULE(_window, m) {
-  m.attr("MOST_IN_FLIGHT") = most_in_flight;
+  m.attr("MOST_IN_FLIGHT") = max_in_flight;
   nb::class_<Trace>(m, "Trace")
       .def(nb::init<>())
       .def("set_code", &set_code, nb::kw_only(), "cycles"_a, "conditional"_a, "computing"_a,
@@ -122,26 +122,26 @@ NB_MODULE(_window, m) {
           "predict",
           [](Trace& trace) {
             predict(trace);
-            std::size_t wrong = 0;
+            std::size_t mispredictions = 0;
             for (const Burst& burst : trace.bursts) {
-              wrong += std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
+              mispredictions += std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
             }
-            return wrong;
+            return mispredictions;
           },
-          "Tell mispredicted branches, once all bursts are added; return how many there are.")
+          "Mark mispredicted branches of all bursts; return their number.")
       .def(
           "dependences",
           [](const Trace& trace, std::size_t burst) {
             return dependences(trace, trace.bursts.at(burst));
           },
-          "burst"_a, "By access, how many accesses back the load is that its address comes from.");
+          "burst"_a, "Distance of each access to the load that its address comes from, in accesses.");
   nb::class_<Core>(m, "Core").def(
       "__init__",
       [](Core* core, std::uint32_t window, double width, std::uint32_t store_buffer,
          std::uint32_t miss_buffers, std::uint32_t computing, double arithmetic, double first_level,
          double second_level, double last_level, double mispredicted) {
         if (window == 0 || width <= 0 || store_buffer == 0 || miss_buffers == 0 || computing == 0) {
-          throw std::invalid_argument("a core has room for something");
+          throw std::invalid_argument("a core's buffers must not be empty");
         }
         new (core) Core{window,     width,       store_buffer, miss_buffers, computing,
                         arithmetic, first_level, second_level, last_level,   mispredicted};
@@ -156,13 +156,13 @@ NB_MODULE(_window, m) {
             new (medium) Medium(medium_of(latency, line, write, write_back, stream));
           },
           nb::kw_only(), "latency"_a, "line"_a, "write"_a, "write_back"_a, "stream"_a);
-  nb::class_<Windowed>(m, "Windowed")
-      .def_ro("cycles", &Windowed::cycles)
-      .def_ro("instructions", &Windowed::instructions)
-      .def_ro("mispredictions", &Windowed::mispredictions)
-      .def_ro("prefetched", &Windowed::prefetched)
+  nb::class_<WindowResult>(m, "WindowResult")
+      .def_ro("cycles", &WindowResult::cycles)
+      .def_ro("instructions", &WindowResult::instructions)
+      .def_ro("mispredictions", &WindowResult::mispredictions)
+      .def_ro("prefetched", &WindowResult::prefetched)
       .def_prop_ro("misses",
-                   [](const Windowed& found) { return found.served[2] + found.served[3]; });
+                   [](const WindowResult& result) { return result.served[2] + result.served[3]; });
   m.def(
       "run",
       [](const Trace& trace, const Words<std::uint8_t>& served, const Core& core,
@@ -171,10 +171,10 @@ NB_MODULE(_window, m) {
         for (const Burst& burst : trace.bursts) {
           accesses += burst.accesses.size();
           if (burst.mispredicted.size() != burst.blocks.size()) {
-            throw std::invalid_argument("mispredicted branches have not been told");
+            throw std::invalid_argument("call predict() before run()");
           }
         }
-        if (served.size() != accesses) throw std::invalid_argument("not one place per access");
+        if (served.size() != accesses) throw std::invalid_argument("`served` must have one entry per access");
         std::vector<Served> places;
         for (std::size_t i = 0; i < served.size(); ++i) {
           places.push_back(static_cast<Served>(std::min<std::uint8_t>(served.data()[i], 3)));
@@ -183,5 +183,5 @@ NB_MODULE(_window, m) {
         return run_window(trace, places, core, near, far);
       },
       "trace"_a, "served"_a, "core"_a, "near"_a, "far"_a,
-      "Run all bursts; served: 0 private cache, 1 last level, 2 near, 3 far memory.");
+      "Run all bursts; served: 0 private cache, 1 last-level cache, 2 near, 3 far memory.");
 }

@@ -27,7 +27,7 @@ from nearfar.sim.throughput import by_threads
 from nearfar.sim.warm import scaled, warm_up_accesses
 
 if TYPE_CHECKING:
-    from nearfar._sim import Memory, Ran
+    from nearfar._sim import Memory, RunResult
     from nearfar.documents import DeviceProfile
 
 HUGE_BYTES = 2 << 20
@@ -181,7 +181,7 @@ class ModelSubject:
             self._shares[key] = ran.elapsed_ns / ran.lines
         return self._shares[key]
 
-    def _simulate(self, point: SamplePoint, operation: str, accesses: int) -> Ran:
+    def _simulate(self, point: SamplePoint, operation: str, accesses: int) -> RunResult:
         access = max(point.access_bytes, LINE_BYTES)
         stride = max(point.stride_bytes, access)
         model, region = self.model, point.region_bytes

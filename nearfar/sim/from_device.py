@@ -133,7 +133,7 @@ def write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
     return [count / ran.lines for count in ran.written[: len(model.buffers) + 2]]
 
 
-def _run(model: DeviceModel, operation: str, region_bytes: int) -> _sim.Ran:
+def _run(model: DeviceModel, operation: str, region_bytes: int) -> _sim.RunResult:
     smaller = scaled(model, region_bytes, LINE_BYTES)
     model, region_bytes = smaller.model, smaller.region_bytes
     lines = region_bytes // LINE_BYTES

@@ -102,12 +102,12 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
       }
     }
   }
-  const bool looked_at = reuse_looks_at(line);
-  if (looked_at) {
+  const bool sampled = reuse_looks_at(line);
+  if (sampled) {
     count_reuse(phase, owner, line, store);
     count_in_core({phase, owner, site, line, address, store, outcome.hit});
   }
-  if (counter != nullptr && !looked_at) {
+  if (counter != nullptr && !sampled) {
     nf_recent_access& recent = *nf_recent_place(address >> 4, site);
     // A signal handler between these sees a free entry or a whole one.
     recent.granule = 0;

@@ -33,7 +33,7 @@ bool reserve_reuse() {
 
 void unlock_reuse() { tracker_lock = 0; }
 
-bool reuse_looks_at(std::uint64_t line) { return sim::ReuseTracker::looked_at(line); }
+bool reuse_looks_at(std::uint64_t line) { return sim::ReuseTracker::sampled(line); }
 
 void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store) {
   const sim::ReuseTracker::Touch found = touch(line);

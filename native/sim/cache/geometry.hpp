@@ -1,4 +1,4 @@
-// Sizes of a simulated cache of which one line in `rate` is simulated.
+// Size of a cache of which only one line in `rate` is simulated.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ struct CacheGeometry {
   std::uint64_t sets = 1;  // simulated
   unsigned ways = 1;
 
-  // The sets that hold one line in 2^rate_log2 of a cache of `size`. A cache smaller than one
-  // simulated set keeps one: callers compare `simulated()` with what they wanted.
+  // Returns the sets for one line in 2^rate_log2 of a cache of `size`. At least one set remains, so
+  // callers must compare `simulated()` with the size they wanted.
   static constexpr CacheGeometry of(Bytes size, unsigned ways, unsigned rate_log2) {
     const std::uint64_t bytes_per_set = (cache_line * ways).count << rate_log2;
     const std::uint64_t sets = (size.count + bytes_per_set / 2) / bytes_per_set;
     return {sets == 0 ? 1 : sets, ways};
   }
   constexpr std::uint64_t lines() const { return sets * ways; }
-  // The cache that this one stands for.
+  // Size of the full cache that this sample represents.
   constexpr Bytes simulated(unsigned rate_log2) const {
     return Bytes{(lines() << rate_log2) * cache_line.count};
   }

@@ -1,4 +1,6 @@
-// A cached line in one word: which line, whose memory it is, whether it is dirty.
+// A cached line in one word: its number, its owner (the object charged for it), its dirty bit.
+//  Bit 0: dirty; bits 1-16: owner; bits 17-63: line number + 1, so that 0 is an empty way.
+//  47 bits of line number cover a 53-bit address space.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 namespace nearfar::sim {
 
-// The memory for the ways is the caller's (lines() zeroed words): the profiler's run time must
-// not allocate. Not synchronised: callers that share it lock `set_of(line)`.
+// The caller provides the memory of the ways (lines() zeroed words), because the profiler's runtime
+// must not allocate. Not synchronised: callers that share a cache lock `set_of(line)`.
 class LruCache {
  public:
   LruCache() = default;
@@ -17,21 +17,21 @@ class LruCache {
 
   const CacheGeometry& geometry() const { return geometry_; }
 
-  // Consecutive line numbers go to consecutive sets, as in cachegrind and in the textbook.
+  // Consecutive lines map to consecutive sets.
   std::uint64_t set_of(std::uint64_t line) const {
     const std::uint64_t sets = geometry_.sets;
     return (sets & (sets - 1)) == 0 ? line & (sets - 1) : line % sets;
   }
 
-  // The set of a line in a cache that physical addresses index: pages lie anywhere in memory, so
-  // each stretch of as many lines as there are sets is rotated by whole pages. An array fills all
-  // sets alike, and lines a power of two apart do not meet in a few of them.
+  // Returns the set in a physically indexed cache. Physical pages are scattered, so each stretch of
+  // `sets` lines is rotated by whole pages: arrays fill all sets evenly, and lines a power of two
+  // apart do not collide.
   std::uint64_t physical_set_of(std::uint64_t line, unsigned lines_per_page) const {
     const std::uint64_t stretch = line / geometry_.sets;
     return set_of(line + ((stretch * 0x9E3779B97F4A7C15ull) >> 40) * lines_per_page);
   }
 
-  // The most recent line of a set.
+  // Most recently used line of a set.
   const LineWord& most_recent(std::uint64_t set) const { return ways_[set * geometry_.ways]; }
 
   Outcome access(std::uint64_t line, std::uint16_t owner, bool store) {

@@ -9,13 +9,12 @@ namespace nearfar::sim {
 
 struct Outcome {
   bool hit;
-  LineWord evicted;  // empty unless a line had to leave
+  LineWord evicted;  // empty if no line was evicted
 };
 
-// Looks `line` up among `count` ways, allocates it on a miss (write-allocate), and makes it the
-// most recent. The owner given last is the one a write-back is charged to: memory that is
-// freed and allocated anew while cached changes hands. Plain loops: the results must not
-// depend on the instruction set, and a hit is mostly in the first ways.
+// Looks `line` up among `count` ways, allocates it on a miss and makes it the most recent. A
+// write-back is charged to the line's last owner, because cached memory can be freed and
+// reallocated. The loop is scalar: most hits are in the first ways.
 inline Outcome access_lru_set(LineWord* ways, unsigned count, std::uint64_t line,
                               std::uint16_t owner, bool store) {
   if (ways[0].holds(line)) {
@@ -36,20 +35,20 @@ inline Outcome access_lru_set(LineWord* ways, unsigned count, std::uint64_t line
   return {false, moved};
 }
 
-// Writes `line` to memory if it is there: clean from then on where it `stays` (clwb), else gone
-// (clflush). Returns whether it was dirty.
+// Writes `line` back if it is cached; it then stays, clean (clwb), or leaves (clflush). Returns
+// whether it was dirty.
 inline bool flush_lru_set(LineWord* ways, unsigned count, std::uint64_t line, bool stays) {
   unsigned way = 0;
   while (way < count && !ways[way].holds(line)) ++way;
   if (way == count) return false;
-  const LineWord found = ways[way];
+  const LineWord flushed = ways[way];
   if (stays) {
-    ways[way] = LineWord::make(line, found.owner(), false);
-    return found.dirty();
+    ways[way] = LineWord::make(line, flushed.owner(), false);
+    return flushed.dirty();
   }
   for (; way + 1 < count; ++way) ways[way] = ways[way + 1];
   ways[way] = LineWord{};
-  return found.dirty();
+  return flushed.dirty();
 }
 
 }  // namespace nearfar::sim

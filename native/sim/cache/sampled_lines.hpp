@@ -1,4 +1,4 @@
-// Which lines are sampled, and numbers for them that leave no gaps.
+// Choice of sampled lines, and dense numbers for them.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace nearfar::sim {
 
-// Every 4 KiB page holds 2^(6-rate_log2) sampled lines (rates above 64: at most one). Numbered
-// page after page they are the *ordinals*, dense for contiguous memory: a cache of 1/rate the
-// sets, indexed by ordinal, is as evenly filled as the whole cache indexed by line number, so a
-// footprint near the capacity is not distorted. At rate 1 the ordinal is the line number.
+// Every 4 KiB page holds 2^(6-rate_log2) sampled lines (at rates above 64: at most one). Their
+// numbers in address order are *ordinals*, dense for contiguous memory. A cache with 1/rate of the
+// sets, indexed by ordinal, is filled as evenly as the full cache indexed by line number, so
+// footprints near the capacity are not distorted. At rate 1 an ordinal is the line number.
 class SampledLines {
  public:
   SampledLines() = default;
@@ -29,26 +29,26 @@ class SampledLines {
     return ((address >> 12) << (6 - inner_)) + ((address >> 6 & 63) >> inner_);
   }
 
-  // Number by which the cache is indexed. Above rate 64 sampled pages are a random choice, and
-  // their numbers' low bits would leave sets empty: these are hashed.
+  // Returns the cache index. Above rate 64 sampled pages are a random choice, so ordinals are
+  // hashed to fill all sets.
   std::uint64_t index(std::uint64_t ordinal) const {
     return rate_log2_ <= 6 ? ordinal : (ordinal * 0x9E3779B97F4A7C15ull) >> 20;
   }
 
-  // Line number within its page of the page's first sampled line.
+  // Returns the position of a page's first sampled line within the page.
   std::uint64_t first_in_page(std::uint64_t page) const {
     return ((page * NF_HASH_MULTIPLIER) >> (NF_HASH_SHIFT + 6)) & ((1u << inner_) - 1);
   }
 
-  // Whether [begin, begin + size) holds a byte of a sampled line. This is what every malloc and
-  // free asks, so the usual rate has its own answer: one line per page to compare with.
+  // Returns whether [begin, begin + size) overlaps a sampled line. Every malloc and free asks this,
+  // so the usual rate has a fast path.
   bool any_in(std::uint64_t begin, std::uint64_t size) const {
     return rate_log2_ == usual_rate_log2 ? any_in_at_usual_rate(begin, size)
                                          : any_in_at_any_rate(begin, size);
   }
   static constexpr unsigned usual_rate_log2 = 6;
   [[gnu::always_inline]] static bool any_in_at_usual_rate(std::uint64_t begin, std::uint64_t size) {
-    // Where in its page a block lies is random: one branch, on the distance to the next line.
+    // One branch, on the distance to the next sampled line: a block's place in its page is random.
     constexpr std::uint64_t line_in_page = 63 << 6;
     const std::uint64_t page = begin >> 12;
     const std::uint64_t product = page * NF_HASH_MULTIPLIER;
@@ -61,12 +61,12 @@ class SampledLines {
   [[gnu::noinline]] bool any_in_at_any_rate(std::uint64_t begin, std::uint64_t size) const {
     const std::uint64_t pages = ((begin + size - 1) >> 12) - (begin >> 12);
     if (rate_log2_ < 6 && pages > 1) return true;  // a whole page
-    bool found = false;
-    for_each(begin, size, [&](std::uint64_t) { found = true; });
-    return found;
+    bool overlaps = false;
+    for_each(begin, size, [&](std::uint64_t) { overlaps = true; });
+    return overlaps;
   }
 
-  // Calls `f(address of the line)` for each sampled line with a byte in [begin, begin + size).
+  // Calls `f(line address)` for each sampled line that overlaps [begin, begin + size).
   template <typename F>
   void for_each(std::uint64_t begin, std::uint64_t size, F f) const {
     if (size == 0) return;
@@ -81,8 +81,8 @@ class SampledLines {
   }
 
   struct Overlap {
-    std::uint64_t bytes = 0;  // of the range that lie in sampled lines
-    std::uint64_t first = 0;  // address of the first of them
+    std::uint64_t bytes = 0;  // bytes of the range that lie in sampled lines
+    std::uint64_t first = 0;  // address of the first of these bytes
   };
   Overlap overlap(std::uint64_t begin, std::uint64_t size) const {
     Overlap result;

@@ -1,4 +1,4 @@
-// A core's last translation cache (second-level TLB), and how far apart its misses are.
+// A core's second-level TLB, with estimates of the program's misses from sampled accesses.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 
 namespace nearfar::sim {
 
-// Sees only pages that hold a line that is looked at, and of those one access in `rate`. Which
-// accesses a miss stands for depends on how the page was come to: in a walk through memory every
-// page between this miss and the one before was missed once; where misses lie anywhere, each
-// access that was not looked at would have missed alike.
+// It sees only pages with sampled lines, and one access in `rate` to them. How many misses a
+// sampled miss represents depends on the access pattern: a walk through memory missed once on every
+// page since the previous miss; at random addresses every access that was not sampled missed as
+// well.
 class Translations {
  public:
   static constexpr unsigned ways = 12;  // Skylake to Ice Lake; Golden Cove's 16 behave alike
 
-  // `entries` as the processor has them; the memory for the ways and for the walks is the caller's.
+  // `entries` is the processor's number; `memory` holds the ways.
   Translations() = default;
   Translations(std::uint64_t entries, unsigned page_log2, unsigned rate_log2, LineWord* memory)
       : page_log2_(page_log2),
         rate_log2_(rate_log2),
         cache_(geometry(entries, page_log2, rate_log2), memory) {}
 
-  // One in 2^hidden pages is seen at all.
+  // Log2 of the number of pages per page that has a sampled line.
   static constexpr unsigned hidden_log2(unsigned page_log2, unsigned rate_log2) {
     return rate_log2 > page_log2 - line_log2 ? rate_log2 - (page_log2 - line_log2) : 0;
   }
@@ -32,39 +32,40 @@ class Translations {
     return {sets == 0 ? 1 : sets, ways};
   }
 
-  // Where an instruction last missed: two walks are told apart.
+  // Last missed pages of one instruction, for up to two interleaved walks.
   struct Walk {
     std::uint64_t pages[2];
     bool jumped;
   };
 
-  // Misses of the whole program that this access stands for; 0: a hit.
+  // Returns the misses of the whole program that this access represents; 0 for a hit.
   std::uint64_t touch(std::uint64_t address, Walk& walk) {
     const std::uint64_t page = address >> page_log2_;
-    // Pages seen are a choice by hash: their numbers' low bits would leave sets empty.
+    // Pages with sampled lines are a hashed choice: without another hash some sets would stay
+    // empty.
     const bool sparse = hidden_log2(page_log2_, rate_log2_) != 0;
     const std::uint64_t index = sparse ? (page * 0x9E3779B97F4A7C15ull) >> 40 : page;
     if (cache_.access_in(cache_.set_of(index), page, 0, false).hit) return 0;
-    const std::uint64_t here = page + 1;  // 0 is no page yet
-    unsigned nearer = distance(here, walk.pages[0]) <= distance(here, walk.pages[1]) ? 0 : 1;
-    const std::uint64_t apart = distance(here, walk.pages[nearer]);
+    const std::uint64_t here = page + 1;  // 0: no page yet
+    unsigned closest = distance(here, walk.pages[0]) <= distance(here, walk.pages[1]) ? 0 : 1;
+    const std::uint64_t gap = distance(here, walk.pages[closest]);
     const unsigned hidden = hidden_log2(page_log2_, rate_log2_);
-    const std::uint64_t all = std::uint64_t{1} << rate_log2_;
-    const bool walks = apart != 0 && apart <= near_pages << hidden;
+    const std::uint64_t every_access = std::uint64_t{1} << rate_log2_;
+    const bool walks = gap != 0 && gap <= near_pages << hidden;
     const bool begins = !walks && !walk.jumped;
     walk.jumped = !walks;
-    if (!walks) nearer = 1;
-    if (nearer == 1) walk.pages[1] = walk.pages[0];
+    if (!walks) closest = 1;
+    if (closest == 1) walk.pages[1] = walk.pages[0];
     walk.pages[0] = here;
-    // A walk may begin anywhere; only where it does not go on from there was it no walk.
+    // A jump may begin a walk. It is a random miss only if the walk does not continue from there.
     if (begins) return std::uint64_t{1} << hidden;
-    return walks && apart < all ? apart : all;
+    return walks && gap < every_access ? gap : every_access;
   }
 
  private:
   static constexpr unsigned line_log2 = 6;
-  // Of pages that are seen, a walk may leave out some (by a stride, or by chance where few are
-  // looked at); random misses seldom come so near to one another.
+  // A walk may skip some sampled pages (by its stride or by chance). Random misses are rarely so
+  // close.
   static constexpr std::uint64_t near_pages = 16;
 
   static std::uint64_t distance(std::uint64_t here, std::uint64_t before) {

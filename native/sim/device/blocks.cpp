@@ -17,18 +17,18 @@ unsigned width_for(std::uint32_t ways) { return ways <= 4 ? 4 : ways <= 8 ? 8 : 
 Blocks::Blocks(Shape shape, std::uint64_t seed)
     : shape_(shape), kind_(Kind::rows), dice_(seed), seed_(seed) {
   if (shape.sets == 0 || shape.ways == 0 ||
-      std::uint64_t{shape.sets} * shape.ways >= most_blocks / 2) {
-    throw std::invalid_argument("a cache holds at least one block and less than 2^30");
+      std::uint64_t{shape.sets} * shape.ways >= max_blocks / 2) {
+    throw std::invalid_argument("a cache must hold 1 to 2^30 - 1 blocks");
   }
-  if (shape.sets > 1 && shape.ways > most_row_ways) {
-    throw std::invalid_argument("a set has at most 16 ways; more ways only as one set");
+  if (shape.sets > 1 && shape.ways > max_row_ways) {
+    throw std::invalid_argument("more than 16 ways are possible only in a single set");
   }
-  if (shape.ways <= most_row_ways) {
+  if (shape.ways <= max_row_ways) {
     kind_ = shape.replacement == Replacement::lru ? Kind::rows : Kind::random_rows;
     width_ = width_for(shape.ways);
-    if (kind_ == Kind::random_rows) width_ = row_words;  // `find` looks at whole rows
+    if (kind_ == Kind::random_rows) width_ = row_words;  // `find` searches whole rows
     mask_ = std::has_single_bit(shape.sets) ? shape.sets - 1 : 0;
-  } else if (shape.replacement == Replacement::random && shape.ways <= most_scanned) {
+  } else if (shape.replacement == Replacement::random && shape.ways <= max_scanned_ways) {
     kind_ = Kind::scanned;
     width_ = (shape.ways + row_words - 1) / row_words * row_words;
   } else {
@@ -54,7 +54,7 @@ void Blocks::clear() {
   first_ = last_ = none;
 }
 
-Looked Blocks::hashed(std::uint32_t block, bool write) {
+LookupResult Blocks::hashed(std::uint32_t block, bool write) {
   const auto mask = static_cast<std::uint32_t>(index_.size() - 1);
   const bool lru = shape_.replacement == Replacement::lru;
   for (std::uint32_t at = home(block); index_[at] != 0; at = (at + 1) & mask) {
@@ -68,13 +68,13 @@ Looked Blocks::hashed(std::uint32_t block, bool write) {
     return {true, empty_word};
   }
   std::uint32_t slot = used_;
-  Looked looked;
+  LookupResult result;
   if (used_ < shape_.ways) {
     ++used_;
   } else {
     slot = lru ? last_ : dice_.below(shape_.ways);
-    looked.evicted = words_[slot];
-    forget(looked.evicted_block());
+    result.evicted = words_[slot];
+    forget(result.evicted_block());
     if (lru) unlink(slot);
   }
   words_[slot] = block << 1U | (write ? 1U : 0U);
@@ -82,10 +82,10 @@ Looked Blocks::hashed(std::uint32_t block, bool write) {
   while (index_[at] != 0) at = (at + 1) & mask;
   index_[at] = slot + 1;
   if (lru) put_first(slot);
-  return looked;
+  return result;
 }
 
-// Knuth's deletion from open addressing (6.4, algorithm R): no tombstones, so it never slows down.
+// Deletes from open addressing without tombstones (Knuth, volume 3, 6.4, algorithm R).
 void Blocks::forget(std::uint32_t block) {
   const auto mask = static_cast<std::uint32_t>(index_.size() - 1);
   std::uint32_t hole = home(block);

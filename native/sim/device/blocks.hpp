@@ -1,4 +1,4 @@
-// The blocks one cache or buffer holds: any size, ways or fully associative, LRU or random.
+// The blocks that a cache or buffer holds: set-associative or fully associative, LRU or random.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@ enum class Replacement : std::uint8_t { lru, random };
 
 struct Shape {
   std::uint32_t sets = 1;
-  std::uint32_t ways = 1;  // one set may have any number: fully associative
+  std::uint32_t ways = 1;  // a single set may have any number: fully associative
   Replacement replacement = Replacement::lru;
 };
 
-inline constexpr unsigned most_row_ways = 16;  // one 64-byte row
-inline constexpr unsigned most_scanned = 128;  // blocks looked through; above, a hash table finds
+inline constexpr unsigned max_row_ways = 16;  // one 64-byte row
+inline constexpr unsigned max_scanned_ways = 128;  // blocks searched one by one; above, a hash table
 
 // Allocates on every miss, in an empty way if there is one.
 class Blocks {
  public:
-  // Throws std::invalid_argument for a shape that is none.
+  // Throws std::invalid_argument for an impossible shape.
   explicit Blocks(Shape shape, std::uint64_t seed = 1);
-  Blocks(const Blocks&) = delete;  // `words_` points into `memory_`, which only a move keeps
+  Blocks(const Blocks&) = delete;  // `words_` points into `memory_`; only a move keeps it valid
   Blocks& operator=(const Blocks&) = delete;
   Blocks(Blocks&&) = default;
   Blocks& operator=(Blocks&&) = default;
@@ -35,7 +35,7 @@ class Blocks {
   [[nodiscard]] const Shape& shape() const { return shape_; }
 
   template <typename Vector>
-  Looked access(std::uint32_t block, bool write) {
+  LookupResult access(std::uint32_t block, bool write) {
     const std::uint32_t tag = block << 1U;
     switch (kind_) {
       case Kind::rows: {
@@ -51,46 +51,46 @@ class Blocks {
     }
     return {};
   }
-  // A cache of lines takes `count` requests in order and writes to `out` what it asks of the next
-  // level, in order: dirty lines that leave, then what was missed. Returns how many; room for
-  // 2 x count is needed. `first`: stores make lines dirty here, and only here.
+  // Handles `count` requests to a cache of lines and writes its requests to the next level to
+  // `out`: dirty evicted lines and misses, in order. Returns their number; `out` needs room for 2 x
+  // count. In the first level (`first`) stores make lines dirty, in others write-backs do.
   template <typename Vector>
   std::size_t pass(const Request* in, std::size_t count, Request* out, bool first) {
     const Request::Kind dirtying = first ? Request::store : Request::write_back;
-    std::size_t asked = 0;
-    const auto tell = [&](const Request& request, const Looked& looked) {
-      // Both are written, and counted only if so: no branch for hit or miss.
-      out[asked] = {looked.evicted_block(), Request::write_back};
-      asked += looked.evicted_dirty() ? 1 : 0;
-      out[asked] = {request.line, Request::load};
-      asked += !looked.hit && request.kind != Request::write_back ? 1 : 0;
+    std::size_t emitted = 0;
+    const auto emit = [&](const Request& request, const LookupResult& result) {
+      // Writes both and counts those that apply: no branch on hit or miss.
+      out[emitted] = {result.evicted_block(), Request::write_back};
+      emitted += result.evicted_dirty() ? 1 : 0;
+      out[emitted] = {request.line, Request::load};
+      emitted += !result.hit && request.kind != Request::write_back ? 1 : 0;
     };
     if (kind_ != Kind::rows) {
       for (std::size_t i = 0; i < count; ++i) {
-        tell(in[i], access<Vector>(in[i].line, in[i].kind == dirtying));
+        emit(in[i], access<Vector>(in[i].line, in[i].kind == dirtying));
       }
-      return asked;
+      return emitted;
     }
     const auto look = [&](const Request& request) {
       const std::uint32_t write = request.kind == dirtying ? 1U : 0U;
-      tell(request,
+      emit(request,
            Vector::lru(row_of(request.line), shape_.ways, width_, request.line << 1U, write));
     };
-    if (std::uint64_t{shape_.sets} * width_ * sizeof *words_ <= at_hand_bytes) {
+    if (std::uint64_t{shape_.sets} * width_ * sizeof *words_ <= first_level_bytes) {
       for (std::size_t i = 0; i < count; ++i) look(in[i]);
-      return asked;
+      return emitted;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      // Past the end it is some row that is fetched for nothing.
-      __builtin_prefetch(words_ + row_at(in[i + ahead].line), 1);
+      // Beyond the end this prefetches an arbitrary row, which does no harm.
+      __builtin_prefetch(words_ + row_at(in[i + prefetch_distance].line), 1);
       look(in[i]);
     }
-    return asked;
+    return emitted;
   }
-  // Requests looked ahead; `in` of `pass` is readable so far beyond its end.
-  static constexpr std::size_t ahead = 16;
-  // Rows so few stay in a first-level cache: there is nothing to fetch ahead.
-  static constexpr std::uint64_t at_hand_bytes = 8192;
+  // Prefetch distance in requests; `pass` reads its input so far beyond the end.
+  static constexpr std::size_t prefetch_distance = 16;
+  // Rows up to this size stay in the first-level cache and need no prefetch.
+  static constexpr std::uint64_t first_level_bytes = 8192;
   void clear();
 
  private:
@@ -103,20 +103,20 @@ class Blocks {
   std::uint32_t* row_of(std::uint32_t block) { return words_ + row_at(block); }
 
   template <typename Vector>
-  Looked random_in(std::uint32_t* row, unsigned ways, std::uint32_t tag, bool write) {
+  LookupResult random_in(std::uint32_t* row, unsigned ways, std::uint32_t tag, bool write) {
     unsigned at = Vector::find(row, ways, tag);
     if (at < ways) {
       row[at] |= write ? 1U : 0U;
       return {true, empty_word};
     }
-    // Filled from the front, so the last way says whether there is an empty one.
+    // Ways fill from the front, so an empty way exists only if the last one is empty.
     at = row[ways - 1] == empty_word ? Vector::find(row, ways, empty_word) : dice_.below(ways);
     const std::uint32_t old = row[at];
     row[at] = tag | (write ? 1U : 0U);
     return {false, old};
   }
 
-  Looked hashed(std::uint32_t block, bool write);
+  LookupResult hashed(std::uint32_t block, bool write);
   [[nodiscard]] std::uint32_t home(std::uint32_t block) const {
     return static_cast<std::uint32_t>((block * 0x9E3779B97F4A7C15U) >> hash_shift_);
   }
@@ -127,13 +127,14 @@ class Blocks {
   Shape shape_;
   Kind kind_;
   unsigned width_ = 0;
-  std::uint32_t mask_ = 0;  // sets - 1 where that is a power of two; 0: take the remainder
+  std::uint32_t mask_ = 0;  // sets - 1 if sets is a power of two; 0: use the remainder
   Dice dice_;
   std::uint64_t seed_;
   std::vector<std::uint32_t> memory_;
   std::uint32_t* words_ = nullptr;  // in memory_, 64-byte aligned
 
-  // Kind::hashed: open addressing, `index_` holds slot + 1; slots in a list, most recent first.
+  // Kind::hashed: `index_` is an open-addressing table of slot + 1; the lists order slots by
+  // recency.
   std::vector<std::uint32_t> index_;
   std::vector<std::uint32_t> newer_;
   std::vector<std::uint32_t> older_;

@@ -1,4 +1,10 @@
-// What the medium has to write: blocks, once their last line is written or when they have to leave.
+// Counts block writes of the medium: a block is written when its last line is, or when it is
+// evicted.
+//
+// A block that is evicted before its last line was written costs the medium a whole write too. The
+// ratio to the lines written is the write amplification. (Waiting for every line instead would
+// merge halves written in different passes, which the published curve does not show:
+// tests/native/sim/device/write_amplification_test.cpp.)
 #pragma once
 
 #include <cstdint>
@@ -6,7 +12,7 @@
 
 namespace nearfar::sim {
 
-// A block goes to the medium when its last line is written; one that leaves the buffer before
+// A block goes to the medium when its last line is written; one that evict the buffer before
 // costs the medium a whole block too. Their ratio to the lines written is the write amplification.
 // (Waiting until every line was written would join halves written in different passes, of which the
 // published curve shows nothing: tests/native/sim/device/write_amplification_test.cpp.)
@@ -22,7 +28,7 @@ class Combiner {
       unfinished_.insert(block);
     }
   }
-  [[gnu::noinline]] void leaves(std::uint32_t block) { media_writes_ += unfinished_.erase(block); }
+  [[gnu::noinline]] void evict(std::uint32_t block) { media_writes_ += unfinished_.erase(block); }
   [[nodiscard]] std::uint64_t media_writes() const { return media_writes_; }
 
  private:

@@ -1,4 +1,4 @@
-// One device: its buffers, queue and wear. Addresses are its own, time is the caller's.
+// One device: its buffers, queue and wear. Addresses are device-local; the caller keeps the time.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Device {
     }
   }
 
-  // The buffer that holds the line read, or how many there are: it came from the medium.
+  // Returns the buffer that holds the line, or the number of buffers if the medium does.
   template <typename Vector>
   unsigned read(std::uint64_t address) {
     const auto count = static_cast<unsigned>(buffers_.size());
@@ -34,7 +34,7 @@ class Device {
     return count;
   }
 
-  // Where a line found its place: 0 the queue, 1 the first buffer, and so on, then the medium.
+  // `level` is where the line was written: 0 the queue, 1 the first buffer, ..., then the medium.
   struct Written {
     unsigned level;
     Nanoseconds accepted;
@@ -56,7 +56,7 @@ class Device {
     }
     return {level + 1, queue_.put(line, drain, now) + accept_};
   }
-  // A write to a block begins: how long the device stops for it.
+  // Begins a write to a block; returns how long the device stalls for it.
   Nanoseconds wear(std::uint64_t address, Nanoseconds now) {
     const Nanoseconds length = wear_.write(address);
     if (length.count > 0) queue_.stall(length, now);
@@ -77,9 +77,9 @@ class Device {
   bool look_up(unsigned i, std::uint64_t address, bool write) {
     Buffer& buffer = buffers_[i];
     const auto block = static_cast<std::uint32_t>(address >> buffer.block_log2);
-    const Looked looked = buffer.blocks.access<Vector>(block, write);
-    if (i == 0 && looked.evicted_dirty()) combiner_.leaves(looked.evicted_block());
-    return looked.hit;
+    const LookupResult result = buffer.blocks.access<Vector>(block, write);
+    if (i == 0 && result.evicted_dirty()) combiner_.evict(result.evicted_block());
+    return result.hit;
   }
 
   std::vector<Buffer> buffers_;

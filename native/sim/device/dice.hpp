@@ -1,11 +1,11 @@
-// Random numbers of the simulators: the same everywhere for the same seed.
+// Random numbers of the simulators, reproducible by seed on every platform.
 #pragma once
 
 #include <cstdint>
 
 namespace nearfar::sim {
 
-// Marsaglia's xorshift64, of which the upper half is used.
+// Marsaglia's xorshift64; only the upper half is used.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : state_(seed * 2654435769U * 2 + 0x9E3779B97F4A7C15U) {

@@ -1,4 +1,4 @@
-// Compiles a job once for each instruction set and runs the one asked for.
+// Compiles a job for each instruction set and runs the requested version.
 #pragma once
 
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace nearfar::sim {
 
-// `flatten` brings all that the job calls inside, so that the vector look-ups, which carry their
-// instruction set, can be inlined: a function compiled for less may only call them.
+// `flatten` inlines everything that the job calls, so that the vector look-ups can be inlined too:
+// a function compiled for a smaller instruction set could only call them.
 template <typename Job, typename... Arguments>
 NEARFAR_AVX512 __attribute__((flatten)) auto with_avx512(Arguments&&... arguments) {
   return Job::template with<Avx512>(std::forward<Arguments>(arguments)...);

@@ -1,4 +1,4 @@
-// Which instruction set looks a set up: chosen at run time, with equal results.
+// Instruction sets for look-ups, chosen at run time; results are equal.
 #pragma once
 
 #include <vector>
@@ -7,17 +7,17 @@ namespace nearfar::sim {
 
 enum class Isa { scalar, avx2, avx512 };
 
-// The best this processor has first, scalar last.
+// Returns the instruction sets of this processor, best first.
 inline std::vector<Isa> usable_isas() {
-  std::vector<Isa> found;
+  std::vector<Isa> usable;
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) {
-    found.push_back(Isa::avx512);
+    usable.push_back(Isa::avx512);
   }
-  if (__builtin_cpu_supports("avx2")) found.push_back(Isa::avx2);
+  if (__builtin_cpu_supports("avx2")) usable.push_back(Isa::avx2);
 #endif
-  found.push_back(Isa::scalar);
-  return found;
+  usable.push_back(Isa::scalar);
+  return usable;
 }
 
 constexpr const char* name_of(Isa isa) {

@@ -17,14 +17,14 @@ Memory::Memory(const Parameters& parameters)
       walk_(parameters.tlb.walk),
       refresh_(parameters.refresh),
       next_refresh_(parameters.refresh.period) {
-  if (parameters.devices == 0) throw std::invalid_argument("a memory has at least one device");
+  if (parameters.devices == 0) throw std::invalid_argument("a memory needs at least one device");
   for (const Level& level : parameters.buffers) {
     if (level.block_log2 < 6 || level.block_log2 > 12) {
-      throw std::invalid_argument("a buffer's blocks are 64 B to 4 KiB");
+      throw std::invalid_argument("a buffer's blocks must be 64 B to 4 KiB");
     }
   }
   for (const Level& level : parameters.caches) {
-    if (level.block_log2 != 6) throw std::invalid_argument("a cache's blocks are lines of 64 B");
+    if (level.block_log2 != 6) throw std::invalid_argument("a cache's blocks must be 64 B lines");
     caches_.emplace_back(level.shape, parameters.seed);
     read_.push_back(level.read);
   }
@@ -37,9 +37,9 @@ Memory::Memory(const Parameters& parameters)
   for (std::uint32_t i = 0; i < parameters.devices; ++i) {
     devices_.emplace_back(parameters, parameters.seed + 16 * (std::uint64_t{i} + 1));
   }
-  // Each cache may ask for two lines where it was asked for one.
-  const std::size_t most = (most_batch << parameters.caches.size()) + Blocks::ahead;
-  for (auto& requests : requests_) requests.resize(most);
+  // Each cache may turn one request into two.
+  const std::size_t capacity = (max_batch << parameters.caches.size()) + Blocks::prefetch_distance;
+  for (auto& requests : requests_) requests.resize(capacity);
   if (parameters.tlb.entries > 0) {
     const std::uint32_t sets = (parameters.tlb.entries + tlb_ways - 1) / tlb_ways;
     tlb_.emplace_back(Shape{.sets = sets, .ways = tlb_ways, .replacement = Replacement::lru});
@@ -58,17 +58,16 @@ std::uint64_t Memory::wear_stalls() const {
   return sum;
 }
 
-void Memory::refreshed() {
+void Memory::apply_refresh() {
   const double period = refresh_.period.count;
-  // The one in whose time this access falls, if it has not ended; those before fell into rests, or
-  // while caches served.
+  // Only the last refresh can delay this access; earlier ones fell into rests or cache hits.
   const double begin = std::floor(now_.count / period) * period;
   const double end = begin + refresh_.length.count;
   if (begin > 0 && now_.count < end) {
     now_ = {end};
     ++refresh_stalls_;
-  } else if (begin > 0 && next_refresh_.count <= begin && begin < reached_.count) {
-    // It came while the access before was under way, and that one bore it.
+  } else if (begin > 0 && next_refresh_.count <= begin && begin < device_free_.count) {
+    // The refresh began during the previous access, which pays for it.
     now_ = now_ + refresh_.length;
     ++refresh_stalls_;
   }

@@ -1,13 +1,13 @@
-// What a simulated memory is made of. Glossary, from the core outward:
+// Parameters of a simulated memory. Its parts, from the core outward:
 //
-//   cache    of the processor, in front of the device; holds lines of 64 B
+//   cache    of the processor, in front of the devices; holds lines of 64 B
 //   near     DRAM as a cache in front of the devices (Memory Mode)
-//   device   one of `interleave.devices`, each with its own buffers and write queue
+//   device   one of several interleaved devices, each with its own buffers and write queue
 //   buffer   inside a device (Optane: read-modify-write buffer, address indirection table)
-//   queue    where writes wait to be drained into the buffers; lines in it are written in place
-//   medium   what is behind the last buffer
-//   wear     a stall that every so many writes to one block make
-//   refresh  a stall that comes every so many nanoseconds
+//   queue    holds writes until they drain into the buffers; queued lines can be overwritten
+//   medium   the memory behind the last buffer
+//   wear     a stall after so many writes to one block
+//   refresh  a periodic stall
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace nearfar::sim {
 struct Level {
   Shape shape{};
   unsigned block_log2 = 6;
-  Nanoseconds read{};   // of a line found here, all the way from the core
-  Nanoseconds drain{};  // time a queued line takes that finds its block here; buffers only
+  Nanoseconds read{};   // latency of a line in this level, from the core
+  Nanoseconds drain{};  // time to drain a queued line into this level; buffers only
 };
 
 struct QueueParameters {
-  std::uint32_t lines = 0;  // 0: none, a writer waits until its line is drained
-  Nanoseconds accept{};     // time in which the queue takes a line
+  std::uint32_t lines = 0;  // 0: no queue, a writer waits until its line is drained
+  Nanoseconds accept{};     // time to accept a line
 };
 
 struct WearParameters {
-  std::uint32_t period_writes = 0;  // 0: no such stalls
+  std::uint32_t period_writes = 0;  // 0: no stalls
   unsigned block_log2 = 12;
   Nanoseconds length{};
-  double spread = 0;                 // of the length, relative, uniform to both sides
-  std::uint32_t tracked_blocks = 0;  // whose writes are counted, least recent forgotten; 0: all
+  double spread = 0;                 // relative half-width of the length's uniform distribution
+  std::uint32_t tracked_blocks = 0;  // blocks whose writes are counted (LRU); 0: all
 };
 
 struct RefreshParameters {
@@ -44,7 +44,7 @@ struct RefreshParameters {
 };
 
 struct TlbParameters {
-  std::uint32_t entries = 0;  // 0: none, every translation is free
+  std::uint32_t entries = 0;  // 0: no TLB, translations are free
   Nanoseconds walk{};
 };
 
@@ -55,7 +55,7 @@ struct Parameters {
   std::vector<Level> buffers{};
   Nanoseconds media_read{};
   Nanoseconds media_drain{};
-  unsigned media_block_log2 = 6;  // what the medium writes at least
+  unsigned media_block_log2 = 6;  // smallest write of the medium
   QueueParameters queue{};
   std::uint32_t devices = 1;
   unsigned granularity_log2 = 12;

@@ -1,4 +1,4 @@
-// A random order of 0..count-1 without a table, so that a chase over 1 TiB costs no memory.
+// A random order of 0..count-1 without a table, so that a chase over 1 TiB needs no memory.
 #pragma once
 
 #include <bit>
@@ -6,8 +6,8 @@
 
 namespace nearfar::sim {
 
-// Steps that can be undone (odd multiplications, xor with the upper half) permute the numbers below
-// a power of two; those not below `count` are walked over until one is.
+// Invertible steps (odd multiplications, xor with the upper half) permute the numbers below a power
+// of two; results not below `count` are permuted again.
 class Permutation {
  public:
   Permutation(std::uint64_t count, std::uint64_t seed)
@@ -24,13 +24,13 @@ class Permutation {
     if (count_ == 1) return 0;
     std::uint64_t at = index < count_ ? index : index % count_;
     do {
-      at = stirred(at);
+      at = permuted(at);
     } while (at >= count_);
     return at;
   }
 
  private:
-  [[nodiscard]] std::uint64_t stirred(std::uint64_t at) const {
+  [[nodiscard]] std::uint64_t permuted(std::uint64_t at) const {
     at = (at + add_) & mask_;
     at = (at * 0xD6E8FEB86659FD93U) & mask_;
     at ^= at >> half_;

@@ -9,13 +9,13 @@ namespace {
 
 struct Job {
   template <typename Vector>
-  static Replayed with(Memory& memory, std::span<const std::uint64_t> stream) {
-    Replayed replayed;
+  static ReplayResult with(Memory& memory, std::span<const std::uint64_t> stream) {
+    ReplayResult replayed;
     replayed.found.resize(memory.levels());
     const Nanoseconds before = memory.now();
     const std::uint64_t written_back = memory.written_back();
     while (!stream.empty()) {
-      const std::size_t count = std::min(stream.size(), Memory::most_batch);
+      const std::size_t count = std::min(stream.size(), Memory::max_batch);
       Request* requests = memory.requests();
       for (std::size_t i = 0; i < count; ++i) {
         requests[i] = {static_cast<std::uint32_t>(stream[i] >> 7U),
@@ -32,7 +32,7 @@ struct Job {
 
 }  // namespace
 
-Replayed replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa) {
+ReplayResult replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa) {
   return dispatch<Job>(isa, memory, stream);
 }
 

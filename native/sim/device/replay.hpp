@@ -1,4 +1,4 @@
-// Runs a recorded address stream on a simulated memory, as fast as it goes.
+// Runs a recorded address stream on a simulated memory.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace nearfar::sim {
 
-struct Replayed {
+struct ReplayResult {
   std::vector<std::uint64_t> found;  // accesses by level: caches, buffers, medium
   std::uint64_t written_back = 0;    // lines that left the last cache dirty
-  Nanoseconds elapsed;               // as if each access waited for the one before
+  Nanoseconds elapsed;               // if each access waited for the previous one
 };
 
-// A word of the stream is a byte address times two, plus one for a store.
-Replayed replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa);
+// A word of the stream is a byte address times two, plus 1 for a store.
+ReplayResult replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa);
 
 }  // namespace nearfar::sim

@@ -1,7 +1,7 @@
-// Looking a block up in one row: one vector compare; on LRU, one permutation moves it to the front.
+// Looks a block up in one row: one vector compare and, for LRU, one permutation.
 //
-// Three forms with equal results. `Scalar` is the definition. The others carry their instruction
-// set themselves; a caller compiled for it (see DISPATCH in dispatch.hpp) inlines them.
+// Three versions with equal results. `Scalar` is the reference. The others carry their instruction
+// set as an attribute, and callers compiled for it (dispatch.hpp) inline them.
 #pragma once
 
 #include <array>
@@ -26,13 +26,12 @@ struct Scalar {
     while (at < count && (row[at] & ~1U) != tag) ++at;
     return at;
   }
-  // The row's first `ways` words are in use. `tag` is the block's number shifted past the dirty
-  // bit.
-  static Looked lru(std::uint32_t* row, unsigned ways, unsigned /*width*/, std::uint32_t tag,
+  // Uses the row's first `ways` words. `tag` is the block number shifted past the dirty bit.
+  static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned /*width*/, std::uint32_t tag,
                     std::uint32_t write) {
-    const unsigned found = find(row, ways, tag);
-    const bool hit = found < ways;
-    const unsigned last = hit ? found : ways - 1;
+    const unsigned position = find(row, ways, tag);
+    const bool hit = position < ways;
+    const unsigned last = hit ? position : ways - 1;
     const std::uint32_t old = row[last];
     for (unsigned i = last; i > 0; --i) row[i] = row[i - 1];
     row[0] = (hit ? old : tag) | write;
@@ -42,7 +41,7 @@ struct Scalar {
 
 #if defined(__x86_64__)
 
-// rotation[i] moves position i to the front and what was before it one back.
+// Rotation i moves position i to the front and the positions before it back by 1.
 template <unsigned width>
 struct Rotations {
   alignas(64) std::array<std::array<std::uint32_t, width>, width> of{};
@@ -82,7 +81,7 @@ struct Avx2 {
   NEARFAR_AVX2 static __m256i with_first(__m256i held, std::uint32_t first) {
     return _mm256_blend_epi32(held, _mm256_set1_epi32(static_cast<int>(first)), 1);
   }
-  NEARFAR_AVX2 static Looked lru(std::uint32_t* row, unsigned ways, unsigned width,
+  NEARFAR_AVX2 static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned width,
                                  std::uint32_t tag, std::uint32_t write) {
     if (width < 8) return Scalar::lru(row, ways, width, tag, write);
     std::uint32_t same = equal(row, tag);
@@ -114,7 +113,7 @@ struct Avx512 {
   }
   NEARFAR_AVX512 static unsigned find(const std::uint32_t* row, unsigned count, std::uint32_t tag) {
     unsigned at = 0;
-    // Two at a time: most searches find nothing, and branches are what they take.
+    // Two rows per branch: most searches fail, and branches dominate their cost.
     for (; at + 16 < count; at += 32) {
       const std::uint32_t same = equal(_mm512_loadu_si512(row + at), tag) |
                                  equal(_mm512_loadu_si512(row + at + 16), tag) << 16U;
@@ -126,7 +125,7 @@ struct Avx512 {
     }
     return count;
   }
-  NEARFAR_AVX512 static Looked lru(std::uint32_t* row, unsigned ways, unsigned width,
+  NEARFAR_AVX512 static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned width,
                                    std::uint32_t tag, std::uint32_t write) {
     if (width == 8) return lru_of_8(row, ways, tag, write);
     if (width != 16) return Avx2::lru(row, ways, width, tag, write);
@@ -141,8 +140,8 @@ struct Avx512 {
     _mm512_store_si512(row, _mm512_mask_set1_epi32(moved, 1, static_cast<int>(front)));
     return {hit, hit ? empty_word : old};
   }
-  // Of half a row, with masks: no branch on where it was found.
-  NEARFAR_AVX512 static Looked lru_of_8(std::uint32_t* row, unsigned ways, std::uint32_t tag,
+  // Half a row, with masks: no branch on the position.
+  NEARFAR_AVX512 static LookupResult lru_of_8(std::uint32_t* row, unsigned ways, std::uint32_t tag,
                                         std::uint32_t write) {
     auto* words = reinterpret_cast<__m256i*>(row);
     const __m256i held = _mm256_load_si256(words);

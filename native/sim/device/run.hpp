@@ -10,9 +10,9 @@
 namespace nearfar::sim {
 
 enum class Operation {
-  load,              // each line waits for the one before
-  store,             // through the caches, likewise
-  persist,           // past the caches to the device, with a fence every so many accesses
+  load,              // each line waits for the previous line
+  store,             // through the caches; each line waits for the previous line
+  persist,           // to the device, bypassing caches; a fence every `fence_every` accesses
   read_after_write,  // each access is persisted, then read
 };
 
@@ -22,13 +22,13 @@ struct Run {
   std::uint64_t warm_up = 0;   // accesses before the timed ones
   std::uint64_t accesses = 1;  // timed
   std::uint64_t fence_every = 1;
-  Nanoseconds fence{};   // what a fence costs by itself
+  Nanoseconds fence{};   // cost of a fence
   Nanoseconds rest{};    // after each access, not timed
-  Bytes wear_unit{256};  // one write of the device, as wear counts them
+  Bytes wear_unit{256};  // size of a write, as wear counts them
   bool each = false;     // keep the time of every access
 };
 
-struct Ran {
+struct RunResult {
   std::vector<std::uint64_t> read;     // lines by level: caches, buffers, medium
   std::vector<std::uint64_t> written;  // lines by place: queue, buffers, medium
   std::uint64_t lines = 0;
@@ -40,6 +40,6 @@ struct Ran {
   std::vector<float> each_ns{};
 };
 
-Ran run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa);
+RunResult run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa);
 
 }  // namespace nearfar::sim

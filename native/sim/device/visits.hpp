@@ -12,9 +12,9 @@ namespace nearfar::sim {
 
 struct Pattern {
   Bytes region{};
-  Bytes access{};  // touched by one access, line after line
-  Bytes stride{};  // from one access to its neighbour; at least `access`
-  Bytes window{};  // random accesses stay within so much, then move on; 0: the region
+  Bytes access{};  // size of one access
+  Bytes stride{};  // distance of neighbouring accesses; at least `access`
+  Bytes window{};  // random accesses finish one window before the next; 0: the region
   bool random = true;
   Bytes page{};  // frames of this size are scattered; 0: the region is contiguous
   std::uint64_t seed = 1;
@@ -34,17 +34,17 @@ class Visits {
     if (units_ == 0) throw std::invalid_argument("the region is smaller than one access");
   }
 
-  // Address of the first byte of the index-th access.
+  // Returns the address of the index-th access.
   [[nodiscard]] std::uint64_t address(std::uint64_t index) const {
     std::uint64_t unit = index < units_ ? index : index % units_;
     if (pattern_.random) {
       const std::uint64_t window = unit / within_ * within_;
-      // The last window may be short: its order then is of what there is.
+      // A shorter last window is visited in sequence.
       unit = window + within_ <= units_ ? window + order_(unit - window) : unit;
     }
     return unit * pattern_.stride.count;
   }
-  // Where that lies physically.
+  // Translates an address to its physical one.
   [[nodiscard]] std::uint64_t frame(std::uint64_t address) const {
     if (pattern_.page.count == 0) return address;
     const std::uint64_t page = address / pattern_.page.count;

@@ -1,4 +1,4 @@
-// Which write stalls because its block was written so often.
+// Stalls of writes to blocks that were written often.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace nearfar::sim {
 
-// Counts the writes of each block; with `tracked_blocks`, only of so many blocks written last, so
-// that writes spread over more of them never stall, as published for Optane (FAST 2020, figure 3).
+// Counts the writes of each block. With `tracked_blocks`, only the most recently written blocks are
+// counted, so writes spread over more blocks never stall, as published for Optane (FAST 2020,
+// figure 3).
 class Wear {
  public:
   explicit Wear(const WearParameters& parameters)
@@ -19,20 +20,20 @@ class Wear {
                   .ways = parameters.tracked_blocks != 0 ? parameters.tracked_blocks : 1,
                   .replacement = Replacement::lru}) {}
 
-  // A write to a line: how long it stalls.
+  // Counts a write to a line; returns its stall.
   Nanoseconds write(std::uint64_t address) {
     if (parameters_.period_writes == 0) return {};
     const auto block = static_cast<std::uint32_t>(address >> parameters_.block_log2);
     if (parameters_.tracked_blocks != 0) {
-      const Looked looked = tracked_.access<Scalar>(block, false);
-      if (!looked.hit && looked.evicted != empty_word) writes_.erase(looked.evicted_block());
+      const LookupResult result = tracked_.access<Scalar>(block, false);
+      if (!result.hit && result.evicted != empty_word) writes_.erase(result.evicted_block());
     }
     std::uint32_t& count = writes_[block];
     if (++count < parameters_.period_writes) return {};
     count = 0;
     ++stalls_;
-    const double within = dice_.below(2001) / 1000.0 - 1;
-    return {parameters_.length.count * (1 + parameters_.spread * within)};
+    const double deviation = dice_.below(2001) / 1000.0 - 1;
+    return {parameters_.length.count * (1 + parameters_.spread * deviation)};
   }
   [[nodiscard]] std::uint64_t stalls() const { return stalls_; }
 

@@ -1,8 +1,8 @@
-// A block held by a simulated cache, in 32 bits, and what a look-up says.
+// A cached block in 32 bits, and the result of a look-up.
 //
-//   word   bit 0: dirty; bits 1-31: the block's number. 2^31 - 1 blocks of 64 B reach 128 GiB.
-//   row    the words of one set, as many as fit the vector that looks them up (4, 8 or 16); in
-//          order of recency, most recent first, where replacement is LRU.
+//   word   bit 0: dirty; bits 1-31: block number. 2^31 - 1 blocks of 64 B cover 128 GiB.
+//   row    the words of one set, padded to a vector (4, 8 or 16 words); most recent first if
+//          replacement is LRU
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 namespace nearfar::sim {
 
 inline constexpr std::uint32_t empty_word = 0xFFFFFFFE;
-inline constexpr std::uint32_t most_blocks = 0x7FFFFFFF;
+inline constexpr std::uint32_t max_blocks = 0x7FFFFFFF;
 
-struct Looked {
+struct LookupResult {
   bool hit = false;
-  std::uint32_t evicted = empty_word;  // the word that had to leave
+  std::uint32_t evicted = empty_word;  // the evicted word
 
   [[nodiscard]] bool evicted_dirty() const {
     return (evicted & 1U) != 0;  // an empty word is clean
@@ -22,7 +22,7 @@ struct Looked {
   [[nodiscard]] std::uint32_t evicted_block() const { return evicted >> 1U; }
 };
 
-// What one level asks of the next.
+// Request of one level to the next.
 struct Request {
   enum Kind : std::uint32_t { load, store, write_back };
   std::uint32_t line;

@@ -1,4 +1,4 @@
-// Lines waiting to be drained, in time: a line that is waiting may be written again in place.
+// Write queue of a device: waiting lines can be overwritten in place.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,22 @@
 
 namespace nearfar::sim {
 
-// Drained first in, first out, one line at a time, each line as long as its buffer takes.
+// Lines drain one at a time in order of arrival; the target buffer sets the time of each.
 class WriteQueue {
  public:
   explicit WriteQueue(const QueueParameters& parameters)
       : parameters_(parameters), waiting_(parameters.lines) {}
 
-  // Whether `line` waits at `now`; if so it is merged and costs the queue nothing.
+  // Returns whether `line` waits at `now`, and so merges at no cost.
   bool merges(std::uint64_t line, Nanoseconds now) {
-    leave(now);
+    drain_until(now);
     for (std::uint32_t i = 0; i < used_; ++i) {
       if (waiting_[at(i)].line == line) return true;
     }
     return false;
   }
-  // When a line that takes `drain` to drain has been accepted; `now` if there is room at once.
+  // Queues a line that takes `drain` to drain; returns when it is accepted (`now` if there is
+  // room).
   Nanoseconds put(std::uint64_t line, Nanoseconds drain, Nanoseconds now) {
     if (parameters_.lines == 0) {
       drained_ = {std::max(drained_.count, now.count) + drain.count};
@@ -31,13 +32,13 @@ class WriteQueue {
     }
     if (used_ == parameters_.lines) {
       now.count = std::max(now.count, waiting_[head_].done.count);
-      leave(now);
+      drain_until(now);
     }
     drained_ = {std::max(drained_.count, now.count) + drain.count};
     waiting_[at(used_++)] = {line, drained_};
     return now;
   }
-  // The device does nothing else for so long.
+  // Stops draining for `length`.
   void stall(Nanoseconds length, Nanoseconds now) {
     drained_ = {std::max(drained_.count, now.count) + length.count};
     for (std::uint32_t i = 0; i < used_; ++i) waiting_[at(i)].done.count += length.count;
@@ -52,7 +53,7 @@ class WriteQueue {
     const std::uint32_t index = head_ + i;
     return index < parameters_.lines ? index : index - parameters_.lines;
   }
-  void leave(Nanoseconds now) {
+  void drain_until(Nanoseconds now) {
     while (used_ > 0 && waiting_[head_].done <= now) {
       head_ = at(1);
       --used_;
@@ -63,7 +64,7 @@ class WriteQueue {
   std::vector<Waiting> waiting_;
   std::uint32_t head_ = 0;
   std::uint32_t used_ = 0;
-  Nanoseconds drained_;  // when the last line will be
+  Nanoseconds drained_;  // when the last line is drained
 };
 
 }  // namespace nearfar::sim

@@ -12,20 +12,20 @@
 
 namespace nearfar::sim {
 
-// Two bytes for each line: its tag and whether it is dirty. A word of 0 is an empty line.
+// Two bytes per line: tag and dirty bit; 0 is an empty line.
 class DirectMapped {
  public:
   explicit DirectMapped(Bytes capacity) : lines_(capacity / cache_line) {
-    if (lines_ == 0 || lines_ > most_blocks) {
-      throw std::invalid_argument("a DRAM cache holds 1 to 2^31 - 1 lines");
+    if (lines_ == 0 || lines_ > max_blocks) {
+      throw std::invalid_argument("a DRAM cache must hold 1 to 2^31 - 1 lines");
     }
     words_.resize(lines_);
   }
 
-  // Looks a line up and puts it in; what was in its place had to leave.
-  Looked access(std::uint32_t line, bool write) {
+  // Looks a line up and allocates it, evicting the previous line of its set.
+  LookupResult access(std::uint32_t line, bool write) {
     const std::uint32_t tag = static_cast<std::uint32_t>(line / lines_) + 1;
-    if (tag >= most_tags) throw std::out_of_range("memory is over 32,000 times its DRAM cache");
+    if (tag >= max_tags) throw std::out_of_range("memory must not exceed 32,767 times its DRAM cache");
     const std::uint64_t set = line % lines_;
     std::uint16_t& word = words_[set];
     const std::uint16_t dirty = write ? 1 : 0;
@@ -34,17 +34,17 @@ class DirectMapped {
       word |= dirty;
       return {true, empty_word};
     }
-    Looked looked;
+    LookupResult result;
     if (word != 0) {
       const auto old = static_cast<std::uint32_t>((held - 1) * lines_ + set);
-      looked.evicted = old << 1U | (word & 1U);
+      result.evicted = old << 1U | (word & 1U);
     }
     word = static_cast<std::uint16_t>(tag << 1U | dirty);
-    return looked;
+    return result;
   }
 
  private:
-  static constexpr std::uint32_t most_tags = std::numeric_limits<std::uint16_t>::max() / 2 + 1;
+  static constexpr std::uint32_t max_tags = std::numeric_limits<std::uint16_t>::max() / 2 + 1;
   std::uint64_t lines_;
   std::vector<std::uint16_t> words_;
 };

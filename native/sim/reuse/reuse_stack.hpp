@@ -1,16 +1,16 @@
-// How many other lines were touched since a line was touched last: its reuse distance.
+// Reuse distances: the number of distinct lines touched since a line's last touch.
 #pragma once
 
 #include <cstdint>
 
 namespace nearfar::sim {
 
-// Distances over at most `capacity` lines at once. Every touch takes the next *slot*; a Fenwick
-// tree counts the live slots behind any other. When slots run out, live ones move to the front.
-// The memory is the caller's (the profiler's run time must not allocate). Not synchronised.
+// Keeps at most `capacity` lines. Every touch takes the next *slot*; a Fenwick tree counts the live
+// slots after any slot. When slots run out, live ones move to the front. The caller provides the
+// memory, because the profiler's runtime must not allocate. Not synchronised.
 //
-// What to do when more lines come than it holds is the caller's: `drop_oldest` makes it exact up
-// to a distance of `capacity`, `keep_only` thins the lines out so that it reaches any distance.
+// When over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
+// `keep_only` (samples lines, so that any distance can be estimated).
 class ReuseStack {
  public:
   static constexpr std::uint32_t unseen = UINT32_MAX;
@@ -34,14 +34,15 @@ class ReuseStack {
   std::uint32_t live() const { return live_; }
   bool over() const { return live_ > capacity_; }
 
-  // Distinct lines touched since `line` was, and makes it the most recent; `unseen` at first.
+  // Makes `line` the most recent; returns the distinct lines touched since its last touch, or
+  // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
     if (next_ == slots_) compact();
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
     if (*entry != 0) {
       const std::uint32_t slot = *entry - 1;
-      distance = live_ - upto(slot);
+      distance = live_ - live_up_to(slot);
       lines_[slot] = dead;
       change(slot, ~0u);
     } else {
@@ -61,7 +62,7 @@ class ReuseStack {
     --live_;
   }
 
-  // Forgets every line for which `keep(line)` is false.
+  // Drops every line for which `keep(line)` is false.
   template <typename Keep>
   void keep_only(Keep keep) {
     for (std::uint32_t slot = 0; slot < next_; ++slot) {
@@ -74,11 +75,11 @@ class ReuseStack {
   }
 
  private:
-  static constexpr std::uint32_t slots_per_line = 4;    // moves to the front cost 1/3 slot a touch
+  static constexpr std::uint32_t slots_per_line = 4;    // compaction costs 1/3 slot per touch
   static constexpr std::uint32_t entries_per_slot = 2;  // the hash table is at most half full
   static constexpr std::uint64_t dead = UINT64_MAX;
 
-  // The line's entry, or the free one where it belongs. Dead lines' entries stay until compact().
+  // Returns the line's entry, or the free entry for it. Entries of dead lines stay until compact().
   std::uint32_t* find(std::uint64_t tagged) const {
     const std::uint32_t mask = slots_ * entries_per_slot - 1;
     std::uint64_t at = tagged * 0x9E3779B97F4A7C15ull >> 32;
@@ -88,8 +89,8 @@ class ReuseStack {
     }
   }
 
-  // Live slots up to and including `slot`.
-  std::uint32_t upto(std::uint32_t slot) const {
+  // Number of live slots up to and including `slot`.
+  std::uint32_t live_up_to(std::uint32_t slot) const {
     std::uint32_t sum = 0;
     for (std::uint32_t at = slot + 1; at > 0; at &= at - 1) sum += tree_[at - 1];
     return sum;
@@ -105,7 +106,7 @@ class ReuseStack {
     }
     for (std::uint32_t slot = kept; slot < slots_; ++slot) lines_[slot] = 0;
     for (std::uint32_t i = 0; i < slots_ * entries_per_slot; ++i) table_[i] = 0;
-    // A tree of `kept` ones: each node counts the stretch that it stands for.
+    // Builds the tree of `kept` ones: each node counts its range.
     for (std::uint32_t at = 1; at <= slots_; ++at) {
       const std::uint32_t begin = at & (at - 1);
       const std::uint32_t end = at < kept ? at : kept;

@@ -1,4 +1,5 @@
-// Both memories, and the prefetcher: when does a line arrive that is asked for at some time?
+// A memory as the core sees it: arrival times of requested lines, with miss buffers, bus and
+// prefetcher.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +11,31 @@
 
 namespace nearfar::sim {
 
-// The core's buffers for lines on the way. Requests come in program order, so their times jump, and
-// gaps are filled later.
+// The core's miss buffers. Requests come in program order, so their times jump and gaps fill later.
 class MissBuffers {
  public:
-  explicit MissBuffers(std::uint32_t count) : count_(std::clamp(count, 1u, most_in_flight)) {}
-  // When a buffer is free, from `asked` on.
-  Cycles free(Cycles asked) {
-    const std::size_t first = at(asked);
-    if (first >= held_.size() || held_[first] < count_) return asked;
-    // What is full stays full: a queue is passed at once.
+  explicit MissBuffers(std::uint32_t count) : count_(std::clamp(count, 1u, max_in_flight)) {}
+  // Returns when a buffer is free, at the earliest at `requested`.
+  Cycles free(Cycles requested) {
+    const std::size_t first = at(requested);
+    if (first >= in_use_.size() || in_use_[first] < count_) return requested;
+    // Full slots stay full, so the known full range is skipped at once.
     const bool known = full_begin_ <= first && first < full_end_;
     std::size_t slot = known ? full_end_ : first;
-    while (slot < held_.size() && held_[slot] >= count_) ++slot;
+    while (slot < in_use_.size() && in_use_[slot] >= count_) ++slot;
     if (!known) full_begin_ = first;
     full_end_ = slot;
     return static_cast<Cycles>(slot) * width;
   }
-  unsigned held(Cycles time) const {
+  unsigned in_use(Cycles time) const {
     const std::size_t slot = at(time);
-    return slot < held_.size() ? held_[slot] : 0;
+    return slot < in_use_.size() ? in_use_[slot] : 0;
   }
-  void hold(Cycles begin, Cycles end) {
+  void occupy(Cycles begin, Cycles end) {
     const std::size_t last = std::max(at(begin) + 1, at(end));
-    if (last > held_.size()) held_.resize(2 * last, 0);
+    if (last > in_use_.size()) in_use_.resize(2 * last, 0);
     for (std::size_t slot = at(begin); slot < last; ++slot) {
-      if (held_[slot] < UINT8_MAX) ++held_[slot];
+      if (in_use_[slot] < UINT8_MAX) ++in_use_[slot];
     }
   }
 
@@ -45,15 +45,15 @@ class MissBuffers {
   static std::size_t at(Cycles time) { return static_cast<std::size_t>(time / width); }
 
   unsigned count_;
-  std::vector<std::uint8_t> held_;
+  std::vector<std::uint8_t> in_use_;
   std::size_t full_begin_ = 0;
   std::size_t full_end_ = 0;
 };
 
-// A bus that is taken for some time by each line; gaps that were left are filled later.
+// A bus that each line occupies for some time; gaps are filled later.
 class Bus {
  public:
-  // When a line that is there at `from` is over the bus.
+  // Returns when a line that starts at `from` has crossed the bus.
   Cycles carry(Cycles from, Cycles takes) {
     auto slot = static_cast<std::size_t>(from / width);
     for (Cycles left = takes;; ++slot) {
@@ -67,7 +67,7 @@ class Bus {
   }
 
  private:
-  // A few lines' time: order within it does not matter.
+  // Time of a few lines; their order within a slot does not matter.
   static constexpr Cycles width = 64;
   std::vector<Cycles> used_;
 };
@@ -77,37 +77,38 @@ class MemorySide {
   MemorySide(const Medium& medium, std::uint32_t miss_buffers)
       : medium_(medium), miss_buffers_(miss_buffers) {}
 
-  // `in_sequence`: it does not queue for a row of memory, which the line before has opened.
-  Cycles arrives(Cycles asked, bool in_sequence) {
-    const Cycles begin = miss_buffers_.free(asked);
-    const unsigned ahead =
-        in_sequence ? 1 : std::min(miss_buffers_.held(begin) + 1, most_in_flight);
-    const Cycles there = std::max(begin + medium_.latency[ahead],
-                                  carried(begin) - medium_.line + medium_.latency[1]);
-    miss_buffers_.hold(begin, there);
-    return there;
+  // Arrival of a line. `in_sequence`: the previous line has opened its DRAM row, so it does not
+  // queue.
+  Cycles arrives(Cycles requested, bool in_sequence) {
+    const Cycles begin = miss_buffers_.free(requested);
+    const unsigned in_flight =
+        in_sequence ? 1 : std::min(miss_buffers_.in_use(begin) + 1, max_in_flight);
+    const Cycles arrival = std::max(begin + medium_.latency[in_flight],
+                                  on_bus(begin) - medium_.line + medium_.latency[1]);
+    miss_buffers_.occupy(begin, arrival);
+    return arrival;
   }
-  // A line of a stream, `before` it the last arrived.
-  Cycles arrives_in_stream(Cycles asked, Cycles before) {
-    return std::max({asked + medium_.latency[1], before + medium_.stream, carried(asked)});
+  // Arrival of a prefetched line of a stream whose last line arrived at `before`.
+  Cycles arrives_in_stream(Cycles requested, Cycles before) {
+    return std::max({requested + medium_.latency[1], before + medium_.stream, on_bus(requested)});
   }
-  // Lines that the prefetcher is ahead: as many as take the latency.
+  // Prefetch distance in lines: as many as cover the latency.
   unsigned depth() const {
     return static_cast<unsigned>(std::clamp(medium_.latency[1] / medium_.stream, 1.0, 63.0));
   }
   bool has_prefetcher() const { return medium_.stream > 0; }
 
  private:
-  // A controller collects lines that are written back, and writes many at once.
+  // The controller writes dirty lines back in batches of this many.
   static constexpr double batch = 8;
 
-  Cycles carried(Cycles asked) {
+  Cycles on_bus(Cycles requested) {
     written_ += medium_.write_back;
     if (written_ >= batch * medium_.write) {
-      bus_.carry(asked, written_);
+      bus_.carry(requested, written_);
       written_ = 0;
     }
-    return bus_.carry(asked, medium_.line);
+    return bus_.carry(requested, medium_.line);
   }
 
   Medium medium_;
@@ -116,7 +117,7 @@ class MemorySide {
   Cycles written_ = 0;
 };
 
-// Lines that advance by one: followed from the third on.
+// Streams of consecutive lines; the prefetcher follows them from the third line on.
 class Streams {
  public:
   struct Stream {
@@ -125,7 +126,7 @@ class Streams {
     std::uint32_t length = 0;
     std::uint64_t used = 0;
     Cycles arrived = 0;
-    std::array<Cycles, 64> asked{};  // by line number
+    std::array<Cycles, 64> requested{};  // by line number
   };
   static constexpr std::uint32_t followed_from = 3;
 
@@ -155,7 +156,7 @@ class Streams {
   }
 
  private:
-  // As many as cores were seen to follow (Intel's streamer: 32).
+  // As many as cores follow (Intel's streamer: 32).
   std::array<Stream, 32> streams_{};
   std::uint64_t now_ = 0;
 };

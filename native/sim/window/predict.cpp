@@ -1,6 +1,6 @@
-// Which branches a core would mispredict: two tables of counters and one that chooses between them
-// (McFarling, Combining Branch Predictors, 1993). Later predictors are better at long patterns;
-// what hurts here, branches on data that was just loaded, no predictor knows.
+// Predicts branches with two tables of counters and one that chooses between them (McFarling,
+// Combining Branch Predictors, 1993). Newer predictors are better at long patterns, but none
+// predicts branches on data that was just loaded, which matter most here.
 #include <array>
 
 #include "sim/window/trace.hpp"
@@ -27,16 +27,16 @@ class Counters {
 
 class Predictor {
  public:
-  // Tells whether the guess was wrong, and learns.
-  bool mistakes(std::uint64_t address, bool taken) {
-    const auto place =
+  // Returns whether the branch is mispredicted, and learns its direction.
+  bool mispredicts(std::uint64_t address, bool taken) {
+    const auto index =
         static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15ull) >> 40) % entries;
-    const std::uint32_t with_history = (place ^ history_) % entries;
-    const bool local = local_.taken(place);
+    const std::uint32_t with_history = (index ^ history_) % entries;
+    const bool local = local_.taken(index);
     const bool global = global_.taken(with_history);
-    const bool guess = choice_.taken(place) ? global : local;
-    if (local != global) choice_.learn(place, global == taken);
-    local_.learn(place, taken);
+    const bool guess = choice_.taken(index) ? global : local;
+    if (local != global) choice_.learn(index, global == taken);
+    local_.learn(index, taken);
     global_.learn(with_history, taken);
     history_ = history_ << 1 | (taken ? 1u : 0u);
     return guess != taken;
@@ -49,14 +49,14 @@ class Predictor {
   std::uint32_t history_ = 0;
 };
 
-void go_through(const Trace& trace, Burst& burst, Predictor& predictor) {
+void predict_burst(const Trace& trace, Burst& burst, Predictor& predictor) {
   burst.mispredicted.assign(burst.blocks.size(), false);
   for (std::size_t i = 0; i + 1 < burst.blocks.size(); ++i) {
     const Block& block = trace.blocks[burst.blocks[i]];
     const std::uint32_t last = block.first + block.count - 1;
     if (block.count == 0 || trace.code.conditional[last] == 0) continue;
     const bool taken = trace.blocks[burst.blocks[i + 1]].begin != block.end;
-    burst.mispredicted[i] = predictor.mistakes(block.end, taken);
+    burst.mispredicted[i] = predictor.mispredicts(block.end, taken);
   }
 }
 
@@ -65,10 +65,10 @@ void go_through(const Trace& trace, Burst& burst, Predictor& predictor) {
 void predict(Trace& trace) {
   if (trace.bursts.empty()) return;
   Predictor predictor;
-  // A core has seen the code before. To go through all bursts twice would be too much of it: the
-  // tables would know by heart what no predictor can know.
-  if (trace.bursts.size() > 1) go_through(trace, trace.bursts.back(), predictor);
-  for (Burst& burst : trace.bursts) go_through(trace, burst, predictor);
+  // Warms the predictor up with one burst. All bursts would be too many: the tables would learn by
+  // heart what no predictor can know.
+  if (trace.bursts.size() > 1) predict_burst(trace, trace.bursts.back(), predictor);
+  for (Burst& burst : trace.bursts) predict_burst(trace, burst, predictor);
 }
 
 }  // namespace nearfar::sim

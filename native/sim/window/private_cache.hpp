@@ -1,5 +1,4 @@
-// The first-level cache of a core: who was used last in each set. Which level beyond it has a line
-// that the burst touched before is no question: a burst fits the second.
+// First-level cache of a core (LRU sets). The next level needs no model: it holds a whole burst.
 #pragma once
 
 #include <array>
@@ -7,10 +6,10 @@
 
 namespace nearfar::sim {
 
-// 32 KiB of 8 ways to 48 KiB of 12 on today's cores; the smaller has been usual for longest.
+// 32 KiB with 8 ways; today's cores have 32 KiB to 48 KiB.
 class FirstLevel {
  public:
-  // Tells whether the line is there, and puts it there.
+  // Returns whether the line is cached, and caches it.
   bool touch(std::uint32_t line) {
     auto& set = sets_[line % set_count];
     std::uint32_t at = 0;

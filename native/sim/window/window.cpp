@@ -9,13 +9,13 @@ namespace nearfar::sim {
 
 namespace {
 
-constexpr double not_counted = 0.1;
+constexpr double warm_up_share = 0.1;
 
-// What was last retired or drained, as many back as a buffer is long.
-class Past {
+// Times of the last instructions retired or stores drained, for a buffer's length.
+class History {
  public:
-  explicit Past(std::uint32_t length) : times_(std::max(length, 1u), 0.0) {}
-  // The time pushed `length` pushes ago.
+  explicit History(std::uint32_t length) : times_(std::max(length, 1u), 0.0) {}
+  // Time that was pushed `length` pushes ago.
   Cycles oldest() const { return times_[next_]; }
   void push(Cycles time) {
     times_[next_] = time;
@@ -39,63 +39,63 @@ class Simulation {
         drained_(core.store_buffer),
         arrivals_(arrivals) {}
 
-  void run(const Burst& burst, const Served* served, Windowed& result) {
+  void run(const Burst& burst, const Served* served, WindowResult& result) {
     const auto counted_from =
-        static_cast<std::size_t>(not_counted * static_cast<double>(burst.accesses.size()));
+        static_cast<std::size_t>(warm_up_share * static_cast<double>(burst.accesses.size()));
     std::size_t access = 0;
     std::uint32_t instruction = 0;
-    Cycles began = -1;
-    std::uint32_t began_at = 0;
+    Cycles begin_cycle = -1;
+    std::uint32_t begin_instruction = 0;
     stored_.assign(burst.accesses.size(), 0);
     for (std::size_t i = 0; i < burst.blocks.size(); ++i) {
       const Block& block = trace_.blocks[burst.blocks[i]];
       for (std::uint32_t row = block.first; row < block.first + block.count; ++row, ++instruction) {
         const std::uint32_t entries = trace_.code.computing[row] != 0 ? core_.computing : 1;
         enter(entries);
-        Cycles done = 0;
+        Cycles completed = 0;
         const Cycles inputs = ready(trace_.code.uses, row);
         Cycles loaded = 0;
         std::size_t store = none;
         for (; access < burst.accesses.size() && burst.accesses[access].instruction == instruction;
              ++access) {
-          const Access& one = burst.accesses[access];
+          const Access& memory_access = burst.accesses[access];
           if (access == counted_from) {
-            began = retire_;
-            began_at = instruction;
+            begin_cycle = retire_;
+            begin_instruction = instruction;
             counting_ = true;
           }
-          const Cycles asked = ready(trace_.code.address, row);
-          if (one.store) {
+          const Cycles requested = ready(trace_.code.address, row);
+          if (memory_access.store) {
             store = access;
-          } else if (one.stored_by != 0) {
-            const Cycles there = std::max(asked, stored_[one.stored_by - 1]);
-            loaded = std::max(loaded, there + core_.first_level);
+          } else if (memory_access.stored_by != 0) {
+            const Cycles arrival = std::max(requested, stored_[memory_access.stored_by - 1]);
+            loaded = std::max(loaded, arrival + core_.first_level);
           } else {
-            loaded = std::max(loaded, arrive(one.line, served[access], asked, result));
+            loaded = std::max(loaded, arrive(memory_access.line, served[access], requested, result));
           }
         }
-        done = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) + computed(row);
+        completed = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) + compute_cycles(row);
         for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
              ++d) {
-          registers_[trace_.code.defs.values[d]] = done;
+          registers_[trace_.code.defs.values[d]] = completed;
         }
-        leave(done, entries);
+        leave(completed, entries);
         if (store != none) {
-          stored_[store] = done;
+          stored_[store] = completed;
           drain(burst.accesses[store].line, served[store], result);
         }
         const bool last = row + 1 == block.first + block.count;
         if (last && burst.mispredicted[i]) {
-          fetch_from_ = std::max(fetch_from_, done + core_.mispredicted);
+          fetch_from_ = std::max(fetch_from_, completed + core_.mispredicted);
           if (counting_) ++result.mispredictions;
         }
       }
     }
-    if (began >= 0) {
-      result.cycles += retire_ - began;
-      result.instructions += instruction - began_at;
+    if (begin_cycle >= 0) {
+      result.cycles += retire_ - begin_cycle;
+      result.instructions += instruction - begin_instruction;
     }
-    for (const Access& one : burst.accesses) arrivals_[one.line] = unknown;
+    for (const Access& touched : burst.accesses) arrivals_[touched.line] = unknown;
   }
 
   static constexpr Cycles unknown = -1;
@@ -103,7 +103,7 @@ class Simulation {
  private:
   static constexpr std::size_t none = SIZE_MAX;
 
-  Cycles computed(std::uint32_t row) const {
+  Cycles compute_cycles(std::uint32_t row) const {
     const Cycles cycles = trace_.code.cycles[row];
     return cycles > 1 ? 1 + core_.arithmetic * (cycles - 1) : cycles;
   }
@@ -112,8 +112,8 @@ class Simulation {
     entered_ = std::max({entered_ + entries / core_.width, retired_.oldest(), fetch_from_});
   }
 
-  void leave(Cycles done, std::uint32_t entries) {
-    retire_ = std::max(retire_ + entries / core_.width, done);
+  void leave(Cycles completed, std::uint32_t entries) {
+    retire_ = std::max(retire_ + entries / core_.width, completed);
     for (std::uint32_t i = 0; i < entries; ++i) retired_.push(retire_);
   }
 
@@ -125,75 +125,75 @@ class Simulation {
     return at;
   }
 
-  // A store leaves the window at once and waits for its line in the store buffer; where that is
-  // full, nothing enters. Stores to the line of the store before take no room of their own.
-  void drain(std::uint32_t line, Served from, Windowed& result) {
+  // A store retires at once and waits for its line in the store buffer; a full buffer stops the
+  // entry of instructions. Consecutive stores to a line share one entry.
+  void drain(std::uint32_t line, Served from, WindowResult& result) {
     if (line == drained_line_) return;
     drained_line_ = line;
     entered_ = std::max(entered_, drained_.oldest());
-    const Cycles there = arrive(line, from, retire_, result) - core_.first_level;
-    drain_ = std::max(drain_, there);
+    const Cycles arrival = arrive(line, from, retire_, result) - core_.first_level;
+    drain_ = std::max(drain_, arrival);
     drained_.push(drain_);
   }
 
-  Cycles arrive(std::uint32_t line, Served from, Cycles asked, Windowed& result) {
+  Cycles arrive(std::uint32_t line, Served from, Cycles requested, WindowResult& result) {
     const bool first_level = cache_.touch(line);
-    Cycles& there = arrivals_[line];
-    if (there != unknown) {
-      const Cycles hit = asked + (first_level ? core_.first_level : core_.second_level);
-      return std::max(hit, there);
+    Cycles& arrival = arrivals_[line];
+    if (arrival != unknown) {
+      const Cycles hit = requested + (first_level ? core_.first_level : core_.second_level);
+      return std::max(hit, arrival);
     }
     if (counting_) ++result.served[static_cast<std::size_t>(from)];
     switch (from) {
       case Served::private_cache:
       case Served::last_level:
-        there = asked + (from == Served::last_level ? core_.last_level : core_.second_level);
-        note(line, asked);
+        arrival = requested + (from == Served::last_level ? core_.last_level : core_.second_level);
+        record_in_stream(line, requested);
         break;
       case Served::near:
-        there = fetch(near_, line, asked, result);
+        arrival = fetch(near_, line, requested, result);
         break;
       case Served::far:
-        there = fetch(far_, line, asked, result);
+        arrival = fetch(far_, line, requested, result);
         break;
     }
-    return there;
+    return arrival;
   }
 
-  // A stream goes on over lines that a cache has.
-  void note(std::uint32_t line, Cycles asked) {
+  // A stream continues over cached lines.
+  void record_in_stream(std::uint32_t line, Cycles requested) {
     Streams::Stream& stream = streams_.of(line);
-    stream.asked[stream.length % stream.asked.size()] = asked;
+    stream.requested[stream.length % stream.requested.size()] = requested;
   }
 
-  Cycles fetch(MemorySide& memory, std::uint32_t line, Cycles asked, Windowed& result) {
+  Cycles fetch(MemorySide& memory, std::uint32_t line, Cycles requested, WindowResult& result) {
     Streams::Stream& stream = streams_.of(line);
     const bool follows = stream.length >= Streams::followed_from;
-    Cycles there = 0;
+    Cycles arrival = 0;
     if (!follows || !memory.has_prefetcher()) {
-      there = memory.arrives(asked, follows);
+      arrival = memory.arrives(requested, follows);
     } else {
-      // It was asked for when the line `depth` before it was used, or when the stream was known.
+      // Prefetched when the line `depth` before it was used, or when the stream was detected.
       const std::uint32_t back = std::min(memory.depth(), stream.length - 2);
-      const Cycles ahead = stream.asked[(stream.length - back) % stream.asked.size()];
-      there = memory.arrives_in_stream(std::min(ahead, asked), stream.arrived);
-      there = std::max(there, asked + core_.second_level);
+      const Cycles prefetched = stream.requested[(stream.length - back) % stream.requested.size()];
+      arrival = memory.arrives_in_stream(std::min(prefetched, requested), stream.arrived);
+      arrival = std::max(arrival, requested + core_.second_level);
       if (counting_) ++result.prefetched;
     }
-    stream.asked[stream.length % stream.asked.size()] = asked;
-    stream.arrived = there;
-    return there;
+    stream.requested[stream.length % stream.requested.size()] = requested;
+    stream.arrived = arrival;
+    return arrival;
   }
 
   const Trace& trace_;
   const Core& core_;
   MemorySide near_;
   MemorySide far_;
-  Past retired_;
-  Past drained_;
-  std::vector<Cycles> stored_;     // by access, when the value is there
-  std::vector<Cycles>& arrivals_;  // by line, when it was there; unknown: not touched
-  std::array<Cycles, most_registers> registers_{};
+  History retired_;
+  History drained_;
+  std::vector<Cycles> stored_;     // per store: when its value is ready
+  std::vector<Cycles>& arrivals_;  // per line: its arrival; unknown: not touched
+  std::array<Cycles, max_registers> registers_{};
   FirstLevel cache_;
   Streams streams_;
   Cycles entered_ = 0;
@@ -206,9 +206,9 @@ class Simulation {
 
 }  // namespace
 
-Windowed run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
+WindowResult run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
                     const Medium& near, const Medium& far) {
-  Windowed result;
+  WindowResult result;
   std::size_t begin = 0;
   std::vector<Cycles> arrivals(trace.lines, Simulation::unknown);
   for (const Burst& burst : trace.bursts) {

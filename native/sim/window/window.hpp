@@ -1,9 +1,9 @@
-// An out-of-order core's window over bursts of instructions: when does each retire?
+// Simulates bursts of instructions in an out-of-order core's window.
 //
-// Instructions enter in order, a few per cycle, while the window has room; each starts when its
-// inputs are there; they leave in order. So a load that misses holds the window up only when it is
-// the oldest, and others that were in the window by then have started meanwhile. One pass in
-// program order computes this without stepping through cycles.
+// Instructions enter in order, a few per cycle, while the window has room. Each starts when its
+// inputs are ready; they retire in order. A miss stalls the window only when it is the oldest
+// instruction; the others in the window have started by then. One pass in program order computes
+// all times.
 #pragma once
 
 #include <array>
@@ -14,27 +14,27 @@
 
 namespace nearfar::sim {
 
-// Times of the core in cycles.
+// Core cycles.
 using Cycles = double;
 
-// A curve ends here.
-inline constexpr unsigned most_in_flight = 64;
+// Length of a latency curve.
+inline constexpr unsigned max_in_flight = 64;
 
 struct Medium {
-  // Latency of a miss that finds so many in flight, itself included, at [count]; [0] is not used.
-  std::array<Cycles, most_in_flight + 1> latency{};
-  Cycles line = 0;        // bandwidth time of a line read
-  Cycles write = 0;       // and of a line written back
-  Cycles write_back = 0;  // of the write-backs that come with a line read, on average
-  Cycles stream = 0;      // between lines that the prefetcher fetches in sequence; 0: none does
+  // Latency with `count` misses in flight, itself included, at [count]; [0] is not used.
+  std::array<Cycles, max_in_flight + 1> latency{};
+  Cycles line = 0;        // bus time of a line read
+  Cycles write = 0;       // bus time of a line written back
+  Cycles write_back = 0;  // mean bus time of write-backs per line read
+  Cycles stream = 0;      // time between prefetched lines of a stream; 0: no prefetcher
 };
 
 struct Core {
   std::uint32_t window = 0;  // instructions
   double width = 0;          // instructions per cycle
   std::uint32_t store_buffer = 0;
-  std::uint32_t miss_buffers = 0;  // lines that the first-level cache waits for
-  std::uint32_t computing = 1;     // entries of the window for what loads and computes
+  std::uint32_t miss_buffers = 0;  // line-fill buffers
+  std::uint32_t computing = 1;     // window entries of a combined load and computation
   double arithmetic = 1;           // factor on cycles of computation beyond the first
   Cycles first_level = 0;
   Cycles second_level = 0;
@@ -42,19 +42,19 @@ struct Core {
   Cycles mispredicted = 0;
 };
 
-struct Windowed {
+struct WindowResult {
   Cycles cycles = 0;
   std::uint64_t instructions = 0;
   std::uint64_t mispredictions = 0;
-  // By Served: accesses that went there.
+  // Accesses by level (`Served`).
   std::array<std::uint64_t, 4> served{};
-  // Of near and far, those that the prefetcher had fetched.
+  // Accesses to near and far memory that the prefetcher covered.
   std::uint64_t prefetched = 0;
 };
 
-// `served` has one entry for each access of each burst, in their order. What comes before a tenth
-// of a burst fills the window and is not counted.
-Windowed run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
+// `served` has one entry per access of each burst, in order. The first tenth of a burst fills the
+// window and is not counted.
+WindowResult run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
                     const Medium& near, const Medium& far);
 
 }  // namespace nearfar::sim

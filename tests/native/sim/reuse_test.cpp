@@ -68,7 +68,7 @@ TEST_CASE("a cyclic sweep of any length has one distance, and the tracker finds 
     double known = 0, sum = 0, unseen = 0, far_sum = 0, far_known = 0;
     for (int pass = 0; pass < 4; ++pass) {
       for (std::uint64_t line = 0; line < lines; ++line) {
-        if (!ReuseTracker::looked_at(line)) continue;
+        if (!ReuseTracker::sampled(line)) continue;
         const auto touch = tracker.touch(line);
         if (pass < 2) continue;  // the far stack thins itself out in the first pass
         if (touch.known) {

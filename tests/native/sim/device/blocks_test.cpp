@@ -13,7 +13,7 @@ using nearfar::sim::Avx2;
 using nearfar::sim::Avx512;
 using nearfar::sim::Blocks;
 using nearfar::sim::Isa;
-using nearfar::sim::Looked;
+using nearfar::sim::LookupResult;
 using nearfar::sim::Replacement;
 using nearfar::sim::Scalar;
 using nearfar::sim::Shape;
@@ -21,7 +21,7 @@ using nearfar::sim::usable_isas;
 
 namespace {
 
-Looked access(Blocks& blocks, Isa isa, std::uint32_t block, bool write) {
+LookupResult access(Blocks& blocks, Isa isa, std::uint32_t block, bool write) {
   if (isa == Isa::avx512) return blocks.access<Avx512>(block, write);
   if (isa == Isa::avx2) return blocks.access<Avx2>(block, write);
   return blocks.access<Scalar>(block, write);
@@ -84,8 +84,8 @@ TEST_CASE("every instruction set gives what the scalar form gives") {
         for (int i = 0; i < 20'000; ++i) {
           const auto block = static_cast<std::uint32_t>(dice() % (sets * ways * 2));
           const bool write = dice() % 4 == 0;
-          const Looked a = access(ours, isa, block, write);
-          const Looked b = access(reference, Isa::scalar, block, write);
+          const LookupResult a = access(ours, isa, block, write);
+          const LookupResult b = access(reference, Isa::scalar, block, write);
           REQUIRE(a.hit == b.hit);
           REQUIRE(a.evicted == b.evicted);
         }
@@ -101,7 +101,7 @@ TEST_CASE("a block leaves dirty if it was written, at any time, and clean otherw
       for (std::uint32_t i = 0; i < ways; ++i) cache.access<Scalar>(i, i % 2 == 0);
       cache.access<Scalar>(1, true);  // written while it is held
       for (std::uint32_t i = 0; i < 50 * ways; ++i) {
-        const Looked looked = cache.access<Scalar>(ways + i, false);
+        const LookupResult looked = cache.access<Scalar>(ways + i, false);
         if (looked.hit || looked.evicted_block() >= ways) continue;
         const bool written = looked.evicted_block() % 2 == 0 || looked.evicted_block() == 1;
         CHECK(looked.evicted_dirty() == written);

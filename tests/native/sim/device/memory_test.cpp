@@ -38,7 +38,7 @@ Parameters with_caches(Parameters p) {
   return p;
 }
 
-Ran chase(Memory& memory, Bytes region, Isa isa = Isa::scalar) {
+RunResult chase(Memory& memory, Bytes region, Isa isa = Isa::scalar) {
   const Pattern pattern{.region = region, .access = cache_line, .stride = cache_line};
   const std::uint64_t lines = region / cache_line;
   return run(memory, pattern, {.warm_up = 4 * lines, .accesses = lines}, isa);
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> stream(std::size_t count, std::uint64_t lines, unsign
 
 TEST_CASE("a chase that fits a level is served there, at its latency") {
   Memory memory(optane(1));
-  const Ran ran = chase(memory, Bytes{8 << 10});
+  const RunResult ran = chase(memory, Bytes{8 << 10});
   CHECK(ran.read[0] == ran.lines);
   CHECK(ran.elapsed.count == doctest::Approx(180.0 * static_cast<double>(ran.lines)));
 }
@@ -63,14 +63,14 @@ TEST_CASE("a chase that fits a level is served there, at its latency") {
 TEST_CASE("the first line of a block pays for it, the others are served by the nearer buffer") {
   Memory memory(optane(1));
   const Pattern pattern{.region = {64 << 20}, .access = {256}, .stride = {256}};
-  const Ran ran = run(memory, pattern, {.accesses = 10'000}, Isa::scalar);
+  const RunResult ran = run(memory, pattern, {.accesses = 10'000}, Isa::scalar);
   CHECK(ran.read[0] >= 30'000);
   CHECK(ran.read[0] <= 30'050);  // a block of 256 B is seldom still there
 }
 
 TEST_CASE("six devices have six times the buffers, and each address its own place") {
   Memory memory(optane(6));
-  const Ran ran = chase(memory, Bytes{6 * 8 << 10});
+  const RunResult ran = chase(memory, Bytes{6 * 8 << 10});
   CHECK(ran.read[0] == ran.lines);
   Memory one(optane(1));
   CHECK(chase(one, Bytes{6 * 8 << 10}).read[0] < ran.lines / 2);
@@ -88,7 +88,7 @@ TEST_CASE("a batch finds what loads and stores one by one find, in every instruc
   for (const Isa isa : usable_isas()) {
     CAPTURE(name_of(isa));
     Memory memory(with_caches(optane(6)));
-    const Replayed replayed = replay(memory, words, isa);
+    const ReplayResult replayed = replay(memory, words, isa);
     CHECK(replayed.found == found);
     CHECK(replayed.written_back == one_by_one.written_back());
     CHECK(replayed.written_back > 1000);
@@ -108,7 +108,7 @@ TEST_CASE("every n-th write to a block stalls, wherever in the block") {
   p.wear = {.period_writes = 100, .block_log2 = 12, .length = {50'000}};
   Memory memory(p);
   const Pattern pattern{.region = {1024}, .access = {256}, .stride = {256}, .random = false};
-  const Ran ran =
+  const RunResult ran =
       run(memory, pattern, {.operation = Operation::persist, .accesses = 1000, .each = true},
           Isa::scalar);
   CHECK(ran.wear_stalls == 10);
@@ -125,7 +125,7 @@ TEST_CASE("writes spread over more blocks than are tracked never stall") {
     Memory memory(p);
     const Pattern pattern{
         .region = {blocks * 4096}, .access = {256}, .stride = {256}, .random = false};
-    const Ran ran =
+    const RunResult ran =
         run(memory, pattern, {.operation = Operation::persist, .accesses = 8000}, Isa::scalar);
     CHECK(ran.wear_stalls == (blocks == 4 ? 160 : 0));
   }
@@ -138,7 +138,7 @@ TEST_CASE("a periodic stall costs its share of the time") {
   p.refresh = {{10'000}, {500}};
   Memory memory(p);
   const Pattern pattern{.region = {1 << 20}, .access = cache_line, .stride = cache_line};
-  const Ran ran = run(memory, pattern, {.accesses = 100'000, .each = true}, Isa::scalar);
+  const RunResult ran = run(memory, pattern, {.accesses = 100'000, .each = true}, Isa::scalar);
   CHECK(static_cast<double>(ran.refresh_stalls) ==
         doctest::Approx(ran.elapsed.count / 10'000).epsilon(0.01));
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 100 / 0.95).epsilon(0.01));
@@ -151,7 +151,7 @@ TEST_CASE("a periodic stall does not reach what a cache serves") {
   p.refresh = {{10'000}, {500}};
   Memory memory(p);
   const Pattern pattern{.region = {2048}, .access = cache_line, .stride = cache_line};
-  const Ran ran = run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
+  const RunResult ran = run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
   CHECK(ran.refresh_stalls == 0);
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 2));
   // Nor does one that came while the cache served stall the access to the device after it.

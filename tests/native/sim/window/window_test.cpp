@@ -66,7 +66,7 @@ double per_access(const Trace& trace, Served served, std::uint32_t window,
   const std::vector<Served> places(trace.bursts[0].accesses.size(), served);
   Core wide = core(window);
   wide.miss_buffers = miss_buffers;
-  const Windowed found = run_window(trace, places, wide, memory, memory);
+  const WindowResult found = run_window(trace, places, wide, memory, memory);
   // What comes before a tenth is not counted.
   return found.cycles / (0.9 * static_cast<double>(places.size()));
 }
@@ -145,7 +145,7 @@ TEST_CASE("What loads and computes takes the entries of both where a core does n
   Core split = core(400);
   split.computing = 2;
   const std::vector<Served> places(200, Served::near);
-  const Windowed apart = run_window(trace, places, split, medium(), medium());
+  const WindowResult apart = run_window(trace, places, split, medium(), medium());
   CHECK(fused < 0.7 * latency);
   CHECK(apart.cycles / 180 > latency);
 }
@@ -157,7 +157,7 @@ TEST_CASE("Arithmetic takes its cycles, times a factor") {
   none.arithmetic = 0;
   const std::vector<Served> places(500, Served::private_cache);
   const double with = per_access(trace, Served::private_cache, 320);
-  const Windowed without = run_window(trace, places, none, medium(), medium());
+  const WindowResult without = run_window(trace, places, none, medium(), medium());
   CHECK(with - without.cycles / 450 == doctest::Approx(20).epsilon(0.02));
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("A pointer kept in memory for a while is still waited for") {
   trace.lines = 3 * 1000 + 3;
   CHECK(dependences(trace, trace.bursts[0])[3] == 3);
   std::vector<Served> places(accesses.size(), Served::near);
-  const Windowed found = run_window(trace, places, core(320), medium(), medium());
+  const WindowResult found = run_window(trace, places, core(320), medium(), medium());
   // And two instructions and a hit.
   CHECK(found.cycles / 900 == doctest::Approx(latency + 1 + 1 + 6).epsilon(0.01));
 }
