@@ -23,11 +23,11 @@ std::uint64_t slot_begin(unsigned target) {
 
 void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
              std::uint64_t offset) {
-  const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
-  return got == -1 ? nullptr : reinterpret_cast<void*>(got);
+  const long result = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
+  return result == -1 ? nullptr : reinterpret_cast<void*>(result);
 }
 
-bool back(std::uint64_t begin, std::uint64_t bytes) {
+bool back_with_memory(std::uint64_t begin, std::uint64_t bytes) {
   return mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
@@ -37,7 +37,7 @@ std::uint64_t near_end() {
 }
 
 void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
-            Behind behind) {
+            Backing backing) {
   const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
   constexpr std::uint64_t half = 1ull << (slot_bits - 1);
   const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
@@ -45,9 +45,9 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
   std::uint64_t& next = next_address[divided][target];
   for (;;) {
     std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
-    const std::uint64_t begin = up(seen == 0 ? first : seen, unit);
+    const std::uint64_t begin = round_up(seen == 0 ? first : seen, unit);
     // Whole huge pages: a device can map nothing smaller.
-    const std::uint64_t after = begin + up(bytes, huge_page);
+    const std::uint64_t after = begin + round_up(bytes, huge_page);
     if (after > end || after < begin) return nullptr;
     // Before reading `shadow`: a thread that maps it meanwhile sees this claim, or this thread sees
     // the shadow.
@@ -56,11 +56,11 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
       continue;
     }
     // Without MAP_NORESERVE, because a kernel that never overcommits counts the memory anyway.
-    const long got = syscall(SYS_mmap, begin, bytes,
-                             behind == Behind::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
+    const long result = syscall(SYS_mmap, begin, bytes,
+                             backing == Backing::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
-    if (got != -1) {
-      if (shadow_of(begin, bytes)) return reinterpret_cast<void*>(got);
+    if (result != -1) {
+      if (shadow_of(begin, bytes)) return reinterpret_cast<void*>(result);
       syscall(SYS_munmap, begin, bytes);
       return nullptr;
     }

@@ -9,24 +9,23 @@ namespace nearfar::run {
 
 inline constexpr std::uint64_t huge_page = 2u << 20;
 
-inline std::uint64_t up(std::uint64_t value, std::uint64_t unit) {
+inline std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
 // Maps a file, or anonymous memory if `file` is -1; null if the kernel refuses.
 void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, std::uint64_t offset);
 
-// Backing of claimed addresses. `memory`: anonymous memory, which the kernel counts and refuses
-// where the machine could never have so much, as for any malloc. `nothing`: no memory yet, not
-// counted.
-enum class Behind { memory, nothing };
+// Backing of claimed addresses. `memory`: anonymous memory, which the kernel counts and refuses if
+// it exceeds what the machine could ever have. `nothing`: no memory yet, not counted.
+enum class Backing { memory, nothing };
 
 // Returns unused addresses; `divided`: for a block that is divided among memories. Null: the kernel
 // refuses, or all addresses are used.
 void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
-            Behind behind);
+            Backing backing);
 // Backs claimed addresses by anonymous memory if they have none; false: the kernel refuses.
-bool back(std::uint64_t begin, std::uint64_t bytes);
+bool back_with_memory(std::uint64_t begin, std::uint64_t bytes);
 // Returns the end of the near addresses that are claimed so far.
 std::uint64_t near_end();
 

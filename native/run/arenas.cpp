@@ -22,14 +22,14 @@ namespace {
 
 // Arenas per target, which threads share. More than four seldom help: most blocks come from a
 // thread's cache.
-constexpr unsigned most_lanes = 4;
+constexpr unsigned max_lanes = 4;
 
 struct Lane {
   extent_hooks_t hooks;  // first, because jemalloc passes its address to the hooks
   unsigned target;
   unsigned arena_plus_one;
 };
-Lane lanes[NF_RUN_TARGETS][most_lanes];
+Lane lanes[NF_RUN_TARGETS][max_lanes];
 std::uint32_t lanes_lock;
 unsigned lane_count;
 unsigned next_lane;
@@ -77,7 +77,7 @@ bool extent_purge(extent_hooks_t* hooks, void* begin, size_t, size_t offset, siz
 bool extent_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
 bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }
 
-void thread_ends(void*) {
+void destroy_caches(void*) {
   caches.ended = true;
   for (unsigned& cache : caches.cache_plus_one) {
     if (cache == 0 || cache == no_cache) continue;
@@ -105,8 +105,8 @@ unsigned arena_of(unsigned target) {
     Lock const lock(lanes_lock);
     if (lane_count == 0) {
       const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-      lane_count = cpus < 1 ? 1 : cpus > most_lanes ? most_lanes : static_cast<unsigned>(cpus);
-      has_key = pthread_key_create(&at_thread_end, thread_ends) == 0;
+      lane_count = cpus < 1 ? 1 : cpus > max_lanes ? max_lanes : static_cast<unsigned>(cpus);
+      has_key = pthread_key_create(&at_thread_end, destroy_caches) == 0;
     }
     caches.lane_plus_one = next_lane++ % lane_count + 1;
   }
@@ -148,7 +148,7 @@ int flags_of(unsigned target) {
 
 // Large blocks that are divided among memories in address order have their own extents, because
 // jemalloc's extents begin and end elsewhere. The page before the block contains its size.
-constexpr std::size_t least_divided = 256u << 10;
+constexpr std::size_t min_divided_bytes = 256u << 10;
 
 void* divided_malloc(unsigned target, std::size_t size) {
   const std::size_t whole = (size + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
@@ -171,7 +171,7 @@ std::size_t usable_size(void* block) {
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
-  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided && alignment <= 12) {
+  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes && alignment <= 12) {
     // New from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }
@@ -187,7 +187,7 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
 
 void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
   if (is_divided(block) ||
-      (table->targets[target].style == NF_RUN_IN_PARTS && size >= least_divided)) {
+      (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes)) {
     void* moved = far_malloc(target, size, 0);
     if (moved == nullptr) return nullptr;
     const std::size_t old = usable_size(block);

@@ -11,7 +11,7 @@ namespace {
 
 std::uint32_t extents_lock;
 
-// Returns a new row, or an empty one where the table is full; null: there is none.
+// Returns a new row, an empty row if the table is full, or null if there is none.
 nf_run_extent* free_row() {
   const std::uint32_t count = state.extent_count;
   if (count < NF_RUN_EXTENTS) {
@@ -37,7 +37,7 @@ void fill(nf_run_extent& row, const nf_run_extent& extent) {
 
 }  // namespace
 
-void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
+void record_extent(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
   Lock const lock(extents_lock);
   const std::uint32_t count = state.extent_count;
   if (count != 0) {
@@ -50,7 +50,7 @@ void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::ui
   if (nf_run_extent* row = free_row(); row != nullptr) fill(*row, {begin, bytes, target, memory});
 }
 
-void forget(std::uint64_t begin, std::uint64_t bytes) {
+void remove_extent(std::uint64_t begin, std::uint64_t bytes) {
   Lock const lock(extents_lock);
   const std::uint64_t end = begin + bytes;
   const std::uint32_t count = state.extent_count;
@@ -64,7 +64,7 @@ void forget(std::uint64_t begin, std::uint64_t bytes) {
     if (table != nullptr) {
       // Frees the file's blocks too, because the file stays until the program ends.
       if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
-      give_back(table->memories[memory], last - first);
+      return_bytes(table->memories[memory], last - first);
     }
     __atomic_store_n(&extent.bytes, first - extent.begin, __ATOMIC_RELEASE);
     if (last == extent_end) continue;

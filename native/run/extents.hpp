@@ -7,9 +7,9 @@
 
 namespace nearfar::run {
 
-void remember(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory);
+void record_extent(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory);
 // Removes a range from the table and returns its bytes to its memories.
-void forget(std::uint64_t begin, std::uint64_t bytes);
+void remove_extent(std::uint64_t begin, std::uint64_t bytes);
 void extents_in_child();
 
 }  // namespace nearfar::run

@@ -16,21 +16,21 @@ namespace nearfar::run {
 namespace {
 
 // Pipe that the child closes once it has its copies. Threads may fork at the same time.
-__thread int copied[2] __attribute__((tls_model("initial-exec"))) = {-1, -1};
+__thread int copied_pipe[2] __attribute__((tls_model("initial-exec"))) = {-1, -1};
 
 // Copies an extent that the kernel shares between parent and child into the child's own memory.
-void own_copy(nf_run_extent& extent) {
-  constexpr int out_of_memory = 127;  // going on would overwrite the parent's data
-  void* other = claim(extent.target, extent.bytes, huge_page, false, Behind::nothing);
-  if (other == nullptr) _exit(out_of_memory);
-  const auto begin = reinterpret_cast<std::uint64_t>(other);
-  if (!put(begin, extent.bytes, extent.memory)) {
-    if (!back(begin, extent.bytes)) _exit(out_of_memory);
+void copy_to_child(nf_run_extent& extent) {
+  constexpr int out_of_memory = 127;  // without a copy the child would overwrite the parent's data
+  void* target = claim(extent.target, extent.bytes, huge_page, false, Backing::nothing);
+  if (target == nullptr) _exit(out_of_memory);
+  const auto begin = reinterpret_cast<std::uint64_t>(target);
+  if (!place_in_memory(begin, extent.bytes, extent.memory)) {
+    if (!back_with_memory(begin, extent.bytes)) _exit(out_of_memory);
     extent.memory = table->targets[0].memory[0];
     add(state.fallback_bytes[extent.target], extent.bytes);
   }
-  memcpy(other, reinterpret_cast<void*>(extent.begin), extent.bytes);
-  syscall(SYS_mremap, other, extent.bytes, extent.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+  memcpy(target, reinterpret_cast<void*>(extent.begin), extent.bytes);
+  syscall(SYS_mremap, target, extent.bytes, extent.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
           extent.begin);
 }
 
@@ -46,34 +46,35 @@ bool any_shared() {
 }  // namespace
 
 void places_before_fork() {
-  copied[0] = copied[1] = -1;
-  if (mode != Mode::inert && any_shared() && pipe2(copied, O_CLOEXEC) != 0) {
-    copied[0] = copied[1] = -1;
+  copied_pipe[0] = copied_pipe[1] = -1;
+  if (mode != Mode::inert && any_shared() && pipe2(copied_pipe, O_CLOEXEC) != 0) {
+    copied_pipe[0] = copied_pipe[1] = -1;
   }
 }
 
 void places_in_parent() {
-  if (copied[0] < 0) return;
-  close(copied[1]);
+  if (copied_pipe[0] < 0) return;
+  close(copied_pipe[1]);
   char nothing = 0;
-  while (read(copied[0], &nothing, 1) < 0 && errno == EINTR) {
+  while (read(copied_pipe[0], &nothing, 1) < 0 && errno == EINTR) {
   }
-  close(copied[0]);
+  close(copied_pipe[0]);
 }
 
 void places_in_child() {
   extents_in_child();
   memories_in_child();
   if (mode == Mode::inert) return;
-  // Even where nothing is shared now, or the next mappings of both would use the same offsets.
-  const Inherited inherited = leave_files();
+  // Detaches even if nothing is shared now: otherwise both processes' next mappings would use the
+  // same offsets.
+  const Inherited inherited = detach_files();
   for (std::uint32_t i = 0; i < state.extent_count; ++i) {
-    if (is_shared(state.extents[i])) own_copy(state.extents[i]);
+    if (is_shared(state.extents[i])) copy_to_child(state.extents[i]);
   }
   close_inherited(inherited);
-  if (copied[0] >= 0) {
-    close(copied[0]);
-    close(copied[1]);
+  if (copied_pipe[0] >= 0) {
+    close(copied_pipe[0]);
+    close(copied_pipe[1]);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace {
 
-// Number of libraries that were ever unloaded; those still in use do not count.
-unsigned long long closed() {
+// Number of libraries unloaded so far.
+unsigned long long unloaded_libraries() {
   unsigned long long count = 0;
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
@@ -28,9 +28,9 @@ extern "C" [[gnu::visibility("default")]] int dlclose(void* handle) noexcept {
   NEARFAR_NEXT_AS(int (*)(void*), dlclose);
   if (real == nullptr) return -1;
   if (mode == Mode::inert) return real(handle);
-  const unsigned long long before = closed();
+  const unsigned long long before = unloaded_libraries();
   const int result = real(handle);
-  if (closed() != before) {
+  if (unloaded_libraries() != before) {
     forget_stacks();
     tell(NF_RUN_HELLO);  // the verb reads the mappings again
   }

@@ -15,9 +15,9 @@ using namespace nearfar::run;
 
 namespace {
 
-[[gnu::noinline]] void note(void* block, std::size_t size, Found found) {
-  note_block(block, size, found.object);
-  picture_after_growth();
+[[gnu::noinline]] void record(void* block, std::size_t size, Recognised recognised) {
+  record_block(block, size, recognised.object);
+  request_snapshot_after_growth();
 }
 
 // Bytes until this thread's next sampled allocation. Starts as zero, so a thread's first allocation
@@ -40,21 +40,21 @@ int own_page(int flags) {
   return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
 }
 
-void note_chosen(void* block, std::size_t size, Found found) {
-  // A block outside of the samples' addresses (they are used up) could not be removed by free.
+void record_chosen_block(void* block, std::size_t size, Recognised recognised) {
+  // A block outside the samples' addresses (when they are used up) could not be removed by free.
   if (is_plain(block)) return;
   if (size < sample_bytes) {
-    note_sample(block, found.object);
+    record_sample(block, recognised.object);
   } else {
-    note_block(block, size, found.object);
+    record_block(block, size, recognised.object);
   }
-  picture_after_growth();
+  request_snapshot_after_growth();
 }
 
 // Bytes between checks while inert, because the library may wake up.
 constexpr std::int64_t inert_distance = 1 << 20;
-// Less than any countdown reaches by allocation.
-constexpr std::int64_t always = INT64_MIN / 2;
+// Below any countdown, so that every allocation is served by `allocate_at_countdown_end`.
+constexpr std::int64_t below_any_countdown = INT64_MIN / 2;
 
 // Random, from half to one and a half of the mean, because programs allocate in patterns.
 std::int64_t next_distance() {
@@ -66,26 +66,26 @@ std::int64_t next_distance() {
   return static_cast<std::int64_t>(sample_bytes / 2 + dice % sample_bytes);
 }
 
-inline bool counted_down(std::size_t size) {
+inline bool countdown_ended(std::size_t size) {
   return __builtin_expect((countdown -= static_cast<std::int64_t>(size)) < 0, 0);
 }
 
-// Serves an allocation that the countdown chose.
-[[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call);
+// Serves an allocation at the end of the countdown.
+[[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call);
 
-[[gnu::noinline]] void forget(void* block) {
+[[gnu::noinline]] void forget_recorded(void* block) {
   const int error = errno;
   const std::size_t size = usable_size(block);
-  picture_before_free(size);
+  request_snapshot_before_free(size);
   forget_block(block, size);
   errno = error;
 }
 
-[[gnu::noinline]] void* placed(std::size_t size, int flags, Call call) {
-  const Found found = recognise(call, size, false);
+[[gnu::noinline]] void* allocate_placed(std::size_t size, int flags, Call call) {
+  const Recognised recognised = recognise(call, size, false);
   void* block = nullptr;
-  if (found.target != 0) {
-    block = far_malloc(found.target, size, flags);
+  if (recognised.target != 0) {
+    block = far_malloc(recognised.target, size, flags);
   } else {
     // je_malloc has a fast path that je_mallocx does not.
     block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
@@ -94,42 +94,42 @@ inline bool counted_down(std::size_t size) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (is_noted(block, size)) note(block, size, found);
+  if (is_recorded(block, size)) record(block, size, recognised);
   return block;
 }
 
-[[gnu::noinline]] void* chosen(std::size_t size, int flags, Call call) {
+[[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call) {
   // Libraries allocate in constructors that run before this library's.
   if (mode == Mode::inert) wake();
-  countdown = mode == Mode::every     ? always
+  countdown = mode == Mode::every     ? below_any_countdown
               : mode == Mode::samples ? next_distance()
                                       : inert_distance;
-  if (mode == Mode::every) return placed(size, flags, call);
+  if (mode == Mode::every) return allocate_placed(size, flags, call);
   void* block = mode == Mode::samples ? far_malloc(sampled, size, own_page(flags))
                                       : je_mallocx(size == 0 ? 1 : size, flags);
   if (block == nullptr) {
     errno = ENOMEM;
     return nullptr;
   }
-  if (mode == Mode::samples) note_chosen(block, size, recognise(call, size, false));
+  if (mode == Mode::samples) record_chosen_block(block, size, recognise(call, size, false));
   return block;
 }
 
 // `flags` as for mallocx.
-inline void* allocated(std::size_t size, int flags, Call call) {
-  if (counted_down(size)) return chosen(size, flags, call);
+inline void* allocate(std::size_t size, int flags, Call call) {
+  if (countdown_ended(size)) return allocate_at_countdown_end(size, flags, call);
   void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
   if (__builtin_expect(block == nullptr, 0)) errno = ENOMEM;
   return block;
 }
 
-[[gnu::noinline]] void free_looked_at(void* block) {
+[[gnu::noinline]] void free_checked(void* block) {
   if (block == nullptr) return;
   if (!is_ours(block)) {
     foreign_free(block);
     return;
   }
-  if (may_be_noted(block)) forget(block);
+  if (may_be_recorded(block)) forget_recorded(block);
   const unsigned target = target_of(block);
   if (target == 0) {
     je_free(block);
@@ -138,14 +138,14 @@ inline void* allocated(std::size_t size, int flags, Call call) {
   }
 }
 
-[[gnu::noinline]] void* moved(void* block, std::size_t size, Call call) {
-  const Found found =
-      mode == Mode::inert ? Found{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
-  const unsigned wanted = mode == Mode::samples ? sampled : found.target;
+[[gnu::noinline]] void* move_block(void* block, std::size_t size, Call call) {
+  const Recognised recognised =
+      mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
+  const unsigned wanted = mode == Mode::samples ? sampled : recognised.target;
   const unsigned target = target_of(block);
   const int alignment = wanted == sampled && mode == Mode::samples ? own_page(0) : 0;
   const std::size_t old = usable_size(block);
-  if (shadow != nullptr && may_be_noted(block)) forget_block(block, old);
+  if (shadow != nullptr && may_be_recorded(block)) forget_block(block, old);
   void* result = nullptr;
   if (wanted == target) {
     result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, alignment);
@@ -153,7 +153,7 @@ inline void* allocated(std::size_t size, int flags, Call call) {
     result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, alignment);
     if (result != nullptr) {
       memcpy(result, block, old < size ? old : size);
-      free_looked_at(block);
+      free_checked(block);
     }
   }
   if (result == nullptr) {
@@ -162,23 +162,23 @@ inline void* allocated(std::size_t size, int flags, Call call) {
     return nullptr;
   }
   if (mode == Mode::every) {
-    if (is_noted(result, size)) note(result, size, found);
+    if (is_recorded(result, size)) record(result, size, recognised);
     return result;
   }
-  if (mode == Mode::samples) note_chosen(result, size, found);
+  if (mode == Mode::samples) record_chosen_block(result, size, recognised);
   if (countdown < 0) countdown = mode == Mode::samples ? next_distance() : inert_distance;
   return result;
 }
 
-void* resized(void* block, std::size_t size, Call call) {
-  if (block == nullptr) return allocated(size, 0, call);
+void* resize(void* block, std::size_t size, Call call) {
+  if (block == nullptr) return allocate(size, 0, call);
   if (size == 0) {
-    free_looked_at(block);
+    free_checked(block);
     return nullptr;
   }
   if (!is_ours(block)) return foreign_realloc(block, size);
-  const bool usual = is_plain(block) && !counted_down(size);
-  return usual ? je_realloc(block, size) : moved(block, size, call);
+  const bool plain = is_plain(block) && !countdown_ended(size);
+  return plain ? je_realloc(block, size) : move_block(block, size, call);
 }
 
 bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -186,7 +186,7 @@ bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value -
 }  // namespace
 
 namespace nearfar::run {
-void look_at_next_allocation() {
+void check_next_allocation() {
   countdown = 0;
   if (mode == Mode::every) plain_bytes = 0;
 }
@@ -196,7 +196,7 @@ void look_at_next_allocation() {
 extern "C" {
 
 void* malloc(std::size_t size) noexcept {
-  if (counted_down(size)) return chosen(size, 0, NEARFAR_THIS_CALL);
+  if (countdown_ended(size)) return allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);
   return je_malloc(size);
 }
 
@@ -204,7 +204,7 @@ void free(void* block) noexcept {
   if (__builtin_expect(is_plain(block), 1)) {
     je_free(block);
   } else {
-    free_looked_at(block);
+    free_checked(block);
   }
 }
 
@@ -214,11 +214,11 @@ void* calloc(std::size_t count, std::size_t size) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocated(bytes, MALLOCX_ZERO, NEARFAR_THIS_CALL);
+  return allocate(bytes, MALLOCX_ZERO, NEARFAR_THIS_CALL);
 }
 
 void* realloc(void* block, std::size_t size) noexcept {
-  return resized(block, size, NEARFAR_THIS_CALL);
+  return resize(block, size, NEARFAR_THIS_CALL);
 }
 
 void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
@@ -227,16 +227,16 @@ void* reallocarray(void* block, std::size_t count, std::size_t size) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  return resized(block, bytes, NEARFAR_THIS_CALL);
+  return resize(block, bytes, NEARFAR_THIS_CALL);
 }
 
 int posix_memalign(void** block, std::size_t alignment, std::size_t size) noexcept {
   if (!is_power_of_two(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
   const int error = errno;
-  void* made = allocated(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
+  void* allocated = allocate(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
   errno = error;
-  if (made == nullptr) return ENOMEM;
-  *block = made;
+  if (allocated == nullptr) return ENOMEM;
+  *block = allocated;
   return 0;
 }
 
@@ -245,18 +245,18 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
     errno = EINVAL;
     return nullptr;
   }
-  return allocated(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
+  return allocate(size, MALLOCX_ALIGN(alignment), NEARFAR_THIS_CALL);
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
   // As glibc: round up to a power of two.
   std::size_t power = sizeof(void*);
   while (power < alignment && power << 1 != 0) power <<= 1;
-  return allocated(size, MALLOCX_ALIGN(power), NEARFAR_THIS_CALL);
+  return allocate(size, MALLOCX_ALIGN(power), NEARFAR_THIS_CALL);
 }
 
 void* valloc(std::size_t size) noexcept {
-  return allocated(size, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
+  return allocate(size, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
 }
 
 void* pvalloc(std::size_t size) noexcept {
@@ -265,7 +265,7 @@ void* pvalloc(std::size_t size) noexcept {
     errno = ENOMEM;
     return nullptr;
   }
-  return allocated(whole, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
+  return allocate(whole, MALLOCX_ALIGN(page_bytes), NEARFAR_THIS_CALL);
 }
 
 std::size_t malloc_usable_size(void* block) noexcept {

@@ -16,7 +16,7 @@ using namespace nearfar::run;
 namespace {
 
 // Smaller mappings are seldom data, and each may need a separate kernel mapping.
-constexpr std::size_t least_bytes = 64u << 10;
+constexpr std::size_t min_data_bytes = 64u << 10;
 
 std::uint32_t mapped_lock;
 
@@ -24,30 +24,30 @@ bool is_data(std::size_t bytes, int protection, int flags) {
   constexpr int other =
       MAP_SHARED | MAP_FIXED | MAP_FIXED_NOREPLACE | MAP_GROWSDOWN | MAP_STACK | MAP_HUGETLB;
   return (flags & MAP_ANONYMOUS) != 0 && (flags & other) == 0 && (protection & PROT_WRITE) != 0 &&
-         (protection & PROT_EXEC) == 0 && bytes >= least_bytes;
+         (protection & PROT_EXEC) == 0 && bytes >= min_data_bytes;
 }
 
-void note(void* begin, std::size_t bytes, Found found) {
+void record(void* begin, std::size_t bytes, Recognised recognised) {
   Lock const lock(mapped_lock);
   for (nf_run_mapped& entry : state.mapped) {
     if (entry.begin != 0) continue;
-    entry = {reinterpret_cast<std::uint64_t>(begin), bytes, found.target, found.object};
+    entry = {reinterpret_cast<std::uint64_t>(begin), bytes, recognised.target, recognised.object};
     __atomic_fetch_add(&state.mapped_count, 1u, __ATOMIC_RELEASE);
     return;
   }
 }
 
-void* mapped(void* begin, std::size_t bytes, int protection, int flags, Call call) {
+void* recognise_mapping(void* begin, std::size_t bytes, int protection, int flags, Call call) {
   if (mode == Mode::inert || begin == MAP_FAILED || !is_data(bytes, protection, flags)) {
     return begin;
   }
   const int error = errno;
-  const Found found = recognise(call, bytes, true);
-  if (found.object != NF_RUN_NO_OBJECT) {
+  const Recognised recognised = recognise(call, bytes, true);
+  if (recognised.object != NF_RUN_NO_OBJECT) {
     const std::size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-    if (found.target != 0) place_mapping(found.target, begin, whole);
-    note(begin, whole, found);
-    picture_is_due();
+    if (recognised.target != 0) place_mapping(recognised.target, begin, whole);
+    record(begin, whole, recognised);
+    mark_snapshot_due();
   }
   errno = error;
   return begin;
@@ -63,17 +63,17 @@ nf_run_mapped entry_of(void* begin) {
 }
 
 // Removes [begin, begin+bytes) from the table; returns the previous entry that contained it all.
-nf_run_mapped take_out(void* begin, std::size_t bytes) {
-  nf_run_mapped whole{};
-  if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return whole;
+nf_run_mapped remove_range(void* begin, std::size_t bytes) {
+  nf_run_mapped covering{};
+  if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return covering;
   const auto first = reinterpret_cast<std::uint64_t>(begin);
   const std::uint64_t last = first + bytes;
-  if (entry_of(begin).begin != 0) picture_before_free(bytes);
+  if (entry_of(begin).begin != 0) request_snapshot_before_free(bytes);
   nf_run_mapped rest{};
   Lock const lock(mapped_lock);
   for (nf_run_mapped& entry : state.mapped) {
     if (entry.begin == 0 || entry.begin + entry.bytes <= first || last <= entry.begin) continue;
-    if (entry.begin <= first && last <= entry.begin + entry.bytes) whole = entry;
+    if (entry.begin <= first && last <= entry.begin + entry.bytes) covering = entry;
     if (entry.target != 0) mapping_gone(begin, bytes);
     const std::uint64_t end = entry.begin + entry.bytes;
     if (entry.begin < first) {
@@ -87,19 +87,19 @@ nf_run_mapped take_out(void* begin, std::size_t bytes) {
       __atomic_fetch_sub(&state.mapped_count, 1u, __ATOMIC_RELEASE);
     }
   }
-  if (rest.begin == 0) return whole;
+  if (rest.begin == 0) return covering;
   for (nf_run_mapped& entry : state.mapped) {
     if (entry.begin != 0) continue;
     entry = rest;
     __atomic_fetch_add(&state.mapped_count, 1u, __ATOMIC_RELEASE);
     break;
   }
-  return whole;
+  return covering;
 }
 
 // Copies a mapping that is divided or in a file: the kernel moves only a single mapping, and the
 // next pages of a file belong to other objects.
-void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
+void* copy_mapping(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
              const nf_run_mapped& entry) {
   if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
     errno = ENOMEM;
@@ -110,15 +110,15 @@ void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, v
     return begin;
   }
   const int place = (flags & MREMAP_FIXED) != 0 ? MAP_FIXED : 0;
-  void* made = system_mmap(wanted, new_bytes, PROT_READ | PROT_WRITE,
+  void* new_begin = system_mmap(wanted, new_bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);
-  if (made == MAP_FAILED) return made;
-  place_mapping(entry.target, made, new_bytes);
-  memcpy(made, begin, bytes < new_bytes ? bytes : new_bytes);
+  if (new_begin == MAP_FAILED) return new_begin;
+  place_mapping(entry.target, new_begin, new_bytes);
+  memcpy(new_begin, begin, bytes < new_bytes ? bytes : new_bytes);
   munmap(begin, bytes);
-  note(made, new_bytes,
+  record(new_begin, new_bytes,
        {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
-  return made;
+  return new_begin;
 }
 
 }  // namespace
@@ -126,12 +126,12 @@ void* copied(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, v
 #pragma GCC visibility push(default)
 extern "C" {
 
-NEARFAR_HOOK_MMAP(if ((flags & MAP_FIXED) != 0) take_out(wanted, bytes);
-                  return mapped(system_mmap(wanted, bytes, protection, flags, file, offset), bytes,
+NEARFAR_HOOK_MMAP(if ((flags & MAP_FIXED) != 0) remove_range(wanted, bytes);
+                  return recognise_mapping(system_mmap(wanted, bytes, protection, flags, file, offset), bytes,
                                 protection, flags, NEARFAR_THIS_CALL);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
-  take_out(begin, (bytes + page_bytes - 1) / page_bytes * page_bytes);
+  remove_range(begin, (bytes + page_bytes - 1) / page_bytes * page_bytes);
   return system_munmap(begin, bytes);
 }
 
@@ -140,16 +140,16 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) != 0) {
     const nf_run_mapped entry = entry_of(begin);
     if (entry.begin != 0 && !is_one_mapping(entry.target)) {
-      return copied(begin, bytes, new_bytes, flags, wanted, entry);
+      return copy_mapping(begin, bytes, new_bytes, flags, wanted, entry);
     }
-    void* const made = system_mremap(begin, bytes, new_bytes, flags, wanted);
-    if (entry.begin != 0 && made != MAP_FAILED) {
-      take_out(begin, bytes);
-      // The memory policy moves along, and applies to the new pages too.
-      note(made, new_bytes,
+    void* const new_begin = system_mremap(begin, bytes, new_bytes, flags, wanted);
+    if (entry.begin != 0 && new_begin != MAP_FAILED) {
+      remove_range(begin, bytes);
+      // The memory policy moves too, and applies to the new pages.
+      record(new_begin, new_bytes,
            {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
     }
-    return made;
+    return new_begin;
   }
   return system_mremap(begin, bytes, new_bytes, flags, wanted);
 }

@@ -23,7 +23,7 @@ constexpr int mpol_preferred = 1;
 File files[NF_RUN_MEMORIES];
 std::uint32_t files_lock;
 
-void note_bind_failure() {
+void count_bind_failure() {
   if (__atomic_fetch_add(&state.bind_failures, 1u, __ATOMIC_RELAXED) == 0) {
     state.bind_errno = static_cast<std::uint32_t>(errno);
   }
@@ -36,7 +36,7 @@ void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
   nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
   if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, 0) != 0) {
-    note_bind_failure();
+    count_bind_failure();
   }
 }
 
@@ -57,7 +57,7 @@ void clear(nf_run_user& row) {
 
 // Frees the bytes of processes that were killed or ended by _exit; returns whether there were any.
 bool sweep() {
-  bool found = false;
+  bool freed = false;
   for (nf_run_user& row : table->users) {
     std::int32_t pid = __atomic_load_n(&row.pid, __ATOMIC_ACQUIRE);
     if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) continue;
@@ -67,13 +67,13 @@ bool sweep() {
     }
     clear(row);
     __atomic_store_n(&row.pid, 0, __ATOMIC_RELEASE);
-    found = true;
+    freed = true;
   }
-  return found;
+  return freed;
 }
 
-// Reserves bytes of a memory; false: it has fewer left.
-bool take(nf_run_memory& memory, std::uint64_t bytes) {
+// Reserves bytes of a memory; returns false if fewer are left.
+bool reserve(nf_run_memory& memory, std::uint64_t bytes) {
   for (;;) {
     const std::uint64_t before = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
     if (memory.capacity_bytes == 0 || before + bytes <= memory.capacity_bytes) {
@@ -87,7 +87,7 @@ bool take(nf_run_memory& memory, std::uint64_t bytes) {
 
 // Whether the bytes of an ended process can be reused. Offsets of a device are not reused, because
 // other processes' may follow.
-bool gives_back(const nf_run_memory& memory) {
+bool is_reusable(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
 }
 
@@ -116,7 +116,7 @@ bool is_open(const File& file) {
 bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
   nf_run_memory& memory = table->memories[number];
   const bool device = memory.kind == NF_RUN_DEVICE;
-  if (device) bytes = up(bytes, huge_page);
+  if (device) bytes = round_up(bytes, huge_page);
   if (device && (begin % huge_page != 0)) return false;
   std::uint64_t offset = 0;
   int file = -1;
@@ -127,11 +127,11 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     file = kept.descriptor_plus_one - 1;
     if (file < 0) return false;
     if (!device) {
-      if (!take(memory, bytes)) return false;
+      if (!reserve(memory, bytes)) return false;
       offset = kept.next_offset;
       // Reserves the space now, or a full disk would raise SIGBUS in the program later.
       if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
-        give_back(memory, bytes);
+        return_bytes(memory, bytes);
         return false;
       }
       kept.next_offset += bytes;
@@ -150,7 +150,7 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     return true;
   }
   if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) != nullptr) return true;
-  give_back(memory, bytes);
+  return_bytes(memory, bytes);
   return false;
 }
 
@@ -161,11 +161,11 @@ std::uint64_t limit_of(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_DEVICE && memory.size_bytes < planned ? memory.size_bytes : planned;
 }
 
-bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
+bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   nf_run_memory& memory = table->memories[number];
   switch (memory.kind) {
     case NF_RUN_NODE:
-      if (!take(memory, bytes)) return false;
+      if (!reserve(memory, bytes)) return false;
       bind(begin, bytes, memory.node);
       return true;
     case NF_RUN_FILE:
@@ -181,13 +181,13 @@ void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) 
   if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node);
 }
 
-void give_back(nf_run_memory& memory, std::uint64_t bytes) {
-  if (!gives_back(memory)) return;
+void return_bytes(nf_run_memory& memory, std::uint64_t bytes) {
+  if (!is_reusable(memory)) return;
   __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
   if (user != nullptr) add(used_of(*user, memory), 0 - bytes);
 }
 
-void become_user() {
+void register_process() {
   const std::int32_t pid = getpid();
   user = nullptr;
   for (nf_run_user& row : table->users) {
@@ -206,14 +206,14 @@ void become_user() {
   }
 }
 
-void leave_memories() {
+void unregister_process() {
   if (user == nullptr) return;
   clear(*user);
   __atomic_store_n(&user->pid, 0, __ATOMIC_RELEASE);
   user = nullptr;
 }
 
-Inherited leave_files() {
+Inherited detach_files() {
   Inherited inherited;
   for (unsigned i = 0; i < NF_RUN_MEMORIES; ++i) {
     inherited.files[i] = files[i];
@@ -230,7 +230,7 @@ void close_inherited(const Inherited& inherited) {
 
 void memories_in_child() {
   files_lock = 0;
-  if (mode != Mode::inert) become_user();
+  if (mode != Mode::inert) register_process();
 }
 
 }  // namespace nearfar::run

@@ -10,7 +10,7 @@
 namespace nearfar::run {
 
 // Binds or maps addresses to a memory. False: it is full or cannot be opened.
-bool put(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
+bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
 // Binds a new mapping over addresses that are in a memory already.
 void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
@@ -18,11 +18,11 @@ void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 // Capacity of a memory, bytes.
 std::uint64_t limit_of(const nf_run_memory& memory);
 // Reserves a row of the table for the bytes of this process.
-void become_user();
+void register_process();
 // Frees all bytes of this process when the program ends.
-void leave_memories();
+void unregister_process();
 // Returns unused bytes to a memory whose bytes can be reused.
-void give_back(nf_run_memory& memory, std::uint64_t bytes);
+void return_bytes(nf_run_memory& memory, std::uint64_t bytes);
 
 // Whether a process shares this memory with the child of a fork.
 inline bool is_file(std::uint32_t number) { return table->memories[number].kind >= NF_RUN_FILE; }
@@ -38,7 +38,7 @@ struct File {
 struct Inherited {
   File files[NF_RUN_MEMORIES];
 };
-Inherited leave_files();
+Inherited detach_files();
 void close_inherited(const Inherited& files);
 void memories_in_child();
 

@@ -14,8 +14,8 @@ namespace nearfar::run {
 namespace {
 
 // Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process.
-constexpr std::uint64_t most_chunks = 64;
-constexpr std::uint64_t least_chunk = 64u << 10;
+constexpr std::uint64_t max_chunks = 64;
+constexpr std::uint64_t min_chunk = 64u << 10;
 
 bool any_file(unsigned target) {
   const nf_run_target& wanted = table->targets[target];
@@ -32,19 +32,19 @@ bool any_device(const nf_run_target& wanted) {
   return false;
 }
 
-// Whether addresses of this library have no memory before `put`: files and devices are mapped
+// Whether addresses of this library have no memory before `place_in_memory`: files and devices are mapped
 // there, and the kernel does not count their bytes.
 bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
 
-// Puts as much of the beginning into a memory as fits, or with `whole` all or nothing; returns
-// bytes.
-std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+// Places as much of the beginning in a memory as fits, or with `whole` all or nothing; returns the
+// bytes placed.
+std::uint64_t place_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                             std::uint32_t number, bool whole) {
-  if (!is_file(number) && is_empty(begin, target) && !back(begin, bytes)) return 0;
+  if (!is_file(number) && is_empty(begin, target) && !back_with_memory(begin, bytes)) return 0;
   std::uint64_t fits = bytes;
-  if (!put(begin, bytes, number)) {
+  if (!place_in_memory(begin, bytes, number)) {
     if (whole) return 0;
     const nf_run_memory& memory = table->memories[number];
     const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
@@ -52,35 +52,35 @@ std::uint64_t put_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned t
     const std::uint64_t limit = limit_of(memory);
     fits = used < limit ? (limit - used) / unit * unit : 0;
     // If everything would fit, the failure has another reason than space.
-    if (fits == 0 || fits >= bytes || !put(begin, fits, number)) return 0;
+    if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number)) return 0;
   }
-  remember(begin, fits, target, number);
+  record_extent(begin, fits, target, number);
   return fits;
 }
 
 // Whether a memory may take what does not fit the target's memory. Near memory comes last. A device
 // maps only whole huge pages, which a remainder is not, and jemalloc must not purge files.
-bool stands_in(std::uint32_t number, unsigned target) {
+bool can_replace(std::uint32_t number, unsigned target) {
   const std::uint32_t kind = table->memories[number].kind;
   return number != table->targets[0].memory[0] &&
          (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
 }
 
-// Puts what does not fit the target's memory into another far memory with space, else near.
-// `whole`: never into several memories. False: no memory has space.
-bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+// Places what does not fit the target's memory in another far memory with space, else near.
+// `whole`: never in several memories. Returns false if no memory has space.
+bool place_or_fall_back(std::uint64_t begin, std::uint64_t bytes, unsigned target,
                       std::uint32_t memory, bool whole) {
-  std::uint64_t done = put_what_fits(begin, bytes, target, memory, whole);
+  std::uint64_t done = place_what_fits(begin, bytes, target, memory, whole);
   const std::uint64_t elsewhere = bytes - done;
   for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
-    if (other == memory || !stands_in(other, target)) continue;
-    done += put_what_fits(begin + done, bytes - done, target, other, whole);
+    if (other == memory || !can_replace(other, target)) continue;
+    done += place_what_fits(begin + done, bytes - done, target, other, whole);
   }
   if (done < bytes) {
-    if (is_empty(begin, target) && !back(begin + done, bytes - done)) return false;
+    if (is_empty(begin, target) && !back_with_memory(begin + done, bytes - done)) return false;
     const std::uint32_t near = table->targets[0].memory[0];
-    put(begin + done, bytes - done, near);
-    remember(begin + done, bytes - done, target, near);
+    place_in_memory(begin + done, bytes - done, near);
+    record_extent(begin + done, bytes - done, target, near);
   }
   if (elsewhere != 0) add(state.fallback_bytes[target], elsewhere);
   return true;
@@ -88,13 +88,13 @@ bool put_or_elsewhere(std::uint64_t begin, std::uint64_t bytes, unsigned target,
 
 // Whether the kernel would map so much anonymous memory: it refuses more than the machine could
 // ever have, and programs rely on that.
-bool would_map(std::uint64_t bytes) {
-  constexpr std::uint64_t doubtful = 1u << 30;
-  if (bytes < doubtful) return true;
-  const long got = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
+bool kernel_would_map(std::uint64_t bytes) {
+  constexpr std::uint64_t always_mapped_bytes = 1u << 30;
+  if (bytes < always_mapped_bytes) return true;
+  const long result = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-  if (got == -1) return false;
-  syscall(SYS_munmap, got, bytes);
+  if (result == -1) return false;
+  syscall(SYS_munmap, result, bytes);
   return true;
 }
 
@@ -104,7 +104,7 @@ struct Piece {
   std::uint32_t memory;
 };
 struct Pieces {
-  Piece piece[most_chunks];
+  Piece piece[max_chunks];
   unsigned count;
 };
 
@@ -119,9 +119,9 @@ void append(Pieces& pieces, Piece piece) {
 
 // Interleaves chunks over the memories, so that each has its weight in any long range.
 void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
-  std::uint64_t chunk = up(up(bytes, most_chunks) / most_chunks, page_bytes);
-  if (chunk < least_chunk) chunk = least_chunk;
-  if (any_device(wanted)) chunk = up(chunk, huge_page);
+  std::uint64_t chunk = round_up(round_up(bytes, max_chunks) / max_chunks, page_bytes);
+  if (chunk < min_chunk) chunk = min_chunk;
+  if (any_device(wanted)) chunk = round_up(chunk, huge_page);
   std::int64_t credit[NF_RUN_PARTS] = {};
   std::int64_t total = 0;
   for (unsigned i = 0; i < wanted.count; ++i) total += wanted.weight[i];
@@ -156,36 +156,36 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   }
 }
 
-bool put_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
+bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
   if (is_empty(begin, target)) {
     // The sum counts: the kernel might not refuse each piece alone.
     std::uint64_t anonymous = 0;
     for (unsigned i = 0; i < pieces.count; ++i) {
       if (!is_file(pieces.piece[i].memory)) anonymous += pieces.piece[i].bytes;
     }
-    if (!would_map(anonymous)) return false;
+    if (!kernel_would_map(anonymous)) return false;
   }
   for (unsigned i = 0; i < pieces.count; ++i) {
     const Piece& piece = pieces.piece[i];
-    if (!put_or_elsewhere(begin, piece.bytes, target, piece.memory, false)) return false;
+    if (!place_or_fall_back(begin, piece.bytes, target, piece.memory, false)) return false;
     begin += piece.bytes;
   }
   return true;
 }
 
-bool put_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
+bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
   const nf_run_target& wanted = table->targets[target];
   Pieces pieces;
   pieces.count = 0;
   switch (wanted.style) {
     case NF_RUN_INTERLEAVE:
       interleave(pieces, bytes, wanted);
-      return put_pieces(begin, pieces, target);
+      return place_pieces(begin, pieces, target);
     case NF_RUN_IN_PARTS:
       divide(pieces, bytes, wanted);
-      return put_pieces(begin, pieces, target);
+      return place_pieces(begin, pieces, target);
     default:
-      return put_or_elsewhere(begin, bytes, target, wanted.memory[0], whole);
+      return place_or_fall_back(begin, bytes, target, wanted.memory[0], whole);
   }
 }
 
@@ -200,17 +200,17 @@ void ask_for_huge_pages(void* begin, std::size_t bytes) {
   }
 }
 
-Behind behind(unsigned target) {
-  return table != nullptr && any_file(target) ? Behind::nothing : Behind::memory;
+Backing backing(unsigned target) {
+  return table != nullptr && any_file(target) ? Backing::nothing : Backing::memory;
 }
 
 void* placed(unsigned target, void* memory, std::size_t bytes) {
   add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
   if (table == nullptr) {
-    remember(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
+    record_extent(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
     return memory;
   }
-  if (!put_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false)) {
+  if (!place_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false)) {
     release_extent(memory, bytes);
     return nullptr;
   }
@@ -221,17 +221,17 @@ void* placed(unsigned target, void* memory, std::size_t bytes) {
 }  // namespace
 
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
-  void* memory = claim(target, bytes, alignment, false, behind(target));
+  void* memory = claim(target, bytes, alignment, false, backing(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void* place_divided(unsigned target, std::size_t bytes) {
-  void* memory = claim(target, bytes, huge_page, true, behind(target));
+  void* memory = claim(target, bytes, huge_page, true, backing(target));
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void* place_addresses(std::size_t bytes) {
-  void* begin = claim(0, bytes, page_bytes, false, Behind::nothing);
+  void* begin = claim(0, bytes, page_bytes, false, Backing::nothing);
   return begin == nullptr ? nullptr : placed(0, begin, bytes);
 }
 
@@ -242,20 +242,20 @@ void place_again(void* begin, std::size_t bytes) {
 }
 
 void release_extent(void* begin, std::size_t bytes) {
-  forget(reinterpret_cast<std::uint64_t>(begin), bytes);
+  remove_extent(reinterpret_cast<std::uint64_t>(begin), bytes);
   syscall(SYS_munmap, begin, bytes);
   add(state.heap_bytes, 0 - static_cast<std::uint64_t>(bytes));
 }
 
 void mapping_gone(void* begin, std::size_t bytes) {
-  forget(reinterpret_cast<std::uint64_t>(begin), bytes);
+  remove_extent(reinterpret_cast<std::uint64_t>(begin), bytes);
 }
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes) {
-  bytes = up(bytes, page_bytes);
+  bytes = round_up(bytes, page_bytes);
   // One mapping where possible, because the program may mremap it, which works on single mappings
   // only. The mapping exists already: what fits no memory stays near and is counted.
-  put_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
+  place_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
   ask_for_huge_pages(begin, bytes);
 }
 
@@ -279,11 +279,11 @@ extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, 
     errno = ENOMEM;
     return MAP_FAILED;
   }
-  const long got = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
+  const long result = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
   // Where the kernel never overcommits, jemalloc maps its addresses again when it begins to use
   // them.
-  if (got != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
-  return reinterpret_cast<void*>(got);
+  if (result != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
+  return reinterpret_cast<void*>(result);
 }
 
 extern "C" __attribute__((visibility("hidden"))) int nf_os_munmap(void* begin, std::size_t bytes) {

@@ -12,7 +12,7 @@ namespace nearfar::run {
 // up. What does not fit the target's memories goes near and is counted.
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
 void release_extent(void* begin, std::size_t bytes);
-// Returns addresses of near memory without backing; places memory that was mapped over such.
+// Returns addresses of near memory without backing; `place_again` places memory mapped over them.
 void* place_addresses(std::size_t bytes);
 void place_again(void* begin, std::size_t bytes);
 
@@ -20,7 +20,7 @@ void place_again(void* begin, std::size_t bytes);
 void place_mapping(unsigned target, void* begin, std::size_t bytes);
 void mapping_gone(void* begin, std::size_t bytes);
 
-// The same for one block of a target in parts; whether an address is in such a block.
+// Memory for one block of a target in parts; whether an address is in such a block.
 void* place_divided(unsigned target, std::size_t bytes);
 inline bool is_divided(const void* block) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;

@@ -31,8 +31,8 @@ std::uint32_t start_of(const void* block) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(block) % page_bytes / 8 + 1);
 }
 
-// Forgets a block that begins here and was chosen by the countdown; returns the pages it stood for.
-std::uint64_t forget_chosen(std::uint64_t first, std::uint32_t start) {
+// Forgets a sampled block that begins here; returns the pages it represented.
+std::uint64_t forget_sample(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
   if (entry >> start_shift != (chosen_bit | start)) return 0;
   entry = 0;
@@ -46,17 +46,17 @@ bool map_shadow() {
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
   constexpr std::uint64_t bytes = pages * sizeof *shadow + page_bytes;
   // Read-only, or a kernel that never overcommits (or RLIMIT_DATA) would count all of it.
-  const long got =
+  const long result =
       syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-  if (got == -1) return false;
+  if (result == -1) return false;
   // A huge page of it covers 2 GiB of blocks, most of which may not exist.
-  madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_NOHUGEPAGE);
-  madvise(reinterpret_cast<void*>(got), pages * sizeof *shadow, MADV_DONTDUMP);
-  __atomic_store_n(&shadow, reinterpret_cast<std::uint32_t*>(got), __ATOMIC_SEQ_CST);
+  madvise(reinterpret_cast<void*>(result), pages * sizeof *shadow, MADV_NOHUGEPAGE);
+  madvise(reinterpret_cast<void*>(result), pages * sizeof *shadow, MADV_DONTDUMP);
+  __atomic_store_n(&shadow, reinterpret_cast<std::uint32_t*>(result), __ATOMIC_SEQ_CST);
   // Addresses that were claimed before.
   if (shadow_of(first_address, near_end() - first_address)) return true;
   shadow = nullptr;
-  syscall(SYS_munmap, got, bytes);
+  syscall(SYS_munmap, result, bytes);
   return false;
 }
 
@@ -65,24 +65,24 @@ bool shadow_of(std::uint64_t begin, std::uint64_t bytes) {
   const auto first = reinterpret_cast<std::uint64_t>(entry_of(begin / page_bytes));
   const auto last = reinterpret_cast<std::uint64_t>(entry_of((begin + bytes) / page_bytes));
   const std::uint64_t from = first / page_bytes * page_bytes;
-  return back(from, up(last, page_bytes) - from);
+  return back_with_memory(from, round_up(last, page_bytes) - from);
 }
 
-void note_block(const void* block, std::size_t size, std::uint16_t object) {
+void record_block(const void* block, std::size_t size, std::uint16_t object) {
   const std::uint32_t start = start_of(block);
   const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
-  std::uint64_t pages = forget_chosen(first, start);
+  std::uint64_t pages = forget_sample(first, start);
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = page == first ? start : continued;
     pages += *entry_of(page) == 0;
     *entry_of(page) = code << start_shift | object;
   });
-  // A long block is found by its first page, sampled or not.
+  // A long block is looked up by its first page, sampled or not.
   if (size > page_bytes && *entry_of(first) == 0) *entry_of(first) = start << start_shift;
   if (pages != 0) add(state.sampled_pages, pages);
 }
 
-void note_sample(const void* block, std::uint16_t object) {
+void record_sample(const void* block, std::uint16_t object) {
   const std::uint32_t start = start_of(block);
   std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
   if (*entry >> start_shift == continued) return;  // belongs to a long block
@@ -93,7 +93,7 @@ void note_sample(const void* block, std::uint16_t object) {
 void forget_block(const void* block, std::size_t size) {
   const std::uint32_t start = start_of(block);
   const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
-  std::uint64_t pages = forget_chosen(first, start);
+  std::uint64_t pages = forget_sample(first, start);
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = *entry_of(page) >> start_shift;
     if (code != (page == first ? start : continued)) return;

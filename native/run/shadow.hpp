@@ -17,9 +17,9 @@ namespace nearfar::run {
 extern std::uint32_t* shadow __attribute__((visibility("hidden")));
 
 inline constexpr std::uint32_t start_shift = 16;
-// Stands for a block's start where the block began in an earlier page.
+// In place of a block's start if the block began in an earlier page.
 inline constexpr std::uint32_t continued = 0x7FFFu;
-// Set with a block's start where the countdown chose the block: it stands for `sample_bytes`.
+// Set with the start of a block that the countdown chose: it represents `sample_bytes`.
 inline constexpr std::uint32_t chosen_bit = 0x8000u;
 inline constexpr std::size_t sample_bytes = NF_RUN_CHOSEN_BYTES;
 // The same in sampled pages.
@@ -27,13 +27,13 @@ inline constexpr std::uint64_t sample_pages = sample_bytes >> NF_RUN_PAGE_BITS >
 
 inline std::uint64_t hash_of_page(std::uint64_t page) { return page * NF_RUN_PAGE_FACTOR; }
 inline bool is_sampled(std::uint64_t hash) { return hash >> (64 - NF_RUN_PAGE_BITS) == 0; }
-// The place of a page that decides its object.
+// The byte of a page that decides its object.
 inline std::uint64_t place_of(std::uint64_t page, std::uint64_t hash) {
   return page * page_bytes + (hash >> (64 - NF_RUN_PAGE_BITS - 9) & 511) * 8;
 }
 
-// Whether malloc has to note the block.
-inline bool is_noted(const void* block, std::size_t size) {
+// Whether malloc must record the block.
+inline bool is_recorded(const void* block, std::size_t size) {
   if (size > page_bytes) return true;
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   std::uint64_t page = begin / page_bytes;
@@ -48,8 +48,8 @@ inline bool is_noted(const void* block, std::size_t size) {
   return is_sampled(hash) && place_of(last, hash) < begin + size;
 }
 
-// Whether free may have to remove the block from the table; sometimes true for nothing.
-inline bool may_be_noted(const void* block) {
+// Whether free may have to remove the block from the table; sometimes true without need.
+inline bool may_be_recorded(const void* block) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   const std::uint32_t* entry = shadow + (begin - first_address) / page_bytes;
   std::uint64_t both = 0;
@@ -60,8 +60,8 @@ inline bool may_be_noted(const void* block) {
   // Without branches, because one page in eight has an entry and no processor predicts which.
   const unsigned begins = start == begin % page_bytes / 8 + 1;
   const unsigned covers = start == continued;
-  const unsigned goes_on = next >> start_shift == continued;
-  return (begins | covers | goes_on) != 0;
+  const unsigned continues = next >> start_shift == continued;
+  return (begins | covers | continues) != 0;
 }
 
 // Maps the table; false: no addresses or no memory for it.
@@ -70,8 +70,8 @@ bool map_shadow();
 // refuses.
 bool shadow_of(std::uint64_t begin, std::uint64_t bytes);
 // `size` is the requested size; at free it is the usable size, which may be larger.
-void note_block(const void* block, std::size_t size, std::uint16_t object);
-void note_sample(const void* block, std::uint16_t object);
+void record_block(const void* block, std::size_t size, std::uint16_t object);
+void record_sample(const void* block, std::uint16_t object);
 void forget_block(const void* block, std::size_t size);
 
 }  // namespace nearfar::run

@@ -6,11 +6,11 @@
 namespace nearfar::run {
 
 // Requests a snapshot when the heap has grown enough.
-void picture_after_growth();
+void request_snapshot_after_growth();
 // Requests a snapshot before the first large block is freed after growth: the snapshot at the
 // growth was before the program's first access to its new blocks.
-void picture_before_free(std::size_t bytes);
-// A large mapping was made: the next free of a large block requests a snapshot.
-void picture_is_due();
+void request_snapshot_before_free(std::size_t bytes);
+// Makes the next free of a large block request a snapshot, after a large mapping.
+void mark_snapshot_due();
 
 }  // namespace nearfar::run

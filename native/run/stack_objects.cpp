@@ -1,8 +1,8 @@
-// The verb's answers are kept in a tree of return addresses. From the root (the thread's tag, and
-// the size class where sizes matter) each return address leads to the next node, with the distance
-// to the next return address on the stack, until enough of them determine the object. So a known
-// call costs a look-up and a load per frame, two or three where the program has a wrapper of
-// malloc. The verb's answer has the number of frames that are enough.
+// The verb's answers are stored in a tree of return addresses. From the root (the thread's tag, and
+// the size class if sizes matter) each return address leads to the next node, with the distance to
+// the next return address on the stack, until the object is determined. So a known call costs a
+// look-up and a load per frame, two or three if the program has a wrapper of malloc. The verb's
+// answer contains the number of frames that determine the object.
 #include "run/stack_objects.hpp"
 
 #include <errno.h>
@@ -23,9 +23,9 @@ using profile::walk_stack;
 // A large program has some thousands of paths to its allocations; beyond half of this, new ones go
 // near. A small program has hundreds, and a small table, because accesses are spread over all of
 // it.
-constexpr std::uint32_t most_edges = 1u << 17;
+constexpr std::uint32_t max_edges = 1u << 17;
 constexpr std::uint32_t first_edges = 1u << 8;
-constexpr unsigned most_probes = 16;
+constexpr unsigned max_probes = 16;
 
 constexpr std::uint32_t leaf = 1u << 31;
 // The frame's size changes between calls: its stacks are unwound each time.
@@ -38,7 +38,7 @@ struct Edge {
   std::uint32_t step;  // bytes from this frame's end to the next one's
 };
 // Tables of doubling sizes, one after another: the table of N edges begins at edge N.
-Edge edges[2 * most_edges];
+Edge edges[2 * max_edges];
 std::uint32_t edges_size = first_edges;  // of the one in use
 std::uint32_t nodes = 1;
 std::uint64_t edges_used;
@@ -47,12 +47,12 @@ std::uint32_t edges_lock;
 struct Thread {
   const char* tag;
   std::uint32_t root;
-  bool inside;  // has the lock: a signal handler that comes here must not wait for it
+  bool inside;  // has the lock: a signal handler on this thread must not wait for it
   bool forks;   // has the lock during its fork
 };
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
-constexpr Found unknown{NF_RUN_NO_OBJECT, 0};
+constexpr Recognised unknown{NF_RUN_NO_OBJECT, 0};
 
 std::uint64_t key_of(std::uint32_t node, std::uint64_t return_address) {
   const std::uint64_t mixed =
@@ -66,7 +66,7 @@ Edge& slot_of(std::uint64_t key, unsigned probe, std::uint32_t size) {
 
 Edge* find(std::uint64_t key) {
   const std::uint32_t size = __atomic_load_n(&edges_size, __ATOMIC_ACQUIRE);
-  for (unsigned i = 0; i < most_probes; ++i) {
+  for (unsigned i = 0; i < max_probes; ++i) {
     Edge& edge = slot_of(key, i, size);
     const std::uint64_t seen = __atomic_load_n(&edge.key, __ATOMIC_ACQUIRE);
     if (seen == key) return &edge;
@@ -76,7 +76,7 @@ Edge* find(std::uint64_t key) {
 }
 
 Edge* insert(std::uint64_t key, std::uint32_t next, std::uint32_t step, std::uint32_t size) {
-  for (unsigned i = 0; i < most_probes; ++i) {
+  for (unsigned i = 0; i < max_probes; ++i) {
     Edge& edge = slot_of(key, i, size);
     if (edge.key != 0) continue;
     edge.next = next;
@@ -98,17 +98,17 @@ void grow() {
 }
 
 Edge* claim(std::uint64_t key, std::uint32_t next, std::uint32_t step) {
-  if (edges_used > edges_size / 2 && edges_size < most_edges) grow();
+  if (edges_used > edges_size / 2 && edges_size < max_edges) grow();
   if (edges_used > edges_size / 2) return nullptr;
   Edge* edge = insert(key, next, step, edges_size);
   if (edge != nullptr) ++edges_used;
   return edge;
 }
 
-std::uint32_t as_leaf(Found found) {
-  return leaf | std::uint32_t{found.target} << 16 | found.object;
+std::uint32_t to_leaf(Recognised recognised) {
+  return leaf | std::uint32_t{recognised.target} << 16 | recognised.object;
 }
-Found of_leaf(std::uint32_t next) {
+Recognised from_leaf(std::uint32_t next) {
   return {static_cast<std::uint16_t>(next), static_cast<std::uint16_t>((next & ~leaf) >> 16)};
 }
 
@@ -122,7 +122,7 @@ std::uint32_t root_of(std::size_t size, bool mapped) {
   return root;
 }
 
-Found by_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
+Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
               unsigned& depth) {
   nf_run_ask question{};
   nf_run_answer answer{};
@@ -142,14 +142,14 @@ Found by_verb(const std::uint64_t* frames, unsigned count, std::size_t size, boo
   return {answer.object, answer.target};
 }
 
-// Whether the tree has the path of these frames; sets `found` to its object.
-bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Found& found) {
+// Whether the tree has the path of these frames; sets `recognised` to its object.
+bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Recognised& recognised) {
   std::uint32_t node = root;
   for (unsigned i = 0; i < count; ++i) {
     const Edge* edge = find(key_of(node, frames[i]));
     if (edge == nullptr) return false;
     if ((edge->next & leaf) != 0) {
-      found = of_leaf(edge->next);
+      recognised = from_leaf(edge->next);
       return true;
     }
     node = edge->next;
@@ -157,8 +157,8 @@ bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Fou
   return false;
 }
 
-void keep(std::uint32_t root, const std::uint64_t* frames, const Call* calls, unsigned depth,
-          Found found) {
+void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* calls, unsigned depth,
+          Recognised recognised) {
   std::uint32_t node = root;
   for (unsigned i = 0; i < depth; ++i) {
     const bool last = i + 1 == depth;
@@ -170,7 +170,7 @@ void keep(std::uint32_t root, const std::uint64_t* frames, const Call* calls, un
           : calls == nullptr
               ? varies
               : static_cast<std::uint32_t>(calls[i + 1].frame_end - calls[i].frame_end);
-      edge = claim(key, last ? as_leaf(found) : nodes++, step);
+      edge = claim(key, last ? to_leaf(recognised) : nodes++, step);
       if (edge == nullptr) return;
     }
     if ((edge->next & leaf) != 0) return;
@@ -178,45 +178,45 @@ void keep(std::uint32_t root, const std::uint64_t* frames, const Call* calls, un
   }
 }
 
-[[gnu::noinline]] Found by_tables(Call call, std::uint32_t root, std::size_t size, bool mapped) {
+[[gnu::noinline]] Recognised recognise_by_walk(Call call, std::uint32_t root, std::size_t size, bool mapped) {
   if (thread.inside) return unknown;
   const int error = errno;
   thread.inside = true;
   std::uint64_t frames[NF_RUN_FRAMES];
   const unsigned count = walk_stack(call, frames, NF_RUN_FRAMES);
-  Found found = unknown;
-  if (!follow(root, frames, count, found)) {
+  Recognised recognised = unknown;
+  if (!follow(root, frames, count, recognised)) {
     Lock const lock(edges_lock);
     // Another thread may have requested the same stack meanwhile.
-    if (!follow(root, frames, count, found)) {
+    if (!follow(root, frames, count, recognised)) {
       unsigned depth = 0;
-      found = by_verb(frames, count, size, mapped, depth);
+      recognised = ask_verb(frames, count, size, mapped, depth);
       Call calls[NF_RUN_FRAMES];
       const bool fixed = profile::fixed_stack(call, calls, depth) == depth;
-      keep(root, frames, fixed ? calls : nullptr, depth, found);
+      insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
     }
   }
   thread.inside = false;
   errno = error;
-  return found;
+  return recognised;
 }
 
 }  // namespace
 
-Found recognise(Call call, std::size_t size, bool mapped) {
+Recognised recognise(Call call, std::size_t size, bool mapped) {
   const std::uint32_t root = root_of(size, mapped);
   std::uint32_t node = root;
   Call here = call;
   for (unsigned i = 0; i < NF_RUN_FRAMES; ++i) {
     const Edge* edge = find(key_of(node, here.return_address));
     if (edge == nullptr) break;
-    if ((edge->next & leaf) != 0) return of_leaf(edge->next);
+    if ((edge->next & leaf) != 0) return from_leaf(edge->next);
     if (edge->step == varies) break;
     node = edge->next;
     here.frame_end += edge->step;
     here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
   }
-  return by_tables(call, root, size, mapped);
+  return recognise_by_walk(call, root, size, mapped);
 }
 
 void forget_stacks() {

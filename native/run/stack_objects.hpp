@@ -8,13 +8,13 @@
 
 namespace nearfar::run {
 
-struct Found {
+struct Recognised {
   std::uint16_t object;
   std::uint16_t target;
 };
 
 // Returns the object of the hook's call (NEARFAR_THIS_CALL) for `size` bytes. `mapped`: by mmap.
-Found recognise(profile::Call call, std::size_t size, bool mapped);
+Recognised recognise(profile::Call call, std::size_t size, bool mapped);
 
 // Forgets all stacks after a library was unloaded: its addresses may be reused.
 void forget_stacks();

@@ -26,7 +26,7 @@ nf_run_table* table = nullptr;
 nf_run_state state;
 
 void mappings_in_child();
-void look_at_next_allocation();
+void check_next_allocation();
 
 namespace {
 
@@ -39,17 +39,17 @@ nf_run_table* map_table(const char* folder) {
   struct stat status {};
   void* mapped = nullptr;
   if (fstat(file, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(nf_run_table))) {
-    const long got = syscall(SYS_mmap, nullptr, sizeof(nf_run_table), PROT_READ | PROT_WRITE,
+    const long result = syscall(SYS_mmap, nullptr, sizeof(nf_run_table), PROT_READ | PROT_WRITE,
                              MAP_SHARED, file, 0L);
-    if (got != -1) mapped = reinterpret_cast<void*>(got);
+    if (result != -1) mapped = reinterpret_cast<void*>(result);
   }
   close(file);
-  auto* found = static_cast<nf_run_table*>(mapped);
-  if (found == nullptr || memcmp(found->magic, NF_RUN_MAGIC, sizeof found->magic) != 0 ||
-      found->version != NF_RUN_VERSION) {
+  auto* candidate = static_cast<nf_run_table*>(mapped);
+  if (candidate == nullptr || memcmp(candidate->magic, NF_RUN_MAGIC, sizeof candidate->magic) != 0 ||
+      candidate->version != NF_RUN_VERSION) {
     return nullptr;
   }
-  return found;
+  return candidate;
 }
 
 // A lock that other code takes while it has jemalloc's locks (extents, files) must not be taken
@@ -79,7 +79,7 @@ __attribute__((constructor(101))) void wake_at_start() { wake(); }
 __attribute__((destructor(101))) void end() {
   if (mode == Mode::inert) return;
   tell(NF_RUN_BYE);
-  leave_memories();
+  unregister_process();
 }
 
 }  // namespace
@@ -92,20 +92,20 @@ void wake() {
   state.first_address = first_address;
   const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);
   if (folder == nullptr || *folder == '\0' || !set_socket(folder)) return;
-  nf_run_table* found = map_table(folder);
-  if (found == nullptr) return;
+  nf_run_table* mapped = map_table(folder);
+  if (mapped == nullptr) return;
   if (!map_shadow()) {
     tell(NF_RUN_CANNOT);
     return;
   }
   state.shadow = reinterpret_cast<std::uint64_t>(shadow);
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
-  table = found;
-  become_user();
+  table = mapped;
+  register_process();
   pthread_atfork(before_fork, in_parent, in_child);
   tell(NF_RUN_HELLO);
-  mode = found->look_at_every != 0 ? Mode::every : Mode::samples;
-  look_at_next_allocation();
+  mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;
+  check_next_allocation();
 }
 
 }  // namespace nearfar::run

@@ -60,7 +60,7 @@ struct nf_run_table {
   uint32_t version;
   /* 1: each allocation is recognised. 0: all blocks go near and only samples are recognised; they
    * have the addresses of target 1, which is near memory then. */
-  uint32_t look_at_every;
+  uint32_t recognise_every;
   uint32_t memory_count;
   uint32_t target_count;
   uint32_t split_sizes; /* 1: objects also differ by block size */
@@ -84,7 +84,7 @@ struct nf_run_extent {
   uint64_t begin;
   uint64_t bytes;
   uint32_t target;
-  uint32_t memory; /* actual memory, another one where the target's was full */
+  uint32_t memory; /* actual memory: another one if the target's was full */
 };
 
 /* A recognised mapping of the program. */
@@ -99,7 +99,7 @@ struct nf_run_state {
   char magic[8];
   uint64_t first_address; /* begin of near memory, page 0 of the shadow */
   uint64_t shadow; /* address of one uint32_t per page: object in the low half, block start above */
-  uint64_t sampled_pages; /* pages with a block now */
+  uint64_t sampled_pages; /* sampled pages that hold a block now */
   uint64_t heap_bytes;    /* from the kernel for blocks, near memory included */
   uint64_t stacks_asked;
   uint64_t stacks_unanswered;
@@ -108,7 +108,7 @@ struct nf_run_state {
   uint64_t advice_failures; /* of madvise for huge_pages */
   uint32_t bind_errno;      /* of the first failure */
   uint32_t advice_errno;    /* of the first failure */
-  uint32_t extents_lost;    /* that did not fit into the table */
+  uint32_t extents_lost;    /* extents that did not fit into the table */
   uint32_t extent_count;
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;

@@ -18,19 +18,19 @@ namespace {
 sockaddr_un address{};
 bool known = false;
 
-// Longer than reading the symbols of a large program takes: after it, the verb has ended or
-// stopped.
-constexpr time_t patience_s = 60;
+// Longer than the verb needs to read the symbols of a large program. After this time, the verb has
+// ended or stopped.
+constexpr time_t timeout_s = 60;
 
-bool exchange(int end, nf_run_ask& question, nf_run_answer& answer) {
-  if (connect(end, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
-  const timeval patience{patience_s, 0};
-  setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  if (send(end, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return false;
+bool exchange(int descriptor, nf_run_ask& question, nf_run_answer& answer) {
+  if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  const timeval timeout{timeout_s, 0};
+  setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  if (send(descriptor, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return false;
   for (;;) {
-    const ssize_t got = recv(end, &answer, sizeof answer, 0);
-    if (got < 0 && errno == EINTR) continue;
-    return got == sizeof answer;
+    const ssize_t received = recv(descriptor, &answer, sizeof answer, 0);
+    if (received < 0 && errno == EINTR) continue;
+    return received == sizeof answer;
   }
 }
 
@@ -48,9 +48,9 @@ bool ask(nf_run_ask& question, nf_run_answer& answer) {
   const int error = errno;
   question.pid = getpid();
   question.state = reinterpret_cast<std::uint64_t>(&state);
-  const int end = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  const bool answered = end >= 0 && exchange(end, question, answer);
-  if (end >= 0) close(end);
+  const int descriptor = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const bool answered = descriptor >= 0 && exchange(descriptor, question, answer);
+  if (descriptor >= 0) close(descriptor);
   errno = error;
   return answered;
 }

@@ -70,7 +70,7 @@ class Table(ctypes.Structure):
     _fields_ = (
         ("magic", ctypes.c_char * 8),
         ("version", ctypes.c_uint32),
-        ("look_at_every", ctypes.c_uint32),
+        ("recognise_every", ctypes.c_uint32),
         ("memory_count", ctypes.c_uint32),
         ("target_count", ctypes.c_uint32),
         ("split_sizes", ctypes.c_uint32),

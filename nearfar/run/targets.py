@@ -140,7 +140,7 @@ def make_table(
     table = layout.Table()
     table.magic = layout.MAGIC
     table.version = layout.VERSION
-    table.look_at_every = every
+    table.recognise_every = every
     table.memory_count, table.target_count = len(memories), len(targets.shapes)
     table.split_sizes, table.huge_pages = split_sizes, huge_pages
     for row, memory in zip(table.memories, memories, strict=False):
