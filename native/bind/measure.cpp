@@ -195,10 +195,10 @@ NB_MODULE(_measure, m) {
           "pause_ns"_a = 0.0, "isa"_a = "", nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
           "Work of one thread; without a kernel it spins to keep its core awake.");
 
-  nb::class_<Drawn>(m, "Drawn", "Traffic of one thread, GB/s.")
-      .def_ro("read_gb_per_s", &Drawn::read_gb_per_s)
-      .def_ro("written_gb_per_s", &Drawn::written_gb_per_s)
-      .def_prop_ro("gb_per_s", &Drawn::total);
+  nb::class_<WorkerTraffic>(m, "Drawn", "Traffic of one thread, GB/s.")
+      .def_ro("read_gb_per_s", &WorkerTraffic::read_gb_per_s)
+      .def_ro("written_gb_per_s", &WorkerTraffic::written_gb_per_s)
+      .def_prop_ro("gb_per_s", &WorkerTraffic::total);
 
   nb::class_<Timing>(m, "Timing")
       .def_prop_ro("ns", [](const Timing& timing) { return timing.per_iteration.count; })
@@ -232,10 +232,10 @@ NB_MODULE(_measure, m) {
       "worker"_a, "accesses"_a, "warm_up"_a, "rest_ns"_a = 0.0, "beside"_a = std::vector<Worker>{},
       "ns of every access (float32), and a Timing: ns is the mean of their middle half.");
 
-  nb::class_<Together>(m, "Together")
-      .def_ro("each", &Together::each)
-      .def_prop_ro("loops_ns", [](const Together& timing) { return timing.in_loops.count; })
-      .def_ro("disturbed", &Together::disturbed);
+  nb::class_<ParallelTiming>(m, "Together")
+      .def_ro("each", &ParallelTiming::each)
+      .def_prop_ro("loops_ns", [](const ParallelTiming& timing) { return timing.in_loops.count; })
+      .def_ro("disturbed", &ParallelTiming::disturbed);
   m.def(
       "together",
       [](const std::vector<Worker>& workers, double duration_ns, double warm_up_ns, bool by_clock) {

@@ -1,4 +1,4 @@
-// Threads that work, or spin, beside what is timed; and what one thread's work comes to.
+// Threads that run next to the timed one, working or spinning; and the traffic of a worker.
 #pragma once
 
 #include <algorithm>
@@ -14,24 +14,24 @@
 
 namespace nearfar::measure {
 
-// A co-runner rests after so many lines (2 KiB), so that its traffic is even at the scale of the
-// 100 ns that a chased load takes.
+// A co-runner pauses after this many lines (2 KiB), so that its traffic is even at the scale of 100
+// ns, which a chased load takes.
 inline constexpr std::uint64_t co_runner_lines = 32;
 
-// What kernels return goes here, so that no work can be optimised away.
+// Receives the kernels' results, so that no work is optimised away.
 inline std::atomic<std::uint64_t> sink;
 
 inline std::uint64_t co_runner_iterations(const Worker& worker) {
   return std::max<std::uint64_t>(co_runner_lines / worker.shape.access_lines(), 1);
 }
 
-inline void rest(Nanoseconds pause) {
+inline void wait(Nanoseconds pause) {
   if (pause.count <= 0) return;
   const Nanoseconds end = os::wall_time() + pause;
   while (os::wall_time() < end) relax();
 }
 
-inline Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
+inline WorkerTraffic traffic_of(const Worker& worker, std::uint64_t iterations, Nanoseconds time) {
   if (worker.kernel == nullptr || time.count <= 0) return {};
   const auto payload = static_cast<double>(worker.kernel->traffic(worker.shape).payload().count);
   const double rate = static_cast<double>(iterations) * payload / time.count;  // 1 B/ns is 1 GB/s
@@ -39,41 +39,41 @@ inline Drawn drawn(const Worker& worker, std::uint64_t iterations, Nanoseconds t
   return {.read_gb_per_s = rate * loads, .written_gb_per_s = rate * (1 - loads)};
 }
 
-// A counter that one thread writes and others read, on a line of its own.
+// A counter on a cache line of its own, written by one thread and read by others.
 struct alignas(64) Count {
   std::atomic<std::uint64_t> iterations{0};
 };
 
-// Threads that run beside what is timed until this is destroyed.
+// Threads that run next to the timed one until this object is destroyed.
 class CoRunners {
  public:
-  explicit CoRunners(std::span<const Worker> wanted)
-      : wanted_(wanted), counts_(wanted.size()), lanes_(wanted.size()) {
-    for (const Worker& worker : wanted) make_ready(worker);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i].kernel != nullptr) lanes_[i] = lane_of(wanted[i]);
+  explicit CoRunners(std::span<const Worker> workers)
+      : workers_(workers), counts_(workers.size()), lanes_(workers.size()) {
+    for (const Worker& worker : workers) prepare_memory(worker);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (workers[i].kernel != nullptr) lanes_[i] = lane_of(workers[i]);
       threads_.start([this, i] { work(i); });
     }
-    threads_.sleep_until(static_cast<unsigned>(wanted.size()));
+    threads_.sleep_until(static_cast<unsigned>(workers.size()));
   }
   CoRunners(const CoRunners&) = delete;
   CoRunners& operator=(const CoRunners&) = delete;
   ~CoRunners() {
     threads_.stop();
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      if (wanted_[i].kernel != nullptr) note_position(wanted_[i], lanes_[i]);
+    for (std::size_t i = 0; i < workers_.size(); ++i) {
+      if (workers_[i].kernel != nullptr) save_position(workers_[i], lanes_[i]);
     }
   }
 
   void rethrow() {
     if (threads_.stopping()) threads_.join();
   }
-  // They stop at once, so that whoever goes on finds their cores free.
+  // Stops the threads now, so that their cores are free.
   void finish() {
     threads_.stop();
     threads_.join();
   }
-  [[nodiscard]] std::vector<std::uint64_t> done() const {
+  [[nodiscard]] std::vector<std::uint64_t> iterations() const {
     std::vector<std::uint64_t> counts;
     counts.reserve(counts_.size());
     for (const Count& count : counts_) {
@@ -81,19 +81,19 @@ class CoRunners {
     }
     return counts;
   }
-  [[nodiscard]] std::vector<Drawn> drawn_since(const std::vector<std::uint64_t>& before,
+  [[nodiscard]] std::vector<WorkerTraffic> traffic_since(const std::vector<std::uint64_t>& before,
                                                Nanoseconds time) const {
-    const auto now = done();
-    std::vector<Drawn> all;
+    const auto now = iterations();
+    std::vector<WorkerTraffic> all;
     for (std::size_t i = 0; i < now.size(); ++i) {
-      all.push_back(drawn(wanted_[i], now[i] - before[i], time));
+      all.push_back(traffic_of(workers_[i], now[i] - before[i], time));
     }
     return all;
   }
 
  private:
   void work(std::size_t i) {
-    const Worker& worker = wanted_[i];
+    const Worker& worker = workers_[i];
     os::pin_thread(worker.cpu);
     threads_.arrive();
     if (worker.kernel == nullptr) {
@@ -107,12 +107,12 @@ class CoRunners {
       sum += worker.kernel->run(lanes_[i], block);
       done += block;
       counts_[i].iterations.store(done, std::memory_order_relaxed);
-      rest(worker.pause);
+      wait(worker.pause);
     }
     sink.store(sum, std::memory_order_relaxed);
   }
 
-  std::span<const Worker> wanted_;
+  std::span<const Worker> workers_;
   std::vector<Count> counts_;
   std::vector<Lane> lanes_;
   Threads threads_;

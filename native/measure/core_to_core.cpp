@@ -15,9 +15,9 @@
 namespace nearfar::measure {
 namespace {
 
-// Lines the chases go over at most: 32 KiB fit in a first-level cache, and are then truly there.
-constexpr std::uint64_t most_lines = 512;
-constexpr std::uint64_t fewest_lines = 64;
+// Maximum lines of a chase: 32 KiB fit in a first-level cache and stay there.
+constexpr std::uint64_t max_lines = 512;
+constexpr std::uint64_t min_lines = 64;
 constexpr unsigned chases = 21;
 constexpr unsigned trips = 2000;
 constexpr unsigned batches = 11;
@@ -27,7 +27,7 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-// Whose turn it is, and what there is to do; on a line of its own in ordinary memory.
+// Whose turn it is, and its action; on its own line in ordinary memory.
 enum class Turn : std::uint8_t { mine, write_theirs, read_theirs, over };
 
 // Two threads that wait for each other's word in the measured memory, one line each way.
@@ -51,15 +51,15 @@ class PingPong {
 }  // namespace
 
 HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
-  if (cpu_a == cpu_b) throw std::invalid_argument("a line is handed over between two CPUs");
-  if (memory.lines() < fewest_lines) {
-    throw std::invalid_argument("core to core takes at least 4 KiB of memory");
+  if (cpu_a == cpu_b) throw std::invalid_argument("core to core needs two different CPUs");
+  if (memory.lines() < min_lines) {
+    throw std::invalid_argument("core to core needs at least 4 KiB of memory");
   }
-  // The chase lies behind the ball, with as much room between.
-  const std::uint64_t chased_lines = std::min(most_lines, memory.lines() / 2);
-  memory.overwritten();
-  PingPong game(memory);
-  game.reset();
+  // The chased lines begin behind the ping-pong's word, as far away as they are long.
+  const std::uint64_t chased_lines = std::min(max_lines, memory.lines() / 2);
+  memory.forget_links();
+  PingPong ping_pong(memory);
+  ping_pong.reset();
   std::byte* base = memory.data() + chased_lines * cache_line.count;
   const auto order = chase_order(chased_lines, {}, true, 1);
   auto line = [&](std::uint64_t i) { return base + order[i % chased_lines] * cache_line.count; };
@@ -78,21 +78,22 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
   threads.start([&] {
     os::pin_thread(cpu_a);
     threads.arrive();
-    // Asleep: the other may have been begun on this core, and pins itself only when it gets it.
+    // Sleeps instead of spinning: the other thread may have started on this core, and pins itself
+    // only once it runs.
     threads.sleep_until(2);
     const long switches = os::involuntary_switches();
     const double per_tick = tick_clock().per_tick.count;
     std::vector<double> one_way;
     for (unsigned batch = 0; batch < batches; ++batch) {
       const std::uint64_t before = ticks_before();
-      game.play(std::uint64_t{batch} * trips, trips, 0, threads);
+      ping_pong.play(std::uint64_t{batch} * trips, trips, 0, threads);
       const auto ticks = static_cast<double>(ticks_after() - before);
       one_way.push_back(ticks * per_tick / trips / 2);
     }
     result.line = {median(one_way)};
-    const Flush drop = flushes().clflush;
+    const Flush flush = flushes().clflush;
     for (const Turn theirs : {Turn::write_theirs, Turn::read_theirs}) {
-      if (theirs == Turn::read_theirs && drop == nullptr) break;
+      if (theirs == Turn::read_theirs && flush == nullptr) break;
       std::vector<double> per_line;
       for (unsigned i = 0; i < chases && !threads.stopping(); ++i) {
         turn.store(theirs, std::memory_order_release);
@@ -103,9 +104,9 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
         sink.store(reinterpret_cast<std::uintptr_t>(at), std::memory_order_relaxed);
         const auto ticks = static_cast<double>(ticks_after() - before);
         per_line.push_back(ticks * per_tick / static_cast<double>(chased_lines));
-        // In no cache any more, so that the next round finds them with the other core alone.
-        if (drop != nullptr) drop(base, chased_lines);
-        stores_end();
+        // Drops the lines from all caches, so that in the next round only the other core has them.
+        if (flush != nullptr) flush(base, chased_lines);
+        store_fence();
       }
       if (!per_line.empty()) {
         (theirs == Turn::write_theirs ? result.modified : result.clean) = {median(per_line)};
@@ -118,7 +119,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
     os::pin_thread(cpu_b);
     threads.arrive();
     threads.sleep_until(2);
-    game.play(0, std::uint64_t{trips} * batches, 1, threads);
+    ping_pong.play(0, std::uint64_t{trips} * batches, 1, threads);
     while (!threads.stopping()) {
       const Turn now = turn.load(std::memory_order_acquire);
       if (now == Turn::over) return;

@@ -8,11 +8,11 @@
 namespace nearfar::measure {
 namespace {
 
-// Marsaglia's xorshift64: the order needs to be unpredictable to a prefetcher, no more.
+// Marsaglia's xorshift64: sufficient to be unpredictable for a prefetcher.
 class Xorshift {
  public:
   explicit Xorshift(std::uint64_t seed) : state_(seed * 2 + 1) {}
-  // Uniform below `bound` (< 2^32) up to a bias of bound / 2^32.
+  // Uniform below `bound` (< 2^32), with a bias of at most bound / 2^32.
   std::uint64_t below(std::uint64_t bound) {
     state_ ^= state_ << 13U;
     state_ ^= state_ >> 7U;
@@ -33,7 +33,7 @@ void shuffle(std::uint32_t* first, std::uint64_t count, Xorshift& dice) {
 std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, bool random,
                                        std::uint64_t seed) {
   if (lines > std::numeric_limits<std::uint32_t>::max()) {
-    throw std::length_error("a chase goes over less than 256 GiB");
+    throw std::length_error("a chase must cover less than 256 GiB");
   }
   const std::uint64_t access = shape.access_lines();
   const std::uint64_t stride = shape.stride_lines();
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, 
 
 std::vector<std::uint64_t> chain_starts(std::uint64_t lines, unsigned chains, std::uint64_t steps,
                                         std::uint64_t position) {
-  // Chains that would run over each other's lines are spread over the whole order instead.
+  // Chains that would overlap are spread over the whole order instead.
   const std::uint64_t spacing = steps * chains <= lines ? steps : lines / chains;
   std::vector<std::uint64_t> starts(chains);
   for (unsigned j = 0; j < chains; ++j) starts[j] = (position + j * spacing) % lines;

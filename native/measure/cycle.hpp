@@ -1,4 +1,4 @@
-// The order in which a chase visits lines, and where k chains start in it.
+// Order in which a chase visits lines, and the starts of k chains in it.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,29 @@
 
 namespace nearfar::measure {
 
-// The lines that a chase of `shape` visits, in order; following it and returning to its start is
-// one cycle. Accesses begin every stride; their lines come one after the other, the accesses
-// themselves in random order within each window (or in sequence, if not `random`), window after
-// window. The same seed gives the same order. Throws std::length_error from 256 GiB on.
+// Returns the lines that a chase of `shape` visits, in order; they form a cycle. Accesses begin at
+// every stride; the lines of an access are consecutive. Accesses are in random order (or in
+// sequence, if not `random`) within each window, and windows follow each other. The seed determines
+// the order. Throws std::length_error from 256 GiB on.
 std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, bool random,
                                        std::uint64_t seed);
 
-// Positions in an order of `lines` where `chains` chains of `steps` accesses each start.
+// Returns the positions in an order of `lines` where `chains` chains of `steps` accesses start.
 //
-// Equally spaced; where they fit, one starts where another ends, so that a run visits a stretch
-// of the order and the next run the stretch behind it: a line comes back only after all others.
+// They are equally spaced; if they fit, each starts where the previous one ends. Consecutive runs
+// so visit consecutive parts of the order, and no line returns before all others were visited.
 std::vector<std::uint64_t> chain_starts(std::uint64_t lines, unsigned chains, std::uint64_t steps,
                                         std::uint64_t position);
 
-// A sequence of which, for every n, the low n bits take all 2^n values in 2^n steps: a random
-// kernel that indexes lines by them touches every line once a pass and needs no table. It costs two
-// instructions a line; more would fill the core's window and hide how many misses it keeps going.
-// Knuth's linear congruential generator (multiplier 1 modulo 4, odd increment: full period).
+// A sequence whose low n bits take all 2^n values in 2^n steps, for every n: random kernels visit
+// every line once per pass without a table. It costs two instructions per line; more would fill the
+// core's window and hide how many misses it overlaps. Knuth's linear congruential generator
+// (multiplier 1 modulo 4, odd increment: full period).
 constexpr std::uint64_t scatter_next(std::uint64_t state) noexcept {
   return state * 2862933555777941757U + 3037000493U;
 }
 
-// Its i-th state, counted from 0: i steps in about 2 log2(i), by squaring the step.
+// Returns the i-th state, counted from 0, in about 2 log2(i) steps, by squaring the step.
 constexpr std::uint64_t scatter_at(std::uint64_t i) noexcept {
   std::uint64_t state = 0;
   std::uint64_t multiplier = 2862933555777941757U;

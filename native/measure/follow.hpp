@@ -1,4 +1,4 @@
-// Dependent loads along links: what the chases share.
+// Dependent loads along links, shared by the chases.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace nearfar::measure {
 
-// A link leads from word to word, so following one is a load without an offset.
+// A link points at a word, so following it is a load without an offset.
 inline const std::byte* follow(const std::byte* word) {
   return *reinterpret_cast<std::byte* const*>(word);
 }

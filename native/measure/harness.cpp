@@ -15,14 +15,14 @@
 namespace nearfar::measure {
 namespace {
 
-// A second stretch of time_alone is at most so many times the first.
-constexpr double most_growth = 10000;
-// Of wall time, CPU time is at least one part in so many, or its clock steps by scheduler ticks (as
-// in some virtual machines) and shows nothing of a short stretch: the next must not be endless.
-constexpr double most_waiting = 20;
+// Maximum ratio of time_alone's later stretches to the first.
+constexpr double max_growth = 10000;
+// CPU time is at least 1/20 of wall time. A smaller value comes from a clock that advances in
+// scheduler ticks (in some virtual machines); the next stretch must not become endless.
+constexpr double max_wall_over_cpu = 20;
 
-// Whether the calling thread lost its core since this was made.
-class Watch {
+// Counts how often the calling thread lost its core since construction.
+class SwitchCounter {
  public:
   [[nodiscard]] long switches() const { return os::involuntary_switches() - switches_; }
 
@@ -30,12 +30,12 @@ class Watch {
   long switches_ = os::involuntary_switches();
 };
 
-// Runs `body(lane)` on the worker's CPU beside `beside`, in the calling thread: to start another
-// and to wait for it takes longer than 1 % of a sample wherever cores are busy.
+// Runs `body(lane, co_runners)` on the worker's CPU, next to `beside`. It uses the calling thread:
+// starting another and waiting for it takes more than 1 % of a sample where cores are busy.
 template <typename Body>
 void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) {
-  if (worker.kernel == nullptr) throw std::invalid_argument("there is no kernel to time");
-  make_ready(worker);
+  if (worker.kernel == nullptr) throw std::invalid_argument("no worker has a kernel");
+  prepare_memory(worker);
   Lane lane = lane_of(worker);
   CoRunners co_runners(beside);
   co_runners.rethrow();
@@ -44,30 +44,30 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
     sink.store(body(lane, co_runners), std::memory_order_relaxed);
     co_runners.finish();
   }
-  note_position(worker, lane);
+  save_position(worker, lane);
 }
 
-// How many iterations of what takes so long make a part; a multiple of what is fenced together.
+// Returns the iterations of a part, at `each` per iteration: a multiple of the accesses per fence.
 std::uint64_t part_size(const Worker& worker, std::uint64_t iterations, Nanoseconds each) {
   const auto timed = static_cast<std::uint64_t>(part_time.count / std::max(each.count, 1e-3));
-  const std::uint64_t least = std::max((iterations + most_parts - 1) / most_parts, timed);
+  const std::uint64_t min_iterations = std::max((iterations + max_parts - 1) / max_parts, timed);
   const std::uint64_t unit = std::max(worker.shape.fence_every, 1U);
-  return (least + unit - 1) / unit * unit;
+  return (min_iterations + unit - 1) / unit * unit;
 }
 
-// Warms up by `warm_up` iterations, pass after pass, fewer once a pass is as long as the one
-// before: caches then hold what they will. Returns ns per iteration of the last.
+// Warms up by at most `warm_up` iterations. It stops after a pass that takes as long as the
+// previous one, because the caches are then warm. Returns ns per iteration of the last pass.
 Nanoseconds warm(const Kernel& kernel, Lane& lane, std::uint64_t warm_up, std::uint64_t pass,
                  std::uint64_t& sum) {
-  // A cache that still fills makes a pass shorter by more than clocks and neighbours do.
-  constexpr double settled = 0.95;
+  // While caches fill, a pass becomes shorter by more than noise explains.
+  constexpr double settled_ratio = 0.95;
   const std::uint64_t each_pass = pass == 0 ? warm_up : std::min(pass, warm_up);
   Nanoseconds before{};
   for (std::uint64_t done = 0; done < warm_up; done += each_pass) {
     const Nanoseconds start = os::thread_cpu_time();
     sum += kernel.run(lane, each_pass);
     const Nanoseconds took = os::thread_cpu_time() - start;
-    const bool is_settled = done > 0 && took.count > settled * before.count;
+    const bool is_settled = done > 0 && took.count > settled_ratio * before.count;
     before = took;
     if (is_settled) break;
   }
@@ -77,20 +77,20 @@ Nanoseconds warm(const Kernel& kernel, Lane& lane, std::uint64_t warm_up, std::u
 }  // namespace
 
 Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& warm_up,
-                  Nanoseconds least, std::span<const Worker> beside) {
+                  Nanoseconds min_time, std::span<const Worker> beside) {
   const Nanoseconds overhead = timer().overhead;
   Timing timing;
   run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
     const Kernel& kernel = *worker.kernel;
     const Nanoseconds begin = os::wall_time();
     std::uint64_t sum = 0;
-    // Without warming up nothing is known of how long one takes: the stretch is in one part.
+    // Without a warm-up the time of an iteration is unknown: the stretch has a single part.
     Nanoseconds each{};
     if (warm_up.iterations > 0) each = warm(kernel, lane, warm_up.iterations, warm_up.pass, sum);
     Stretch stretch;
     auto time = [&](std::uint64_t count) {
       const std::uint64_t part = part_size(worker, count, each);
-      const auto before = co_runners.done();
+      const auto before = co_runners.iterations();
       stretch.begin();
       for (std::uint64_t done = 0; done < count;) {
         const std::uint64_t now = std::min(part, count - done);
@@ -98,15 +98,15 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
         stretch.end_part(now, overhead);
         done += now;
       }
-      timing.beside = co_runners.drawn_since(before, stretch.wall());
+      timing.beside = co_runners.traffic_since(before, stretch.wall());
     };
-    // The warm-up tells how many iterations take so long.
-    const double wanted = warm_up.iterations == 0 ? 0.0 : least.count / std::max(each.count, 1e-3);
+    // The warm-up predicts the iterations that take `min_time`.
+    const double wanted = warm_up.iterations == 0 ? 0.0 : min_time.count / std::max(each.count, 1e-3);
     time(std::max(iterations, static_cast<std::uint64_t>(wanted)));
-    // A cold warm-up foretells too much; half of what was asked for will do.
-    for (int longer = 0; longer < 3 && stretch.cpu().count < least.count / 2; ++longer) {
-      const double took = std::max({stretch.cpu().count, stretch.wall().count / most_waiting, 1.0});
-      const double growth = std::min(least.count / took, most_growth);
+    // A cold warm-up overestimates the time; half of `min_time` is enough.
+    for (int attempt = 0; attempt < 3 && stretch.cpu().count < min_time.count / 2; ++attempt) {
+      const double took = std::max({stretch.cpu().count, stretch.wall().count / max_wall_over_cpu, 1.0});
+      const double growth = std::min(min_time.count / took, max_growth);
       const auto count = static_cast<double>(stretch.iterations());
       each = {took / count};
       time(static_cast<std::uint64_t>(std::ceil(growth * count)));
@@ -124,7 +124,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
 EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t warm_up,
                      Nanoseconds rest_time, std::span<const Worker> beside) {
   const TickClock& clock = tick_clock();
-  if (accesses == 0) throw std::invalid_argument("at least one access is timed");
+  if (accesses == 0) throw std::invalid_argument("the number of timed accesses must not be 0");
   std::vector<std::uint32_t> ticks(accesses);
   EachTiming result;
   run_alone(worker, beside, [&](Lane& lane, const CoRunners& co_runners) {
@@ -132,13 +132,13 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
     std::uint64_t sum = worker.kernel->run(lane, warm_up);
     const auto rest_ticks =
         static_cast<std::uint64_t>(std::max(rest_time.count, 0.0) / clock.per_tick.count);
-    const Watch watch;
-    const auto before = co_runners.done();
+    const SwitchCounter switch_counter;
+    const auto before = co_runners.iterations();
     const Nanoseconds start = os::wall_time();
     sum += worker.kernel->each(lane, ticks, rest_ticks);
     const Nanoseconds end = os::wall_time();
-    result.timing.beside = co_runners.drawn_since(before, end - start);
-    result.timing.switches = watch.switches();
+    result.timing.beside = co_runners.traffic_since(before, end - start);
+    result.timing.switches = switch_counter.switches();
     result.timing.disturbed = result.timing.switches != 0;
     result.timing.in_loops = end - begin;
     return sum;

@@ -8,7 +8,7 @@
 namespace nearfar::measure {
 namespace {
 
-// Built on first use: kernels register while static objects are made, in no known order.
+// Built on first use: static objects register kernels in unknown order.
 std::vector<KernelEntry>& table() {
   static std::vector<KernelEntry> entries;
   return entries;
@@ -17,19 +17,19 @@ std::vector<KernelEntry>& table() {
 }  // namespace
 
 double Kernel::loads_over_payload(const Shape& shape) const {
-  const Traffic one = traffic(shape);
-  return static_cast<double>(one.read.count) / static_cast<double>(one.payload().count);
+  const Traffic per_access = traffic(shape);
+  return static_cast<double>(per_access.read.count) / static_cast<double>(per_access.payload().count);
 }
 
 std::uint64_t Kernel::each(Lane& /*lane*/, std::span<std::uint32_t> /*ticks*/,
                            std::uint64_t /*rest*/) const {
-  throw std::logic_error("this kernel's accesses cannot be timed one by one");
+  throw std::logic_error("this kernel cannot time single accesses");
 }
 
 bool register_kernel(KernelEntry entry) {
   auto& entries = table();
-  const auto place = std::ranges::lower_bound(entries, entry.name, {}, &KernelEntry::name);
-  entries.insert(place, entry);
+  const auto position = std::ranges::lower_bound(entries, entry.name, {}, &KernelEntry::name);
+  entries.insert(position, entry);
   return true;
 }
 
@@ -37,9 +37,9 @@ const std::vector<KernelEntry>& kernels() { return table(); }
 
 const Kernel& kernel(std::string_view name) {
   const auto& entries = table();
-  const auto found = std::ranges::find(entries, name, &KernelEntry::name);
-  if (found == entries.end()) throw std::out_of_range("there is no kernel " + std::string(name));
-  return *found->kernel;
+  const auto entry = std::ranges::find(entries, name, &KernelEntry::name);
+  if (entry == entries.end()) throw std::out_of_range("unknown kernel " + std::string(name));
+  return *entry->kernel;
 }
 
 }  // namespace nearfar::measure

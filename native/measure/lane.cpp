@@ -22,13 +22,13 @@ void check(const Worker& worker) {
                                 " chains");
   }
   if (worker.parts < 1 || worker.part >= worker.parts) {
-    throw std::invalid_argument("there is no such part of the memory");
+    throw std::invalid_argument("the part must be below the number of parts");
   }
   if (worker.second != nullptr && !kernel.has_target()) {
     throw std::invalid_argument("this kernel does not copy to a second memory");
   }
-  if (const auto why = kernel.missing(*worker.operations); !why.empty()) {
-    throw std::invalid_argument("this processor " + why);
+  if (const auto reason = kernel.missing(*worker.operations); !reason.empty()) {
+    throw std::invalid_argument("this processor " + reason);
   }
 }
 
@@ -41,7 +41,7 @@ Lane lane_of(const Worker& worker) {
   if (const Links links = worker.kernel->links(); links != Links::none) {
     const LinkSet* set = memory.linked(region, worker.shape, links);
     if (set == nullptr) throw std::logic_error("this kernel needs linked memory");
-    // Several threads share the cycle, each in its own stretch.
+    // Several threads share the cycle; each has its own part.
     return {.base = memory.data(),
             .lines = region / cache_line,
             .order = set->order.empty() ? nullptr : set->order.data(),
@@ -62,12 +62,12 @@ Lane lane_of(const Worker& worker) {
     lines = std::min(lines, second / cache_line / worker.parts);
     target = worker.second->data() + worker.part * lines * cache_line.count;
   }
-  // Kernels divide their lane into up to four arrays, or groups of eight lines; those that fence
-  // do not, and wear out a single block by writing it again and again.
-  const std::uint64_t fewest = worker.kernel->traffic(worker.shape).fences > 0 ? 1 : 8;
-  if (lines < fewest * worker.shape.access_lines()) {
+  // Kernels divide their lane into up to four arrays or into groups of eight lines. Kernels with
+  // fences do not, and may wear out a single block.
+  const std::uint64_t min_accesses = worker.kernel->traffic(worker.shape).fences > 0 ? 1 : 8;
+  if (lines < min_accesses * worker.shape.access_lines()) {
     throw std::invalid_argument("a thread's part of the region is smaller than " +
-                                std::to_string(fewest) + " accesses");
+                                std::to_string(min_accesses) + " accesses");
   }
   return {.base = memory.data() + worker.part * lines * cache_line.count,
           .lines = lines,
@@ -79,24 +79,24 @@ Lane lane_of(const Worker& worker) {
           .operations = worker.operations};
 }
 
-void make_ready(const Worker& worker) {
+void prepare_memory(const Worker& worker) {
   if (worker.kernel == nullptr) return;
   check(worker);
   const Links links = worker.kernel->links();
   if (links != Links::none) worker.memory->link(region_of(worker), worker.shape, links);
   if (worker.kernel->traffic(worker.shape).stored().count == 0) return;
-  (worker.second == nullptr ? worker.memory : worker.second)->overwritten();
+  (worker.second == nullptr ? worker.memory : worker.second)->forget_links();
 }
 
-void note_position(const Worker& worker, const Lane& lane) {
+void save_position(const Worker& worker, const Lane& lane) {
   if (const Links links = worker.kernel->links(); links != Links::none) {
     LinkSet* set = worker.memory->linked(region_of(worker), worker.shape, links);
     if (set == nullptr) return;
-    const std::uint64_t begun = set->visits / worker.parts * worker.part;
-    set->position = std::max(set->position, lane.position - begun);
+    const std::uint64_t begin = set->visits / worker.parts * worker.part;
+    set->position = std::max(set->position, lane.position - begin);
     return;
   }
-  // The next run goes on behind the one that came furthest.
+  // The next run continues behind the worker that came furthest.
   if (lane.position > worker.memory->position) {
     worker.memory->position = lane.position;
     worker.memory->skipped = lane.skipped;

@@ -9,7 +9,7 @@
 namespace nearfar::measure {
 namespace {
 
-// Words of a line that hold links; the last is the sequence's.
+// Words of a line that hold links; the last one is for the sequential order.
 constexpr unsigned order_words = 7;
 constexpr unsigned sequence_word = 7;
 
@@ -22,7 +22,7 @@ Bytes unit_of(os::Pages pages) {
   return pages == os::Pages::reserved_giant ? os::giant_page : os::huge_page;
 }
 
-// Of all a shape says, what an order of links depends on.
+// Keeps the fields that an order of links depends on.
 Shape order_shape(const Shape& shape) {
   return {.access = shape.access, .stride = shape.stride, .window = shape.window};
 }
@@ -63,25 +63,25 @@ Memory::~Memory() { os::unmap(data_, mapped_); }
 
 LinkSet* Memory::linked(Bytes region, const Shape& shape, Links kind) {
   const Shape wanted = is_sequence(shape, kind) ? Shape{} : order_shape(shape);
-  const auto found = std::ranges::find_if(sets_, [&](const LinkSet& set) {
+  const auto match = std::ranges::find_if(sets_, [&](const LinkSet& set) {
     return set.region == region && set.kind == kind && set.shape == wanted;
   });
-  return found == sets_.end() ? nullptr : &*found;
+  return match == sets_.end() ? nullptr : &*match;
 }
 
-// The word of the set whose remaking costs least, by age: a set is worth its visits plus what the
-// last one dropped was worth, so that large ones that nobody asks for go in the end (GreedyDual;
-// Young, "The k-server dual and loose competitiveness for paging", 1994).
+// Frees the word of the link set that is cheapest to rebuild. A set's worth is its visits plus the
+// worth of the last dropped set, so that large unused sets are dropped too (GreedyDual; Young, "The
+// k-server dual and loose competitiveness for paging", 1994).
 unsigned Memory::free_word() {
   const auto is_order = [](const LinkSet& set) { return set.word != sequence_word; };
   if (std::ranges::count_if(sets_, is_order) >= order_words) {
-    auto least = sets_.end();
+    auto cheapest = sets_.end();
     for (auto set = sets_.begin(); set != sets_.end(); ++set) {
-      if (is_order(*set) && (least == sets_.end() || set->worth < least->worth)) least = set;
+      if (is_order(*set) && (cheapest == sets_.end() || set->worth < cheapest->worth)) cheapest = set;
     }
-    dropped_worth_ = least->worth;
-    const unsigned word = least->word;
-    sets_.erase(least);
+    dropped_worth_ = cheapest->worth;
+    const unsigned word = cheapest->word;
+    sets_.erase(cheapest);
     return word;
   }
   unsigned word = 0;
@@ -91,9 +91,9 @@ unsigned Memory::free_word() {
 
 bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t seed) {
   check(shape);
-  if (kind == Links::none) throw std::invalid_argument("there are no links of no kind");
+  if (kind == Links::none) throw std::invalid_argument("links must be random or sequential");
   if (region > size_ || region < shape.access) {
-    throw std::invalid_argument("the region is beyond the memory, or smaller than one access");
+    throw std::invalid_argument("the region exceeds the memory or is smaller than one access");
   }
   if (LinkSet* set = linked(region, shape, kind)) {
     set->worth = dropped_worth_ + set->visits;
@@ -103,13 +103,13 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
   auto word_of = [&](std::uint64_t line, unsigned word) {
     return reinterpret_cast<std::byte**>(data_ + line * cache_line.count) + word;
   };
-  auto lead = [&](std::uint64_t line, std::uint64_t next, unsigned word) {
+  auto set_link = [&](std::uint64_t line, std::uint64_t next, unsigned word) {
     *word_of(line, word) = reinterpret_cast<std::byte*>(word_of(next, word));
   };
   if (is_sequence(shape, kind)) {
-    const auto is_other = [](const LinkSet& set) { return set.word == sequence_word; };
-    std::erase_if(sets_, is_other);
-    for (std::uint64_t i = 0; i < count; ++i) lead(i, i + 1 == count ? 0 : i + 1, sequence_word);
+    const auto is_sequential = [](const LinkSet& set) { return set.word == sequence_word; };
+    std::erase_if(sets_, is_sequential);
+    for (std::uint64_t i = 0; i < count; ++i) set_link(i, i + 1 == count ? 0 : i + 1, sequence_word);
     LinkSet set{region, {}, kind, sequence_word};
     set.visits = count;
     sets_.push_back(std::move(set));
@@ -120,7 +120,7 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
   set.visits = set.order.size();
   set.word = free_word();
   set.worth = dropped_worth_ + set.visits;
-  // By address rather than by order: lines are written in sequence, and only a table at random.
+  // Writes in address order: only the table is accessed at random.
   std::vector<std::uint32_t> next(count, 0);
   std::vector<bool> visited(count, false);
   for (std::uint64_t i = 0; i < set.visits; ++i) {
@@ -128,7 +128,7 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
     visited[set.order[i]] = true;
   }
   for (std::uint64_t line = 0; line < count; ++line) {
-    if (visited[line]) lead(line, next[line], set.word);
+    if (visited[line]) set_link(line, next[line], set.word);
   }
   sets_.push_back(std::move(set));
   return true;

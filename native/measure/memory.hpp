@@ -1,4 +1,4 @@
-// A stretch of the memory under test: mapped, placed, populated, and linked for chases.
+// Memory under test: mapped, placed, populated, and linked for chases.
 #pragma once
 
 #include <array>
@@ -13,28 +13,28 @@
 
 namespace nearfar::measure {
 
-// One order of links over the first lines of a memory: word `word` of each line visited holds the
-// address of that word in the next.
+// An order of links over the first lines of a memory: word `word` of each line points at that word
+// of the next line.
 struct LinkSet {
   Bytes region{};
   Shape shape{};
   Links kind = Links::none;
   unsigned word = 0;
-  std::vector<std::uint32_t> order{};  // empty: line after line
+  std::vector<std::uint32_t> order{};  // empty: sequential
   std::uint64_t visits = 0;
-  std::uint64_t position = 0;  // where the next chase begins, so that it finds nothing cached
-  std::uint64_t worth = 0;     // see Memory::link
+  std::uint64_t position = 0;  // start of the next chase, so that it finds nothing cached
+  std::uint64_t worth = 0;     // cost of rebuilding it, see free_word
 };
 
-// Several regions are prefixes of one memory. Each line has eight words, so seven orders and the
-// sequence live in it together; which are kept is a matter of what it costs to make them anew.
+// Several regions are prefixes of one memory. Each line has eight words, for seven orders of links
+// and the sequential one; the orders that are cheapest to rebuild are dropped first.
 class Memory {
  public:
-  // `size` is rounded up to whole lines, what is mapped to whole pages. All pages are there when
-  // it returns.
+  // `size` is rounded up to whole lines, the mapping to whole pages. All pages are allocated.
   static Memory anonymous(Bytes size, os::Pages pages, std::optional<unsigned> node);
-  // The open file or device from `offset` on; `direct` as in os::map_file, and an error where the
-  // file system cannot. `unit`: what is mapped is a multiple of it (2 MiB of most DAX devices).
+  // Maps an open file or device from `offset` on; `direct` as in os::map_file, but an error if the
+  // file system does not support it. The mapping is a multiple of `unit` (2 MiB for most DAX
+  // devices).
   static Memory file(int descriptor, Bytes size, bool direct, Bytes offset = {},
                      Bytes unit = os::base_page);
 
@@ -48,19 +48,19 @@ class Memory {
   [[nodiscard]] Bytes size() const { return size_; }
   [[nodiscard]] std::uint64_t lines() const { return size_ / cache_line; }
 
-  // Makes the first `region` bytes ready for chases of `kind` and `shape`, unless they are. The
-  // first time takes about 5 ns a line, 50 ns where pages are 4 KiB; returns whether it did.
+  // Links the first `region` bytes for chases of `kind` and `shape`, unless they are linked. It
+  // takes about 5 ns per line, 50 ns with 4 KiB pages. Returns whether it linked them.
   bool link(Bytes region, const Shape& shape, Links kind, std::uint64_t seed = 1);
-  // As linked; null if not, or no longer.
+  // Returns the links, or null if there are none.
   [[nodiscard]] LinkSet* linked(Bytes region, const Shape& shape, Links kind);
-  // A kernel stores to this memory: its links are gone.
-  void overwritten() { sets_.clear(); }
+  // Call it when a kernel stores to this memory.
+  void forget_links() { sets_.clear(); }
 
-  // Nodes of up to `samples` pages spread over the memory.
+  // Returns the nodes of up to `samples` pages spread over the memory.
   [[nodiscard]] std::vector<int> nodes(std::size_t samples) const;
 
-  // Where the next run without links starts, in iterations since the beginning; runs follow each
-  // other so that none finds the lines of the one before in a cache. See Lane.
+  // Start of the next run without links, in iterations; consecutive runs so find no cached lines of
+  // the previous one. See Lane.
   std::uint64_t position = 0;
   std::uint64_t skipped = 0;
 

@@ -1,5 +1,4 @@
-// Loads and stores in any share, spread evenly: of each 64 lines the same number is read, give or
-// take one.
+// Mixed loads and stores: of each 64 lines the same number is read, give or take 1.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +18,7 @@ namespace nearfar::measure {
 
 inline constexpr unsigned pattern_lines = 64;
 
-// patterns[k]: k bits of 64 set, as evenly as can be.
+// patterns[k]: k of 64 bits set, spread evenly.
 constexpr std::array<std::uint64_t, pattern_lines + 1> even_patterns() {
   std::array<std::uint64_t, pattern_lines + 1> patterns{};
   for (unsigned k = 0; k <= pattern_lines; ++k) {
@@ -31,7 +30,7 @@ constexpr std::array<std::uint64_t, pattern_lines + 1> even_patterns() {
   return patterns;
 }
 
-// Lines read before the `group`-th 64, counted so that any number of them has the share exactly.
+// Lines read before group `group` of 64 lines; exact over any number of groups.
 inline std::uint64_t reads_before(double share, std::uint64_t group) {
   return static_cast<std::uint64_t>(std::floor(share * pattern_lines * static_cast<double>(group)));
 }
@@ -40,7 +39,7 @@ inline std::uint64_t pattern_of(double share, std::uint64_t group) {
   return patterns[reads_before(share, group + 1) - reads_before(share, group)];
 }
 
-// Of `access` bytes; a fraction of a byte counts as stored.
+// Traffic of `access` bytes; a fraction of a byte counts as stored.
 template <bool nt>
 Traffic mixed_traffic(const Shape& shape, Bytes access) {
   const auto read =
@@ -52,11 +51,11 @@ Traffic mixed_traffic(const Shape& shape, Bytes access) {
 
 template <bool nt>
 std::string missing_for_mixture(const Operations& operations) {
-  return nt && !operations.has_nt_store ? "has no stores past the caches" : "";
+  return nt && !operations.has_nt_store ? "has no non-temporal stores" : "";
 }
 
-// An iteration is a line, whatever the access. Loads walk the front of the lane and stores its
-// back, in one pass: a prefetcher would fetch what is to be stored if they were neighbours.
+// An iteration is a line. Loads walk the front of the lane and stores its back, because a
+// prefetcher would fetch lines to be stored next to lines being read.
 template <bool nt>
 class Mixture final : public Kernel {
  public:
@@ -89,7 +88,7 @@ class Mixture final : public Kernel {
       lane.position += count;
       iterations -= count;
     }
-    if (nt) stores_end();
+    if (nt) store_fence();
     return sum;
   }
 };

@@ -1,5 +1,5 @@
-// The orders in which kernels without links visit their lane. Each has next(), which gives where
-// the next access begins; destroying it notes in the lane how far it came.
+// Orders of kernels without links. next() returns the next access; the destructor adds the accesses
+// to the lane's position.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace nearfar::measure {
 
-// Accesses side by side or `stride` apart. At the lane's end a strided order begins again one
-// access further on, until all lines had their turn.
+// Accesses `stride` apart. At the lane's end a strided order restarts one access further on, so
+// that it visits all lines.
 class InOrder {
  public:
   explicit InOrder(Lane& lane)
@@ -35,7 +35,7 @@ class InOrder {
       shift_ += access_;
       if (shift_ == rounds_ * access_) shift_ = 0;
     }
-    // The last steps of a shifted round can lie beyond the end: they take its beginning.
+    // The last steps of a shifted round may exceed the lane: they wrap to its begin.
     std::uint64_t first = at_ * step_ + shift_;
     if (first + access_ > lane_.lines) first = shift_;
     ++at_;
@@ -54,8 +54,8 @@ class InOrder {
   std::uint64_t done_ = 0;
 };
 
-// Accesses in random order, each once a pass over a window, then the next window. No table, and
-// few instructions: more would fill the core's window and hide how many misses it keeps going.
+// Accesses in random order: each once per pass over a window, then the next window. It has no table
+// and few instructions: more would fill the core's window and hide how many misses it overlaps.
 class Scattered {
  public:
   explicit Scattered(Lane& lane) : lane_(lane) {
@@ -65,7 +65,7 @@ class Scattered {
     window_ = shape.window.count == 0 ? slots : std::min(shape.window.count / bytes_, slots);
     windows_ = slots / window_;
     mask_ = std::bit_ceil(window_) - 1;
-    // Halves of a number: the upper is mixed into the lower, whose own period is short.
+    // Mixes the upper half of a number into the lower, whose own period is short.
     mix_ = std::max((static_cast<unsigned>(std::bit_width(mask_)) + 1) / 2, 1U);
     state_ = scatter_at(lane.position + lane.skipped);
     left_ = window_ - lane.position % window_;
@@ -86,7 +86,7 @@ class Scattered {
       base_ = lane_.base + window_number_ * window_ * bytes_;
     }
     std::uint64_t slot = step();
-    while (slot >= window_) {  // never where the window is a power of two
+    while (slot >= window_) {  // never if the window is a power of two
       ++skipped_;
       slot = step();
     }
@@ -99,7 +99,7 @@ class Scattered {
   std::uint64_t step() {
     const std::uint64_t low = state_ & mask_;
     state_ = scatter_next(state_);
-    return low ^ (low >> mix_);  // one to one
+    return low ^ (low >> mix_);  // a bijection
   }
 
   Lane& lane_;
@@ -116,8 +116,8 @@ class Scattered {
   std::uint64_t skipped_ = 0;
 };
 
-// Calls block(first line, count) for `iterations` accesses from lane.position on, over the first
-// `lines` lines of the lane, side by side, wrapping at their end.
+// Calls block(first line, count) for `iterations` consecutive accesses from lane.position on,
+// wrapping within the first `lines` lines of the lane.
 template <typename Block>
 void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Block block) {
   const std::uint64_t access = lane.shape.access_lines();
@@ -131,15 +131,15 @@ void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Bloc
   }
 }
 
-// The equal arrays that kernels with `count` of them walk side by side, of which the first is
-// stored to: in the target memory if there is one, else after the others.
+// The `count` equal arrays of a kernel. It stores to the target memory if there is one, else to the
+// last array.
 class Arrays {
  public:
   Arrays(const Lane& lane, std::uint64_t count)
       : lane_(lane), lines_(lane.lines / (lane.target == nullptr ? count : count - 1)) {
     target_ = lane.target == nullptr ? lane.line((count - 1) * lines_) : lane.target;
   }
-  [[nodiscard]] std::uint64_t lines() const { return lines_; }  // of each
+  [[nodiscard]] std::uint64_t lines() const { return lines_; }  // per array
   [[nodiscard]] std::byte* target(std::uint64_t line) const {
     return target_ + line * cache_line.count;
   }

@@ -28,25 +28,25 @@ void clflush(const std::byte* first, std::uint64_t lines) {
 }
 
 Flushes detect() {
-  Flushes found;
+  Flushes available;
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
   unsigned d = 0;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
-    if ((b & bit_CLWB) != 0) found.clwb = clwb;
-    if ((b & bit_CLFLUSHOPT) != 0) found.clflushopt = clflushopt;
+    if ((b & bit_CLWB) != 0) available.clwb = clwb;
+    if ((b & bit_CLFLUSHOPT) != 0) available.clflushopt = clflushopt;
   }
   constexpr unsigned bit_clfsh = 1U << 19U;  // leaf 1, EDX
-  if (__get_cpuid(1, &a, &b, &c, &d) != 0 && (d & bit_clfsh) != 0) found.clflush = clflush;
-  return found;
+  if (__get_cpuid(1, &a, &b, &c, &d) != 0 && (d & bit_clfsh) != 0) available.clflush = clflush;
+  return available;
 }
 
 #elif defined(__aarch64__)
 
 void cvap(const std::byte* first, std::uint64_t lines) {
   for (std::uint64_t i = 0; i < lines; ++i) {
-    // DC CVAP by its number: assemblers take its name only for ARMv8.2.
+    // DC CVAP by its encoding: assemblers accept its name only for ARMv8.2.
     asm volatile("sys #3, c7, c12, #1, %0" ::"r"(first + i * cache_line.count) : "memory");
   }
 }
@@ -70,8 +70,8 @@ Flushes detect() { return {}; }
 }  // namespace
 
 const Flushes& flushes() {
-  static const Flushes found = detect();
-  return found;
+  static const Flushes available = detect();
+  return available;
 }
 
 }  // namespace nearfar::measure

@@ -1,4 +1,4 @@
-// Flushes, fences, and the kernels that make stores durable one access after the other.
+// Flushes, fences, and kernels that make each access's stores durable.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace nearfar::measure {
 
-// Returns once all stores and flushes before it have reached the memory's domain.
-inline void stores_end() noexcept {
+// Waits until all earlier stores and flushes have reached the persistence domain.
+inline void store_fence() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();
 #elif defined(__aarch64__)
@@ -26,8 +26,8 @@ inline void stores_end() noexcept {
 #endif
 }
 
-// Later instructions wait until stores_end() has ended: a store fence alone holds up stores only,
-// and a clock read behind it would not see it.
+// A store fence after which later instructions wait too: a plain store fence delays only stores, so
+// a clock read behind it would not include it.
 inline void wait_for_stores() noexcept {
 #if defined(__x86_64__)
   _mm_mfence();
@@ -38,8 +38,8 @@ inline void wait_for_stores() noexcept {
 #endif
 }
 
-// Returns once all loads before it have their value.
-inline void loads_end() noexcept {
+// Waits until all earlier loads have their values.
+inline void load_fence() noexcept {
 #if defined(__x86_64__)
   _mm_lfence();
 #elif defined(__aarch64__)
@@ -49,18 +49,18 @@ inline void loads_end() noexcept {
 #endif
 }
 
-// Writes `lines` lines back, by the instruction it is named after.
+// Writes `lines` lines back, by one instruction each.
 using Flush = void (*)(const std::byte* first, std::uint64_t lines);
 
 struct Flushes {
   Flush clwb = nullptr;        // keeps the line; on AArch64 DC CVAP
-  Flush clflushopt = nullptr;  // drops it
-  Flush clflush = nullptr;     // drops it, one after the other; on AArch64 DC CIVAC
+  Flush clflushopt = nullptr;  // drops the line
+  Flush clflush = nullptr;     // drops the line, serialised; on AArch64 DC CIVAC
 };
-// Those this processor has; the others are null.
+// Returns the instructions of this processor; the others are null.
 const Flushes& flushes();
 
-// `Store`: void(const Operations&, at, lines, value); `Which`: member of Flushes, or null.
+// `nt`: non-temporal stores; `Which`: the flush of each line, or null.
 template <typename Order, bool nt, Flush Flushes::*Which>
 class Persist final : public Kernel {
  public:
@@ -74,10 +74,10 @@ class Persist final : public Kernel {
   }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
     if constexpr (nt) {
-      if (!operations.has_nt_store) return "has no stores past the caches";
+      if (!operations.has_nt_store) return "has no non-temporal stores";
     }
     if constexpr (Which != nullptr) {
-      if (flushes().*Which == nullptr) return "lacks the instruction that it flushes with";
+      if (flushes().*Which == nullptr) return "lacks the flush instruction of this kernel";
     }
     return {};
   }
@@ -112,7 +112,7 @@ class Persist final : public Kernel {
           value_(lane.position + 1),
           every_(lane.shape.fence_every),
           until_fence_(every_ - lane.position % every_) {}
-    // Returns whether it ended with a fence.
+    // Returns whether the access ended with a fence.
     bool operator()(std::byte* at) {
       if constexpr (nt) {
         operations_.nt_store(at, lines_, value_);
@@ -121,7 +121,7 @@ class Persist final : public Kernel {
       }
       if constexpr (Which != nullptr) flush_(at, lines_);
       if (--until_fence_ == 0) {
-        stores_end();
+        store_fence();
         until_fence_ = every_;
         return true;
       }
@@ -129,7 +129,7 @@ class Persist final : public Kernel {
     }
 
    private:
-    static Flush chosen() {
+    static Flush selected_flush() {
       if constexpr (Which != nullptr) {
         return flushes().*Which;
       } else {
@@ -137,7 +137,7 @@ class Persist final : public Kernel {
       }
     }
     const Operations& operations_;
-    Flush flush_ = chosen();
+    Flush flush_ = selected_flush();
     std::uint64_t lines_;
     std::uint64_t value_;
     std::uint64_t every_;

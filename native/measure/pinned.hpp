@@ -1,4 +1,4 @@
-// The calling thread on one CPU for a while.
+// Pins the calling thread to one CPU for a scope.
 #pragma once
 
 #include <sched.h>
@@ -9,23 +9,23 @@
 
 namespace nearfar::measure {
 
-// Where the thread may run is as before once this is destroyed.
+// Restores the thread's affinity at the end.
 class Pinned {
  public:
   explicit Pinned(unsigned cpu) {
-    if (sched_getaffinity(0, sizeof(cpu_set_t) * before_.size(), before_.data()) < 0) {
-      os::fail(errno, "ask where a thread may run");
+    if (sched_getaffinity(0, sizeof(cpu_set_t) * previous_.size(), previous_.data()) < 0) {
+      os::fail(errno, "read a thread's affinity");
     }
     os::pin_thread(cpu);
   }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
-  // It fails only where all those CPUs are gone; then the kernel has decided already.
-  ~Pinned() { sched_setaffinity(0, sizeof(cpu_set_t) * before_.size(), before_.data()); }
+  // Fails only if none of those CPUs exists any more; the kernel has then moved the thread.
+  ~Pinned() { sched_setaffinity(0, sizeof(cpu_set_t) * previous_.size(), previous_.data()); }
 
  private:
   // 16,384 CPUs: twice what Linux can be configured for.
-  std::vector<cpu_set_t> before_ = std::vector<cpu_set_t>(16);
+  std::vector<cpu_set_t> previous_ = std::vector<cpu_set_t>(16);
 };
 
 }  // namespace nearfar::measure

@@ -11,20 +11,20 @@ bool whole_lines(Bytes size) { return size.count % cache_line.count == 0; }
 
 void check(const Shape& shape) {
   if (shape.access < cache_line || !whole_lines(shape.access)) {
-    throw std::invalid_argument("an access is one or more whole lines of 64 bytes");
+    throw std::invalid_argument("an access must be one or more whole lines of 64 bytes");
   }
   if (!whole_lines(shape.stride) || (shape.stride.count != 0 && shape.stride < shape.access)) {
-    throw std::invalid_argument("a stride is whole lines of 64 bytes, at least one access");
+    throw std::invalid_argument("a stride must be whole lines of 64 bytes, at least one access");
   }
   const Bytes step = std::max(shape.stride, shape.access);
   if (!whole_lines(shape.window) || (shape.window.count != 0 && shape.window < step)) {
-    throw std::invalid_argument("a window is whole lines of 64 bytes, at least one access");
+    throw std::invalid_argument("a window must be whole lines of 64 bytes, at least one access");
   }
-  // Written so that NaN is refused too.
+  // This form also refuses NaN.
   if (!(shape.read_share >= 0 && shape.read_share <= 1)) {
-    throw std::invalid_argument("a read share is from 0 to 1");
+    throw std::invalid_argument("a read share must be between 0 and 1");
   }
-  if (shape.fence_every == 0) throw std::invalid_argument("a fence comes every 1 or more accesses");
+  if (shape.fence_every == 0) throw std::invalid_argument("the accesses per fence must be at least 1");
 }
 
 }  // namespace nearfar::measure

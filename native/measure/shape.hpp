@@ -1,4 +1,4 @@
-// How a kernel goes over its lines: what a person chooses with --access, --stride and the like.
+// How a kernel visits its lines (--access, --stride and others).
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 namespace nearfar::measure {
 
 struct Shape {
-  Bytes access = cache_line;  // what one access touches: whole lines
-  Bytes stride{};             // distance of neighbouring accesses; 0: `access`, side by side
-  Bytes window{};             // random accesses stay in a window that moves on; 0: the whole lane
-  double read_share = 1;      // reads over all lines, 0 to 1, of the mixed kernels
-  unsigned fence_every = 1;   // accesses between two fences, of the persist kernels
+  Bytes access = cache_line;  // size of an access: whole lines
+  Bytes stride{};             // distance of neighbouring accesses; 0: `access`
+  Bytes window{};             // random accesses finish one window before the next; 0: the whole lane
+  double read_share = 1;      // share of lines read by mixed kernels, 0 to 1
+  unsigned fence_every = 1;   // accesses per fence of the persist kernels
 
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
   [[nodiscard]] constexpr std::uint64_t access_lines() const { return access / cache_line; }
@@ -22,8 +22,8 @@ struct Shape {
   }
 };
 
-// Throws std::invalid_argument for what no kernel can do: parts of lines, overlapping accesses, a
-// window below one access, a share beyond 0..1, no fence ever.
+// Throws std::invalid_argument for an impossible shape: partial lines, overlapping accesses, a
+// window smaller than an access, a share outside 0..1, no fence at all.
 void check(const Shape& shape);
 
 }  // namespace nearfar::measure

@@ -1,4 +1,4 @@
-// Kernels that read arrays in step and write another: copies, STREAM's, triads.
+// Kernels that read arrays in parallel and write another: copies, STREAM's kernels, triads.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace nearfar::measure {
 
 enum class Stores : std::uint8_t { ordinary, non_temporal };
 
-// `Operation`: member of Operations that takes the target, `sources` lines and a count.
+// `Operation`: member of Operations with a target, `sources` sources and a count.
 template <auto Operation, unsigned sources, Stores stores = Stores::ordinary>
 class Streamed final : public Kernel {
  public:
@@ -25,7 +25,7 @@ class Streamed final : public Kernel {
   }
   [[nodiscard]] bool has_target() const override { return true; }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
-    return nt && !operations.has_nt_store ? "has no stores past the caches" : "";
+    return nt && !operations.has_nt_store ? "has no non-temporal stores" : "";
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     const Arrays arrays(lane, sources + 1);
@@ -33,7 +33,7 @@ class Streamed final : public Kernel {
     in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
       sum += operate(arrays, *lane.operations, at, count, std::make_index_sequence<sources>());
     });
-    if constexpr (nt) stores_end();
+    if constexpr (nt) store_fence();
     return sum;
   }
 

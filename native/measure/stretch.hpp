@@ -1,4 +1,4 @@
-// A timed stretch in parts, so that what interrupts it spoils some of them and not the stretch.
+// A timed stretch divided into parts, so that an interruption affects only some of them.
 #pragma once
 
 #include <algorithm>
@@ -10,15 +10,15 @@
 
 namespace nearfar::measure {
 
-// A part is about so long: a scheduler's slice is some milliseconds, and its end spoils two parts.
-// Looking at clocks and counters between parts takes 1 us.
+// Length of a part. A scheduler's time slice takes some milliseconds, and its end affects two
+// parts. Reading clocks and counters between parts takes 1 us.
 inline constexpr Nanoseconds part_time{0.5e6};
-// Of a stretch; the first are dropped where it comes out longer than foreseen.
-inline constexpr std::uint64_t most_parts = 64;
+// Maximum parts of a stretch.
+inline constexpr std::uint64_t max_parts = 64;
 
-// Thread CPU time stands still while a thread is switched out, so a switch does not count; but
-// caches and pages have to be fetched again after it. Parts with a switch in them or just before
-// are left out. Without enough others the stretch counts as a whole, and is disturbed.
+// Thread CPU time stops while a thread is switched out, but caches must be filled again afterwards.
+// Parts with a switch, or directly after one, are left out. If too few others remain, the whole
+// stretch counts and is disturbed.
 class Stretch {
  public:
   void begin() {
@@ -41,7 +41,7 @@ class Stretch {
   [[nodiscard]] Nanoseconds wall() const { return wall_ - first_wall_; }
   [[nodiscard]] Nanoseconds cpu() const { return sum(false).time; }
   [[nodiscard]] std::uint64_t iterations() const { return sum(false).iterations; }
-  // Whether less than a quarter of the stretch went by untouched.
+  // Whether less than a quarter of the stretch was unaffected.
   [[nodiscard]] bool disturbed() const { return sum(true).iterations * 4 < iterations(); }
   [[nodiscard]] Nanoseconds per_iteration() const {
     const Part counted = sum(!disturbed());
@@ -54,12 +54,12 @@ class Stretch {
     Nanoseconds time{};
     bool switched = false;
   };
-  [[nodiscard]] Part sum(bool untouched_only) const {
+  [[nodiscard]] Part sum(bool unaffected_only) const {
     Part all;
-    bool touched = false;
+    bool affected = false;
     for (const Part& part : parts_) {
-      const bool left_out = untouched_only && (part.switched || touched);
-      touched = part.switched;
+      const bool left_out = unaffected_only && (part.switched || affected);
+      affected = part.switched;
       if (left_out) continue;
       all.iterations += part.iterations;
       all.time = all.time + part.time;

@@ -1,4 +1,4 @@
-// Threads that start together, stop when told, and whose failures reach the one who started them.
+// Threads that start together, stop on request and report their failures to the creator.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ class Threads {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
         stopping_.store(true, std::memory_order_relaxed);
-        arrive();  // whoever waits for it waits no longer
+        arrive();  // releases threads that wait for this one
       }
     });
   }
@@ -50,15 +50,15 @@ class Threads {
     arrived_.fetch_add(1);
     arrived_.notify_all();
   }
-  // Returns once `count` threads have called arrive(), or when stopping. Spins: for threads that go
-  // on at the same instant, each on a core of its own.
+  // Spins until `count` threads have called arrive(), or until stopping, so that threads on
+  // different cores continue at the same time.
   void wait_for(unsigned count) const {
     while (arrived_.load() < count && !stopping()) relax();
   }
-  // The same asleep: for a thread that may be on the very core that one of them is to run on.
+  // Sleeps likewise, for a thread that may share its core with one of them.
   void sleep_until(unsigned count) const {
-    for (unsigned now = arrived_.load(); now < count && !stopping(); now = arrived_.load()) {
-      arrived_.wait(now);
+    for (unsigned arrived = arrived_.load(); arrived < count && !stopping(); arrived = arrived_.load()) {
+      arrived_.wait(arrived);
     }
   }
 
@@ -69,7 +69,7 @@ class Threads {
   }
   void stop() noexcept {
     stopping_.store(true, std::memory_order_relaxed);
-    arrive();  // whoever sleeps until others are there
+    arrive();  // wakes threads that sleep until others arrive
     for (auto& thread : threads_) thread.join();
     threads_.clear();
   }

@@ -1,4 +1,4 @@
-// The clock that times single accesses: reading it takes some 10 ns, a system clock's more.
+// Clock for single accesses: reading it takes some 10 ns, less than a system clock.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace nearfar::measure {
 
-// Now, in ticks of a clock that runs evenly (the time-stamp counter, the generic timer). Nothing
-// that follows begins before it is read.
+// Returns the ticks of a constant-rate clock (time-stamp counter, generic timer). No later
+// instruction begins before the clock is read.
 inline std::uint64_t ticks_before() noexcept {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -33,8 +33,8 @@ inline std::uint64_t ticks_before() noexcept {
 #endif
 }
 
-// Now, once all loads before have their value. Stores may still be on their way, even behind a
-// store fence: see wait_for_stores().
+// Returns the ticks once all earlier loads have their values. Stores may still be in flight, even
+// behind a store fence: see wait_for_stores().
 inline std::uint64_t ticks_after() noexcept {
 #if defined(__x86_64__)
   unsigned cpu = 0;
@@ -52,20 +52,20 @@ inline std::uint64_t ticks_after() noexcept {
 
 struct TickClock {
   Nanoseconds per_tick{};    // calibrated against the system's clock
-  Nanoseconds overhead{};    // what timing nothing gives; taken off every access
-  Nanoseconds store_wait{};  // what wait_for_stores() adds to that where no store is on its way
-  Nanoseconds resolution{};  // step in which timings come
+  Nanoseconds overhead{};    // time of an empty access; subtracted from every access
+  Nanoseconds store_wait{};  // time of wait_for_stores() without stores in flight
+  Nanoseconds resolution{};  // smallest step of timings
 };
-// Measured at the first call, which takes some 20 ms.
+// Measured by the first call, which takes some 20 ms.
 const TickClock& tick_clock();
 
-// Mean of the middle half, which has no outliers and is finer than the clock's step.
+// Mean of the middle half: without outliers and finer than the clock's step.
 double middle_mean(std::vector<std::uint32_t> ticks);
 
 // The loop of Kernel::each: times access(next()) for each of `ticks`.
 template <typename Next, typename Access>
 void time_accesses(std::span<std::uint32_t> ticks, std::uint64_t rest, Next next, Access access) {
-  for (std::uint32_t& one : ticks) {
+  for (std::uint32_t& result : ticks) {
     auto at = next();
     if (rest != 0) {
       const std::uint64_t end = ticks_before() + rest;
@@ -75,8 +75,8 @@ void time_accesses(std::span<std::uint32_t> ticks, std::uint64_t rest, Next next
     const std::uint64_t before = ticks_before();
     access(at);
     const std::uint64_t took = ticks_after() - before;
-    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-    one = static_cast<std::uint32_t>(took < most ? took : most);
+    constexpr std::uint64_t max_ticks = std::numeric_limits<std::uint32_t>::max();
+    result = static_cast<std::uint32_t>(took < max_ticks ? took : max_ticks);
   }
 }
 

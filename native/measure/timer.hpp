@@ -1,4 +1,4 @@
-// What reading a clock costs, and its smallest step.
+// Cost of reading a clock, and its smallest step.
 #pragma once
 
 #include "base/units.hpp"
@@ -6,12 +6,12 @@
 namespace nearfar::measure {
 
 struct Timer {
-  Nanoseconds overhead{};    // median cost of one reading; subtracted once a timing
-  Nanoseconds resolution{};  // smallest step seen between two different readings
+  Nanoseconds overhead{};    // median cost of a reading; subtracted once per timing
+  Nanoseconds resolution{};  // smallest difference of two readings
 };
-// Of thread CPU time. Measured at the first call.
+// Timer of thread CPU time, measured by the first call.
 const Timer& timer();
-// Of the system's clock, wall time. Measured at the first call.
+// Timer of wall time, measured by the first call.
 const Timer& wall_timer();
 
 }  // namespace nearfar::measure

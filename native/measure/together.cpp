@@ -1,4 +1,4 @@
-// Several workers at once, for bandwidths.
+// Runs several workers at once, for bandwidths.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -17,22 +17,22 @@
 namespace nearfar::measure {
 namespace {
 
-// Between two looks at the clock, which takes some 25 ns: it costs less than 1 in 2,000.
+// Time between two readings of the clock, which take some 25 ns: less than 1 in 2,000.
 constexpr Nanoseconds block_time{50e3};
 
-// Share of the time without its core from which a bandwidth is disturbed. One that works alone is
-// timed by CPU time, and what it lost is lost for nobody; of several by the clock all of it counts.
-constexpr double most_lost_alone = 0.75;
-constexpr double most_lost_together = 0.02;
+// Share of time without a core above which a bandwidth is disturbed. A single worker is timed by
+// CPU time, so a loss hardly matters; several by wall time, so all of it counts.
+constexpr double max_lost_alone = 0.75;
+constexpr double max_lost_together = 0.02;
 
 }  // namespace
 
-Together together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
+ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
                   bool by_clock) {
   const auto working = static_cast<unsigned>(std::ranges::count_if(
       workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
-  if (working == 0) throw std::invalid_argument("there is no kernel to time");
-  for (const Worker& worker : workers) make_ready(worker);
+  if (working == 0) throw std::invalid_argument("no worker has a kernel");
+  for (const Worker& worker : workers) prepare_memory(worker);
   std::vector<Worker> timed;
   std::vector<Worker> spinning;
   for (const Worker& worker : workers) {
@@ -41,18 +41,18 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
   std::vector<Lane> lanes;
   lanes.reserve(timed.size());
   for (const Worker& worker : timed) lanes.push_back(lane_of(worker));
-  std::vector<Drawn> moved(working);
+  std::vector<WorkerTraffic> bandwidths(working);
   std::vector<Nanoseconds> in_loops(working);
   std::atomic<bool> disturbed{false};
   {
-    CoRunners spins(spinning);
-    spins.rethrow();
+    CoRunners spinners(spinning);
+    spinners.rethrow();
     Threads threads;
     auto work = [&](unsigned i) {
       const Worker& worker = timed[i];
       std::uint64_t block = co_runner_iterations(worker);
       std::uint64_t sum = 0;
-      std::uint64_t looks = 0;
+      std::uint64_t clock_readings = 0;
       auto run_for = [&](Nanoseconds time, bool grow) {
         const Nanoseconds begin = os::wall_time();
         std::uint64_t done = 0;
@@ -60,10 +60,10 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
         do {
           sum += worker.kernel->run(lanes[i], block);
           done += block;
-          rest(worker.pause);
+          wait(worker.pause);
           const Nanoseconds before = now;
           now = os::wall_time();
-          ++looks;
+          ++clock_readings;
           if (grow && worker.pause.count <= 0 && now < before + block_time) block *= 2;
         } while (now < begin + time && !threads.stopping());
         return std::pair{done, now - begin};
@@ -75,13 +75,13 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
       const auto [done, wall] = run_for(duration, false);
       const Nanoseconds cpu = os::thread_cpu_time() - start - timer().overhead;
       const bool by_cpu = working == 1 && !by_clock;
-      moved[i] = drawn(worker, done, by_cpu ? cpu : wall);
-      const double most_lost = by_cpu ? most_lost_alone : most_lost_together;
-      if (wall.count - cpu.count > most_lost * wall.count) {
+      bandwidths[i] = traffic_of(worker, done, by_cpu ? cpu : wall);
+      const double max_lost = by_cpu ? max_lost_alone : max_lost_together;
+      if (wall.count - cpu.count > max_lost * wall.count) {
         disturbed.store(true, std::memory_order_relaxed);
       }
-      const double looking = static_cast<double>(looks) * wall_timer().overhead.count;
-      in_loops[i] = {warmed.count + wall.count - looking};
+      const double reading_clock_ns = static_cast<double>(clock_readings) * wall_timer().overhead.count;
+      in_loops[i] = {warmed.count + wall.count - reading_clock_ns};
       sink.store(sum, std::memory_order_relaxed);
     };
     for (unsigned i = 1; i < working; ++i) {
@@ -93,15 +93,15 @@ Together together(std::span<const Worker> workers, Nanoseconds duration, Nanosec
     const Pinned pinned(timed[0].cpu);
     work(0);
     threads.join();
-    spins.finish();
+    spinners.finish();
   }
-  Together result{
+  ParallelTiming result{
       .each = {}, .in_loops = *std::ranges::min_element(in_loops), .disturbed = disturbed};
   unsigned next = 0;
   for (const Worker& worker : workers) {
-    result.each.push_back(worker.kernel == nullptr ? Drawn{} : moved[next++]);
+    result.each.push_back(worker.kernel == nullptr ? WorkerTraffic{} : bandwidths[next++]);
   }
-  for (unsigned i = 0; i < working; ++i) note_position(timed[i], lanes[i]);
+  for (unsigned i = 0; i < working; ++i) save_position(timed[i], lanes[i]);
   return result;
 }
 

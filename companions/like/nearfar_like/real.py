@@ -256,5 +256,5 @@ def _folder(folder: Path, size_bytes: int) -> list[str]:
     ]
 
 
-def _by_worker(samples: list[list[_measure.Drawn]], count: int) -> list[list[float]]:
+def _by_worker(samples: list[list[_measure.WorkerTraffic]], count: int) -> list[list[float]]:
     return [[each[worker].gb_per_s for each in samples] for worker in range(count)]

@@ -10,8 +10,8 @@
 namespace nearfar::measure {
 namespace {
 
-// Bytes of instructions. Registers: rdi pointers, rsi data, rdx rounds, rcx a page that may be
-// written (the stack's), r12 and r13 chains; the others are free.
+// Builds machine code. Registers: rdi pointers, rsi data, rdx rounds, rcx a writable page on the
+// stack, r12 and r13 chains; the others are free.
 class Emitter {
  public:
   Emitter& bytes(const std::vector<unsigned>& values) {
@@ -28,7 +28,7 @@ class Emitter {
     bytes({0x48, 0xff, 0xca, 0x0f, 0x85});
     return word(static_cast<std::int32_t>(top) - static_cast<std::int32_t>(size() + 4));
   }
-  // push rbx, rbp, r12, r13; room of a page on the stack, whose lines are touched, in rcx
+  // push rbx, rbp, r12, r13; rcx = a page on the stack, which fillers access
   Emitter& prologue() {
     return bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55})
         .bytes({0x48, 0x81, 0xec, 0x00, 0x10, 0x00, 0x00})
@@ -39,13 +39,14 @@ class Emitter {
     return bytes({0x48, 0x81, 0xc4, 0x00, 0x10, 0x00, 0x00})
         .bytes({0x41, 0x5d, 0x41, 0x5c, 0x5d, 0x5b, 0xc3});
   }
-  [[nodiscard]] Code done() const { return Code(code_); }
+  [[nodiscard]] Code code() const { return Code(code_); }
 
  private:
   std::vector<std::uint8_t> code_;
 };
 
-// The i-th filler of a kind: r8 to r11 and xmm2 to xmm7 in turn, lines of the page on the stack.
+// Emits the i-th filler. Fillers use r8 to r11 and xmm2 to xmm7 in turn, and lines of the stack's
+// page.
 using Emit = void (*)(Emitter&, unsigned i);
 
 std::int32_t line(unsigned i) { return static_cast<std::int32_t>(i % 60) * 64; }
@@ -65,7 +66,7 @@ const std::map<std::string, Emit>& fillers() {
        [](Emitter& e, unsigned) {
          e.bytes({0x85, 0xc0});
        }},
-      // No register of their own on cores that rename them away.
+      // These need no physical register on cores that eliminate them by renaming.
       {"move",
        [](Emitter& e, unsigned i) {
          e.bytes({0x41, 0x89, 0xc0U | (i & 3U)});
@@ -126,16 +127,16 @@ std::vector<std::string> names_of(const Map& all) {
 }
 
 template <class Map>
-const auto& named(const Map& all, const std::string& name) {
-  const auto found = all.find(name);
-  if (found == all.end()) throw std::invalid_argument("there is no instruction '" + name + "'");
-  return found->second;
+const auto& look_up(const Map& all, const std::string& name) {
+  const auto entry = all.find(name);
+  if (entry == all.end()) throw std::invalid_argument("unknown instruction '" + name + "'");
+  return entry->second;
 }
 
 }  // namespace
 
 Code::Code(const std::vector<std::uint8_t>& bytes) : size_{bytes.size()} {
-  if (const std::string why = missing_code(); !why.empty()) throw std::runtime_error(why);
+  if (const std::string reason = missing_code(); !reason.empty()) throw std::runtime_error(reason);
   memory_ = os::map_anonymous(size_, os::Pages::base);
   std::memcpy(memory_, bytes.data(), bytes.size());
   try {
@@ -158,7 +159,7 @@ std::string missing_code() {
   // Fillers of vector registers are AVX's.
   return __builtin_cpu_supports("avx") ? "" : "generated instructions need a processor with AVX";
 #else
-  return "instructions are generated for x86-64 only";
+  return "code is generated for x86-64 only";
 #endif
 }
 
@@ -173,7 +174,7 @@ std::vector<std::string> operation_names() {
 }
 
 Code overlap_code(const std::vector<std::string>& names, unsigned count) {
-  if (names.empty()) throw std::invalid_argument("nothing to put between misses");
+  if (names.empty()) throw std::invalid_argument("no instruction to place between misses");
   Emitter code;
   code.prologue().bytes({0x4c, 0x8b, 0x27, 0x4c, 0x8b, 0x6f, 0x08});  // r12 = [rdi], r13 = [rdi+8]
   const std::size_t top = code.size();
@@ -184,11 +185,11 @@ Code overlap_code(const std::vector<std::string>& names, unsigned count) {
       code.bytes({0x4d, 0x8b, 0x6d, 0x00});  // mov r13, [r13]
     }
     for (unsigned i = 0; i < count; ++i) {
-      named(fillers(), names[i % names.size()])(code, i / static_cast<unsigned>(names.size()));
+      look_up(fillers(), names[i % names.size()])(code, i / static_cast<unsigned>(names.size()));
     }
   }
   code.until_done(top).bytes({0x4c, 0x89, 0x27, 0x4c, 0x89, 0x6f, 0x08});
-  return code.epilogue().done();
+  return code.epilogue().code();
 }
 
 Code chains_code(unsigned chains) {
@@ -201,26 +202,26 @@ Code chains_code(unsigned chains) {
     code.bytes({0x48, 0x8b, 0x00});           // mov rax, [rax]
     code.bytes({0x48, 0x89, 0x87}).word(at);  // mov [rdi + at], rax
   }
-  return code.until_done(top).epilogue().done();
+  return code.until_done(top).epilogue().code();
 }
 
 Code filler_code(const std::string& filler, unsigned count) {
   Emitter code;
   code.prologue();
   const std::size_t top = code.size();
-  for (unsigned i = 0; i < count; ++i) named(fillers(), filler)(code, i);
-  return code.until_done(top).epilogue().done();
+  for (unsigned i = 0; i < count; ++i) look_up(fillers(), filler)(code, i);
+  return code.until_done(top).epilogue().code();
 }
 
 Code dependent_code(const std::string& name, unsigned count) {
-  const Operation& operation = named(operations(), name);
+  const Operation& operation = look_up(operations(), name);
   Emitter code;
   code.prologue().bytes(operation.start);
   code.bytes({0x49, 0x89, 0xd0});  // mov r8, rdx: division needs rdx
   const std::size_t top = code.size();
   for (unsigned i = 0; i < count; ++i) code.bytes(operation.step);
   code.bytes({0x4c, 0x89, 0xc2, 0x49, 0xff, 0xc8});  // mov rdx, r8; dec r8
-  return code.until_done(top).epilogue().done();
+  return code.until_done(top).epilogue().code();
 }
 
 Code branch_code() {
@@ -229,10 +230,10 @@ Code branch_code() {
   const std::size_t top = code.size();
   code.bytes({0x48, 0x8b, 0x06, 0x48, 0x83, 0xc6, 0x08});  // mov rax, [rsi]; add rsi, 8
   for (unsigned i = 0; i < 64; ++i) {
-    // shr rax, 1; jnc over the next; lea r8, [r8 + 1]
+    // shr rax, 1; jnc over the lea; lea r8, [r8 + 1]
     code.bytes({0x48, 0xd1, 0xe8, 0x73, 0x04, 0x4d, 0x8d, 0x40, 0x01});
   }
-  return code.until_done(top).epilogue().done();
+  return code.until_done(top).epilogue().code();
 }
 
 }  // namespace nearfar::measure

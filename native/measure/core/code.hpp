@@ -1,5 +1,5 @@
-// Loops of x86-64 instructions, generated: what a core holds between two misses, and how fast it
-// is. Elsewhere missing_code() says why there are none.
+// Generated loops of x86-64 instructions that show what a core holds between two misses and how
+// fast it is. On other processors missing_code() returns the reason.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace nearfar::measure {
 
-// Executable memory with one function: (pointers, data, rounds).
+// Executable memory with a function of (pointers, data, rounds).
 class Code {
  public:
   using Function = void (*)(void** pointers, const void* data, std::uint64_t rounds);
@@ -29,22 +29,23 @@ class Code {
   Bytes size_{};
 };
 
-// Why code cannot be generated here, as a sentence without its subject; empty: it can.
+// Why code cannot be generated here, as a sentence without its subject; empty if it can.
 std::string missing_code();
 
-// Instructions to put between two misses, by name, and operations that can depend on each other.
+// Names of instructions to place between two misses, and of operations that can depend on each
+// other.
 std::vector<std::string> filler_names();
 std::vector<std::string> operation_names();
 
-// A round loads from two chains; after each come `count` of the fillers, in turn.
+// A round loads from two chains, each load followed by `count` fillers.
 Code overlap_code(const std::vector<std::string>& fillers, unsigned count);
 // A round loads from `chains` chains at once.
 Code chains_code(unsigned chains);
-// A round is `count` fillers (independent).
+// A round is `count` independent fillers.
 Code filler_code(const std::string& filler, unsigned count);
-// A round is `count` operations, each on the result of the one before.
+// A round is a chain of `count` dependent operations.
 Code dependent_code(const std::string& operation, unsigned count);
-// A round reads 64 bits of data, and branches by each of them.
+// A round reads 64 bits of data and branches on each.
 Code branch_code();
 
 }  // namespace nearfar::measure

@@ -15,15 +15,15 @@
 namespace nearfar::measure {
 namespace {
 
-constexpr std::size_t most_chains = 64;
-constexpr unsigned rounds = 400;       // of one trial: some 0.1 ms
-constexpr std::uint64_t reads = 1000;  // of one trial of a chase
-constexpr unsigned words = 128;        // of branches: 64 each
+constexpr std::size_t max_chains = 64;
+constexpr unsigned rounds = 400;       // per trial: some 0.1 ms
+constexpr std::uint64_t reads = 1000;  // per trial of a chase
+constexpr unsigned words = 128;        // of 64 branches each
 constexpr unsigned unrolled = 64;
 constexpr unsigned independent = 240;
-constexpr double pause_ns = 2000;  // for what a prefetcher asked for to arrive
+constexpr double pause_ns = 2000;  // for prefetched lines to arrive
 
-// Links the lines at `lines` of `base` in their order; the last leads to the first.
+// Links the lines `lines` of `base` into a cycle.
 void link(std::byte* base, const std::vector<std::uint32_t>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::uint64_t next = lines[i + 1 == lines.size() ? 0 : i + 1];
@@ -43,7 +43,7 @@ float time_per(std::uint64_t count, Run run) {
   return static_cast<float>(took / static_cast<double>(count));
 }
 
-// Every point once a trial; each trial begins at another.
+// Measures every point once per trial; each trial begins at another point.
 template <class Run>
 Trials in_turn(std::size_t points, unsigned trials, Run run) {
   Trials times(points * trials);
@@ -62,13 +62,13 @@ CoreProbe::CoreProbe(Bytes chain_bytes, unsigned cpu, std::uint64_t seed)
     : memory_(Memory::anonymous(chain_bytes, os::Pages::transparent_huge, std::nullopt)),
       cpu_(cpu),
       state_(seed | 1U),
-      starts_(most_chains) {
+      starts_(max_chains) {
   std::vector<std::uint32_t> order(memory_.lines());
-  if (order.size() < 1024 * starts_.size()) throw std::invalid_argument("chains are too short");
+  if (order.size() < 1024 * starts_.size()) throw std::invalid_argument("the memory is too small for the chains");
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
   link(memory_.data(), order);
-  // All chains follow each other in one circle, as far apart as can be.
+  // All chains share one cycle; their starts are evenly spaced.
   for (std::size_t i = 0; i < starts_.size(); ++i) {
     starts_[i] = memory_.data() + order[i * (order.size() / starts_.size())] * cache_line.count;
   }
@@ -81,7 +81,7 @@ Trials CoreProbe::overlap(const std::vector<std::string>& fillers,
   for (const unsigned count : counts) codes.push_back(overlap_code(fillers, count));
   const Pinned pinned(cpu_);
   return in_turn(codes.size(), trials, [&](std::size_t i) {
-    codes[i].run(starts_.data(), nullptr, 2);  // its instructions are in the caches
+    codes[i].run(starts_.data(), nullptr, 2);  // brings its instructions into the caches
     return time_per(rounds, [&] { codes[i].run(starts_.data(), nullptr, rounds); });
   });
 }
@@ -89,7 +89,7 @@ Trials CoreProbe::overlap(const std::vector<std::string>& fillers,
 Trials CoreProbe::chains(const std::vector<unsigned>& counts, unsigned trials) {
   std::vector<Code> codes;
   for (const unsigned count : counts) {
-    if (count == 0 || count > starts_.size()) throw std::invalid_argument("1 to 64 chains");
+    if (count == 0 || count > starts_.size()) throw std::invalid_argument("chains must be 1 to 64");
     codes.push_back(chains_code(count));
   }
   const Pinned pinned(cpu_);
@@ -120,32 +120,32 @@ Trials CoreProbe::branches(unsigned trials) {
   const Code code = branch_code();
   const Pinned pinned(cpu_);
   std::vector<std::uint64_t> bits(words);
-  return in_turn(2, trials, [&](std::size_t random_ones) {
-    for (std::uint64_t& word : bits) word = random_ones != 0 ? random() : 0;
+  return in_turn(2, trials, [&](std::size_t random_directions) {
+    for (std::uint64_t& word : bits) word = random_directions != 0 ? random() : 0;
     return time_per(std::uint64_t{words} * 64, [&] { code.run(nullptr, bits.data(), words); });
   });
 }
 
 Trials CoreProbe::after_stream(unsigned length, std::uint64_t stride_bytes, int ahead,
                                bool at_page_end, unsigned trials) {
-  // A stream goes on through its page and the next; what it reads lies in one huge page.
+  // A stream may continue into the next page; it stays within one huge page.
   const std::uint64_t reach = (length + static_cast<unsigned>(std::max(ahead, 0))) * stride_bytes;
-  const std::uint64_t room = os::huge_page.count;
-  if (length == 0 || stride_bytes == 0 || reach > room / 4)
+  const std::uint64_t region_bytes = os::huge_page.count;
+  if (length == 0 || stride_bytes == 0 || reach > region_bytes / 4)
     throw std::invalid_argument("the stream is too long");
   const TickClock& clock = tick_clock();
   const auto pause = static_cast<std::uint64_t>(pause_ns / clock.per_tick.count);
-  const std::uint64_t regions = memory_.size().count / room;
+  const std::uint64_t regions = memory_.size().count / region_bytes;
   const Pinned pinned(cpu_);
   return in_turn(1, trials, [&](std::size_t) {
-    const std::uint64_t pages = room / 2 / os::base_page.count;
-    std::byte* region = memory_.data() + random() % regions * room;
-    std::byte* first = region + room / 4 + random() % pages * os::base_page.count;
+    const std::uint64_t pages = region_bytes / 2 / os::base_page.count;
+    std::byte* region = memory_.data() + random() % regions * region_bytes;
+    std::byte* first = region + region_bytes / 4 + random() % pages * os::base_page.count;
     if (at_page_end) first -= length * stride_bytes;
-    touch(region + random() % (room / 8));  // now addresses of the huge page are translated
+    touch(region + random() % (region_bytes / 8));  // brings the huge page's translation into the TLB
     for (unsigned i = 0; i < length; ++i) {
       touch(first + i * stride_bytes);
-      static_cast<void>(ticks_after());  // one read after the other
+      static_cast<void>(ticks_after());  // serialises the reads
     }
     const std::uint64_t end = ticks_before() + pause;
     while (ticks_before() < end) {
@@ -166,7 +166,7 @@ Trials spread_chase(Memory& memory, Bytes step, std::uint64_t count, unsigned cp
   if (step_lines == 0 || count < 2 || count * step_lines > memory.lines()) {
     throw std::invalid_argument("the memory is too small");
   }
-  memory.overwritten();
+  memory.forget_links();
   std::mt19937_64 dice(count);
   std::vector<std::uint32_t> lines(count);
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -182,7 +182,7 @@ Trials spread_chase(Memory& memory, Bytes step, std::uint64_t count, unsigned cp
     at = next;
   };
   return in_turn(1, trials, [&](std::size_t) {
-    follow(count);  // others may have taken its lines from the caches
+    follow(count);  // warms the caches
     return time_per(reads, [&] { follow(reads); });
   });
 }

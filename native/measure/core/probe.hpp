@@ -1,5 +1,5 @@
-// Times that show what a core holds in flight. Trials are short, so that most run undisturbed
-// beside other programs, and points take turns: a low percentile of each is what the core does.
+// Timings that show what a core holds in flight. Trials are short, so that most run undisturbed,
+// and points take turns; a low percentile of each shows the core's behaviour.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace nearfar::measure {
 
-// Times in ns, one row of `trials` for each point.
+// Times in ns: a row of `trials` per point.
 using Trials = std::vector<float>;
 
 class CoreProbe {
  public:
-  // Chains of misses over `chain_bytes` on `cpu`: several times its last-level cache.
+  // Prepares chains of misses over `chain_bytes`, several times the last-level cache, for `cpu`.
   CoreProbe(Bytes chain_bytes, unsigned cpu, std::uint64_t seed);
 
-  // ns per round of two misses, each with so many fillers behind it.
+  // ns per round of two misses, each followed by `count` fillers.
   Trials overlap(const std::vector<std::string>& fillers, const std::vector<unsigned>& counts,
                  unsigned trials);
-  // ns per round of so many misses at once.
+  // ns per round of `count` concurrent misses.
   Trials chains(const std::vector<unsigned>& counts, unsigned trials);
-  // ns per instruction of independent ones.
+  // ns per independent instruction.
   Trials throughput(const std::string& filler, unsigned trials) const;
-  // ns per operation of dependent ones.
+  // ns per dependent operation.
   Trials dependent(const std::string& operation, unsigned trials) const;
-  // ns per branch: a row with the same direction always, and one with random directions.
+  // ns per branch: a row with constant direction, and a row with random directions.
   Trials branches(unsigned trials);
-  // ns of one read `ahead` lines (of `stride`) beyond `length` reads in order that begin at a
-  // random place: in a 4 KiB page's first line, or so that the stream ends with the page.
+  // ns of a read `ahead` strides beyond a stream of `length` reads. The stream begins at a random
+  // page's first line, or ends at a page's end.
   Trials after_stream(unsigned length, std::uint64_t stride_bytes, int ahead, bool at_page_end,
                       unsigned trials);
 
@@ -44,11 +44,11 @@ class CoreProbe {
   Memory memory_;
   unsigned cpu_;
   std::uint64_t state_;
-  std::vector<void*> starts_;  // where each chain goes on
+  std::vector<void*> starts_;  // current position of each chain
 };
 
-// ns per dependent read of `count` lines, each in a step of `step` bytes of `memory`, in random
-// order; where in its step a line lies is random too.
+// ns per dependent read of `count` lines in random order, one line at a random place of each step
+// of `step` bytes.
 Trials spread_chase(Memory& memory, Bytes step, std::uint64_t count, unsigned cpu, unsigned trials);
 
 }  // namespace nearfar::measure

@@ -1,4 +1,4 @@
-// 32 bytes at a time. Compiled with -mavx2; called only where the processor has it.
+// Operations on 32 bytes. Compiled with -mavx2; called only if the processor has it.
 #include <immintrin.h>
 
 #include "measure/isa/loops.hpp"
@@ -35,10 +35,10 @@ std::uint64_t gather(const std::byte* base, const std::uint64_t* offsets) {
 }
 
 constexpr Operations table_of() {
-  Operations made = Loops<Avx2>::table("avx2", true);
-  made.nt_load = Loops<Avx2>::nt_load;
-  made.gather = gather;  // there is no scatter in this set
-  return made;
+  Operations operations = Loops<Avx2>::table("avx2", true);
+  operations.nt_load = Loops<Avx2>::nt_load;
+  operations.gather = gather;  // AVX2 has no scatter
+  return operations;
 }
 constexpr Operations table = table_of();
 

@@ -1,4 +1,4 @@
-// A line at a time. Compiled with -mavx512f; called only where the processor has it.
+// Operations on a line. Compiled with -mavx512f; called only if the processor has it.
 #include <immintrin.h>
 
 #include "measure/isa/loops.hpp"
@@ -10,7 +10,7 @@ struct Avx512 {
   using Vector = __m512i;
   static Vector load(const Vector* at) { return _mm512_load_si512(at); }
   static Vector nt_load(const Vector* at) {
-    return _mm512_stream_load_si512(const_cast<Vector*>(at));  // older headers want it mutable
+    return _mm512_stream_load_si512(const_cast<Vector*>(at));  // older headers take a mutable pointer
   }
   static void store(Vector* at, Vector value) { _mm512_store_si512(at, value); }
   static void stream(Vector* at, Vector value) { _mm512_stream_si512(at, value); }
@@ -34,11 +34,11 @@ void scatter(std::byte* base, const std::uint64_t* offsets, std::uint64_t value)
 }
 
 constexpr Operations table_of() {
-  Operations made = Loops<Avx512>::table("avx512", true);
-  made.nt_load = Loops<Avx512>::nt_load;
-  made.gather = gather;
-  made.scatter = scatter;
-  return made;
+  Operations operations = Loops<Avx512>::table("avx512", true);
+  operations.nt_load = Loops<Avx512>::nt_load;
+  operations.gather = gather;
+  operations.scatter = scatter;
+  return operations;
 }
 constexpr Operations table = table_of();
 

@@ -1,13 +1,13 @@
-// The loops behind Operations, written once over a vector type. Each instruction set has a file
-// that is compiled for it and instantiates them with a type of its own; nothing here may call a
-// function that other files share, or the linker could keep its AVX-512 copy for all.
+// Loops of Operations for any vector type. Each instruction set has a file that is compiled for it
+// and instantiates them with its own type. They must not call functions shared between files, or
+// the linker could keep the AVX-512 version for all.
 #pragma once
 
 #include "measure/isa/operations.hpp"
 
 namespace nearfar::measure {
 
-// `Wide` has: Vector, load, nt_load, store, stream, add, exclusive_or, zero, set, sum (of words).
+// `Wide` has Vector, load, nt_load, store, stream, add, exclusive_or, zero, set, sum (of words).
 template <typename Wide>
 struct Loops {
   using Vector = typename Wide::Vector;
@@ -17,40 +17,40 @@ struct Loops {
   static const Vector* in(Line at) { return reinterpret_cast<const Vector*>(at); }
   static Vector* out(std::byte* at) { return reinterpret_cast<Vector*>(at); }
   template <bool nt>
-  static void put(Vector* to, Vector value) {
+  static void store_vector(Vector* to, Vector value) {
     if constexpr (nt) {
       Wide::stream(to, value);
     } else {
       Wide::store(to, value);
     }
   }
-  // Between lines: a loop that copies or fills must stay that loop, and not become a call of memcpy
-  // or memset. No instruction.
-  static void line_ends() { asm volatile("" ::: "memory"); }
+  // Between lines, keeps the compiler from replacing a loop by memcpy or memset. Emits no
+  // instruction.
+  static void end_line() { asm volatile("" ::: "memory"); }
   static Vector times_3(Vector a) { return Wide::add(Wide::add(a, a), a); }
 
   template <bool nt>
   static std::uint64_t load_all(Line from, std::uint64_t count) {
     const Vector* at = in(from);
-    auto one = [](const Vector* vector) {
+    auto load = [](const Vector* vector) {
       if constexpr (nt) {
         return Wide::nt_load(vector);
       } else {
         return Wide::load(vector);
       }
     };
-    // Two sums, so that additions do not wait for each other; pairs of lines.
+    // Two sums, so that additions do not depend on each other; pairs of lines.
     Vector even = Wide::zero();
     Vector odd = Wide::zero();
     std::uint64_t line = 0;
     for (; line + 2 <= count; line += 2, at += 2 * per_line) {
       for (std::uint64_t i = 0; i < per_line; ++i) {
-        even = Wide::add(even, one(at + i));
-        odd = Wide::add(odd, one(at + per_line + i));
+        even = Wide::add(even, load(at + i));
+        odd = Wide::add(odd, load(at + per_line + i));
       }
     }
     if (line < count) {
-      for (std::uint64_t i = 0; i < per_line; ++i) even = Wide::add(even, one(at + i));
+      for (std::uint64_t i = 0; i < per_line; ++i) even = Wide::add(even, load(at + i));
     }
     return Wide::sum(Wide::add(even, odd));
   }
@@ -64,8 +64,8 @@ struct Loops {
     Vector* at = out(to);
     const Vector lanes = Wide::set(value);
     for (std::uint64_t line = 0; line < count; ++line, at += per_line) {
-      for (std::uint64_t i = 0; i < per_line; ++i) put<nt>(at + i, lanes);
-      line_ends();
+      for (std::uint64_t i = 0; i < per_line; ++i) store_vector<nt>(at + i, lanes);
+      end_line();
     }
   }
   static std::uint64_t update(std::byte* to, std::uint64_t count) {
@@ -80,19 +80,19 @@ struct Loops {
     return Wide::sum(sum);
   }
 
-  // Sums what `of` stored as well as loaded would be one more addition; what is stored depends on
-  // all that was loaded, so its sum tells as much.
-  template <bool nt, typename Of>
-  static std::uint64_t stream_all(std::byte* to, std::uint64_t count, Of of) {
+  // Returns the sum of the stored values, which depend on all loaded ones: summing both would cost
+  // another addition.
+  template <bool nt, typename Compute>
+  static std::uint64_t stream_all(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);
     Vector sum = Wide::zero();
     for (std::uint64_t line = 0; line < count; ++line) {
       for (std::uint64_t i = line * per_line; i < (line + 1) * per_line; ++i) {
-        const Vector value = of(i);
+        const Vector value = compute(i);
         sum = Wide::add(sum, value);
-        put<nt>(at + i, value);
+        store_vector<nt>(at + i, value);
       }
-      line_ends();
+      end_line();
     }
     return Wide::sum(sum);
   }
@@ -127,7 +127,7 @@ struct Loops {
   static std::uint64_t mixed(Line from, std::byte* to, std::uint64_t reads, unsigned count,
                              std::uint64_t value) {
     const Vector* source = in(from);
-    Vector* goal = out(to);
+    Vector* target = out(to);
     const Vector lanes = Wide::set(value);
     Vector sum = Wide::zero();
     for (; count > 0; --count, reads >>= 1U) {
@@ -135,8 +135,8 @@ struct Loops {
         for (std::uint64_t i = 0; i < per_line; ++i) sum = Wide::add(sum, Wide::load(source + i));
         source += per_line;
       } else {
-        for (std::uint64_t i = 0; i < per_line; ++i) put<nt>(goal + i, lanes);
-        goal += per_line;
+        for (std::uint64_t i = 0; i < per_line; ++i) store_vector<nt>(target + i, lanes);
+        target += per_line;
       }
     }
     return Wide::sum(sum);
@@ -155,7 +155,7 @@ struct Loops {
     }
   }
 
-  // Without nt_load, and with a gather and a scatter of one load or store after the other.
+  // Table without nt_load; gather and scatter are single loads and stores.
   static constexpr Operations table(const char* name, bool has_nt_store) {
     return {.name = name,
             .read = read,
@@ -179,7 +179,7 @@ struct Loops {
   }
 };
 
-// Each in its own file; only those of this machine's family are linked.
+// Each is in its own file; only those for this processor family are linked.
 const Operations& scalar_operations();
 const Operations& sse2_operations();
 const Operations& avx2_operations();

@@ -1,5 +1,5 @@
-// The form that every processor runs. Volatile keeps the compiler from dropping or merging
-// accesses, and from vectorising them.
+// Operations for every processor. Volatile keeps the compiler from dropping, merging or vectorising
+// accesses.
 #include "measure/isa/loops.hpp"
 
 namespace nearfar::measure {

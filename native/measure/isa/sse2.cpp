@@ -1,4 +1,4 @@
-// 16 bytes at a time: part of x86-64, so every such processor has it.
+// Operations on 16 bytes, part of every x86-64 processor.
 #include <emmintrin.h>
 
 #include "measure/isa/loops.hpp"

@@ -1,4 +1,4 @@
-// k independent chains of dependent loads in one thread: what a core's parallelism is worth.
+// k independent chains of dependent loads in one thread, which show a core's memory parallelism.
 #include <array>
 #include <utility>
 
@@ -9,13 +9,13 @@
 namespace nearfar::measure {
 namespace {
 
-constexpr unsigned most = 32;  // more than any core's line fill buffers of today (10 to 48 per L1)
+constexpr unsigned max_count = 32;  // cores have 10 to 48 line-fill buffers per L1
 
-using Pointers = std::array<const std::byte*, most>;
+using Pointers = std::array<const std::byte*, max_count>;
 
-// The count is a constant so that the loop over chains is unrolled and has no branch.
+// A constant count unrolls the loop over chains, without a branch.
 template <unsigned count>
-void steps_of(Pointers& start, std::uint64_t steps) {
+void run_steps(Pointers& start, std::uint64_t steps) {
   std::array<const std::byte*, count> at;
   for (unsigned k = 0; k < count; ++k) at[k] = start[k];
   for (std::uint64_t i = 0; i < steps; ++i) {
@@ -29,9 +29,9 @@ void steps_of(Pointers& start, std::uint64_t steps) {
 
 template <std::size_t... k>
 constexpr auto table_of(std::index_sequence<k...> /*counts*/) {
-  return std::array{&steps_of<static_cast<unsigned>(k + 1)>...};
+  return std::array{&run_steps<static_cast<unsigned>(k + 1)>...};
 }
-constexpr auto by_count = table_of(std::make_index_sequence<most>());
+constexpr auto by_count = table_of(std::make_index_sequence<max_count>());
 
 class Chains final : public Kernel {
  public:
@@ -40,7 +40,7 @@ class Chains final : public Kernel {
     return {.read = cache_line, .dependent_loads = 1};
   }
   [[nodiscard]] Links links() const override { return Links::random; }
-  [[nodiscard]] unsigned max_chains() const override { return most; }
+  [[nodiscard]] unsigned max_chains() const override { return max_count; }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     const std::uint64_t steps = iterations / lane.chains;
     const auto starts = chain_starts(lane.visits, lane.chains, steps, lane.position);

@@ -1,4 +1,4 @@
-// Loads and ordinary stores, one for one; the target is owned (read) before it is written.
+// As many loads as ordinary stores; the target's lines are read for ownership first.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {
@@ -8,7 +8,7 @@ using Copy = Streamed<&Operations::copy, 1>;
 
 NEARFAR_KERNEL(Copy, "copy", "half the lines copied to the others by ordinary stores")
 
-// STREAM's first: c = a.
+// STREAM copy: c = a.
 using StreamCopy = Streamed<&Operations::copy, 1>;
 NEARFAR_KERNEL(StreamCopy, "stream-copy", "STREAM copy: c = a, ordinary stores")
 

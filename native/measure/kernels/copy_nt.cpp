@@ -1,4 +1,4 @@
-// Loads and non-temporal stores, one for one: traffic of read share 0.5.
+// As many loads as non-temporal stores: traffic with read share 0.5.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {
@@ -6,7 +6,7 @@ namespace {
 
 using CopyNt = Streamed<&Operations::copy_nt, 1, Stores::non_temporal>;
 
-NEARFAR_KERNEL(CopyNt, "copy-nt", "half the lines copied to the others past the caches")
+NEARFAR_KERNEL(CopyNt, "copy-nt", "half the lines copied to the others by non-temporal stores")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -1,4 +1,4 @@
-// Eight words of eight lines in random order, loaded by one instruction where there is one.
+// Loads one word of each of eight random lines, by one instruction if the set has it.
 #include <array>
 
 #include "measure/kernel.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Gather final : public Kernel {
  public:
-  // An iteration is one such group.
+  // An iteration is a group of eight.
   [[nodiscard]] Traffic traffic(const Shape& /*shape*/) const override {
     return {.read = cache_line * scattered_lines};
   }

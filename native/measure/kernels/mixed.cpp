@@ -1,4 +1,4 @@
-// Loads and ordinary stores of whole lines in any share, in sequence: the load of loaded latency.
+// Loads and ordinary stores of whole lines in any share, in sequence: the load for loaded latency.
 #include "measure/mixture.hpp"
 
 namespace nearfar::measure {

@@ -1,4 +1,4 @@
-// Loads past the caches in sequence: as ordinary ones on most memory, which is worth knowing.
+// Non-temporal loads in sequence: on most memory they behave like ordinary loads.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
 
@@ -11,7 +11,7 @@ class NtLoad final : public Kernel {
     return {.read = shape.access};
   }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
-    return operations.nt_load != nullptr ? "" : "has no loads past the caches";
+    return operations.nt_load != nullptr ? "" : "has no non-temporal loads";
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     std::uint64_t sum = 0;
@@ -22,7 +22,7 @@ class NtLoad final : public Kernel {
   }
 };
 
-NEARFAR_KERNEL(NtLoad, "nt-load", "loads past the caches, one line after the other")
+NEARFAR_KERNEL(NtLoad, "nt-load", "non-temporal loads in sequence")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -1,5 +1,4 @@
-// Stores past the caches and a fence, in order over one region again and again: wear, and what
-// a memory does about it.
+// Fenced non-temporal stores in sequence over one region repeatedly: wear and wear levelling.
 #include "measure/orders.hpp"
 #include "measure/persist.hpp"
 
@@ -7,7 +6,7 @@ namespace nearfar::measure {
 namespace {
 
 using Again = Persist<InOrder, true, nullptr>;
-NEARFAR_KERNEL(Again, "overwrite", "fenced stores past the caches, over one region again and again")
+NEARFAR_KERNEL(Again, "overwrite", "fenced non-temporal stores, over one region repeatedly")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -1,5 +1,4 @@
-// Stores and clflush of each line, which waits for the one before (DC CIVAC on AArch64), and a
-// fence.
+// Stores, clflush of each line (DC CIVAC on AArch64), which is serialised, and a fence.
 #include "measure/orders.hpp"
 #include "measure/persist.hpp"
 

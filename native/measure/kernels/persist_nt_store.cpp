@@ -1,4 +1,4 @@
-// Stores past the caches and a fence: durable once the fence has ended.
+// Non-temporal stores and a fence: durable after the fence.
 #include "measure/orders.hpp"
 #include "measure/persist.hpp"
 
@@ -7,9 +7,9 @@ namespace {
 
 using Random = Persist<Scattered, true, nullptr>;
 using Sequential = Persist<InOrder, true, nullptr>;
-NEARFAR_KERNEL(Random, "persist-nt-store", "stores past the caches and a fence, in random order")
+NEARFAR_KERNEL(Random, "persist-nt-store", "non-temporal stores and a fence, in random order")
 NEARFAR_KERNEL(Sequential, "persist-nt-store-sequential",
-               "stores past the caches and a fence, in order")
+               "non-temporal stores and a fence, in order")
 
 }  // namespace
 }  // namespace nearfar::measure

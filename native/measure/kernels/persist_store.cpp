@@ -1,4 +1,4 @@
-// Ordinary stores and a fence, without a flush: durable only where caches are (eADR), and the cost
+// Ordinary stores and a fence, without a flush: durable only if caches are (eADR); shows the cost
 // of the fence.
 #include "measure/orders.hpp"
 #include "measure/persist.hpp"

@@ -20,17 +20,17 @@ class Read final : public Kernel {
   }
 };
 
-NEARFAR_KERNEL(Read, "read", "loads of whole lines, one after the other")
+NEARFAR_KERNEL(Read, "read", "loads of whole lines in sequence")
 
-// Independent loads, one of each line, in random order: read bandwidth without prefetching.
+// Independent loads, one per line, in random order: read bandwidth without prefetching.
 using ReadRandom = Visits<Scattered, Load>;
-NEARFAR_KERNEL(ReadRandom, "read-random", "independent loads, one of each line, in random order")
+NEARFAR_KERNEL(ReadRandom, "read-random", "independent loads, one per line, in random order")
 
-// Independent loads a stride apart: what of an access a memory fetches at once.
+// Independent loads a stride apart: how much memory fetches at once per access.
 using ReadStrided = Visits<InOrder, Load>;
 NEARFAR_KERNEL(ReadStrided, "read-strided", "independent loads, --stride apart")
 
-// The sum of an array, which STREAM lacks: what a program that only reads gets.
+// Sum of an array, which STREAM lacks: bandwidth of a program that only reads.
 using StreamSum = Read;
 NEARFAR_KERNEL(StreamSum, "stream-sum", "the sum of an array: loads only")
 

@@ -1,5 +1,5 @@
-// Lines stored past the caches and fenced, then read back: whether a memory hands over what it has
-// not written to its medium yet (data forwarding). A window is written as a whole, then read.
+// Non-temporal stores and a fence, then loads of the same lines: shows whether a memory forwards
+// data that it has not written to its medium yet. Each window is written completely, then read.
 #include <algorithm>
 
 #include "measure/kernel.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 class ReadAfterWrite final : public Kernel {
  public:
-  // An iteration is one access: written, and read back with its window.
+  // An iteration is one access, written and read back with its window.
   [[nodiscard]] Traffic traffic(const Shape& shape) const override {
     return {.read = shape.access,
             .non_temporal = shape.access,
@@ -20,7 +20,7 @@ class ReadAfterWrite final : public Kernel {
             .fences = 2.0 / static_cast<double>(accesses(shape))};
   }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
-    return operations.has_nt_store ? "" : "has no stores past the caches";
+    return operations.has_nt_store ? "" : "has no non-temporal stores";
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
     std::uint64_t sum = 0;
@@ -31,7 +31,7 @@ class ReadAfterWrite final : public Kernel {
     }
     return sum;
   }
-  // With a window, the store and the load of an access lie apart: only without can they be timed.
+  // Accesses can be timed only without a window, which separates store and load.
   [[nodiscard]] bool can_time_each() const override { return true; }
   std::uint64_t each(Lane& lane, std::span<std::uint32_t> ticks,
                      std::uint64_t rest) const override {
@@ -40,8 +40,8 @@ class ReadAfterWrite final : public Kernel {
     Scattered order(lane);
     auto access = [&](std::byte* at) {
       lane.operations->nt_store(at, count, lane.position + 1);
-      stores_end();
-      sum += lane.operations->read(at, count);  // the clock waits for it
+      store_fence();
+      sum += lane.operations->read(at, count);  // ticks_after() waits for it
     };
     time_accesses(
         ticks, rest, [&] { return order.next(); }, access);
@@ -62,16 +62,16 @@ class ReadAfterWrite final : public Kernel {
         lane.operations->nt_store(order.next(), lines, again.position + i + 1);
       }
     }
-    stores_end();
+    store_fence();
     Scattered order(again);
     for (std::uint64_t i = 0; i < count; ++i) sum += lane.operations->read(order.next(), lines);
-    loads_end();
+    load_fence();
     return sum;
   }
 };
 
 NEARFAR_KERNEL(ReadAfterWrite, "read-after-write",
-               "fenced stores past the caches, each --window read back")
+               "fenced non-temporal stores, each --window read back")
 
 }  // namespace
 }  // namespace nearfar::measure

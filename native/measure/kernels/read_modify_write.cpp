@@ -21,7 +21,7 @@ class ReadModifyWrite final : public Kernel {
 };
 
 NEARFAR_KERNEL(ReadModifyWrite, "read-modify-write",
-               "each line loaded, changed, stored, one after the other")
+               "each line loaded, changed, stored, in sequence")
 
 // Each line loaded, changed and stored, in random order.
 using ReadModifyWriteRandom = Visits<Scattered, Update>;

@@ -1,4 +1,4 @@
-// Eight words stored to eight lines in random order, by one instruction where there is one.
+// Stores one word to each of eight random lines, by one instruction if the set has it.
 #include <array>
 
 #include "measure/kernel.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Scatter final : public Kernel {
  public:
-  // An iteration is one such group.
+  // An iteration is a group of eight.
   [[nodiscard]] Traffic traffic(const Shape& /*shape*/) const override {
     constexpr Bytes all = cache_line * scattered_lines;
     return {.written = all, .owned = all};

@@ -1,4 +1,4 @@
-// STREAM's third: c = a + b.
+// STREAM add: c = a + b.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {

@@ -1,4 +1,4 @@
-// STREAM's second: b = 3 c.
+// STREAM scale: b = 3 c.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {

@@ -1,4 +1,4 @@
-// STREAM's fourth: a = b + 3 c.
+// STREAM triad: a = b + 3 c.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {

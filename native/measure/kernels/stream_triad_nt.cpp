@@ -1,4 +1,4 @@
-// STREAM's fourth with non-temporal stores: a = b + 3 c.
+// STREAM triad with non-temporal stores: a = b + 3 c.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {
@@ -6,7 +6,7 @@ namespace {
 
 using StreamTriadNt = Streamed<&Operations::stream_nt, 2, Stores::non_temporal>;
 
-NEARFAR_KERNEL(StreamTriadNt, "stream-triad-nt", "STREAM triad with stores past the caches")
+NEARFAR_KERNEL(StreamTriadNt, "stream-triad-nt", "STREAM triad with non-temporal stores")
 
 }  // namespace
 }  // namespace nearfar::measure

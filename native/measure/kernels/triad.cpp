@@ -1,4 +1,4 @@
-// Schoenauer's triad, three arrays read for one written: a = (b xor c) + d.
+// Schoenauer triad: a = (b xor c) + d.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {

@@ -1,4 +1,4 @@
-// Schoenauer's triad with non-temporal stores: a = (b xor c) + d.
+// Schoenauer triad with non-temporal stores: a = (b xor c) + d.
 #include "measure/streamed.hpp"
 
 namespace nearfar::measure {
@@ -6,7 +6,7 @@ namespace {
 
 using TriadNt = Streamed<&Operations::triad_nt, 3, Stores::non_temporal>;
 
-NEARFAR_KERNEL(TriadNt, "triad-nt", "three arrays read, one written past the caches")
+NEARFAR_KERNEL(TriadNt, "triad-nt", "three arrays read, one written by non-temporal stores")
 
 }  // namespace
 }  // namespace nearfar::measure

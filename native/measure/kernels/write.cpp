@@ -1,4 +1,5 @@
-// Ordinary stores of whole lines in sequence: the line is owned (read) first, written back later.
+// Ordinary stores of whole lines in sequence: each line is read for ownership, and written back
+// later.
 #include "measure/kernel.hpp"
 #include "measure/orders.hpp"
 #include "measure/visits.hpp"
@@ -19,11 +20,11 @@ class Write final : public Kernel {
   }
 };
 
-NEARFAR_KERNEL(Write, "write", "ordinary stores of whole lines, one after the other")
+NEARFAR_KERNEL(Write, "write", "ordinary stores of whole lines in sequence")
 
-// Ordinary stores, one to each line, in random order: each line is owned first, written back later.
+// Ordinary stores, one per line, in random order.
 using WriteRandom = Visits<Scattered, Store>;
-NEARFAR_KERNEL(WriteRandom, "write-random", "ordinary stores, one to each line, in random order")
+NEARFAR_KERNEL(WriteRandom, "write-random", "ordinary stores, one per line, in random order")
 
 // Ordinary stores a stride apart.
 using WriteStrided = Visits<InOrder, Store>;

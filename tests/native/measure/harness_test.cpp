@@ -110,7 +110,7 @@ TEST_CASE("together, each worker is told what it moved") {
   Worker copy = worker_of("copy", buffer);
   copy.second = &other;
   workers.push_back(copy);
-  const Together result = together(workers, {2e6}, {1e5});
+  const ParallelTiming result = together(workers, {2e6}, {1e5});
   REQUIRE(result.each.size() == 5);
   for (unsigned part = 0; part < 3; ++part) {
     CHECK(result.each[part].written_gb_per_s > 0);

@@ -79,7 +79,7 @@ TEST_CASE("a sequence is one at a time, whatever its region") {
 TEST_CASE("what is written over is no longer linked") {
   Memory memory = memory_of(4_KiB);
   memory.link(4_KiB, {}, Links::random);
-  memory.overwritten();
+  memory.forget_links();
   CHECK(memory.linked(4_KiB, {}, Links::random) == nullptr);
 }
 

@@ -61,7 +61,7 @@ def test_the_list_says_what_cannot_run_here(capsys: pytest.CaptureFixture[str]) 
         (["read", "--each"], "cannot time each access"),
         (["chase", "--each", "--threads", "2"], "leave --threads out"),
         (["read", "--isa", "avx1024"], "--isa is one of"),
-        (["nt-store", "--isa", "scalar"], "has no stores past the caches"),
+        (["nt-store", "--isa", "scalar"], "has no non-temporal stores"),
         (["read", "--threads", "4096"], "threads"),
         (["chase", "--chains", "2"], "has no chains"),
     ],
