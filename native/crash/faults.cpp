@@ -1,5 +1,5 @@
-// Sees every store into the pool: the write to a protected page faults, its page is opened, that
-// one instruction runs alone (trap flag), what it changed is told, the page is closed again.
+// Records every store into the pool: the write to a protected page faults, its page is opened, the
+// instruction runs alone (trap flag), its changes are recorded and the page is closed again.
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,14 +20,14 @@ namespace {
 // Intel SDM volume 1, 3.4.3.3: EFLAGS.TF, bit 8.
 constexpr greg_t trap_flag = 0x100;
 
-// A store may straddle two pages; a copy within the pool stores to one place only.
-constexpr unsigned most_open = 2;
+// A store may straddle two pages.
+constexpr unsigned max_open_pages = 2;
 struct Step {
   Stack stack;
-  char* address;  // where it stores, or begins to
-  char* open[most_open];
+  char* address;  // first byte that it stores to
+  char* open[max_open_pages];
   unsigned count;
-  bool is_whole;  // it cannot tear
+  bool is_whole;  // the store cannot tear
 };
 __attribute__((tls_model("initial-exec"))) thread_local Step step;
 std::uint64_t first_thread = 0;
@@ -36,18 +36,18 @@ void protect(char* page, int protection) {
   syscall(SYS_mprotect, page, std::size_t{NF_CRASH_PAGE}, protection);
 }
 
-// Once most_steps are spent, places of the program that stored less often than this are still seen
-// store by store: what is new is worth more than the millionth of the same.
-constexpr std::uint32_t always_so_often = 100;
-// Places share a count where there are more of them, or their addresses happen to.
-constexpr unsigned most_places = 1u << 16;
-std::uint32_t stored[most_places];
+// After max_steps, code addresses that stored fewer times than this are still single-stepped: new
+// stores show more than the millionth repetition.
+constexpr std::uint32_t always_stepped = 100;
+// Code addresses with equal hashes share a counter.
+constexpr unsigned max_counters = 1u << 16;
+std::uint32_t store_counts[max_counters];
 
 bool is_worth_a_step(std::uint64_t address) {
-  std::uint32_t& times = stored[(address * 0x9e3779b97f4a7c15ULL) >> 48];
-  const bool is_new = times < always_so_often;
+  std::uint32_t& times = store_counts[(address * 0x9e3779b97f4a7c15ULL) >> 48];
+  const bool is_new = times < always_stepped;
   times += is_new ? 1 : 0;
-  return is_new || header()->steps < header()->most_steps;
+  return is_new || header()->steps < header()->max_steps;
 }
 
 char* page_of(void* address) {
@@ -55,7 +55,7 @@ char* page_of(void* address) {
                                  ~std::uint64_t{NF_CRASH_PAGE - 1});
 }
 
-// A string instruction under a repeat prefix traps after every element: thousands a page.
+// A string instruction with a repeat prefix traps after every element: thousands per page.
 bool repeats(std::uint64_t address) {
   const auto* code = reinterpret_cast<const unsigned char*>(address);
   bool prefix = false;
@@ -69,8 +69,8 @@ bool repeats(std::uint64_t address) {
   return prefix && (*code == 0xA4 || *code == 0xA5 || *code == 0xAA || *code == 0xAB);
 }
 
-// cmpxchg16b, the one store of more than 8 bytes that other processors, and so the line's way back,
-// see whole: 0F C7 /1 with a REX prefix that has W.
+// cmpxchg16b, the only store of more than 8 bytes that is atomic for other processors, and so for
+// write-backs of its line: 0F C7 /1 with a REX.W prefix.
 bool is_double_swap(std::uint64_t address) {
   const auto* code = reinterpret_cast<const unsigned char*>(address);
   while (*code == 0xF0 || *code == 0x66 || *code == 0xF2 || *code == 0xF3 || *code == 0x64 ||
@@ -81,19 +81,19 @@ bool is_double_swap(std::uint64_t address) {
 }
 
 unsigned close_pages() {
-  unsigned news = 0;
+  unsigned changed_lines = 0;
   for (unsigned i = 0; i < step.count; ++i) {
     const Mapping* mapping = mapping_of(step.open[i]);
     if (mapping == nullptr) continue;
     protect(step.open[i], PROT_READ);
-    news +=
-        tell_news(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack, step.is_whole);
+    changed_lines +=
+        record_changes(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack, step.is_whole);
   }
   step.count = 0;
-  return news;
+  return changed_lines;
 }
 
-void note_thread() {
+void count_threads() {
   const auto self = static_cast<std::uint64_t>(syscall(SYS_gettid));
   if (first_thread == 0) first_thread = self;
   if (first_thread != self) header()->threads = 1;
@@ -106,27 +106,27 @@ bool is_store_to_pool(const siginfo_t* info) {
 
 bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (!is_store_to_pool(info)) return false;
-  // Not in the middle of a store that straddles two pages.
+  // No switch in the middle of a store that straddles two pages.
   if (step.count == 0) may_switch();
   Lock const lock;
   if (!recording() || mapping_of(info->si_addr) == nullptr) return true;
   greg_t* const registers = context->uc_mcontext.gregs;
   const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
   char* const page = page_of(info->si_addr);
-  note_thread();
-  sweep();
+  count_threads();
+  record_pending();
   if (step.count == 0) {
     step.stack = stack_at(address);
     step.address = static_cast<char*>(info->si_addr);
     step.is_whole = is_double_swap(address);
   }
-  const bool together = repeats(address);
-  if (together || !is_worth_a_step(address)) {
-    if (!together) header()->coarse = 1;
-    open_loosely(page, step.stack);
+  const bool repeated = repeats(address);
+  if (repeated || !is_worth_a_step(address)) {
+    if (!repeated) header()->coarse = 1;
+    open_until_next_event(page, step.stack);
     return true;
   }
-  if (step.count == most_open) close_pages();
+  if (step.count == max_open_pages) close_pages();
   step.open[step.count++] = page;
   protect(page, PROT_READ | PROT_WRITE);
   header()->steps += 1;
@@ -138,7 +138,7 @@ bool on_trap(ucontext_t* context) {
   if (step.count == 0) return false;
   Lock const lock;
   if (close_pages() == 0) {
-    // What was stored was there already; a flush and a snapshot of it were still for something.
+    // The store changed nothing, but flushes and snapshots of it still have a reason.
     const Mapping* mapping = mapping_of(step.address);
     if (mapping != nullptr) {
       append(NF_CRASH_TOUCH, mapping->offset + (step.address - mapping->begin), 0, &step.stack,
@@ -150,19 +150,19 @@ bool on_trap(ucontext_t* context) {
 }
 
 void fault_handler(int number, siginfo_t* info, void* context) {
-  if (!on_fault(info, static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+  if (!on_fault(info, static_cast<ucontext_t*>(context))) call_program_handler(number, info, context);
 }
 
 void trap_handler(int number, siginfo_t* info, void* context) {
-  if (!on_trap(static_cast<ucontext_t*>(context))) pass_on(number, info, context);
+  if (!on_trap(static_cast<ucontext_t*>(context))) call_program_handler(number, info, context);
 }
 
 }  // namespace
 
-void watch_faults() {
+void install_fault_handlers() {
   first_thread = 0;
-  take_signal(SIGSEGV, fault_handler);
-  take_signal(SIGTRAP, trap_handler);
+  install_handler(SIGSEGV, fault_handler);
+  install_handler(SIGTRAP, trap_handler);
 }
 
 }  // namespace nearfar::crash

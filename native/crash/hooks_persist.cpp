@@ -1,5 +1,5 @@
-// What makes stores durable: libpmem's calls, the marks that `nearfar cc` compiles in, and the
-// program's own of nearfar/crash.h.
+// Calls that make stores durable: libpmem's functions, the marks that `nearfar cc` compiles in, and
+// the program's own marks (nearfar/crash.h).
 
 #include "base/hooks.hpp"
 #include "crash/recorder.hpp"
@@ -11,7 +11,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// libpmem calls itself, and msync: only the outermost call is the program's.
+// libpmem calls itself and msync: only the outermost call is recorded.
 __attribute__((tls_model("initial-exec"))) thread_local unsigned depth = 0;
 class Inside {
  public:
@@ -26,31 +26,30 @@ class Inside {
   const bool seen = recording() && depth == 0; \
   Inside const inside
 
-// libpmem.h: flags of pmem_memcpy and its like.
+// libpmem.h: flags of pmem_memcpy and similar functions.
 constexpr unsigned no_drain = 1u << 0;
 constexpr unsigned no_flush = 1u << 5;
 
-// Stores past the caches since the last fence. Of more than this between two fences, the oldest
-// count as flushed: they are on their way.
-constexpr unsigned most_streams = 256;
+// Non-temporal stores since the last fence. Beyond this number the oldest are recorded as flushed.
+constexpr unsigned max_streams = 256;
 struct Stream {
   const void* address;
   std::uint32_t bytes;
 };
-__attribute__((tls_model("initial-exec"))) thread_local Stream streams[most_streams];
+__attribute__((tls_model("initial-exec"))) thread_local Stream streams[max_streams];
 __attribute__((tls_model("initial-exec"))) thread_local unsigned stream_count = 0;
 
 void flush_streams(const Stack& stack) {
   for (unsigned i = 0; i < stream_count; ++i) {
-    flushed(streams[i].address, streams[i].bytes, stack, NF_CRASH_STREAM);
+    record_flush(streams[i].address, streams[i].bytes, stack, NF_CRASH_STREAM);
   }
   stream_count = 0;
 }
 
-void written(const void* address, std::size_t bytes, unsigned flags, const Stack& stack) {
+void record_persist(const void* address, std::size_t bytes, unsigned flags, const Stack& stack) {
   if ((flags & no_flush) != 0) return;
-  flushed(address, bytes, stack);
-  if ((flags & no_drain) == 0) fenced(stack);
+  record_flush(address, bytes, stack);
+  if ((flags & no_drain) == 0) record_fence(stack);
 }
 
 }  // namespace
@@ -61,42 +60,42 @@ extern "C" {
 void pmem_flush(const void* address, std::size_t bytes) {
   NEARFAR_REAL(pmem_flush);
   real(address, bytes);
-  if (seen) flushed(address, bytes, NEARFAR_CRASH_STACK);
+  if (seen) record_flush(address, bytes, NEARFAR_CRASH_STACK);
 }
 
 void pmem_deep_flush(const void* address, std::size_t bytes) {
   NEARFAR_REAL(pmem_deep_flush);
   real(address, bytes);
-  if (seen) flushed(address, bytes, NEARFAR_CRASH_STACK);
+  if (seen) record_flush(address, bytes, NEARFAR_CRASH_STACK);
 }
 
 void pmem_drain() {
   NEARFAR_REAL(pmem_drain);
   real();
-  if (seen) fenced(NEARFAR_CRASH_STACK);
+  if (seen) record_fence(NEARFAR_CRASH_STACK);
 }
 
 int pmem_deep_drain(const void* address, std::size_t bytes) {
   NEARFAR_REAL(pmem_deep_drain);
   const int result = real(address, bytes);
-  if (seen) fenced(NEARFAR_CRASH_STACK);
+  if (seen) record_fence(NEARFAR_CRASH_STACK);
   return result;
 }
 
 void pmem_persist(const void* address, std::size_t bytes) {
   NEARFAR_REAL(pmem_persist);
   real(address, bytes);
-  if (seen) written(address, bytes, 0, NEARFAR_CRASH_STACK);
+  if (seen) record_persist(address, bytes, 0, NEARFAR_CRASH_STACK);
 }
 
 int pmem_deep_persist(const void* address, std::size_t bytes) {
   NEARFAR_REAL(pmem_deep_persist);
   const int result = real(address, bytes);
-  if (seen) written(address, bytes, 0, NEARFAR_CRASH_STACK);
+  if (seen) record_persist(address, bytes, 0, NEARFAR_CRASH_STACK);
   return result;
 }
 
-// Its msync is told by msync itself where it reaches that; told twice it would be one fence more.
+// The msync inside is recorded by its own hook; recording it here would add a fence.
 int pmem_msync(const void* address, std::size_t bytes) {
   NEARFAR_NEXT(pmem_msync);
   return real(address, bytes);
@@ -106,39 +105,39 @@ int pmem_msync(const void* address, std::size_t bytes) {
   void* pmem_##kind(void* to, source from, std::size_t bytes, unsigned flags) { \
     NEARFAR_REAL(pmem_##kind);                                                  \
     real(to, from, bytes, flags);                                               \
-    if (seen) written(to, bytes, flags, NEARFAR_CRASH_STACK);                   \
+    if (seen) record_persist(to, bytes, flags, NEARFAR_CRASH_STACK);                   \
     return to;                                                                  \
   }                                                                             \
   void* pmem_##kind##_persist(void* to, source from, std::size_t bytes) {       \
     NEARFAR_REAL(pmem_##kind##_persist);                                        \
     real(to, from, bytes);                                                      \
-    if (seen) written(to, bytes, 0, NEARFAR_CRASH_STACK);                       \
+    if (seen) record_persist(to, bytes, 0, NEARFAR_CRASH_STACK);                       \
     return to;                                                                  \
   }                                                                             \
   void* pmem_##kind##_nodrain(void* to, source from, std::size_t bytes) {       \
     NEARFAR_REAL(pmem_##kind##_nodrain);                                        \
     real(to, from, bytes);                                                      \
-    if (seen) written(to, bytes, no_drain, NEARFAR_CRASH_STACK);                \
+    if (seen) record_persist(to, bytes, no_drain, NEARFAR_CRASH_STACK);                \
     return to;                                                                  \
   }
 NEARFAR_COPY(memcpy, const void*)
 NEARFAR_COPY(memmove, const void*)
 NEARFAR_COPY(memset, int)
 
-// The preload comes before the run time that `nearfar cc` links, so these are the ones bound.
-// They come before the instruction, which changes nothing here: it is of one thread.
+// Calls by the runtime that `nearfar cc` links bind to the preload. They come before the
+// instruction itself, which makes no difference within a thread.
 void __nf_flush(const void* address, std::uint32_t stays) {
   NEARFAR_REAL(__nf_flush);
   if (real != nullptr) real(address, stays);
-  if (seen) flushed(address, 1, NEARFAR_CRASH_STACK);
+  if (seen) record_flush(address, 1, NEARFAR_CRASH_STACK);
 }
 
-// Nothing flushes what is stored past the caches: the fence does, and the store comes after this.
+// A non-temporal store needs only the fence, and follows this call.
 void __nf_stream_store(const void* address, std::uint32_t bytes) {
   NEARFAR_REAL(__nf_stream_store);
   if (real != nullptr) real(address, bytes);
   if (!seen) return;
-  if (stream_count == most_streams) flush_streams(NEARFAR_CRASH_STACK);
+  if (stream_count == max_streams) flush_streams(NEARFAR_CRASH_STACK);
   streams[stream_count++] = {address, bytes};
 }
 
@@ -148,14 +147,14 @@ void __nf_fence() {
   if (!seen) return;
   const Stack stack = NEARFAR_CRASH_STACK;
   flush_streams(stack);
-  fenced(stack);
+  record_fence(stack);
 }
 
 void nearfar_crash_begin(unsigned long operation) {
   may_switch();
   Lock const lock;
   if (!recording()) return;
-  sweep();
+  record_pending();
   append(NF_CRASH_BEGIN, operation, 0, nullptr, nullptr, 0);
 }
 
@@ -163,7 +162,7 @@ void nearfar_crash_end(unsigned long operation) {
   may_switch();
   Lock const lock;
   if (!recording()) return;
-  sweep();
+  record_pending();
   append(NF_CRASH_END, operation, 0, nullptr, nullptr, 0);
 }
 }

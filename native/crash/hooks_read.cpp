@@ -1,9 +1,9 @@
-// The kernel's own stores into the pool: what a program reads or receives straight into it. They
-// fail on a protected page instead of faulting, so the pages are opened for the call, and what it
-// changed is told after it.
+// Stores by the kernel into the pool: data that a program reads or receives directly into it. They
+// fail on a protected page instead of faulting, so the pages are opened for the call, and its
+// changes are recorded afterwards.
 //
-// libc's own readers (fread, the checked ones of _FORTIFY_SOURCE) call the system by names that
-// cannot be stood before, so each has its hook here.
+// libc's own readers (fread, the checked versions of _FORTIFY_SOURCE) use internal system calls
+// that cannot be interposed, so each has a hook here.
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// The pages of a range, as far as they are the pool's.
+// The pages of a range that belong to the pool.
 struct Pages {
   Mapping mapping;
   char* begin = nullptr;
@@ -38,17 +38,17 @@ Pages pages_of(const void* address, std::size_t bytes) {
 }
 
 void open_pages(const void* address, std::size_t bytes) {
-  const Pages one = pages_of(address, bytes);
-  if (one.begin != nullptr) {
-    syscall(SYS_mprotect, one.begin, one.end - one.begin, PROT_READ | PROT_WRITE);
+  const Pages pages = pages_of(address, bytes);
+  if (pages.begin != nullptr) {
+    syscall(SYS_mprotect, pages.begin, pages.end - pages.begin, PROT_READ | PROT_WRITE);
   }
 }
 
 void close_pages(const void* address, std::size_t bytes, const Stack& stack) {
-  const Pages one = pages_of(address, bytes);
-  if (one.begin == nullptr) return;
-  syscall(SYS_mprotect, one.begin, one.end - one.begin, PROT_READ);
-  tell_news(one.mapping, one.begin, one.end, stack);
+  const Pages pages = pages_of(address, bytes);
+  if (pages.begin == nullptr) return;
+  syscall(SYS_mprotect, pages.begin, pages.end - pages.begin, PROT_READ);
+  record_changes(pages.mapping, pages.begin, pages.end, stack);
 }
 
 bool is_ours(const iovec* pieces, int count) {
@@ -58,12 +58,12 @@ bool is_ours(const iovec* pieces, int count) {
   return false;
 }
 
-// Runs `call`, which has the kernel store into the pieces.
+// Runs `call`, in which the kernel stores into the buffers.
 template <typename Call>
-auto reading(const iovec* pieces, int count, const Stack& stack, Call call) {
+auto record_read(const iovec* pieces, int count, const Stack& stack, Call call) {
   {
     Lock const lock;
-    sweep();
+    record_pending();
     for (int i = 0; i < count; ++i) open_pages(pieces[i].iov_base, pieces[i].iov_len);
   }
   const auto result = call();
@@ -80,14 +80,14 @@ auto reading(const iovec* pieces, int count, const Stack& stack, Call call) {
   do {                                                                    \
     const iovec piece{into, bytes};                                       \
     if (!recording() || !is_ours(&piece, 1)) return call;                 \
-    return reading(&piece, 1, NEARFAR_CRASH_STACK, [&] { return call; }); \
+    return record_read(&piece, 1, NEARFAR_CRASH_STACK, [&] { return call; }); \
   } while (0)
 #define NEARFAR_READ_PIECES(pieces, count, call)                            \
   do {                                                                      \
     const iovec* const all = pieces;                                        \
     const int number = count;                                               \
     if (!recording() || !is_ours(all, number)) return call;                 \
-    return reading(all, number, NEARFAR_CRASH_STACK, [&] { return call; }); \
+    return record_read(all, number, NEARFAR_CRASH_STACK, [&] { return call; }); \
   } while (0)
 }  // namespace
 
@@ -151,37 +151,37 @@ ssize_t getrandom(void* into, std::size_t bytes, unsigned flags) {
   NEARFAR_READ(into, bytes, real(into, bytes, flags));
 }
 
-// What _FORTIFY_SOURCE makes of the above, with the room that the compiler knows of.
-ssize_t __read_chk(int file, void* into, std::size_t bytes, std::size_t room) {
+// The _FORTIFY_SOURCE versions, with the buffer size that the compiler knows.
+ssize_t __read_chk(int file, void* into, std::size_t bytes, std::size_t buffer_bytes) {
   NEARFAR_NEXT(__read_chk);
-  NEARFAR_READ(into, bytes, real(file, into, bytes, room));
+  NEARFAR_READ(into, bytes, real(file, into, bytes, buffer_bytes));
 }
-ssize_t __pread_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t room) {
+ssize_t __pread_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t buffer_bytes) {
   NEARFAR_NEXT(__pread_chk);
-  NEARFAR_READ(into, bytes, real(file, into, bytes, offset, room));
+  NEARFAR_READ(into, bytes, real(file, into, bytes, offset, buffer_bytes));
 }
-ssize_t __pread64_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t room) {
+ssize_t __pread64_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t buffer_bytes) {
   NEARFAR_NEXT(__pread64_chk);
-  NEARFAR_READ(into, bytes, real(file, into, bytes, offset, room));
+  NEARFAR_READ(into, bytes, real(file, into, bytes, offset, buffer_bytes));
 }
-ssize_t __recv_chk(int socket, void* into, std::size_t bytes, std::size_t room, int flags) {
+ssize_t __recv_chk(int socket, void* into, std::size_t bytes, std::size_t buffer_bytes, int flags) {
   NEARFAR_NEXT(__recv_chk);
-  NEARFAR_READ(into, bytes, real(socket, into, bytes, room, flags));
+  NEARFAR_READ(into, bytes, real(socket, into, bytes, buffer_bytes, flags));
 }
-ssize_t __recvfrom_chk(int socket, void* into, std::size_t bytes, std::size_t room, int flags,
+ssize_t __recvfrom_chk(int socket, void* into, std::size_t bytes, std::size_t buffer_bytes, int flags,
                        sockaddr* from, socklen_t* size) {
   NEARFAR_NEXT(__recvfrom_chk);
-  NEARFAR_READ(into, bytes, real(socket, into, bytes, room, flags, from, size));
+  NEARFAR_READ(into, bytes, real(socket, into, bytes, buffer_bytes, flags, from, size));
 }
-std::size_t __fread_chk(void* into, std::size_t room, std::size_t size, std::size_t count,
+std::size_t __fread_chk(void* into, std::size_t buffer_bytes, std::size_t size, std::size_t count,
                         FILE* file) {
   NEARFAR_NEXT(__fread_chk);
-  NEARFAR_READ(into, size * count, real(into, room, size, count, file));
+  NEARFAR_READ(into, size * count, real(into, buffer_bytes, size, count, file));
 }
-std::size_t __fread_unlocked_chk(void* into, std::size_t room, std::size_t size, std::size_t count,
+std::size_t __fread_unlocked_chk(void* into, std::size_t buffer_bytes, std::size_t size, std::size_t count,
                                  FILE* file) {
   NEARFAR_NEXT(__fread_unlocked_chk);
-  NEARFAR_READ(into, size * count, real(into, room, size, count, file));
+  NEARFAR_READ(into, size * count, real(into, buffer_bytes, size, count, file));
 }
 }
 #pragma GCC visibility pop

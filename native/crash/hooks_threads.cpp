@@ -1,4 +1,4 @@
-// Threads and what they wait for, so that they take turns (schedule.hpp).
+// Threads and their waits, so that threads take turns (schedule.hpp).
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +17,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-struct Beginning {
+struct ThreadStart {
   void* (*start)(void*);
   void* argument;
   int number;
@@ -25,44 +25,44 @@ struct Beginning {
 
 pthread_key_t at_end;
 
-void ends(void*) { leave_thread(); }
+void leave_at_end(void*) { leave_thread(); }
 
-void* begin(void* data) {
-  const Beginning beginning = *static_cast<Beginning*>(data);
+void* run_thread(void* data) {
+  const ThreadStart thread_start = *static_cast<ThreadStart*>(data);
   free(data);
   pthread_setspecific(at_end, &at_end);
-  enter_thread(beginning.number, pthread_self());
-  return beginning.start(beginning.argument);
+  enter_thread(thread_start.number, pthread_self());
+  return thread_start.start(thread_start.argument);
 }
 
-// Until it is had: the real call that does not wait.
+// Acquires by the non-blocking call, waiting between attempts.
 template <typename Try>
-int take(const void* what, Try attempt) {
+int acquire(const void* resource, Try attempt) {
   may_switch();
   for (;;) {
     const int result = attempt();
     if (result != EBUSY) return result;
-    wait_for(what);
+    wait_for(resource);
   }
 }
 
-// Barriers by the number of threads they wait for.
+// Barriers, with the number of threads they wait for.
 struct Barrier {
   const void* barrier;
-  unsigned wanted;
-  unsigned there;
+  unsigned count;
+  unsigned arrived;
 };
-constexpr int most_barriers = 64;
-Barrier barriers[most_barriers];
+constexpr int max_barriers = 64;
+Barrier barriers[max_barriers];
 
 Barrier* find(const void* barrier) {
-  for (Barrier& one : barriers) {
-    if (one.barrier == barrier) return &one;
+  for (Barrier& entry : barriers) {
+    if (entry.barrier == barrier) return &entry;
   }
   return nullptr;
 }
 
-int wait_on(pthread_cond_t* condition, pthread_mutex_t* mutex, bool timed) {
+int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, bool timed) {
   pthread_mutex_unlock(mutex);
   const bool woken = wait_for(condition, timed);
   pthread_mutex_lock(mutex);
@@ -79,11 +79,11 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   NEARFAR_NEXT(pthread_create);
   const int number = expect_thread();
   if (number < 0) return real(thread, attributes, start, argument);
-  static const int key = pthread_key_create(&at_end, ends);
-  auto* const data = static_cast<Beginning*>(malloc(sizeof(Beginning)));
+  static const int key = pthread_key_create(&at_end, leave_at_end);
+  auto* const data = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
   if (key != 0 || data == nullptr) return EAGAIN;
   *data = {start, argument, number};
-  const int result = real(thread, attributes, begin, data);
+  const int result = real(thread, attributes, run_thread, data);
   if (result != 0) {
     forget_thread(number);
     free(data);
@@ -107,7 +107,7 @@ int pthread_join(pthread_t thread, void** answer) {
   int name(type* lock) noexcept {                                      \
     NEARFAR_NEXT(name);                                                \
     if (!scheduled()) return real(lock);                               \
-    return take(const_cast<const std::remove_volatile_t<type>*>(lock), \
+    return acquire(const_cast<const std::remove_volatile_t<type>*>(lock), \
                 [&] { return try_name(lock); });                       \
   }
 NEARFAR_LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
@@ -129,19 +129,19 @@ NEARFAR_UNLOCK(sem_post, sem_t)
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   NEARFAR_NEXT(pthread_cond_wait);
-  return scheduled() ? wait_on(condition, mutex, false) : real(condition, mutex);
+  return scheduled() ? wait_for_condition(condition, mutex, false) : real(condition, mutex);
 }
 
 int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
                            const struct timespec* until) {
   NEARFAR_NEXT(pthread_cond_timedwait);
-  return scheduled() ? wait_on(condition, mutex, true) : real(condition, mutex, until);
+  return scheduled() ? wait_for_condition(condition, mutex, true) : real(condition, mutex, until);
 }
 
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   NEARFAR_NEXT(pthread_cond_clockwait);
-  return scheduled() ? wait_on(condition, mutex, true) : real(condition, mutex, clock, until);
+  return scheduled() ? wait_for_condition(condition, mutex, true) : real(condition, mutex, clock, until);
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
@@ -161,28 +161,28 @@ int pthread_barrier_init(pthread_barrier_t* barrier, const pthread_barrierattr_t
   NEARFAR_NEXT(pthread_barrier_init);
   const int result = real(barrier, attributes, count);
   if (header() == nullptr || result != 0) return result;
-  Barrier* one = find(barrier);
-  if (one == nullptr) one = find(nullptr);
-  if (one != nullptr) *one = {barrier, count, 0};
+  Barrier* entry = find(barrier);
+  if (entry == nullptr) entry = find(nullptr);
+  if (entry != nullptr) *entry = {barrier, count, 0};
   return result;
 }
 
 int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   NEARFAR_NEXT(pthread_barrier_wait);
-  Barrier* const one = scheduled() ? find(barrier) : nullptr;
-  if (one == nullptr) return real(barrier);
-  if (++one->there < one->wanted) {
+  Barrier* const entry = scheduled() ? find(barrier) : nullptr;
+  if (entry == nullptr) return real(barrier);
+  if (++entry->arrived < entry->count) {
     wait_for(barrier);
     return 0;
   }
-  one->there = 0;
+  entry->arrived = 0;
   wake(barrier);
   return PTHREAD_BARRIER_SERIAL_THREAD;
 }
 
 int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
   NEARFAR_NEXT(pthread_barrier_destroy);
-  if (Barrier* const one = find(barrier); one != nullptr) *one = {};
+  if (Barrier* const entry = find(barrier); entry != nullptr) *entry = {};
   return real(barrier);
 }
 
@@ -197,25 +197,25 @@ int sem_wait(sem_t* semaphore) {
   return 0;
 }
 
-// Nobody sleeps: the others go on, as they would in that time.
+// Threads do not sleep: other threads continue meanwhile.
 #define NEARFAR_SLEEP(result, name, parameters, arguments) \
   result name parameters {                                 \
     NEARFAR_NEXT(name);                                    \
     if (!scheduled()) return real arguments;               \
-    give_way();                                            \
+    yield_turn();                                            \
     return 0;                                              \
   }
-NEARFAR_SLEEP(int, nanosleep, (const struct timespec* wanted, struct timespec* left),
-              (wanted, left))
+NEARFAR_SLEEP(int, nanosleep, (const struct timespec* count, struct timespec* left),
+              (count, left))
 NEARFAR_SLEEP(int, clock_nanosleep,
-              (clockid_t clock, int flags, const struct timespec* wanted, struct timespec* left),
-              (clock, flags, wanted, left))
-NEARFAR_SLEEP(int, usleep, (useconds_t wanted), (wanted))
-NEARFAR_SLEEP(unsigned, sleep, (unsigned wanted), (wanted))
+              (clockid_t clock, int flags, const struct timespec* count, struct timespec* left),
+              (clock, flags, count, left))
+NEARFAR_SLEEP(int, usleep, (useconds_t count), (count))
+NEARFAR_SLEEP(unsigned, sleep, (unsigned count), (count))
 
 int sched_yield() noexcept {
   NEARFAR_NEXT(sched_yield);
-  if (scheduled()) give_way();
+  if (scheduled()) yield_turn();
   return real();
 }
 }

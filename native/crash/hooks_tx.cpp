@@ -1,7 +1,7 @@
-// libpmemobj's transactions: what they snapshot and when they begin and end.
+// Transactions of libpmemobj: begin, end and snapshots.
 //
-// Nothing here counts how deep a call is: what fails in a transaction leaves by longjmp. A call
-// that libpmemobj makes to itself tells the same thing twice, which readers do not mind.
+// Call depth is not tracked here, because failures leave transactions by longjmp. Calls between
+// libpmemobj's functions are recorded twice, which readers tolerate.
 #include "crash/hooks_tx.hpp"
 
 #include <setjmp.h>
@@ -11,19 +11,19 @@ using namespace nearfar::crash;
 
 namespace {
 
-// TX_PARAM_*, libpmemobj/tx_base.h: a list of pairs (of triples for callbacks) that 0 ends.
+// TX_PARAM_* (libpmemobj/tx_base.h): a list of pairs (triples for callbacks), terminated by 0.
 constexpr long param_none = 0;
 constexpr long param_callback = 3;
-constexpr unsigned most_params = 12;
+constexpr unsigned max_params = 12;
 
-// Nested transactions; what fails leaves by longjmp, and still ends each.
+// Nested transactions: a failure leaves by longjmp, but still ends each.
 __attribute__((tls_model("initial-exec"))) thread_local unsigned depth = 0;
 
-void added(const void* address, std::size_t bytes, std::uint64_t flags, const Stack& stack) {
+void record_snapshot(const void* address, std::size_t bytes, std::uint64_t flags, const Stack& stack) {
   const std::uint64_t offset = offset_of(address);
-  const bool out = offset == elsewhere;
-  tell(NF_CRASH_TX_SNAPSHOT, out ? reinterpret_cast<std::uint64_t>(address) : offset, bytes, stack,
-       out ? 1 : 0, &flags, sizeof flags);
+  const bool outside = offset == outside_pool;
+  record_event(NF_CRASH_TX_SNAPSHOT, outside ? reinterpret_cast<std::uint64_t>(address) : offset, bytes, stack,
+       outside ? 1 : 0, &flags, sizeof flags);
 }
 
 }  // namespace
@@ -33,10 +33,10 @@ extern "C" {
 
 int pmemobj_tx_begin(void* pool, void* environment, ...) {
   NEARFAR_NEXT(pmemobj_tx_begin);
-  long params[most_params + 1] = {};
+  long params[max_params + 1] = {};
   va_list list;
   va_start(list, environment);
-  for (unsigned i = 0; i + 2 < most_params; ++i) {
+  for (unsigned i = 0; i + 2 < max_params; ++i) {
     params[i] = va_arg(list, int);
     if (params[i] == param_none) break;
     const bool is_callback = params[i] == param_callback;
@@ -44,52 +44,52 @@ int pmemobj_tx_begin(void* pool, void* environment, ...) {
     if (is_callback) params[++i] = va_arg(list, long);
   }
   va_end(list);
-  tell(NF_CRASH_TX_BEGIN, ++depth, 0, NEARFAR_CRASH_STACK, offset_of(pool) == elsewhere ? 1 : 0);
+  record_event(NF_CRASH_TX_BEGIN, ++depth, 0, NEARFAR_CRASH_STACK, offset_of(pool) == outside_pool ? 1 : 0);
   return real(pool, environment, params[0], params[1], params[2], params[3], params[4], params[5],
               params[6], params[7], params[8], params[9], params[10], params[11], params[12]);
 }
 
 void pmemobj_tx_abort(int error) {
   NEARFAR_NEXT(pmemobj_tx_abort);
-  tell(NF_CRASH_TX_ABORT, depth, 0, NEARFAR_CRASH_STACK);
+  record_event(NF_CRASH_TX_ABORT, depth, 0, NEARFAR_CRASH_STACK);
   real(error);
 }
 
 void pmemobj_tx_commit() {
   NEARFAR_NEXT(pmemobj_tx_commit);
-  tell(NF_CRASH_TX_COMMIT, depth, 0, NEARFAR_CRASH_STACK);
+  record_event(NF_CRASH_TX_COMMIT, depth, 0, NEARFAR_CRASH_STACK);
   real();
 }
 
 int pmemobj_tx_end() {
   NEARFAR_NEXT(pmemobj_tx_end);
   const int error = real();
-  tell(NF_CRASH_TX_END, depth, 0, NEARFAR_CRASH_STACK, static_cast<std::uint32_t>(error));
+  record_event(NF_CRASH_TX_END, depth, 0, NEARFAR_CRASH_STACK, static_cast<std::uint32_t>(error));
   if (depth != 0) --depth;
   return error;
 }
 
 int pmemobj_tx_add_range(Oid object, std::uint64_t begin, std::size_t bytes) {
   NEARFAR_NEXT(pmemobj_tx_add_range);
-  added(direct(object, begin), bytes, 0, NEARFAR_CRASH_STACK);
+  record_snapshot(direct(object, begin), bytes, 0, NEARFAR_CRASH_STACK);
   return real(object, begin, bytes);
 }
 
 int pmemobj_tx_xadd_range(Oid object, std::uint64_t begin, std::size_t bytes, std::uint64_t flags) {
   NEARFAR_NEXT(pmemobj_tx_xadd_range);
-  added(direct(object, begin), bytes, flags, NEARFAR_CRASH_STACK);
+  record_snapshot(direct(object, begin), bytes, flags, NEARFAR_CRASH_STACK);
   return real(object, begin, bytes, flags);
 }
 
 int pmemobj_tx_add_range_direct(const void* address, std::size_t bytes) {
   NEARFAR_NEXT(pmemobj_tx_add_range_direct);
-  added(address, bytes, 0, NEARFAR_CRASH_STACK);
+  record_snapshot(address, bytes, 0, NEARFAR_CRASH_STACK);
   return real(address, bytes);
 }
 
 int pmemobj_tx_xadd_range_direct(const void* address, std::size_t bytes, std::uint64_t flags) {
   NEARFAR_NEXT(pmemobj_tx_xadd_range_direct);
-  added(address, bytes, flags, NEARFAR_CRASH_STACK);
+  record_snapshot(address, bytes, flags, NEARFAR_CRASH_STACK);
   return real(address, bytes, flags);
 }
 }

@@ -1,5 +1,5 @@
-// What the hooks of libpmemobj share. Its headers are not needed to build: its functions are
-// declared here by what they take, and found when the program has them.
+// Shared by the hooks of libpmemobj. Its headers are not needed to build: its functions are
+// declared here and looked up at run time.
 #pragma once
 
 #include <cstddef>
@@ -16,36 +16,36 @@ struct Oid {
   std::uint64_t offset;
 };
 
-// Instead of an offset: not in the pool that is explored.
-constexpr std::uint64_t elsewhere = UINT64_MAX;
+// Instead of an offset: not in the explored pool.
+constexpr std::uint64_t outside_pool = UINT64_MAX;
 
-inline void tell(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack& stack,
+inline void record_event(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack& stack,
                  std::uint32_t c = 0, const void* payload = nullptr, std::size_t bytes = 0) {
   Lock const lock;
   if (!recording()) return;
-  sweep();
+  record_pending();
   append(kind, a, b, &stack, payload, static_cast<std::uint32_t>(bytes), c);
 }
 
 inline std::uint64_t offset_of(const void* address) {
   Lock const lock;
   const Mapping* mapping = recording() ? mapping_of(address) : nullptr;
-  if (mapping == nullptr) return elsewhere;
+  if (mapping == nullptr) return outside_pool;
   return mapping->offset +
          static_cast<std::uint64_t>(static_cast<const char*>(address) - mapping->begin);
 }
 
-// Where an object is in this process, or null.
+// Returns an object's address in this process, or null.
 inline const char* direct(Oid object, std::uint64_t begin = 0) {
   if (object.offset == 0) return nullptr;
   NEARFAR_NEXT_AS(const char* (*)(Oid), pmemobj_direct);
-  const char* const found = real == nullptr ? nullptr : real(object);
-  return found == nullptr ? nullptr : found + begin;
+  const char* const address = real == nullptr ? nullptr : real(object);
+  return address == nullptr ? nullptr : address + begin;
 }
 
 inline std::uint64_t offset_of(Oid object) {
-  const char* const found = direct(object);
-  return found == nullptr ? elsewhere : offset_of(found);
+  const char* const address = direct(object);
+  return address == nullptr ? outside_pool : offset_of(address);
 }
 
 }  // namespace nearfar::crash

@@ -1,4 +1,4 @@
-// What the program says of its operations (nearfar/crash.h).
+// Marks of operations (nearfar/crash.h).
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@ using namespace nearfar::crash;
 
 namespace {
 
-// Of a payload: longer keys and values are cut, all alike.
-constexpr std::size_t most_text = 1024;
+// Maximum length of a text: longer keys and values are cut.
+constexpr std::size_t max_text = 1024;
 unsigned long operations = 0;
 __attribute__((tls_model("initial-exec"))) thread_local unsigned long operation = 0;
 
-// Adds a text and its zero byte; returns where the next one goes.
+// Appends a text and its zero byte; returns the end.
 std::size_t add(char* to, std::size_t at, const char* text) {
-  const std::size_t bytes = strnlen(text, most_text - 1);
+  const std::size_t bytes = strnlen(text, max_text - 1);
   memcpy(to + at, text, bytes);
   to[at + bytes] = '\0';
   return at + bytes + 1;
@@ -32,7 +32,7 @@ void nearfar_crash_operation(const char* kind, const char* key_text, const char*
   char numbers[2][24];
   snprintf(numbers[0], sizeof numbers[0], "%lld", key);
   snprintf(numbers[1], sizeof numbers[1], "%lld", value);
-  char texts[3 * most_text];
+  char texts[3 * max_text];
   std::size_t used = add(texts, 0, kind);
   used = add(texts, used, key_text == nullptr ? numbers[0] : key_text);
   const char* const no_value = key_text == nullptr ? numbers[1] : "";
@@ -40,8 +40,8 @@ void nearfar_crash_operation(const char* kind, const char* key_text, const char*
   const Stack stack = NEARFAR_CRASH_STACK;
   Lock const lock;
   if (header() == nullptr) return;
-  if (recording()) sweep();
-  // Also before the pool is mapped: what began there is still in flight.
+  if (recording()) record_pending();
+  // Recorded before the pool is mapped, too: such an operation is still in flight then.
   operation = operations++;
   append(NF_CRASH_OPERATION, operation, 0, &stack, texts, static_cast<std::uint32_t>(used));
   append(NF_CRASH_BEGIN, operation, 0, nullptr, nullptr, 0);
@@ -52,7 +52,7 @@ void nearfar_crash_outcome(long long outcome) {
   const int bytes = snprintf(text, sizeof text, "%lld", outcome);
   Lock const lock;
   if (header() == nullptr) return;
-  if (recording()) sweep();
+  if (recording()) record_pending();
   append(NF_CRASH_OUTCOME, 0, 0, nullptr, text, static_cast<std::uint32_t>(bytes));
   append(NF_CRASH_END, operation, 0, nullptr, nullptr, 0);
 }

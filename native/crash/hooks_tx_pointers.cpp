@@ -1,5 +1,4 @@
-// Values stored into the pool that are addresses of memory which is not: they mean nothing after a
-// restart.
+// Detects addresses of volatile memory stored into the pool, which are invalid after a restart.
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -14,14 +13,14 @@ namespace {
 struct Range {
   std::uint64_t begin;
   std::uint64_t end;
-  char name[64];  // the end of a path is what tells files apart
+  char name[64];  // end of the path, which distinguishes files
 };
-constexpr unsigned most_ranges = 512;
-Range ranges[most_ranges];
+constexpr unsigned max_ranges = 512;
+Range ranges[max_ranges];
 unsigned range_count = 0;
-// Reading the system's list takes some 20 us; programs whose numbers look like addresses would do
-// it at every store.
-constexpr unsigned most_readings = 500;
+// Reading the list of mappings takes some 20 us; programs with numbers that look like addresses
+// would read it at every store.
+constexpr unsigned max_readings = 500;
 unsigned readings = 0;
 
 std::uint64_t hexadecimal(const char*& at) {
@@ -39,12 +38,12 @@ std::uint64_t hexadecimal(const char*& at) {
 }
 
 // "begin-end perms offset device inode   path", see proc(5).
-void take_line(const char* line) {
-  if (range_count == most_ranges) return;
-  Range& one = ranges[range_count];
-  one.begin = hexadecimal(line);
+void parse_line(const char* line) {
+  if (range_count == max_ranges) return;
+  Range& range = ranges[range_count];
+  range.begin = hexadecimal(line);
   if (*line++ != '-') return;
-  one.end = hexadecimal(line);
+  range.end = hexadecimal(line);
   unsigned field = 1;
   while (field < 6 && *line != '\0') {
     if (*line == ' ' && line[1] != ' ') ++field;
@@ -52,8 +51,8 @@ void take_line(const char* line) {
   }
   while (*line == ' ') ++line;
   const std::size_t bytes = strlen(line);
-  const std::size_t cut = bytes < sizeof one.name ? 0 : bytes - (sizeof one.name - 1);
-  memcpy(one.name, line + cut, bytes - cut + 1);
+  const std::size_t cut = bytes < sizeof range.name ? 0 : bytes - (sizeof range.name - 1);
+  memcpy(range.name, line + cut, bytes - cut + 1);
   ++range_count;
 }
 
@@ -63,21 +62,21 @@ void read_ranges() {
   if (file < 0) return;
   range_count = 0;
   static char text[8192];
-  std::size_t held = 0;
+  std::size_t used = 0;
   for (;;) {
-    const long got = syscall(SYS_read, file, text + held, sizeof text - 1 - held);
-    if (got <= 0) break;
-    held += static_cast<std::size_t>(got);
-    text[held] = '\0';
+    const long received = syscall(SYS_read, file, text + used, sizeof text - 1 - used);
+    if (received <= 0) break;
+    used += static_cast<std::size_t>(received);
+    text[used] = '\0';
     char* line = text;
     while (char* const end = strchr(line, '\n')) {
       *end = '\0';
-      take_line(line);
+      parse_line(line);
       line = end + 1;
     }
-    held -= static_cast<std::size_t>(line - text);
-    memmove(text, line, held);
-    if (held == sizeof text - 1) break;  // no line of maps is that long
+    used -= static_cast<std::size_t>(line - text);
+    memmove(text, line, used);
+    if (used == sizeof text - 1) break;  // no line of maps is that long
   }
   syscall(SYS_close, file);
 }
@@ -89,14 +88,14 @@ const Range* range_of(std::uint64_t address) {
   return nullptr;
 }
 
-// Mappings of programs lie between 4 GiB and 128 TiB; smaller numbers are mostly numbers.
+// Mappings lie between 4 GiB and 128 TiB; smaller values are mostly numbers.
 bool may_be_address(std::uint64_t value) {
   return value >= std::uint64_t{1} << 32 && value < std::uint64_t{1} << 47;
 }
 
 }  // namespace
 
-void look_for_pointers(const char* before, const char* line, std::uint64_t offset,
+void record_pointers(const char* before, const char* line, std::uint64_t offset,
                        const Stack& stack) {
   for (std::uint64_t at = 0; at < NF_CRASH_LINE; at += sizeof(std::uint64_t)) {
     std::uint64_t old = 0;
@@ -105,15 +104,15 @@ void look_for_pointers(const char* before, const char* line, std::uint64_t offse
     memcpy(&value, line + at, sizeof value);
     if (old == value || !may_be_address(value)) continue;
     if (mapping_of(reinterpret_cast<const void*>(value)) != nullptr) continue;
-    const Range* found = range_of(value);
-    if (found == nullptr && readings < most_readings) {
+    const Range* range = range_of(value);
+    if (range == nullptr && readings < max_readings) {
       ++readings;
       read_ranges();
-      found = range_of(value);
+      range = range_of(value);
     }
-    if (found == nullptr) continue;
-    append(NF_CRASH_POINTER, offset + at, value, &stack, found->name,
-           static_cast<std::uint32_t>(strlen(found->name)));
+    if (range == nullptr) continue;
+    append(NF_CRASH_POINTER, offset + at, value, &stack, range->name,
+           static_cast<std::uint32_t>(strlen(range->name)));
   }
 }
 

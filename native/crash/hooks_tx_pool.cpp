@@ -1,4 +1,4 @@
-// libpmemobj's pools: their layout, their root, and who looks at all objects.
+// Pools of libpmemobj: layout, root, and iteration over all objects.
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -12,34 +12,34 @@ using namespace nearfar::crash;
 
 namespace {
 
-// PMEMOBJ_MAX_LAYOUT and where a pool keeps it: behind its header of a page.
-constexpr std::size_t most_layout = 1024;
-constexpr off_t layout_at = NF_CRASH_PAGE;
+// PMEMOBJ_MAX_LAYOUT, and the layout's offset in a pool: after its header page.
+constexpr std::size_t max_layout = 1024;
+constexpr off_t layout_offset = NF_CRASH_PAGE;
 
 bool is_pool_path(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
-  const bool is = is_pool(file);
+  const bool result = is_pool(file);
   close(file);
-  return is;
+  return result;
 }
 
-// Also told of a pool that could not be opened, which nothing has mapped: by no name of ours.
-void opened(const char* path, const char* layout, bool made, bool worked, const Stack& stack) {
+// Also records pools that could not be opened, which have no mapping.
+void record_open(const char* path, const char* layout, bool created, bool succeeded, const Stack& stack) {
   if (header() == nullptr || path == nullptr || !is_pool_path(path)) return;
-  char both[2 * most_layout] = {};
-  const std::size_t asked = layout == nullptr ? 0 : strnlen(layout, most_layout - 1);
-  if (asked != 0) memcpy(both, layout, asked);
-  char* const held = both + asked + 1;
+  char payload[2 * max_layout] = {};
+  const std::size_t requested_bytes = layout == nullptr ? 0 : strnlen(layout, max_layout - 1);
+  if (requested_bytes != 0) memcpy(payload, layout, requested_bytes);
+  char* const file_layout = payload + requested_bytes + 1;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file >= 0) {
-    if (syscall(SYS_pread64, file, held, most_layout - 1, layout_at) < 0) *held = '\0';
+    if (syscall(SYS_pread64, file, file_layout, max_layout - 1, layout_offset) < 0) *file_layout = '\0';
     close(file);
   }
-  const std::size_t bytes = asked + 1 + strnlen(held, most_layout - 1) + 1;
+  const std::size_t bytes = requested_bytes + 1 + strnlen(file_layout, max_layout - 1) + 1;
   Lock const lock;
-  append(made ? NF_CRASH_POOL_CREATE : NF_CRASH_POOL_OPEN, 0, 0, &stack, both,
-         static_cast<std::uint32_t>(bytes), worked ? 0 : 1);
+  append(created ? NF_CRASH_POOL_CREATE : NF_CRASH_POOL_OPEN, 0, 0, &stack, payload,
+         static_cast<std::uint32_t>(bytes), succeeded ? 0 : 1);
 }
 
 std::uint64_t root_size(void* pool) {
@@ -47,11 +47,11 @@ std::uint64_t root_size(void* pool) {
   return real == nullptr ? 0 : real(pool);
 }
 
-void rooted(Oid root, std::size_t bytes, std::uint64_t before, const Stack& stack) {
+void record_root(Oid root, std::size_t bytes, std::uint64_t before, const Stack& stack) {
   if (root.offset == 0 || !recording()) return;
   const std::uint64_t offset = offset_of(root);
-  if (offset != elsewhere) {
-    tell(NF_CRASH_ROOT, offset, bytes, stack, 0, &before, sizeof before);
+  if (offset != outside_pool) {
+    record_event(NF_CRASH_ROOT, offset, bytes, stack, 0, &before, sizeof before);
   }
 }
 
@@ -63,14 +63,14 @@ extern "C" {
 void* pmemobj_open(const char* path, const char* layout) {
   NEARFAR_NEXT(pmemobj_open);
   void* const pool = real(path, layout);
-  opened(path, layout, false, pool != nullptr, NEARFAR_CRASH_STACK);
+  record_open(path, layout, false, pool != nullptr, NEARFAR_CRASH_STACK);
   return pool;
 }
 
 void* pmemobj_create(const char* path, const char* layout, std::size_t bytes, mode_t mode) {
   NEARFAR_NEXT(pmemobj_create);
   void* const pool = real(path, layout, bytes, mode);
-  opened(path, layout, true, pool != nullptr, NEARFAR_CRASH_STACK);
+  record_open(path, layout, true, pool != nullptr, NEARFAR_CRASH_STACK);
   return pool;
 }
 
@@ -78,7 +78,7 @@ Oid pmemobj_root(void* pool, std::size_t bytes) {
   NEARFAR_NEXT(pmemobj_root);
   const std::uint64_t before = root_size(pool);
   const Oid root = real(pool, bytes);
-  rooted(root, bytes, before, NEARFAR_CRASH_STACK);
+  record_root(root, bytes, before, NEARFAR_CRASH_STACK);
   return root;
 }
 
@@ -86,13 +86,13 @@ Oid pmemobj_root_construct(void* pool, std::size_t bytes, void* constructor, voi
   NEARFAR_NEXT(pmemobj_root_construct);
   const std::uint64_t before = root_size(pool);
   const Oid root = real(pool, bytes, constructor, argument);
-  rooted(root, bytes, before, NEARFAR_CRASH_STACK);
+  record_root(root, bytes, before, NEARFAR_CRASH_STACK);
   return root;
 }
 
 Oid pmemobj_first(void* pool) {
   NEARFAR_NEXT(pmemobj_first);
-  tell(NF_CRASH_WALK, 0, 0, NEARFAR_CRASH_STACK);
+  record_event(NF_CRASH_WALK, 0, 0, NEARFAR_CRASH_STACK);
   return real(pool);
 }
 }

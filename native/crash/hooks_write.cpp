@@ -1,5 +1,5 @@
-// Stores into the pool's file by system calls while it is mapped: what they changed is in memory
-// like any other store, and durable when a flush or fsync has covered it.
+// Stores into the pool's file by system calls while it is mapped. Their changes are in memory like
+// any store's, and durable after a flush or fsync.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,15 +17,15 @@ using namespace nearfar::crash;
 
 namespace {
 
-// stdio writes by names that cannot be stood before, and when it likes: after what may have had it
-// write, all that the file holds is compared.
-void told_whole(const Stack& stack) {
+// stdio writes by internal calls that cannot be interposed, at unknown times. After calls that may
+// have written, the whole file is compared.
+void record_whole_file(const Stack& stack) {
   struct stat status {};
   const int error = errno;
   const char* const path = getenv(NF_CRASH_POOL);
   const int readable = open(path, O_RDONLY | O_CLOEXEC);
   if (readable >= 0 && fstat(readable, &status) == 0) {
-    written(readable, 0, static_cast<std::uint64_t>(status.st_size), stack);
+    record_file_write(readable, 0, static_cast<std::uint64_t>(status.st_size), stack);
   }
   if (readable >= 0) close(readable);
   errno = error;
@@ -35,13 +35,13 @@ bool is_pool(FILE* file) {
   return file != nullptr && recording() && nearfar::crash::is_pool(fileno(file));
 }
 
-// `offset` where it was written, or -1: at the file's position, which is behind it now.
-ssize_t told(int file, ssize_t result, off_t offset, const Stack& stack) {
+// `offset`: of the write, or -1 if it ended at the file's current position.
+ssize_t record_write(int file, ssize_t result, off_t offset, const Stack& stack) {
   if (result <= 0) return result;
   const int error = errno;
   if (offset < 0) offset = lseek(file, 0, SEEK_CUR) - result;
   if (offset >= 0) {
-    written(file, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(result), stack);
+    record_file_write(file, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(result), stack);
   }
   errno = error;
   return result;
@@ -52,11 +52,11 @@ ssize_t told(int file, ssize_t result, off_t offset, const Stack& stack) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-// What a system call wrote, at `offset` or, with -1, up to the file's position.
+// Records a system call's write at `offset`, or, with -1, up to the file's position.
 #define NEARFAR_WRITE(offset, ...)                   \
   const ssize_t result = syscall(__VA_ARGS__);       \
   if (!recording() || !is_pool(file)) return result; \
-  return told(file, result, offset, NEARFAR_CRASH_STACK)
+  return record_write(file, result, offset, NEARFAR_CRASH_STACK)
 
 ssize_t write(int file, const void* from, std::size_t bytes) {
   NEARFAR_WRITE(-1, SYS_write, file, from, bytes);
@@ -78,7 +78,7 @@ ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
 ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
   NEARFAR_WRITE(offset, SYS_pwritev, file, pieces, count, offset, 0L);
 }
-// An offset of -1 is the file's position, also for the system.
+// An offset of -1 means the file's position, as for the kernel.
 ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
   NEARFAR_WRITE(offset, SYS_pwritev2, file, pieces, count, offset, 0L, flags);
 }
@@ -95,7 +95,7 @@ ssize_t sendfile64(int file, int from, off64_t* offset, std::size_t bytes) noexc
 
 ssize_t copy_file_range(int from, off64_t* begin, int file, off64_t* offset, std::size_t bytes,
                         unsigned flags) {
-  // The system has moved the offset behind what it copied.
+  // The kernel has advanced the offset by the copied bytes.
   NEARFAR_WRITE(offset == nullptr || result < 0 ? -1 : *offset - result, SYS_copy_file_range, from,
                 begin, file, offset, bytes, flags);
 }
@@ -103,14 +103,14 @@ ssize_t copy_file_range(int from, off64_t* begin, int file, off64_t* offset, std
 std::size_t fwrite(const void* from, std::size_t size, std::size_t count, FILE* file) {
   NEARFAR_NEXT(fwrite);
   const std::size_t result = real(from, size, count, file);
-  if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
+  if (is_pool(file)) record_whole_file(NEARFAR_CRASH_STACK);
   return result;
 }
 
 int fflush(FILE* file) {
   NEARFAR_NEXT(fflush);
   const int result = real(file);
-  if (is_pool(file)) told_whole(NEARFAR_CRASH_STACK);
+  if (is_pool(file)) record_whole_file(NEARFAR_CRASH_STACK);
   return result;
 }
 
@@ -118,7 +118,7 @@ int fclose(FILE* file) {
   NEARFAR_NEXT(fclose);
   const bool ours = is_pool(file);
   const int result = real(file);
-  if (ours) told_whole(NEARFAR_CRASH_STACK);
+  if (ours) record_whole_file(NEARFAR_CRASH_STACK);
   return result;
 }
 }

@@ -1,4 +1,4 @@
-// Mappings of the pool, and what changed in them.
+// Mappings of the pool, and their changes.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,47 +15,47 @@
 
 namespace nearfar::crash {
 
-void tell_modules();
+void record_modules();
 
-Mapping mappings[most_mappings];
+Mapping mappings[max_mappings];
 
 namespace {
 
 char* shadow = nullptr;
-bool mine = false;
+bool owns_pool = false;
 
-struct Loose {
+struct OpenPage {
   char* page;
   Stack stack;
 };
-// More open at once would be told too late; the oldest is then told first.
-constexpr unsigned most_loose = 64;
-Loose loose[most_loose];
-unsigned loose_count = 0;
+// With more open pages, changes would be recorded too late.
+constexpr unsigned max_open_pages = 64;
+OpenPage open_pages[max_open_pages];
+unsigned open_page_count = 0;
 
-// Only 8 aligned bytes are sure to reach persistent memory together or not at all (Scargall,
-// Programming Persistent Memory, doi:10.1007/978-1-4842-4932-1, chapter 2): a vector
-// store, or two that a compiler made one of, may tear between them.
+// Only 8 aligned bytes reach persistent memory atomically (Scargall, Programming Persistent Memory,
+// doi:10.1007/978-1-4842-4932-1, chapter 2): a vector store, or two stores that a compiler merged,
+// may tear between them.
 constexpr std::size_t atomic_bytes = 8;
-constexpr unsigned most_cut = NF_CRASH_PAGE / NF_CRASH_LINE;
+constexpr unsigned max_torn_lines = NF_CRASH_PAGE / NF_CRASH_LINE;
 unsigned wide_stores = 0;
 
-// Tells all but the last word that changed in a line, each as a store of its own; every other time
-// from the last one down, since any may be the first that arrives.
-void tell_words(char* known, const char* line, std::uint64_t offset, const Stack& stack) {
-  unsigned left = 0;
+// Records each changed word of a line but the last as a store of its own; every other time in
+// descending order, since any word may arrive first.
+void record_torn_words(char* known, const char* line, std::uint64_t offset, const Stack& stack) {
+  unsigned remaining = 0;
   for (std::size_t at = 0; at < NF_CRASH_LINE; at += atomic_bytes) {
-    left += memcmp(line + at, known + at, atomic_bytes) != 0 ? 1 : 0;
+    remaining += memcmp(line + at, known + at, atomic_bytes) != 0 ? 1 : 0;
   }
-  if (left < 2) return;
-  const bool down = wide_stores++ % 2 != 0;
-  // The line is live: what another process stores meanwhile may be a word less to tell.
-  for (std::size_t i = 0; left > 1 && i < NF_CRASH_LINE; i += atomic_bytes) {
-    const std::size_t at = down ? NF_CRASH_LINE - atomic_bytes - i : i;
+  if (remaining < 2) return;
+  const bool descending = wide_stores++ % 2 != 0;
+  // Another process may store to the line meanwhile, which leaves fewer words to record.
+  for (std::size_t i = 0; remaining > 1 && i < NF_CRASH_LINE; i += atomic_bytes) {
+    const std::size_t at = descending ? NF_CRASH_LINE - atomic_bytes - i : i;
     if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
     memcpy(known + at, line + at, atomic_bytes);
     append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
-    left -= 1;
+    remaining -= 1;
   }
 }
 
@@ -67,10 +67,10 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + NF_CRASH_PAGE - 1) / NF_CRASH_PAGE * NF_CRASH_PAGE;
 }
 
-// What the file holds and the shadow does not came by another way than a store into a mapping
-// (write, ftruncate, an earlier run): it counts as durable. Holes are not read, which would fill
+// Data in the file but not in the shadow did not come from a store into a mapping (but from write,
+// ftruncate or an earlier run): it counts as durable. Holes are skipped, because reading fills
 // them.
-void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
+void record_base(int file, std::uint64_t begin, std::uint64_t end) {
   char page[NF_CRASH_PAGE];
   const off_t before = lseek(file, 0, SEEK_CUR);
   std::uint64_t at = begin;
@@ -82,7 +82,7 @@ void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
     at = static_cast<std::uint64_t>(data) / NF_CRASH_PAGE * NF_CRASH_PAGE;
     for (; at < static_cast<std::uint64_t>(hole) && at < end; at += NF_CRASH_PAGE) {
       memset(page, 0, sizeof page);
-      // Not by the name that is ours to hook.
+      // Bypasses our own hook.
       if (syscall(SYS_pread64, file, page, sizeof page, at) <= 0) break;
       if (memcmp(page, shadow + at, sizeof page) == 0) continue;
       memcpy(shadow + at, page, sizeof page);
@@ -93,24 +93,24 @@ void tell_base(int file, std::uint64_t begin, std::uint64_t end) {
   if (before >= 0) lseek(file, before, SEEK_SET);
 }
 
-// One for all processes that have the pool mapped, those started by exec as well.
+// One shadow for all processes that map the pool, those started by exec included.
 bool share_shadow() {
   char path[PATH_MAX];
   const int length = snprintf(path, sizeof path, "%s" NF_CRASH_SHADOW, getenv(NF_CRASH_VARIABLE));
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof path) return false;
   const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return false;
-  const long sized = syscall(SYS_ftruncate, file, header()->most_pool);
-  const long got = syscall(SYS_mmap, nullptr, header()->most_pool, PROT_READ | PROT_WRITE,
+  const long truncated = syscall(SYS_ftruncate, file, header()->max_pool_bytes);
+  const long mapped = syscall(SYS_mmap, nullptr, header()->max_pool_bytes, PROT_READ | PROT_WRITE,
                            MAP_SHARED | MAP_NORESERVE, file, 0L);
   syscall(SYS_close, file);
-  if (sized != 0 || got == -1) return false;
-  shadow = reinterpret_cast<char*>(got);
+  if (truncated != 0 || mapped == -1) return false;
+  shadow = reinterpret_cast<char*>(mapped);
   return true;
 }
 
 bool claim() {
-  if (mine) return true;
+  if (owns_pool) return true;
   if (shadow == nullptr && !share_shadow()) return false;
   const auto self = static_cast<std::uint32_t>(getpid());
   std::uint32_t owner = 0;
@@ -123,19 +123,19 @@ bool claim() {
       __atomic_store_n(&header()->owner, self, __ATOMIC_RELEASE);
     }
   }
-  watch_faults();
-  mine = true;
+  install_fault_handlers();
+  owns_pool = true;
   return true;
 }
 
 }  // namespace
 
-bool recording() { return mine; }
+bool recording() { return owns_pool; }
 
 const Mapping* mapping_of(const void* address) {
   const auto* place = static_cast<const char*>(address);
-  for (const Mapping& one : mappings) {
-    if (one.begin != nullptr && place >= one.begin && place < one.begin + one.bytes) return &one;
+  for (const Mapping& mapping : mappings) {
+    if (mapping.begin != nullptr && place >= mapping.begin && place < mapping.begin + mapping.bytes) return &mapping;
   }
   return nullptr;
 }
@@ -143,31 +143,31 @@ const Mapping* mapping_of(const void* address) {
 bool is_pool(int file) {
   const char* path = getenv(NF_CRASH_POOL);
   struct stat pool {};
-  struct stat one {};
-  return path != nullptr && fstat(file, &one) == 0 && stat(path, &pool) == 0 &&
-         one.st_dev == pool.st_dev && one.st_ino == pool.st_ino;
+  struct stat status {};
+  return path != nullptr && fstat(file, &status) == 0 && stat(path, &pool) == 0 &&
+         status.st_dev == pool.st_dev && status.st_ino == pool.st_ino;
 }
 
 void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset) {
   struct stat status {};
   if (fstat(file, &status) != 0) return;
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size > header()->most_pool) {
+  if (size > header()->max_pool_bytes) {
     header()->outside += 1;
     return;
   }
   if (!claim()) return;
-  sweep();
-  for (Mapping& one : mappings) {
-    if (one.begin != nullptr) continue;
-    one = {static_cast<char*>(begin), whole_pages(bytes), offset};
-    // Beyond the file's end is nothing that can be stored to.
-    if (offset + one.bytes > header()->most_pool) one.bytes = header()->most_pool - offset;
-    tell_modules();
+  record_pending();
+  for (Mapping& mapping : mappings) {
+    if (mapping.begin != nullptr) continue;
+    mapping = {static_cast<char*>(begin), whole_pages(bytes), offset};
+    // Nothing can be stored beyond the file's end.
+    if (offset + mapping.bytes > header()->max_pool_bytes) mapping.bytes = header()->max_pool_bytes - offset;
+    record_modules();
     append(NF_CRASH_SIZE, size, 0, nullptr, nullptr, 0);
-    tell_base(file, 0, size);
-    append(NF_CRASH_MAP, offset, one.bytes, nullptr, nullptr, 0);
-    protect(begin, one.bytes, PROT_READ);
+    record_base(file, 0, size);
+    append(NF_CRASH_MAP, offset, mapping.bytes, nullptr, nullptr, 0);
+    protect(begin, mapping.bytes, PROT_READ);
     return;
   }
   header()->outside += 1;
@@ -176,152 +176,151 @@ void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset)
 void pool_unmapping(void* begin, std::size_t bytes) {
   auto* const first = static_cast<char*>(begin);
   char* const last = first + whole_pages(bytes);
-  bool left = false;
-  for (Mapping& one : mappings) {
-    if (one.begin == nullptr) continue;
-    char* const end = one.begin + one.bytes;
-    if (end <= first || last <= one.begin) {
-      left = true;
+  bool remaining = false;
+  for (Mapping& mapping : mappings) {
+    if (mapping.begin == nullptr) continue;
+    char* const end = mapping.begin + mapping.bytes;
+    if (end <= first || last <= mapping.begin) {
+      remaining = true;
       continue;
     }
-    sweep();
-    append(NF_CRASH_UNMAP, one.offset, one.bytes, nullptr, nullptr, 0);
-    if (one.begin < first) {
-      // What is mapped behind a hole in the middle is forgotten: nobody unmaps pools so.
-      one.bytes = static_cast<std::size_t>(first - one.begin);
-      left = true;
+    record_pending();
+    append(NF_CRASH_UNMAP, mapping.offset, mapping.bytes, nullptr, nullptr, 0);
+    if (mapping.begin < first) {
+      // A mapping behind the hole is forgotten: pools are not unmapped like this.
+      mapping.bytes = static_cast<std::size_t>(first - mapping.begin);
+      remaining = true;
     } else if (last < end) {
-      one = {last, static_cast<std::size_t>(end - last),
-             one.offset + static_cast<std::uint64_t>(last - one.begin)};
-      left = true;
+      mapping = {last, static_cast<std::size_t>(end - last),
+             mapping.offset + static_cast<std::uint64_t>(last - mapping.begin)};
+      remaining = true;
     } else {
-      one = {};
+      mapping = {};
     }
   }
-  if (!left) let_go();
+  if (!remaining) release_pool();
 }
 
-void let_go() {
-  if (!mine) return;
-  mine = false;
-  // A child of the owner's has it, too, and leaves it to the owner.
+void release_pool() {
+  if (!owns_pool) return;
+  owns_pool = false;
+  // A child of the owner leaves the pool to the owner.
   auto owner = static_cast<std::uint32_t>(getpid());
   __atomic_compare_exchange_n(&header()->owner, &owner, 0u, false, __ATOMIC_RELEASE,
                               __ATOMIC_RELAXED);
 }
 
-unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack,
+unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
                    bool is_whole) {
-  unsigned news = 0;
-  // A line that was stored to at once is cut where it may tear only if few are: a large copy tears
-  // between its lines.
+  unsigned recorded = 0;
+  // Lines are split into words only if few changed: a large copy tears between its lines.
   unsigned changed = 0;
   for (char* line = begin; !is_whole && line < end; line += NF_CRASH_LINE) {
     const char* const known = shadow + mapping.offset + (line - mapping.begin);
     changed += memcmp(line, known, NF_CRASH_LINE) != 0 ? 1 : 0;
   }
-  const bool cuts = !is_whole && changed <= most_cut;
+  const bool splits_lines = !is_whole && changed <= max_torn_lines;
   for (char* line = begin; line < end; line += NF_CRASH_LINE) {
     const std::uint64_t offset = mapping.offset + static_cast<std::uint64_t>(line - mapping.begin);
     char* const known = shadow + offset;
     if (memcmp(line, known, NF_CRASH_LINE) == 0) continue;
-    look_for_pointers(known, line, offset, stack);
-    if (cuts) tell_words(known, line, offset, stack);
+    record_pointers(known, line, offset, stack);
+    if (splits_lines) record_torn_words(known, line, offset, stack);
     if (memcmp(line, known, NF_CRASH_LINE) != 0) {
       memcpy(known, line, NF_CRASH_LINE);
       append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
     }
-    news += 1;
+    recorded += 1;
   }
-  return news;
+  return recorded;
 }
 
-void sweep() {
-  for (unsigned i = 0; i < loose_count; ++i) {
-    char* const page = loose[i].page;
+void record_pending() {
+  for (unsigned i = 0; i < open_page_count; ++i) {
+    char* const page = open_pages[i].page;
     const Mapping* mapping = mapping_of(page);
     if (mapping == nullptr) continue;
     protect(page, NF_CRASH_PAGE, PROT_READ);
-    tell_news(*mapping, page, page + NF_CRASH_PAGE, loose[i].stack);
+    record_changes(*mapping, page, page + NF_CRASH_PAGE, open_pages[i].stack);
   }
-  loose_count = 0;
+  open_page_count = 0;
 }
 
-void open_loosely(char* page, const Stack& stack) {
-  if (loose_count == most_loose) sweep();
+void open_until_next_event(char* page, const Stack& stack) {
+  if (open_page_count == max_open_pages) record_pending();
   protect(page, NF_CRASH_PAGE, PROT_READ | PROT_WRITE);
-  loose[loose_count++] = {page, stack};
+  open_pages[open_page_count++] = {page, stack};
 }
 
-void flushed(const void* address, std::size_t bytes, const Stack& stack, nf_crash_kind kind) {
+void record_flush(const void* address, std::size_t bytes, const Stack& stack, nf_crash_kind kind) {
   may_switch();
   Lock const lock;
   if (!recording() || bytes == 0) return;
   const Mapping* mapping = mapping_of(address);
   if (mapping == nullptr) return;
-  sweep();
+  record_pending();
   const auto from = static_cast<std::uint64_t>(static_cast<const char*>(address) - mapping->begin);
-  const std::size_t most = mapping->bytes - from;
-  append(kind, mapping->offset + from, bytes < most ? bytes : most, &stack, nullptr, 0);
+  const std::size_t max_bytes = mapping->bytes - from;
+  append(kind, mapping->offset + from, bytes < max_bytes ? bytes : max_bytes, &stack, nullptr, 0);
 }
 
-void flushed_all(const Stack& stack) {
+void record_flush_all(const Stack& stack) {
   Lock const lock;
   if (!recording()) return;
-  sweep();
-  append(NF_CRASH_FLUSH, 0, header()->most_pool, &stack, nullptr, 0);
+  record_pending();
+  append(NF_CRASH_FLUSH, 0, header()->max_pool_bytes, &stack, nullptr, 0);
 }
 
-void fenced(const Stack& stack) {
+void record_fence(const Stack& stack) {
   may_switch();
   Lock const lock;
   if (!recording()) return;
-  sweep();
+  record_pending();
   append(NF_CRASH_FENCE, 0, 0, &stack, nullptr, 0);
 }
 
-void written(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack) {
+void record_file_write(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack) {
   Lock const lock;
   if (!recording()) return;
-  sweep();
+  record_pending();
   header()->written += 1;
-  const std::uint64_t end = offset + bytes < header()->most_pool ? offset + bytes : 0;
+  const std::uint64_t end = offset + bytes < header()->max_pool_bytes ? offset + bytes : 0;
   char page[NF_CRASH_PAGE];
   for (std::uint64_t at = offset / NF_CRASH_PAGE * NF_CRASH_PAGE; at < end; at += NF_CRASH_PAGE) {
     memset(page, 0, sizeof page);
     if (syscall(SYS_pread64, file, page, sizeof page, at) <= 0) break;
     const Mapping whole{page, sizeof page, at};
-    tell_news(whole, page, page + sizeof page, stack);
+    record_changes(whole, page, page + sizeof page, stack);
   }
 }
 
 void remapped(void* before, void* after, std::size_t bytes) {
-  for (Mapping& one : mappings) {
-    if (one.begin != before) continue;
-    const bool grew = bytes > one.bytes;
-    one.begin = static_cast<char*>(after);
-    one.bytes = whole_pages(bytes);
-    append(NF_CRASH_MAP, one.offset, one.bytes, nullptr, nullptr, 0);
+  for (Mapping& mapping : mappings) {
+    if (mapping.begin != before) continue;
+    const bool grew = bytes > mapping.bytes;
+    mapping.begin = static_cast<char*>(after);
+    mapping.bytes = whole_pages(bytes);
+    append(NF_CRASH_MAP, mapping.offset, mapping.bytes, nullptr, nullptr, 0);
     const char* path = getenv(NF_CRASH_POOL);
     const long file = grew ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
     struct stat status {};
     if (file >= 0 && fstat(static_cast<int>(file), &status) == 0) {
       append(NF_CRASH_SIZE, static_cast<std::uint64_t>(status.st_size), 0, nullptr, nullptr, 0);
-      tell_base(static_cast<int>(file), 0, static_cast<std::uint64_t>(status.st_size));
+      record_base(static_cast<int>(file), 0, static_cast<std::uint64_t>(status.st_size));
     }
     if (file >= 0) syscall(SYS_close, file);
-    protect(one.begin, one.bytes, PROT_READ);
+    protect(mapping.begin, mapping.bytes, PROT_READ);
     return;
   }
 }
 
-void name_child();
+void reset_in_child();
 
-// Its mappings are protected as its parent's are, and it tells into the same trace.
+// A child's mappings are protected like its parent's, and it writes to the same trace.
 void in_child() {
-  name_child();
+  reset_in_child();
   end_schedule();
-  if (mine) __atomic_fetch_add(&header()->children, 1u, __ATOMIC_RELAXED);
+  if (owns_pool) __atomic_fetch_add(&header()->children, 1u, __ATOMIC_RELAXED);
 }
 
 }  // namespace nearfar::crash

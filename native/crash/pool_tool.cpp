@@ -1,11 +1,10 @@
-// nearfar_crash_pool: looks into a pool of libpmemobj, which it opens and thereby recovers.
+// nearfar_crash_pool: inspects a libpmemobj pool. Opening the pool runs its recovery.
 //
-//   check POOL     exit code 0 if libpmemobj finds it consistent; else says what is wrong
-//   objects POOL   a line for each object: its offset, bytes it has room for, type number, and
-//                  whether a word of the root, or of what the root leads to, holds its offset; the
-//                  root's line comes first, of type -1
+//   check POOL     exit code 0 if libpmemobj finds it consistent; else prints the reason
+//   objects POOL   one line per object: its offset, usable bytes, type number, and whether it is
+//                  reachable from the root; the root comes first, with type -1
 //
-// It is not linked to libpmemobj, so that it is built where that is absent.
+// It is not linked to libpmemobj, so that it can be built without it.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,17 +42,17 @@ bool find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-bool load(Library& one) {
+bool load(Library& functions) {
   void* const library = dlopen("libpmemobj.so.1", RTLD_NOW | RTLD_GLOBAL);
-  return library != nullptr && find(library, "pmemobj_open", one.open) &&
-         find(library, "pmemobj_close", one.close) && find(library, "pmemobj_check", one.check) &&
-         find(library, "pmemobj_errormsg", one.errormsg) &&
-         find(library, "pmemobj_first", one.first) && find(library, "pmemobj_next", one.next) &&
-         find(library, "pmemobj_root", one.root) &&
-         find(library, "pmemobj_root_size", one.root_size) &&
-         find(library, "pmemobj_alloc_usable_size", one.usable_size) &&
-         find(library, "pmemobj_type_num", one.type_num) &&
-         find(library, "pmemobj_direct", one.direct);
+  return library != nullptr && find(library, "pmemobj_open", functions.open) &&
+         find(library, "pmemobj_close", functions.close) && find(library, "pmemobj_check", functions.check) &&
+         find(library, "pmemobj_errormsg", functions.errormsg) &&
+         find(library, "pmemobj_first", functions.first) && find(library, "pmemobj_next", functions.next) &&
+         find(library, "pmemobj_root", functions.root) &&
+         find(library, "pmemobj_root_size", functions.root_size) &&
+         find(library, "pmemobj_alloc_usable_size", functions.usable_size) &&
+         find(library, "pmemobj_type_num", functions.type_num) &&
+         find(library, "pmemobj_direct", functions.direct);
 }
 
 struct Object {
@@ -64,11 +63,11 @@ struct Object {
   bool is_reached;
 };
 
-// Marks what words in `one` may lead to; adds it to `todo`.
-void follow(const Object& one, std::vector<Object>& objects, std::vector<std::size_t>& todo) {
-  for (std::uint64_t at = 0; at + sizeof(std::uint64_t) <= one.bytes; at += sizeof at) {
+// Marks objects that words of `object` point into, and adds them to `todo`.
+void follow(const Object& object, std::vector<Object>& objects, std::vector<std::size_t>& todo) {
+  for (std::uint64_t at = 0; at + sizeof(std::uint64_t) <= object.bytes; at += sizeof at) {
     std::uint64_t word = 0;
-    memcpy(&word, one.content + at, sizeof word);
+    memcpy(&word, object.content + at, sizeof word);
     auto after = std::upper_bound(
         objects.begin(), objects.end(), word,
         [](std::uint64_t offset, const Object& other) { return offset < other.offset; });
@@ -98,15 +97,15 @@ int list(const Library& library, const char* path) {
     std::vector<std::size_t> todo;
     follow({root.offset, bytes, 0, library.direct(root), true}, objects, todo);
     while (!todo.empty()) {
-      const Object one = objects[todo.back()];
+      const Object object = objects[todo.back()];
       todo.pop_back();
-      follow(one, objects, todo);
+      follow(object, objects, todo);
     }
   }
-  for (const Object& one : objects) {
-    printf("%llu %llu %llu %d\n", static_cast<unsigned long long>(one.offset),
-           static_cast<unsigned long long>(one.bytes), static_cast<unsigned long long>(one.type),
-           one.is_reached ? 1 : 0);
+  for (const Object& object : objects) {
+    printf("%llu %llu %llu %d\n", static_cast<unsigned long long>(object.offset),
+           static_cast<unsigned long long>(object.bytes), static_cast<unsigned long long>(object.type),
+           object.is_reached ? 1 : 0);
   }
   library.close(pool);
   return 0;

@@ -1,10 +1,11 @@
-// The recorder: what is known of the pool, and the one lock around it.
+// State of the recorder, and its lock.
 //
-// pool      the file named by NEARFAR_CRASH_POOL; offsets below are in it
-// mapping   a shared, writable mapping of a part of it; write-protected, so that stores are seen
-// shadow    the pool as it was last told of; what differs from it is news
-// step      one store, run alone (the processor's trap flag) with its page opened
-// loose     a page left open, its news told at the next event: rep-prefixed stores, too many steps
+//  pool       file named by NEARFAR_CRASH_POOL; offsets below are in it
+//  mapping    a shared, writable mapping of part of it; write-protected, so that stores are seen
+//  shadow     the pool as last recorded; a difference from it is a change to record
+//  step       one store, run alone (the processor's trap flag) with its page opened
+//  open page  a page left writable; its changes are recorded at the next event. Used for rep-prefixed
+//             stores, and when max_steps is used up.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,17 @@
 
 namespace nearfar::crash {
 
-// As many as fit a signal handler's stack without thought; deeper callers tell nobody more.
-constexpr unsigned most_frames = 12;
+// Frames of a stack; few enough for a signal handler's stack.
+constexpr unsigned max_frames = 12;
 
 struct Stack {
-  std::uint64_t frames[most_frames];
+  std::uint64_t frames[max_frames];
   unsigned count = 0;
 };
 
-// Of the function that calls it: `frame_end` is its own canonical frame address.
+// Stack of the calling function; `frame_end` is its canonical frame address.
 Stack stack_above(std::uint64_t frame_end);
-// From inside a signal handler: of the instruction at `address` that was interrupted.
+// In a signal handler: stack of the interrupted instruction at `address`.
 Stack stack_at(std::uint64_t address);
 #define NEARFAR_CRASH_STACK \
   ::nearfar::crash::stack_above(reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()))
@@ -34,12 +35,12 @@ struct Mapping {
   std::size_t bytes = 0;
   std::uint64_t offset = 0;
 };
-// libpmemobj maps a pool two or three times while it opens it.
-constexpr unsigned most_mappings = 64;
-extern Mapping mappings[most_mappings];
+// libpmemobj maps a pool two or three times while opening it.
+constexpr unsigned max_mappings = 64;
+extern Mapping mappings[max_mappings];
 
-// Everything below is called with it held; signal handlers take it too, so nothing that holds it
-// may touch the pool but to read it.
+// The lock must be held for everything below. Signal handlers take it too, so its holder must not
+// store to the pool.
 class Lock {
  public:
   Lock();
@@ -47,51 +48,51 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // Whether the calling thread holds it already: a signal handler may have come in between.
+  // Whether the calling thread holds it, for signal handlers that interrupt a holder.
   static bool held_here();
 };
 
-// True between the first mapping of the pool and its last unmapping, in the process that has it.
+// True in a process from its first mapping of the pool until it unmaps the last.
 bool recording();
-// The header, or null where the program does not run under nearfar crash.
+// Returns the trace's header, or null outside `nearfar crash`.
 nf_crash_header* header();
 
 void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
             const void* payload, std::uint32_t bytes, std::uint32_t c = 0);
-// Number of the calling thread, as records name it.
+// Number of the calling thread in records.
 std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
-// Tells what differs from the shadow in [begin, end) of a mapping; returns the lines that did.
-// `is_whole`: by an instruction whose store cannot tear.
-unsigned tell_news(const Mapping& mapping, char* begin, char* end, const Stack& stack,
+// Records differences from the shadow in [begin, end) of a mapping; returns the number of changed
+// lines. `is_whole`: the store cannot tear.
+unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
                    bool is_whole = false);
-// Tells of words that changed, in a line at `offset` of the pool, to addresses outside the pool.
-void look_for_pointers(const char* before, const char* line, std::uint64_t offset,
+// Records words of a line, at `offset` in the pool, that now hold addresses outside the pool.
+void record_pointers(const char* before, const char* line, std::uint64_t offset,
                        const Stack& stack);
-// Tells the news of loose pages and protects them again.
-void sweep();
-// Opens the page of `address` until the next sweep.
-void open_loosely(char* page, const Stack& stack);
+// Records changes of open pages and protects them again.
+void record_pending();
+// Opens a page until the next event.
+void open_until_next_event(char* page, const Stack& stack);
 
-// Mapped or unmapped by the program, seen after the system did it.
+// Whether a file is the pool; mapping and unmapping by the program.
 bool is_pool(int file);
 void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset);
 void pool_unmapping(void* begin, std::size_t bytes);
-void let_go();
-// The program wrote to the pool's file by a system call: stores that a flush has yet to cover.
-void written(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack);
-// A mapping was moved or resized; the lock is held.
+void release_pool();
+// Records a system call's write to the pool's file as stores that still need a flush.
+void record_file_write(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack);
+// Updates a mapping that was moved or resized.
 void remapped(void* before, void* after, std::size_t bytes);
 
-// The three events of persistence; they take the lock.
-void flushed(const void* address, std::size_t bytes, const Stack& stack,
+// Record flushes and fences; they take the lock themselves.
+void record_flush(const void* address, std::size_t bytes, const Stack& stack,
              nf_crash_kind kind = NF_CRASH_FLUSH);
-void flushed_all(const Stack& stack);
-void fenced(const Stack& stack);
+void record_flush_all(const Stack& stack);
+void record_fence(const Stack& stack);
 
-void watch_faults();
-// In a child that forked: it goes on telling.
+void install_fault_handlers();
+// Continues recording in the child of a fork.
 void in_child();
 
 }  // namespace nearfar::crash

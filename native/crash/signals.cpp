@@ -9,12 +9,12 @@ namespace nearfar::crash {
 
 namespace {
 
-struct Kept {
+struct SavedAction {
   int number;
-  bool taken;
-  struct sigaction theirs;
+  bool installed;
+  struct sigaction program_action;
 };
-Kept kept[] = {{SIGSEGV, false, {}}, {SIGTRAP, false, {}}};
+SavedAction saved_actions[] = {{SIGSEGV, false, {}}, {SIGTRAP, false, {}}};
 
 using SetAction = int(int, const struct sigaction*, struct sigaction*);
 
@@ -23,16 +23,16 @@ int set_action(int number, const struct sigaction* action, struct sigaction* bef
   return real(number, action, before);
 }
 
-Kept* find(int number) {
-  for (Kept& one : kept) {
-    if (one.number == number && one.taken) return &one;
+SavedAction* find(int number) {
+  for (SavedAction& saved : saved_actions) {
+    if (saved.number == number && saved.installed) return &saved;
   }
   return nullptr;
 }
 
 // A store to the pool by a thread that blocks the fault's signal would end the program.
-void keep_ours(sigset_t& blocked) {
-  for (const Kept& one : kept) sigdelset(&blocked, one.number);
+void unblock_ours(sigset_t& blocked) {
+  for (const SavedAction& saved : saved_actions) sigdelset(&blocked, saved.number);
 }
 
 using SetMask = int(int, const sigset_t*, sigset_t*);
@@ -42,40 +42,40 @@ int set_mask(SetMask* real, int how, const sigset_t* wanted, sigset_t* before) {
     return real(how, wanted, before);
   }
   sigset_t blocked = *wanted;
-  keep_ours(blocked);
+  unblock_ours(blocked);
   return real(how, &blocked, before);
 }
 
 }  // namespace
 
-void take_signal(int number, void (*handler)(int, siginfo_t*, void*)) {
-  for (Kept& one : kept) {
-    if (one.number != number || one.taken) continue;
+void install_handler(int number, void (*handler)(int, siginfo_t*, void*)) {
+  for (SavedAction& saved : saved_actions) {
+    if (saved.number != number || saved.installed) continue;
     struct sigaction ours {};
     ours.sa_sigaction = handler;
-    // Nothing of the program's may run between a store and the telling of it.
+    // No code of the program may run between a store and its record.
     sigfillset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
-    set_action(number, &ours, &one.theirs);
-    one.taken = true;
+    set_action(number, &ours, &saved.program_action);
+    saved.installed = true;
   }
 }
 
-void pass_on(int number, siginfo_t* info, void* context) {
-  Kept* const one = find(number);
-  if (one != nullptr && (one->theirs.sa_flags & SA_SIGINFO) != 0) {
-    one->theirs.sa_sigaction(number, info, context);
+void call_program_handler(int number, siginfo_t* info, void* context) {
+  SavedAction* const saved = find(number);
+  if (saved != nullptr && (saved->program_action.sa_flags & SA_SIGINFO) != 0) {
+    saved->program_action.sa_sigaction(number, info, context);
     return;
   }
-  if (one != nullptr && one->theirs.sa_handler != SIG_DFL && one->theirs.sa_handler != SIG_IGN) {
-    one->theirs.sa_handler(number);
+  if (saved != nullptr && saved->program_action.sa_handler != SIG_DFL && saved->program_action.sa_handler != SIG_IGN) {
+    saved->program_action.sa_handler(number);
     return;
   }
   {
     Lock const lock;
-    if (recording()) sweep();
+    if (recording()) record_pending();
   }
-  // The instruction runs again and does what it would have done without us.
+  // The instruction runs again, with the signal's default action.
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   set_action(number, &plain, nullptr);
@@ -89,15 +89,15 @@ using namespace nearfar::crash;
 extern "C" {
 
 int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
-  Kept* const one = find(number);
-  if (one == nullptr) {
+  SavedAction* const saved = find(number);
+  if (saved == nullptr) {
     if (action == nullptr || header() == nullptr) return set_action(number, action, before);
     struct sigaction wanted = *action;
-    keep_ours(wanted.sa_mask);
+    unblock_ours(wanted.sa_mask);
     return set_action(number, &wanted, before);
   }
-  if (before != nullptr) *before = one->theirs;
-  if (action != nullptr) one->theirs = *action;
+  if (before != nullptr) *before = saved->program_action;
+  if (action != nullptr) saved->program_action = *action;
   return 0;
 }
 

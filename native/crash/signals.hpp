@@ -1,13 +1,13 @@
-// SIGSEGV and SIGTRAP are ours while the pool is mapped; the program's own handlers still get what
-// is not about the pool.
+// The recorder handles SIGSEGV and SIGTRAP; signals that do not concern the pool go to the
+// program's own handlers.
 #pragma once
 
 #include <signal.h>
 
 namespace nearfar::crash {
 
-void take_signal(int number, void (*handler)(int, siginfo_t*, void*));
-// To the program's handler; without one the signal does what it does by default.
-void pass_on(int number, siginfo_t* info, void* context);
+void install_handler(int number, void (*handler)(int, siginfo_t*, void*));
+// Calls the program's handler, or restores the default action if it has none.
+void call_program_handler(int number, siginfo_t* info, void* context);
 
 }  // namespace nearfar::crash

@@ -1,4 +1,4 @@
-// How the library wakes up, forks and ends.
+// Start, fork and end of the library.
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,37 +10,37 @@
 namespace nearfar::crash {
 
 bool open_trace();
-void tell_modules();
+void record_modules();
 
 namespace {
 
-// What a page left open holds must be told before another process maps the pool and takes it for
-// what was there.
+// Changes on open pages must be recorded before another process maps the pool and takes them for
+// its base.
 void before_fork() {
   if (Lock::held_here()) return;
   Lock const lock;
-  if (recording()) sweep();
+  if (recording()) record_pending();
 }
 
 __attribute__((constructor(101))) void wake() {
   if (open_trace()) pthread_atfork(before_fork, nullptr, in_child);
 }
 
-// Tells what is not told yet: pages that were left open.
+// Records the remaining changes on open pages.
 __attribute__((destructor(101))) void end() {
-  // A signal handler may call _exit while its thread tells: what is not told yet stays untold.
+  // A signal handler may call _exit while its thread is recording; the rest is then lost.
   if (header() == nullptr || Lock::held_here()) return;
   Lock const lock;
   if (!recording()) return;
-  sweep();
-  tell_modules();
+  record_pending();
+  record_modules();
 }
 
 }  // namespace
 
 }  // namespace nearfar::crash
 
-// Ends without destructors.
+// These end the process without destructors.
 #pragma GCC visibility push(default)
 extern "C" {
 

@@ -1,6 +1,6 @@
-// A shared mapping of the image becomes a private one. What a private mapping changed would be lost
-// when it is unmapped, and a checker may close and reopen the pool: so an unmapped one stays,
-// hidden, and what it changed is put into the next mapping of the same part.
+// Turns shared mappings of the image into private ones. Changes in a private mapping would be lost
+// at its unmapping, and a checker may close and reopen the pool: so unmapped ones stay, hidden, and
+// their changes are copied into the next mapping of the same part.
 #include "crash/checker/maps.hpp"
 
 #include <errno.h>
@@ -22,9 +22,9 @@
 namespace nearfar::crash {
 
 namespace {
-unsigned untold = 0;
+unsigned not_shared = 0;
 }
-unsigned* touched = &untold;
+unsigned* may_have_changed = &not_shared;
 
 namespace {
 
@@ -36,11 +36,11 @@ struct Map {
   std::uint64_t offset = 0;
   bool hidden = false;  // the checker unmapped it
 };
-// libpmemobj maps a pool two or three times while it opens it; older ones give way.
-constexpr unsigned most_maps = 64;
-Map maps[most_maps];
+// libpmemobj maps a pool two or three times while opening it; the oldest mapping is dropped.
+constexpr unsigned max_maps = 64;
+Map maps[max_maps];
 unsigned map_count = 0;
-bool on = false;
+bool private_maps = false;
 
 std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -49,19 +49,19 @@ std::size_t whole_pages(std::size_t bytes) {
 bool is_image(int file) {
   static const char* const path = getenv(NF_CRASH_IMAGE);
   struct stat image {};
-  struct stat one {};
-  return path != nullptr && fstat(file, &one) == 0 && stat(path, &image) == 0 &&
-         one.st_dev == image.st_dev && one.st_ino == image.st_ino;
+  struct stat status {};
+  return path != nullptr && fstat(file, &status) == 0 && stat(path, &image) == 0 &&
+         status.st_dev == image.st_dev && status.st_ino == image.st_ino;
 }
 
 void drop(unsigned index) { maps[index] = maps[--map_count]; }
 
-// Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, 62 swapped, 61 of a file or
-// shared. A page of a private mapping that was stored to is not the file's any more.
-bool is_own(std::uint64_t entry) { return ((entry >> 62) & 3) != 0 && ((entry >> 61) & 1) == 0; }
+// Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, 62 swapped, 61 file page or
+// shared. A stored-to page of a private mapping no longer belongs to the file.
+bool is_private_page(std::uint64_t entry) { return ((entry >> 62) & 3) != 0 && ((entry >> 61) & 1) == 0; }
 
-// Puts what `old` changed into `fresh`, where they overlap.
-void carry(const Map& old, const Map& fresh) {
+// Copies the changes in `old` to `fresh`, where they overlap.
+void copy_changes(const Map& old, const Map& fresh) {
   const std::uint64_t first = old.offset > fresh.offset ? old.offset : fresh.offset;
   const std::uint64_t old_end = old.offset + old.bytes;
   const std::uint64_t fresh_end = fresh.offset + fresh.bytes;
@@ -70,7 +70,7 @@ void carry(const Map& old, const Map& fresh) {
   static int pagemap = -1;
   static pid_t owner = 0;
   if (owner != getpid()) {
-    // A fork's is another one.
+    // The child of a fork needs its own.
     if (pagemap >= 0) close(pagemap);
     pagemap =
         static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -83,10 +83,10 @@ void carry(const Map& old, const Map& fresh) {
     const std::size_t left = (last - at) / page_bytes;
     const std::size_t want = left < batch ? left : batch;
     const auto index = reinterpret_cast<std::uint64_t>(from) / page_bytes;
-    const ssize_t got = pread(pagemap, entries, want * 8, static_cast<off_t>(index * 8));
+    const ssize_t received = pread(pagemap, entries, want * 8, static_cast<off_t>(index * 8));
     for (std::size_t i = 0; i < want; ++i, at += page_bytes) {
-      const bool known = got >= static_cast<ssize_t>((i + 1) * 8);
-      if (known && !is_own(entries[i])) continue;
+      const bool known = received >= static_cast<ssize_t>((i + 1) * 8);
+      if (known && !is_private_page(entries[i])) continue;
       char* const to = fresh.begin + (at - fresh.offset);
       const char* const page = old.begin + (at - old.offset);
       if (memcmp(to, page, page_bytes) != 0) memcpy(to, page, page_bytes);
@@ -94,28 +94,28 @@ void carry(const Map& old, const Map& fresh) {
   }
 }
 
-// Makes room below [begin, begin + bytes), which is about to be mapped over.
+// Moves hidden mappings out of [begin, begin + bytes), which is about to be mapped.
 void move_away(char* begin, std::size_t bytes) {
   for (unsigned i = 0; i < map_count; ++i) {
-    Map& one = maps[i];
-    if (one.begin >= begin + bytes || begin >= one.begin + one.bytes) continue;
-    void* moved = one.hidden ? mremap(one.begin, one.bytes, one.bytes, MREMAP_MAYMOVE) : MAP_FAILED;
-    if (one.hidden && moved == one.begin) {
-      // It may move, and did not have to: a place of its own first.
+    Map& map = maps[i];
+    if (map.begin >= begin + bytes || begin >= map.begin + map.bytes) continue;
+    void* moved = map.hidden ? mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE) : MAP_FAILED;
+    if (map.hidden && moved == map.begin) {
+      // mremap did not need to move it: reserves a new address first.
       void* place =
-          hooks::system_mmap(nullptr, one.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      moved = mremap(one.begin, one.bytes, one.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+          hooks::system_mmap(nullptr, map.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      moved = mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
     }
     if (moved == MAP_FAILED) {
       drop(i--);
     } else {
-      one.begin = static_cast<char*>(moved);
+      map.begin = static_cast<char*>(moved);
     }
   }
 }
 
-void remember(const Map& fresh) {
-  if (map_count == most_maps) {
+void add_map(const Map& fresh) {
+  if (map_count == max_maps) {
     if (maps[0].hidden) hooks::system_munmap(maps[0].begin, maps[0].bytes);
     memmove(maps, maps + 1, sizeof maps - sizeof maps[0]);
     map_count -= 1;
@@ -123,50 +123,50 @@ void remember(const Map& fresh) {
   maps[map_count++] = fresh;
 }
 
-void* mapped(void* wanted, std::size_t bytes, int protection, int flags, int file,
+void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int file,
              std::int64_t offset) {
-  if (on && (flags & MAP_FIXED) != 0) move_away(static_cast<char*>(wanted), whole_pages(bytes));
-  const bool ours = on && file >= 0 && (flags & MAP_ANONYMOUS) == 0 &&
+  if (private_maps && (flags & MAP_FIXED) != 0) move_away(static_cast<char*>(wanted), whole_pages(bytes));
+  const bool of_image = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0 &&
                     (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
-  if (!ours) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
+  if (!of_image) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC) != 0) {
-    errno = EOPNOTSUPP;  // as a file in memory answers
+    errno = EOPNOTSUPP;  // like a file in memory
     return MAP_FAILED;
   }
   flags = (flags & ~(MAP_TYPE | MAP_SYNC)) | MAP_PRIVATE | MAP_NORESERVE;
-  // A private mapping of a file opened for writing only is refused as a shared one is.
-  void* const made = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
-  if (made == MAP_FAILED) return made;
-  const Map fresh{static_cast<char*>(made), whole_pages(bytes), static_cast<std::uint64_t>(offset)};
+  // A private mapping of a write-only file is refused, like a shared one.
+  void* const begin = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
+  if (begin == MAP_FAILED) return begin;
+  const Map fresh{static_cast<char*>(begin), whole_pages(bytes), static_cast<std::uint64_t>(offset)};
   bool opened = (protection & PROT_WRITE) != 0;
   for (unsigned i = 0; i < map_count; ++i) {
     const Map& old = maps[i];
     if (old.offset >= fresh.offset + fresh.bytes || fresh.offset >= old.offset + old.bytes)
       continue;
-    if (!opened) syscall(SYS_mprotect, made, fresh.bytes, PROT_READ | PROT_WRITE);
-    carry(old, fresh);
-    if (!opened) syscall(SYS_mprotect, made, fresh.bytes, protection);
+    if (!opened) syscall(SYS_mprotect, begin, fresh.bytes, PROT_READ | PROT_WRITE);
+    copy_changes(old, fresh);
+    if (!opened) syscall(SYS_mprotect, begin, fresh.bytes, protection);
   }
-  remember(fresh);
-  return made;
+  add_map(fresh);
+  return begin;
 }
 
-int unmapped(char* begin, std::size_t bytes) {
+int unmap(char* begin, std::size_t bytes) {
   const std::size_t whole = whole_pages(bytes);
-  for (unsigned i = 0; on && i < map_count; ++i) {
+  for (unsigned i = 0; private_maps && i < map_count; ++i) {
     if (maps[i].hidden || maps[i].begin != begin || maps[i].bytes != whole) continue;
     maps[i].hidden = true;
     return 0;
   }
-  // Of a part of one: what it changed there is lost.
+  // Partial unmapping: its changes there are lost.
   for (unsigned i = 0; i < map_count; ++i) {
-    Map& one = maps[i];
-    if (one.hidden || begin + whole <= one.begin || one.begin + one.bytes <= begin) continue;
-    if (begin > one.begin) {
-      one.bytes = static_cast<std::size_t>(begin - one.begin);
-    } else if (begin + whole < one.begin + one.bytes) {
-      const auto gone = static_cast<std::size_t>(begin + whole - one.begin);
-      one = {one.begin + gone, one.bytes - gone, one.offset + gone, false};
+    Map& map = maps[i];
+    if (map.hidden || begin + whole <= map.begin || map.begin + map.bytes <= begin) continue;
+    if (begin > map.begin) {
+      map.bytes = static_cast<std::size_t>(begin - map.begin);
+    } else if (begin + whole < map.begin + map.bytes) {
+      const auto removed = static_cast<std::size_t>(begin + whole - map.begin);
+      map = {map.begin + removed, map.bytes - removed, map.offset + removed, false};
     } else {
       drop(i--);
     }
@@ -176,8 +176,8 @@ int unmapped(char* begin, std::size_t bytes) {
 
 }  // namespace
 
-void keep_private(bool wanted) { on = wanted; }
-bool keeps_private() { return on; }
+void keep_private(bool wanted) { private_maps = wanted; }
+bool keeps_private() { return private_maps; }
 
 void forget_maps() {
   for (unsigned i = map_count; i-- > 0;) {
@@ -194,24 +194,23 @@ using namespace nearfar::crash;
 #pragma GCC visibility push(default)
 extern "C" {
 
-NEARFAR_HOOK_MMAP(return mapped(wanted, bytes, protection, flags, file, offset);)
+NEARFAR_HOOK_MMAP(return map_file(wanted, bytes, protection, flags, file, offset);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
-  return unmapped(static_cast<char*>(begin), bytes);
+  return unmap(static_cast<char*>(begin), bytes);
 }
 
-// A mapping that stays keeps its file's lock, and libpmem locks a pool that it opens. Nobody else
+// A hidden mapping keeps its file's lock, and libpmem locks a pool that it opens. No other program
 // has the image.
 int flock(int file, int operation) noexcept {
   if (keeps_private() && is_image(file)) return 0;
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
-// Other programs see the file, not what this one changed in its memory, and what they change is
-// the file's.
+// Other programs see the file without this program's changes, and change the file itself.
 #define NEARFAR_HOOK_START(result, name, parameters, arguments) \
   result name parameters {                                      \
-    *touched = 1;                                               \
+    *may_have_changed = 1;                                               \
     NEARFAR_NEXT(name);                                         \
     return real arguments;                                      \
   }

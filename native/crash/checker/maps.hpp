@@ -1,14 +1,14 @@
-// The image as the checker maps it: privately, so that what it changes is gone with it.
+// Private mappings of the image, so that a checker's changes vanish with them.
 #pragma once
 
 namespace nearfar::crash {
 
-// On until the process ends, or `false`: mapped as the checker says.
+// Turns private mappings on or off; off: mapped as the checker requests.
 void keep_private(bool on);
 bool keeps_private();
-// What the checker unmapped goes.
+// Removes hidden mappings.
 void forget_maps();
-// Holds 1 if another program was started that may have changed the image's file.
-extern unsigned* touched;
+// 1 if the checker started another program, which may have changed the image's file.
+extern unsigned* may_have_changed;
 
 }  // namespace nearfar::crash

@@ -1,5 +1,5 @@
-// Preloaded into the checker: loaded once, it is forked for each cut, or its function called in one
-// process that stays.
+// Preloaded into the checker, which is loaded once. It is forked for each cut, or its function is
+// called in a persistent process.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,51 +31,51 @@ int control = -1;
 int ask = -1;
 int answer = -1;
 
-void say(Said said, int value) {
-  const Answer message{said, value, *touched, 0};
+void reply(CheckerStatus status, int value) {
+  const Answer message{status, value, *may_have_changed, 0};
   while (write(answer, &message, sizeof message) < 0 && errno == EINTR) {
   }
 }
 
-bool take(int pipe, Cut& into) {
-  ssize_t got = 0;
+bool receive(int pipe, Cut& into) {
+  ssize_t received = 0;
   do {
-    got = read(pipe, &into, sizeof into);
-  } while (got < 0 && errno == EINTR);
-  return got == static_cast<ssize_t>(sizeof into);
+    received = read(pipe, &into, sizeof into);
+  } while (received < 0 && errno == EINTR);
+  return received == static_cast<ssize_t>(sizeof into);
 }
 
-// A function that ends its process has not said that the image is fine.
-bool inside = false;
+// A checker function that ends its process has not accepted the image.
+bool in_check = false;
 void refuse_exit() {
-  if (!inside) return;
+  if (!in_check) return;
   fflush(nullptr);
   _exit(255);
 }
 
 int call() {
   const char* const image = getenv(NF_CRASH_IMAGE);
-  inside = true;
+  in_check = true;
   const int result = function(image, cut.done, cut.begun);
-  inside = false;
+  in_check = false;
   fflush(nullptr);
   return result;
 }
 
-[[noreturn]] void call_as_asked() {
-  while (take(ask, cut)) {
+[[noreturn]] void serve_calls() {
+  while (receive(ask, cut)) {
     keep_private(cut.shared == 0);
-    *touched = 0;
+    *may_have_changed = 0;
     const int result = call();
     forget_maps();
-    say(Said::judged, result);
+    reply(CheckerStatus::judged, result);
   }
   _exit(0);
 }
 
 // {done}, {begun} and {in_flight} in the checker's arguments.
-char* filled(const char* word) {
-  char text[3][most_in_flight * 21 + 21];
+char* substituted(const char* word) {
+  char text[3][max_in_flight * 21 + 21];
   snprintf(text[0], sizeof text[0], "%ld", static_cast<long>(cut.done));
   snprintf(text[1], sizeof text[1], "%ld", static_cast<long>(cut.begun));
   text[2][0] = '\0';
@@ -84,18 +84,18 @@ char* filled(const char* word) {
                                          i == 0 ? "" : ",", static_cast<long>(cut.in_flight[i])));
   }
   const char* const names[] = {"{done}", "{begun}", "{in_flight}"};
-  const std::size_t room = strlen(word) * 4 + 3 * sizeof text[0];
-  char* const whole = static_cast<char*>(malloc(room));
+  const std::size_t capacity = strlen(word) * 4 + 3 * sizeof text[0];
+  char* const whole = static_cast<char*>(malloc(capacity));
   std::size_t at = 0;
-  while (*word != '\0' && at + sizeof text[0] < room) {
-    bool found = false;
-    for (int i = 0; i < 3 && !found; ++i) {
+  while (*word != '\0' && at + sizeof text[0] < capacity) {
+    bool replaced = false;
+    for (int i = 0; i < 3 && !replaced; ++i) {
       if (strncmp(word, names[i], strlen(names[i])) != 0) continue;
-      at += static_cast<std::size_t>(snprintf(whole + at, room - at, "%s", text[i]));
+      at += static_cast<std::size_t>(snprintf(whole + at, capacity - at, "%s", text[i]));
       word += strlen(names[i]);
-      found = true;
+      replaced = true;
     }
-    if (!found) whole[at++] = *word++;
+    if (!replaced) whole[at++] = *word++;
   }
   whole[at] = '\0';
   return whole;
@@ -103,42 +103,42 @@ char* filled(const char* word) {
 
 void fill(char** words) {
   for (char** word = words; *word != nullptr; ++word) {
-    if (strchr(*word, '{') != nullptr) *word = filled(*word);
+    if (strchr(*word, '{') != nullptr) *word = substituted(*word);
   }
 }
 
-// Returns in the child that is to run the checker's main.
+// Returns in the child, which then runs the checker's main.
 void serve(char** words) {
   signal(SIGPIPE, SIG_IGN);
-  say(Said::ready, function != nullptr);
-  while (take(control, cut)) {
+  reply(CheckerStatus::ready, function != nullptr);
+  while (receive(control, cut)) {
     const pid_t child = fork();
     if (child == 0) {
-      *touched = 0;
+      *may_have_changed = 0;
       // Its own group, so that what it starts ends with it.
       setpgid(0, 0);
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       signal(SIGPIPE, SIG_DFL);
-      if (function != nullptr) call_as_asked();
+      if (function != nullptr) serve_calls();
       keep_private(cut.shared == 0);
       fill(words);
       return;
     }
     if (child < 0) _exit(1);
     setpgid(child, child);
-    say(Said::forked, child);
+    reply(CheckerStatus::forked, child);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    say(Said::ended, status);
+    reply(CheckerStatus::ended, status);
   }
   _exit(0);
 }
 
-// The numbers behind one another, with commas; returns how many.
-int numbers(const char* text, std::int64_t* into, int most) {
+// Parses numbers separated by commas; returns their count.
+int numbers(const char* text, std::int64_t* into, int max_count) {
   int count = 0;
-  while (text != nullptr && *text != '\0' && count < most) {
+  while (text != nullptr && *text != '\0' && count < max_count) {
     char* end = nullptr;
     into[count++] = strtol(text, &end, 10);
     text = *end == ',' ? end + 1 : nullptr;
@@ -146,19 +146,19 @@ int numbers(const char* text, std::int64_t* into, int most) {
   return count;
 }
 
-void begin_serving(char** words) {
+void start_server(char** words) {
   std::int64_t pipes[3];
-  const bool named = numbers(getenv(NF_CRASH_SERVE), pipes, 3) == 3;
+  const bool has_pipes = numbers(getenv(NF_CRASH_SERVE), pipes, 3) == 3;
   unsetenv(NF_CRASH_SERVE);
-  if (!named) return;
+  if (!has_pipes) return;
   control = static_cast<int>(pipes[0]);
   ask = static_cast<int>(pipes[1]);
   answer = static_cast<int>(pipes[2]);
   for (const int pipe : {control, ask, answer}) fcntl(pipe, F_SETFD, FD_CLOEXEC);
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) _exit(1);
-  // Shared with the children, which may end without a word.
-  touched = static_cast<unsigned*>(page);
+  // Shared with the children, which may end without an answer.
+  may_have_changed = static_cast<unsigned*>(page);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   serve(words);
 }
@@ -170,24 +170,24 @@ int before_main(int count, char** words, char** variables) {
       return 3;
     }
     if (function == nullptr) {
-      fprintf(stderr, "%s holds no NEARFAR_CRASH_CHECKER\n", library);
+      fprintf(stderr, "%s contains no NEARFAR_CRASH_CHECKER\n", library);
       return 3;
     }
   }
   if (function != nullptr) atexit(refuse_exit);
   if (const char* once = getenv(NF_CRASH_ONCE); once != nullptr && function != nullptr) {
-    std::int64_t operations[2 + most_in_flight];
-    const int got = numbers(once, operations, 2 + most_in_flight);
-    cut.done = got > 0 ? operations[0] : -1;
-    cut.begun = got > 1 ? operations[1] : -1;
-    for (int i = 2; i < got; ++i) cut.in_flight[cut.in_flight_count++] = operations[i];
+    std::int64_t operations[2 + max_in_flight];
+    const int count_given = numbers(once, operations, 2 + max_in_flight);
+    cut.done = count_given > 0 ? operations[0] : -1;
+    cut.begun = count_given > 1 ? operations[1] : -1;
+    for (int i = 2; i < count_given; ++i) cut.in_flight[cut.in_flight_count++] = operations[i];
     const int result = call();
-    // An exit code has 8 bits, and whatever is not 0 is a refusal.
+    // An exit code has 8 bits, and any other value than 0 is a refusal.
     _exit(result == 0 ? 0 : (result & 0xff) == 0 ? 255 : result & 0xff);
   }
-  if (getenv(NF_CRASH_SERVE) != nullptr) begin_serving(words);
+  if (getenv(NF_CRASH_SERVE) != nullptr) start_server(words);
   const int result = real_main(count, words, variables);
-  // Handlers of exit may still start programs; nothing is asked of them.
+  // Exit handlers may still start programs, without effect.
   return result;
 }
 

@@ -1,4 +1,4 @@
-// A checker's command and its ways of being run on the image.
+// A checker's command, and ways to run it on the image.
 #pragma once
 
 #include <sys/types.h>
@@ -13,20 +13,20 @@
 namespace nearfar::crash {
 
 struct Verdict {
-  std::string symptom;  // empty: it found nothing wrong
-  std::string said;     // the end of its output, or all of it
-  bool touched = true;  // the image may have been changed in ways that only its content tells
+  std::string symptom;  // empty: the image is fine
+  std::string output;   // end of its output
+  bool may_have_changed = true;  // the image must be compared to find changes
 };
 
 struct Command {
-  std::vector<std::string> words;  // the pool's path in it already
-  bool shell = false;              // it is one word, for /bin/sh
-  std::string library;             // of the checker, if it is one; words are then its host's
+  std::vector<std::string> words;  // with the pool's path
+  bool shell = false;              // a single word, for /bin/sh
+  std::string library;             // the checker's library, if it is one; words are then its host's
   std::string preload;             // the server
-  bool function = false;           // it may hold its checker as a function, which the server calls
+  bool function = false;           // may be a function, which the server calls
   std::string image;
   int timeout_ms = 0;
-  std::size_t keep = 0;  // bytes of its output
+  std::size_t keep = 0;  // bytes of output to keep
 };
 
 class Checker {
@@ -35,12 +35,13 @@ class Checker {
   virtual Verdict run(const Cut& cut) = 0;
 };
 
-// Started anew for each cut, the pool mapped as it says.
+// A checker started for each cut, with its own mapping of the pool.
 std::unique_ptr<Checker> plain_checker(const Command& command);
-// Loaded once; null where the command cannot be served. `as_function` tells whether it is one.
+// A checker that is loaded once; null if the command cannot be served. Sets `as_function` if it is
+// a function.
 std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function);
 
-// What both need.
+// Captured output of a checker.
 class Output {
  public:
   explicit Output(std::size_t keep);
@@ -58,11 +59,11 @@ class Output {
   std::string text_;
 };
 
-// Starts words[0] in a session of its own, its output into `out`, the listed files open.
+// Starts words[0] in a new session with its output into `out`.
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
             int out);
 std::string symptom_of(int wait_status);
-// Reads one message or sees the deadline; drains `output` meanwhile. 1: read, 0: too late, -1: end.
+// Reads a message until the deadline and drains `output` meanwhile. 1: read, 0: timeout, -1: end.
 int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t deadline_ms);
 std::int64_t now_ms();
 

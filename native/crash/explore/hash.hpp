@@ -1,4 +1,4 @@
-// Hashes of 64 bits; a chance of 2^-64 a pair that two images are taken for one.
+// Hashes of 64 bits: two images collide with probability 2^-64.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace nearfar::crash {
 
-// MurmurHash3's finaliser (Appleby, public domain): every bit of the answer depends on every one.
+// MurmurHash3's finaliser (Appleby, public domain).
 constexpr std::uint64_t mix(std::uint64_t x) {
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdULL;
@@ -17,8 +17,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
-// Of a line's content at its place; images combine their lines' by exclusive or, so that one line
-// can be taken out and another put in.
+// Hash of a line's content and offset. An image's hash is the exclusive or of its lines', so that
+// single lines can be replaced.
 inline std::uint64_t line_hash(std::uint64_t offset, const char* content) {
   std::uint64_t hash = mix(offset + 1);
   for (std::size_t at = 0; at < NF_CRASH_LINE; at += 8) {

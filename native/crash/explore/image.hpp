@@ -1,5 +1,5 @@
-// The file in memory that a checker is given: it holds what is durable, and during a check the
-// lines of one state; nothing is ever copied whole.
+// The file in memory that checkers open: it contains the durable data and, during a check, the
+// lines of a state. It is never copied completely.
 #pragma once
 
 #include <sys/stat.h>
@@ -18,33 +18,33 @@ class Image {
   Image(const Image&) = delete;
   Image& operator=(const Image&) = delete;
 
-  // All zeros again.
+  // Resets the image to zeros.
   void clear();
-  // What is durable at `offset`, a multiple of 64, from now on. The last line of a pool that is no
-  // multiple of 64 bytes is cut.
+  // Sets the durable content at `offset`, a multiple of 64. A last line beyond the pool's end is
+  // cut.
   void set(std::uint64_t offset, const char* line);
   const char* durable(std::uint64_t offset) const { return durable_ + offset; }
-  // Puts a line of a state into the file, and what is durable back.
+  // Writes a state's line into the file; `undo` restores the durable content.
   void patch(std::uint64_t offset, const char* line);
   void undo(std::uint64_t offset);
 
-  // The file as it was, whatever a checker did to it. `private_maps`: its mappings were its own,
-  // so that only the file system knows of changes.
-  void mend(bool private_maps);
+  // Restores the file after a check. `private_maps`: the checker's mappings were private, so any
+  // change shows in the file's status.
+  void restore(bool private_maps);
   const std::string& path() const { return path_; }
-  // Offsets of pages that may hold anything but zeros.
+  // Offsets of pages that may be non-zero.
   std::vector<std::uint64_t> pages() const;
-  const char* held() const { return held_; }
+  const char* mapped() const { return mapped_file_; }
 
  private:
-  void make();
-  void note();
+  void create();
+  void record_status();
   void compare();
 
   std::string path_;
   std::uint64_t bytes_;
   std::uint64_t whole_;
-  char* held_ = nullptr;
+  char* mapped_file_ = nullptr;
   char* durable_ = nullptr;
   std::vector<bool> touched_;
   struct stat known_ {};

@@ -24,7 +24,7 @@ Cut cut_of(const Memory& memory) {
   cut.done = memory.done;
   cut.begun = memory.begun;
   for (const long operation : memory.in_flight) {
-    if (operation >= 0 && cut.in_flight_count < most_in_flight) {
+    if (operation >= 0 && cut.in_flight_count < max_in_flight) {
       cut.in_flight[cut.in_flight_count++] = operation;
     }
   }
@@ -33,27 +33,27 @@ Cut cut_of(const Memory& memory) {
 
 }  // namespace
 
-std::size_t Seen::place(std::uint64_t key) const {
+std::size_t KeySet::slot_of(std::uint64_t key) const {
   std::size_t at = key & (slots_.size() - 1);
   while (slots_[at] != 0 && slots_[at] != key) at = (at + 1) & (slots_.size() - 1);
   return at;
 }
 
-bool Seen::has(std::uint64_t key) const {
+bool KeySet::has(std::uint64_t key) const {
   // 0 is an empty slot.
-  return slots_[place(key == 0 ? 1 : key)] != 0;
+  return slots_[slot_of(key == 0 ? 1 : key)] != 0;
 }
 
-bool Seen::add(std::uint64_t key) {
+bool KeySet::add(std::uint64_t key) {
   if (key == 0) key = 1;
   if (2 * count_ >= slots_.size()) {
     std::vector<std::uint64_t> old(slots_.size() * 2);
     old.swap(slots_);
-    for (const std::uint64_t one : old) {
-      if (one != 0) slots_[place(one)] = one;
+    for (const std::uint64_t key_before : old) {
+      if (key_before != 0) slots_[slot_of(key_before)] = key_before;
     }
   }
-  const std::size_t at = place(key);
+  const std::size_t at = slot_of(key);
   if (slots_[at] != 0) return false;
   slots_[at] = key;
   count_ += 1;
@@ -67,7 +67,9 @@ std::uint64_t Judge::key_of(const Memory& memory, const State& state) const {
     if (!check.by_operation) continue;
     key = mix(key ^ static_cast<std::uint64_t>(memory.done)) + 1;
     key = mix(key ^ static_cast<std::uint64_t>(memory.begun)) + 2;
-    for (const long one : memory.in_flight) key = mix(key ^ static_cast<std::uint64_t>(one)) + 3;
+    for (const long operation : memory.in_flight) {
+      key = mix(key ^ static_cast<std::uint64_t>(operation)) + 3;
+    }
   }
   return key;
 }
@@ -80,63 +82,63 @@ const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint6
                             bool main) {
   const std::uint64_t key = key_of(memory, state);
   if (!seen_.add(key)) {
-    const auto known = refused_.find(key);
-    return known == refused_.end() ? fine_ : *known->second;
+    const auto known = rejected_.find(key);
+    return known == rejected_.end() ? accepted_ : *known->second;
   }
-  const std::uint64_t begun = now_ns();
+  const std::uint64_t begin_ns = now_ns();
   Verdict verdict = run(memory, state, position, main, false);
-  time_ns += now_ns() - begun;
+  time_ns += now_ns() - begin_ns;
   states += 1;
   if (verdict.symptom.empty()) {
-    fine_ = std::move(verdict);
-    return fine_;
+    accepted_ = std::move(verdict);
+    return accepted_;
   }
   const Verdict& kept =
-      verdicts_.try_emplace(verdict.symptom + '\n' + verdict.said, verdict).first->second;
-  refused_.emplace(key, &kept);
+      verdicts_.try_emplace(verdict.symptom + '\n' + verdict.output, verdict).first->second;
+  rejected_.emplace(key, &kept);
   return kept;
 }
 
-Verdict Judge::judge_plainly(const Memory& memory, const State& state, std::uint64_t position) {
+Verdict Judge::judge_by_plain(const Memory& memory, const State& state, std::uint64_t position) {
   return run(memory, state, position, true, true);
 }
 
 void Judge::patch(const Memory& memory, const State& state) {
-  for (const InState& one : state) {
-    image_.patch(one.offset, memory.line(one.offset)->stores[one.stores - 1].content);
+  for (const InState& written : state) {
+    image_.patch(written.offset, memory.line(written.offset)->stores[written.stores - 1].content);
   }
 }
 
 Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t position, bool main,
-                   bool plainly) {
-  Verdict found;
+                   bool plain) {
+  Verdict result;
   const Cut cut = cut_of(memory);
   for (Check& check : checks_) {
-    if (check.rarely && !main) continue;
-    // Anew for each: the one before may have changed what was there.
+    if (check.main_states_only && !main) continue;
+    // Patched for each checker: the previous one may have changed the image.
     patch(memory, state);
-    Verdict verdict = run_check(check, cut, plainly);
-    for (const InState& one : state) image_.undo(one.offset);
-    image_.mend(!verdict.touched);
-    if (check.oracle) verdict = ask(memory, position, verdict);
-    const bool refused = !verdict.symptom.empty();
-    if (found.said.empty() || refused) found = std::move(verdict);
-    if (refused) break;
+    Verdict verdict = run_check(check, cut, plain);
+    for (const InState& written : state) image_.undo(written.offset);
+    image_.restore(!verdict.may_have_changed);
+    if (check.oracle) verdict = ask_oracle(memory, position, verdict);
+    const bool rejected = !verdict.symptom.empty();
+    if (result.output.empty() || rejected) result = std::move(verdict);
+    if (rejected) break;
   }
-  return found;
+  return result;
 }
 
-Verdict Judge::run_check(Check& check, const Cut& cut, bool plainly) {
-  if (check.served != nullptr && !plainly) {
+Verdict Judge::run_check(Check& check, const Cut& cut, bool plain) {
+  if (check.served != nullptr && !plain) {
     try {
       return check.served->run(cut);
     } catch (const std::exception&) {
-      // Its server ended, by the checker's hand or for want of memory.
+      // The server ended: the checker ended it, or memory ran out.
       check.served.reset();
     }
   }
   Verdict verdict = check.plain->run(cut);
-  verdict.touched = true;
+  verdict.may_have_changed = true;
   return verdict;
 }
 
@@ -145,27 +147,27 @@ void Judge::send_image(const Memory& memory, const State& state) {
   Frame frame('I');
   const std::vector<std::uint64_t> durable = image_.pages();
   std::set<std::uint64_t> pages(durable.begin(), durable.end());
-  for (const InState& one : state) pages.insert(one.offset / NF_CRASH_PAGE * NF_CRASH_PAGE);
+  for (const InState& written : state) pages.insert(written.offset / NF_CRASH_PAGE * NF_CRASH_PAGE);
   frame.number(pages.size());
   for (const std::uint64_t page : pages) {
-    frame.number(page).bytes(image_.held() + page, NF_CRASH_PAGE);
+    frame.number(page).bytes(image_.mapped() + page, NF_CRASH_PAGE);
   }
-  for (const InState& one : state) image_.undo(one.offset);
+  for (const InState& written : state) image_.undo(written.offset);
   frame.send();
 }
 
-Verdict Judge::ask(const Memory& memory, std::uint64_t position, const Verdict& verdict) {
+Verdict Judge::ask_oracle(const Memory& memory, std::uint64_t position, const Verdict& verdict) {
   const std::string question =
-      std::to_string(memory.history) + '\n' + verdict.symptom + '\n' + verdict.said;
+      std::to_string(memory.history) + '\n' + verdict.symptom + '\n' + verdict.output;
   const auto known = answers_.find(question);
   if (known != answers_.end()) return known->second;
-  Frame('O').number(position).text(verdict.symptom).text(verdict.said).send();
-  Taken answer = Taken::take();
+  Frame('O').number(position).text(verdict.symptom).text(verdict.output).send();
+  Request answer = Request::receive();
   Verdict judged;
   judged.symptom = answer.text();
-  judged.said = answer.text();
-  judged.touched = verdict.touched;
-  // Of long outputs only few are worth their room.
+  judged.output = answer.text();
+  judged.may_have_changed = verdict.may_have_changed;
+  // Keeps only few long outputs.
   if (question.size() < (1u << 16) || answers_.size() < 64) answers_.emplace(question, judged);
   return judged;
 }

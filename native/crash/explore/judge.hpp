@@ -1,4 +1,4 @@
-// Judges states: each image once, by all the checkers.
+// Judges states: each image once, by all checkers.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace nearfar::crash {
 
 struct Check {
   Command command;
-  bool oracle = false;        // nearfar judges what it says
-  bool rarely = false;        // main states only
-  bool by_operation = false;  // it is told which operations are done
+  bool oracle = false;        // nearfar judges its output
+  bool main_states_only = false;
+  bool by_operation = false;  // it receives the completed operations
   std::unique_ptr<Checker> served;
   std::unique_ptr<Checker> plain;
 };
 
-// Numbers that were seen, 8 bytes each.
-class Seen {
+// A set of keys, 8 bytes each.
+class KeySet {
  public:
-  // False if it was there.
+  // Returns false if the key was in the set.
   bool add(std::uint64_t key);
   bool has(std::uint64_t key) const;
 
  private:
-  std::size_t place(std::uint64_t key) const;
+  std::size_t slot_of(std::uint64_t key) const;
   std::vector<std::uint64_t> slots_ = std::vector<std::uint64_t>(1 << 12);
   std::size_t count_ = 0;
 };
@@ -40,12 +40,12 @@ class Judge {
   Judge(Image& image, std::vector<Check>& checks) : image_(image), checks_(checks) {}
 
   bool is_new(const Memory& memory, const State& state) const;
-  // From memory if it was judged before. `position`: events that have happened.
+  // Returns the verdict, cached if known. `position`: number of events so far.
   const Verdict& judge(const Memory& memory, const State& state, std::uint64_t position, bool main);
-  // By the plain commands, whatever was said before.
-  Verdict judge_plainly(const Memory& memory, const State& state, std::uint64_t position);
+  // Judges by the plain commands, without the cache.
+  Verdict judge_by_plain(const Memory& memory, const State& state, std::uint64_t position);
 
-  // Sends the pages of the state's image that are not all zeros: I, count, each offset and content.
+  // Sends the non-zero pages of the state's image: I, count, each page's offset and content.
   void send_image(const Memory& memory, const State& state);
 
   std::uint64_t states = 0;
@@ -54,19 +54,19 @@ class Judge {
  private:
   std::uint64_t key_of(const Memory& memory, const State& state) const;
   void patch(const Memory& memory, const State& state);
-  static Verdict run_check(Check& check, const Cut& cut, bool plainly);
+  static Verdict run_check(Check& check, const Cut& cut, bool plain);
   Verdict run(const Memory& memory, const State& state, std::uint64_t position, bool main,
-              bool plainly);
-  Verdict ask(const Memory& memory, std::uint64_t position, const Verdict& verdict);
+              bool plain);
+  Verdict ask_oracle(const Memory& memory, std::uint64_t position, const Verdict& verdict);
 
   Image& image_;
   std::vector<Check>& checks_;
-  Seen seen_;
-  // Each different verdict once: thousands of images are refused in the same words.
-  std::unordered_map<std::uint64_t, const Verdict*> refused_;
+  KeySet seen_;
+  // Each verdict once: thousands of images are rejected with the same output.
+  std::unordered_map<std::uint64_t, const Verdict*> rejected_;
   std::unordered_map<std::string, Verdict> verdicts_;
   std::unordered_map<std::string, Verdict> answers_;
-  Verdict fine_;
+  Verdict accepted_;
 };
 
 }  // namespace nearfar::crash

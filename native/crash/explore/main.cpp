@@ -1,13 +1,12 @@
-// nearfar_crash_judge: explores a trace for `nearfar crash`, one process a worker.
+// nearfar_crash_judge explores a trace for `nearfar crash`, one process per worker.
 //
-// Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, ms left, most states, ms
-// of one check, first rank, first chunk, whether to serve checkers, library to preload, then for
-// each check: flags (s shell, o oracle, r rarely, d is told operations, f may be
-// a function, - none), library or empty,
-// bytes of output to keep, number of words, words.
+//  Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, remaining ms, maximum states,
+//  ms per check, first rank, first chunk, whether to serve checkers, library to preload; then for each
+//  check: flags (s shell, o oracle, r main states only, d receives operations, f may be a function,
+//  - none), library or empty, bytes of output to keep, number of words, words.
 //
-// Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves: U judges the pool as the
-// program left it (V by the served checkers, V by the plain ones), E explores, end of input ends.
+//  Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves requests: U judges the pool as the
+//  program left it (V by the served checkers, V by the plain ones), E explores. It ends at end of input.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,14 +36,14 @@ class Arguments {
   char** end_;
 };
 
-Check take_check(Arguments& arguments, const Command& common) {
+Check parse_check(Arguments& arguments, const Command& common) {
   Check check;
   check.command = common;
   const std::string flags = arguments.text();
   check.command.function = flags.find('f') != std::string::npos;
   check.command.shell = flags.find('s') != std::string::npos;
   check.oracle = flags.find('o') != std::string::npos;
-  check.rarely = flags.find('r') != std::string::npos;
+  check.main_states_only = flags.find('r') != std::string::npos;
   check.by_operation = flags.find('d') != std::string::npos;
   check.command.library = arguments.text();
   check.command.keep = arguments.number();
@@ -55,11 +54,11 @@ Check take_check(Arguments& arguments, const Command& common) {
   return check;
 }
 
-void serve_checks(std::vector<Check>& checks, bool wanted) {
+void serve_checks(std::vector<Check>& checks, bool serve) {
   Frame ready('R');
   for (Check& check : checks) {
     bool is_function = false;
-    if (wanted) check.served = served_checker(check.command, is_function);
+    if (serve) check.served = served_checker(check.command, is_function);
     check.by_operation = check.by_operation || is_function;
     ready.number(check.served == nullptr ? 0 : is_function ? 2 : 1);
   }
@@ -76,10 +75,10 @@ void judge_uncrashed(const TraceFile& trace, Image& image, std::vector<Check>& c
     return true;
   });
   Judge judge(image, checks);
-  for (const bool plainly : {false, true}) {
+  for (const bool plain : {false, true}) {
     const Verdict verdict =
-        plainly ? judge.judge_plainly(memory, {}, events) : judge.judge(memory, {}, events, true);
-    Frame('V').text(verdict.symptom).text(verdict.said).send();
+        plain ? judge.judge_by_plain(memory, {}, events) : judge.judge(memory, {}, events, true);
+    Frame('V').text(verdict.symptom).text(verdict.output).send();
   }
 }
 
@@ -94,23 +93,23 @@ void work(int count, char** words) {
   plan.worker = arguments.number();
   plan.workers = arguments.number();
   const auto left_ms = static_cast<std::int64_t>(arguments.number());
-  plan.most_states = arguments.number();
+  plan.max_states = arguments.number();
   Command common;
   common.image = image_path;
   common.timeout_ms = static_cast<int>(arguments.number());
   plan.first_rank = arguments.number();
   plan.first_chunk = arguments.number();
-  const bool wanted = arguments.number() != 0;
+  const bool serve = arguments.number() != 0;
   common.preload = arguments.text();
   std::vector<Check> checks;
   Image image(image_path, pool_bytes);
-  while (arguments.left()) checks.push_back(take_check(arguments, common));
-  serve_checks(checks, wanted);
+  while (arguments.left()) checks.push_back(parse_check(arguments, common));
+  serve_checks(checks, serve);
   for (;;) {
-    const Taken taken = Taken::take();
-    if (taken.type() == 'U') {
+    const Request request = Request::receive();
+    if (request.type() == 'U') {
       judge_uncrashed(trace, image, checks);
-    } else if (taken.type() == 'E') {
+    } else if (request.type() == 'E') {
       plan.deadline_ms = now_ms() + left_ms;
       Memory memory(image, plan.eadr);
       Judge judge(image, checks);
@@ -124,7 +123,7 @@ void work(int count, char** words) {
 int main(int count, char** words) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGPIPE, SIG_IGN);
-  // Ctrl-C is nearfar's to answer.
+  // nearfar handles Ctrl-C.
   signal(SIGINT, SIG_IGN);
   try {
     work(count, words);

@@ -10,8 +10,8 @@ namespace nearfar::crash {
 
 namespace {
 
-// libpmemobj keeps fields of the running process in a pool's first 8 KiB (header and descriptor);
-// it never flushes them and sets them anew when it opens the pool.
+// libpmemobj keeps fields of the running process in a pool's first 8 KiB (header and descriptor).
+// It never flushes them, and sets them when it opens the pool.
 constexpr std::uint64_t run_time_bytes = 8192;
 constexpr char pmemobj_signature[] = "PMEMOBJ";
 
@@ -51,14 +51,14 @@ void Memory::feed(const Event& event, std::uint64_t point) {
     case NF_CRASH_END:
     case NF_CRASH_OPERATION:
     case NF_CRASH_OUTCOME:
-      operate(event);
+      track_operation(event);
       break;
     default:
       break;
   }
 }
 
-void Memory::operate(const Event& event) {
+void Memory::track_operation(const Event& event) {
   const nf_crash_record& record = *event.record;
   history += 1;
   if (record.kind == NF_CRASH_OPERATION || record.kind == NF_CRASH_OUTCOME) return;
@@ -74,7 +74,7 @@ void Memory::store(const Event& event, std::uint64_t point) {
   Line& line = at->second;
   if (is_new) {
     line.durable_hash = line_hash(offset, image_.durable(offset));
-    // Above what any flush of a line that was here before may still name.
+    // Above any number in a pending flush of an earlier line at this offset.
     line.first = highest_;
   }
   line.point = point;
@@ -89,28 +89,28 @@ void Memory::flush(std::uint64_t begin, std::uint64_t bytes, std::uint32_t threa
 }
 
 void Memory::flush_line(std::uint64_t offset, Line& line, std::uint32_t thread) {
-  const std::uint64_t behind = line.first + line.stores.size();
-  line.flushed = behind;
-  highest_ = std::max(highest_, behind);
-  pending_[thread].push_back({offset, behind});
+  const std::uint64_t end = line.first + line.stores.size();
+  line.flushed = end;
+  highest_ = std::max(highest_, end);
+  pending_[thread].push_back({offset, end});
 }
 
 void Memory::fence(std::uint32_t thread) {
-  auto& mine = pending_[thread];
-  for (const Pending& one : mine) {
-    const auto at = lines_.find(one.offset);
-    if (at == lines_.end() || at->second.first >= one.behind) continue;
+  auto& pending_flushes = pending_[thread];
+  for (const Pending& pending : pending_flushes) {
+    const auto at = lines_.find(pending.offset);
+    if (at == lines_.end() || at->second.first >= pending.end) continue;
     Line& line = at->second;
-    const auto count = static_cast<std::ptrdiff_t>(one.behind - line.first);
+    const auto count = static_cast<std::ptrdiff_t>(pending.end - line.first);
     const Store last = line.stores[static_cast<std::size_t>(count) - 1];
     key_ ^= line.durable_hash ^ last.hash;
     line.durable_hash = last.hash;
-    image_.set(one.offset, last.content);
+    image_.set(pending.offset, last.content);
     line.stores.erase(line.stores.begin(), line.stores.begin() + count);
-    line.first = one.behind;
+    line.first = pending.end;
     if (line.stores.empty()) lines_.erase(at);
   }
-  mine.clear();
+  pending_flushes.clear();
 }
 
 void Memory::set_line(std::uint64_t offset, const char* content) {
@@ -130,13 +130,13 @@ void Memory::set_page(std::uint64_t begin, const char* content, std::uint64_t by
 std::vector<Candidate> Memory::candidates() const {
   const bool pmemobj =
       memcmp(image_.durable(0), pmemobj_signature, sizeof pmemobj_signature - 1) == 0;
-  std::vector<Candidate> found;
+  std::vector<Candidate> candidates;
   for (const auto& [offset, line] : lines_) {
     if (!pmemobj || offset >= run_time_bytes || line.flushed_count() != 0) {
-      found.push_back({offset, &line});
+      candidates.push_back({offset, &line});
     }
   }
-  return found;
+  return candidates;
 }
 
 const Line* Memory::line(std::uint64_t offset) const {
@@ -146,9 +146,9 @@ const Line* Memory::line(std::uint64_t offset) const {
 
 std::uint64_t Memory::key_of(const State& state) const {
   std::uint64_t key = key_;
-  for (const InState& one : state) {
-    const Line& line = lines_.find(one.offset)->second;
-    key ^= line.durable_hash ^ line.stores[one.stores - 1].hash;
+  for (const InState& written : state) {
+    const Line& line = lines_.find(written.offset)->second;
+    key ^= line.durable_hash ^ line.stores[written.stores - 1].hash;
   }
   return key;
 }

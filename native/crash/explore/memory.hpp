@@ -1,8 +1,8 @@
-// What is durable and what may or may not be, as a trace is walked; nearfar/crash/memory.py is the
-// same for whoever reads a trace in Python.
+// Durable data and pending stores at a point of a trace; nearfar/crash/memory.py is the Python
+// version.
 //
-// A line of 64 bytes is written back whole, at any time, with the first so many of its stores. The
-// fence of a thread makes durable what that thread flushed, whoever stored it.
+// A line of 64 bytes is written back as a whole, at any time, with its first stores up to any
+// number. A thread's fence makes durable what that thread flushed, whichever thread stored it.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@
 namespace nearfar::crash {
 
 struct Store {
-  const char* content;   // of the line after it; in the trace
-  std::uint64_t record;  // its place in the trace
+  const char* content;   // of the line after the store; points into the trace
+  std::uint64_t record;  // position in the trace
   std::uint64_t hash;    // of the content
-  std::uint64_t place;   // of the stack
+  std::uint64_t place;   // hash of the stack
 };
 
 struct Line {
-  std::uint64_t first = 0;    // number of stores[0]; numbers of one line only grow
-  std::uint64_t flushed = 0;  // number of the store behind the last that a flush covered
+  std::uint64_t first = 0;    // number of stores[0]; a line's numbers only grow
+  std::uint64_t flushed = 0;  // number after the last store that a flush covered
   std::uint64_t durable_hash = 0;
-  std::uint64_t point = 0;  // last point before which it was stored to
+  std::uint64_t point = 0;  // first point after its last store
   std::vector<Store> stores;
 
   unsigned count() const { return static_cast<unsigned>(stores.size()); }
@@ -50,11 +50,11 @@ class Memory {
  public:
   Memory(Image& image, bool eadr) : image_(image), eadr_(eadr) {}
 
-  // As before the program: to walk again.
+  // Resets to the state before the program, for another walk.
   void restart();
   void feed(const Event& event, std::uint64_t point);
 
-  // By offset.
+  // Lines with pending stores, ordered by offset.
   std::vector<Candidate> candidates() const;
   std::uint64_t key() const { return key_; }
   std::uint64_t key_of(const State& state) const;
@@ -63,13 +63,13 @@ class Memory {
   long done = -1;
   long begun = -1;
   std::uint64_t history = 0;  // events of operations so far
-  // Of each thread, the operation that has begun and not ended, or -1.
+  // Per thread: its operation in flight, or -1.
   std::vector<long> in_flight;
 
  private:
   struct Pending {
     std::uint64_t offset;
-    std::uint64_t behind;
+    std::uint64_t end;
   };
   void store(const Event& event, std::uint64_t point);
   void flush(std::uint64_t begin, std::uint64_t bytes, std::uint32_t thread);
@@ -77,12 +77,12 @@ class Memory {
   void fence(std::uint32_t thread);
   void set_line(std::uint64_t offset, const char* content);
   void set_page(std::uint64_t begin, const char* content, std::uint64_t bytes);
-  void operate(const Event& event);
+  void track_operation(const Event& event);
 
   Image& image_;
   bool eadr_;
   std::uint64_t key_ = 0;
-  std::uint64_t highest_ = 0;  // number that a flush ever named
+  std::uint64_t highest_ = 0;  // highest number in any flush
   std::map<std::uint64_t, Line> lines_;
   std::unordered_map<std::uint32_t, std::vector<Pending>> pending_;
 };

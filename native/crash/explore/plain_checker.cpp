@@ -1,4 +1,4 @@
-// The command started anew for each cut.
+// A checker started for each cut.
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ std::string in_flight(const Cut& cut) {
   return text;
 }
 
-std::string filled(std::string text, const Cut& cut) {
+std::string substituted(std::string text, const Cut& cut) {
   const std::pair<const char*, std::string> facts[] = {{"{done}", std::to_string(cut.done)},
                                                        {"{begun}", std::to_string(cut.begun)},
                                                        {"{in_flight}", in_flight(cut)}};
@@ -31,15 +31,15 @@ std::string filled(std::string text, const Cut& cut) {
   return text;
 }
 
-class Plain final : public Checker {
+class PlainChecker final : public Checker {
  public:
-  explicit Plain(const Command& command) : command_(command) {}
+  explicit PlainChecker(const Command& command) : command_(command) {}
 
   Verdict run(const Cut& cut) override {
     Output output(command_.keep);
     std::vector<std::string> words;
     words.reserve(command_.words.size());
-    for (const std::string& word : command_.words) words.push_back(filled(word, cut));
+    for (const std::string& word : command_.words) words.push_back(substituted(word, cut));
     if (command_.shell) words = {"/bin/sh", "-c", words[0]};
     std::string once = std::to_string(cut.done) + "," + std::to_string(cut.begun);
     if (cut.in_flight_count != 0) once += "," + in_flight(cut);
@@ -54,7 +54,7 @@ class Plain final : public Checker {
     const pid_t child = start(words, variables, output.write_end());
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     const bool in_time = await(ended, nullptr, 0, output, now_ms() + command_.timeout_ms) == 1;
-    // Also what it left behind, which might hold the pool.
+    // Ends its remaining processes, too, which might hold the pool.
     kill(-child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);
@@ -70,7 +70,7 @@ class Plain final : public Checker {
 }  // namespace
 
 std::unique_ptr<Checker> plain_checker(const Command& command) {
-  return std::make_unique<Plain>(command);
+  return std::make_unique<PlainChecker>(command);
 }
 
 }  // namespace nearfar::crash

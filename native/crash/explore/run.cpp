@@ -1,4 +1,4 @@
-// Starting a checker, and what it says.
+// Starts a checker and reads its output.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@ extern char** environ;
 namespace nearfar::crash {
 
 Output::Output(std::size_t keep) : keep_(keep) {
-  if (pipe2(ends_, O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
+  if (pipe2(ends_, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
   fcntl(ends_[0], F_SETFL, O_NONBLOCK);
 }
 
@@ -30,9 +30,9 @@ Output::~Output() {
 void Output::drain() {
   char piece[1 << 16];
   for (;;) {
-    const ssize_t got = read(ends_[0], piece, sizeof piece);
-    if (got <= 0) return;
-    text_.append(piece, static_cast<std::size_t>(got));
+    const ssize_t received = read(ends_[0], piece, sizeof piece);
+    if (received <= 0) return;
+    text_.append(piece, static_cast<std::size_t>(received));
     if (text_.size() > 2 * keep_) text_.erase(0, text_.size() - keep_);
   }
 }
@@ -58,12 +58,14 @@ pid_t start(const std::vector<std::string>& words, const std::vector<std::string
   arguments.push_back(nullptr);
   std::vector<char*> environment;
   environment.reserve(variables.size() + 64);
-  for (const std::string& one : variables) environment.push_back(const_cast<char*>(one.c_str()));
+  for (const std::string& variable : variables) {
+    environment.push_back(const_cast<char*>(variable.c_str()));
+  }
   for (char** at = environ; *at != nullptr; ++at) {
     bool replaced = false;
-    for (const std::string& one : variables) {
-      const std::size_t name = one.find('=') + 1;
-      replaced = replaced || strncmp(*at, one.c_str(), name) == 0;
+    for (const std::string& variable : variables) {
+      const std::size_t name = variable.find('=') + 1;
+      replaced = replaced || strncmp(*at, variable.c_str(), name) == 0;
     }
     if (!replaced) environment.push_back(*at);
   }
@@ -114,9 +116,9 @@ int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t 
     if ((files[1].revents & POLLIN) != 0) output.drain();
     if (files[0].revents != 0) {
       if (into == nullptr) return 1;
-      const ssize_t got = read(file, into, bytes);
-      if (got < 0 && errno == EINTR) continue;
-      return got == static_cast<ssize_t>(bytes) ? 1 : -1;
+      const ssize_t received = read(file, into, bytes);
+      if (received < 0 && errno == EINTR) continue;
+      return received == static_cast<ssize_t>(bytes) ? 1 : -1;
     }
     if (left <= 0) return 0;
   }

@@ -1,5 +1,5 @@
-// The command loaded once and stopped before its main: forked for each cut, or, where it is a
-// function, called in one process that stays until a check fails.
+// A checker loaded once and stopped before its main: forked for each cut or, if it is a function,
+// called in a process that persists until a check fails.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,20 +14,20 @@ namespace nearfar::crash {
 
 namespace {
 
-// A program that is loaded and not ready by then has no such server in it.
+// A loaded program that is not ready by then has no server.
 constexpr int start_timeout_ms = 20000;
 constexpr int end_timeout_ms = 1000;
-// A process that failed where a new one does not had something left from an earlier check: so many
-// times in a row, right after it was new, and it is not kept at all.
-constexpr int most_left = 3;
-constexpr unsigned soon = 16;
+// A check that fails in a persistent process but not in a new one was affected by an earlier check.
+// After this many early cases in a row, processes are no longer kept.
+constexpr int max_affected = 3;
+constexpr unsigned early_checks = 16;
 
 class Pipe {
  public:
   Pipe() {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
-    // High, where the checker's own files do not come.
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
+    // High numbers, which the checker's own files do not reach.
     for (int i = 0; i < 2; ++i) {
       const int high = fcntl(ends[i], F_DUPFD_CLOEXEC, 200);
       ends_[i] = high < 0 ? ends[i] : high;
@@ -40,21 +40,21 @@ class Pipe {
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
-  int end(int which) const { return ends_[which]; }
-  void close_end(int which) {
-    if (ends_[which] >= 0) close(ends_[which]);
-    ends_[which] = -1;
+  int end(int index) const { return ends_[index]; }
+  void close_end(int index) {
+    if (ends_[index] >= 0) close(ends_[index]);
+    ends_[index] = -1;
   }
 
  private:
   int ends_[2];
 };
 
-class Served final : public Checker {
+class ServedChecker final : public Checker {
  public:
-  explicit Served(const Command& command) : command_(command), output_(command.keep) {}
-  ~Served() override {
-    // The server takes leave of its child first, so that the child's time is counted as ours.
+  explicit ServedChecker(const Command& command) : command_(command), output_(command.keep) {}
+  ~ServedChecker() override {
+    // The server reaps its child first, so that the child's time is counted.
     if (child_ > 0) {
       kill(-child_, SIGKILL);
       kill(child_, SIGKILL);
@@ -68,9 +68,9 @@ class Served final : public Checker {
     waitpid(server_, nullptr, 0);
   }
 
-  // False if it cannot be served.
+  // Returns false if it cannot be served.
   bool begin(bool& as_function) {
-    // The ends that are the checker's are open in it from fork to exec only by these numbers.
+    // The checker inherits only its ends of the pipes.
     for (const int end : {control_.end(0), ask_.end(0), answer_.end(1)}) fcntl(end, F_SETFD, 0);
     std::vector<std::string> variables{
         "LD_PRELOAD=" + command_.preload, NF_CRASH_IMAGE "=" + command_.image,
@@ -84,28 +84,28 @@ class Served final : public Checker {
     ask_.close_end(0);
     answer_.close_end(1);
     Answer ready{};
-    const bool got = listen(ready, now_ms() + start_timeout_ms) == 1 && ready.said == Said::ready;
-    as_function = is_function_ = got && ready.value != 0;
+    const bool is_ready = listen(ready, now_ms() + start_timeout_ms) == 1 && ready.status == CheckerStatus::ready;
+    as_function = is_function_ = is_ready && ready.value != 0;
     output_.drain();
     output_.take();
-    return got;
+    return is_ready;
   }
 
   Verdict run(const Cut& cut) override {
     const bool fresh = child_ == 0;
     Verdict verdict = once(cut);
     if (!is_function_ || verdict.symptom.empty()) return verdict;
-    // What a process that stayed says against an image counts only if a new one says it too.
+    // A persistent process's rejection counts only if a new process confirms it.
     end_child();
     if (fresh) return verdict;
     Verdict again = once(cut);
     if (!again.symptom.empty()) {
       end_child();
-    } else if (served_ < soon && ++left_ == most_left) {
+    } else if (served_ < early_checks && ++affected_ == max_affected) {
       keep_ = false;
     }
     served_ = 0;
-    again.touched = again.touched || verdict.touched;
+    again.may_have_changed = again.may_have_changed || verdict.may_have_changed;
     return again;
   }
 
@@ -123,7 +123,7 @@ class Served final : public Checker {
   void fork_child(const Cut& cut) {
     send(control_, cut);
     Answer forked{};
-    if (listen(forked, now_ms() + start_timeout_ms) != 1 || forked.said != Said::forked) {
+    if (listen(forked, now_ms() + start_timeout_ms) != 1 || forked.status != CheckerStatus::forked) {
       throw std::runtime_error("the checker's server does not answer");
     }
     child_ = forked.value;
@@ -134,28 +134,28 @@ class Served final : public Checker {
     if (is_function_) send(ask_, cut);
     const std::int64_t deadline = now_ms() + command_.timeout_ms;
     Answer last{};
-    const int got = listen(last, deadline);
-    if (got < 0) throw std::runtime_error("the checker's server ended");
-    if (got == 0) {
+    const int result = listen(last, deadline);
+    if (result < 0) throw std::runtime_error("the checker's server ended");
+    if (result == 0) {
       end_child();
       output_.drain();
       return {"hang", output_.take(), true};
     }
-    // What it wrote before its answer was seen with it: `await` asks after the answer first.
+    // `await` checks for the answer before it drains output, so earlier output is complete.
     served_ += 1;
-    if (last.said == Said::judged) {
+    if (last.status == CheckerStatus::judged) {
       std::string symptom = last.value == 0 ? "" : "exit " + std::to_string(code(last.value));
       if (!keep_) end_child();
-      return {std::move(symptom), output_.take(), last.touched != 0};
+      return {std::move(symptom), output_.take(), last.may_have_changed != 0};
     }
-    const pid_t was = child_;
+    const pid_t child = child_;
     child_ = 0;
-    // What it left behind.
-    kill(-was, SIGKILL);
+    // Ends its remaining processes.
+    kill(-child, SIGKILL);
     std::string symptom = symptom_of(last.value);
-    // A function that ends its process has not said that the image is fine.
+    // A checker function that ends its process has not accepted the image.
     if (is_function_ && symptom.empty()) symptom = "exit 255";
-    return {std::move(symptom), output_.take(), last.touched != 0};
+    return {std::move(symptom), output_.take(), last.may_have_changed != 0};
   }
 
   static int code(int value) { return (value & 0xff) == 0 ? 255 : value & 0xff; }
@@ -166,9 +166,9 @@ class Served final : public Checker {
     kill(child_, SIGKILL);
     child_ = 0;
     Answer ended{};
-    while (listen(ended, now_ms() + start_timeout_ms) == 1 && ended.said != Said::ended) {
+    while (listen(ended, now_ms() + start_timeout_ms) == 1 && ended.status != CheckerStatus::ended) {
     }
-    if (ended.said != Said::ended) throw std::runtime_error("the checker cannot be ended");
+    if (ended.status != CheckerStatus::ended) throw std::runtime_error("the checker cannot be ended");
   }
 
   Command command_;
@@ -181,10 +181,10 @@ class Served final : public Checker {
   bool is_function_ = false;
   bool keep_ = true;
   unsigned served_ = 0;
-  int left_ = 0;
+  int affected_ = 0;
 };
 
-// Scripts start programs that share the pool among them; a shell line does as well.
+// Scripts and shell lines start programs that share the pool, so only ELF programs are served.
 bool is_elf(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
@@ -200,7 +200,7 @@ bool is_elf(const std::string& path) {
 std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function) {
   as_function = false;
   if (command.shell || !is_elf(command.words[0])) return nullptr;
-  auto served = std::make_unique<Served>(command);
+  auto served = std::make_unique<ServedChecker>(command);
   if (!served->begin(as_function)) return nullptr;
   return served;
 }

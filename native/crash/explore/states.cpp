@@ -8,23 +8,23 @@ namespace nearfar::crash {
 
 namespace {
 
-// Four lines of one store each.
-constexpr std::uint64_t all_of_them = 16;
+// All states of four lines with one store each.
+constexpr std::uint64_t max_exhaustive = 16;
 constexpr int random_states = 8;
-// Of lines that are taken alone, left out alone, or torn: a page's. More are of one large copy or
-// of a program that never flushes, where one line tells what the next one would.
-constexpr std::size_t most_lines = 64;
-// Of states in the middle of a line's stores: each line of a page, torn at each word, would be 448.
-constexpr std::size_t most_middles = 512;
+// Lines that are varied one at a time: those of a page. More come from a large copy or a program
+// that never flushes, where every line shows the same.
+constexpr std::size_t max_lines = 64;
+// States in the middle of a line's stores: each line of a page torn at each word would give 448.
+constexpr std::size_t max_torn_states = 512;
 
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : state_(mix(seed) | 1) {}
-  // 0 ... most
-  unsigned below_or(unsigned most) {
+  // Returns 0 to `limit`.
+  unsigned up_to(unsigned limit) {
     // SplitMix64 (Steele, Lea, Flood 2014).
     state_ += 0x9e3779b97f4a7c15ULL;
-    return static_cast<unsigned>(mix(state_) % (std::uint64_t{most} + 1));
+    return static_cast<unsigned>(mix(state_) % (std::uint64_t{limit} + 1));
   }
 
  private:
@@ -33,36 +33,36 @@ class Dice {
 
 std::vector<State> all_of(const std::vector<Candidate>& lines) {
   std::vector<State> states{{}};
-  for (const Candidate& one : lines) {
+  for (const Candidate& candidate : lines) {
     const std::size_t before = states.size();
-    for (unsigned stores = 1; stores <= one.line->count(); ++stores) {
+    for (unsigned stores = 1; stores <= candidate.line->count(); ++stores) {
       for (std::size_t i = 0; i < before; ++i) {
         states.push_back(states[i]);
-        states.back().push_back({one.offset, stores});
+        states.back().push_back({candidate.offset, stores});
       }
     }
   }
   return states;
 }
 
-std::vector<Candidate> chosen(const std::vector<Candidate>& lines, Dice& dice) {
-  std::vector<Candidate> some = lines;
-  if (some.size() <= most_lines) return some;
-  std::stable_sort(some.begin(), some.end(), [](const Candidate& a, const Candidate& b) {
+std::vector<Candidate> sample(const std::vector<Candidate>& lines, Dice& dice) {
+  std::vector<Candidate> sampled = lines;
+  if (sampled.size() <= max_lines) return sampled;
+  std::stable_sort(sampled.begin(), sampled.end(), [](const Candidate& a, const Candidate& b) {
     return a.line->point > b.line->point;
   });
-  // Half are the latest, half any of the others.
-  for (std::size_t i = most_lines / 2; i < most_lines; ++i) {
-    std::swap(some[i], some[i + dice.below_or(static_cast<unsigned>(some.size() - i - 1))]);
+  // Half are the most recent, half are drawn from the others.
+  for (std::size_t i = max_lines / 2; i < max_lines; ++i) {
+    std::swap(sampled[i], sampled[i + dice.up_to(static_cast<unsigned>(sampled.size() - i - 1))]);
   }
-  some.resize(most_lines);
-  return some;
+  sampled.resize(max_lines);
+  return sampled;
 }
 
-State but(const State& whole, std::uint64_t offset, unsigned stores) {
+State with_stores(const State& whole, std::uint64_t offset, unsigned stores) {
   State state = whole;
   const auto at = std::find_if(state.begin(), state.end(),
-                               [&](const InState& one) { return one.offset == offset; });
+                               [&](const InState& written) { return written.offset == offset; });
   if (stores == 0) {
     state.erase(at);
   } else {
@@ -71,40 +71,40 @@ State but(const State& whole, std::uint64_t offset, unsigned stores) {
   return state;
 }
 
-bool one_by_one(const std::vector<Candidate>& some, const State& whole,
+bool visit_single_lines(const std::vector<Candidate>& sampled, const State& whole,
                 const std::function<bool(const State&)>& visit) {
-  for (const Candidate& one : some) {
-    if (!visit({{one.offset, one.line->count()}})) return false;
-    if (!visit(but(whole, one.offset, 0))) return false;
+  for (const Candidate& candidate : sampled) {
+    if (!visit({{candidate.offset, candidate.line->count()}})) return false;
+    if (!visit(with_stores(whole, candidate.offset, 0))) return false;
   }
   return true;
 }
 
-// The first middle of each line comes before the second of any.
-bool torn(const std::vector<Candidate>& some, const State& whole,
+// The first store of every line is tried before the second of any.
+bool visit_torn(const std::vector<Candidate>& sampled, const State& whole,
           const std::function<bool(const State&)>& visit) {
-  std::size_t middles = 0;
+  std::size_t torn_states = 0;
   bool more = true;
-  for (unsigned stores = 1; more && middles < most_middles; ++stores) {
+  for (unsigned stores = 1; more && torn_states < max_torn_states; ++stores) {
     more = false;
-    for (const Candidate& one : some) {
-      if (stores >= one.line->count()) continue;
+    for (const Candidate& candidate : sampled) {
+      if (stores >= candidate.line->count()) continue;
       more = true;
-      middles += 1;
-      if (!visit({{one.offset, stores}})) return false;
-      if (!visit(but(whole, one.offset, stores))) return false;
+      torn_states += 1;
+      if (!visit({{candidate.offset, stores}})) return false;
+      if (!visit(with_stores(whole, candidate.offset, stores))) return false;
     }
   }
   return true;
 }
 
-bool at_random(const std::vector<Candidate>& lines, Dice& dice,
+bool visit_random(const std::vector<Candidate>& lines, Dice& dice,
                const std::function<bool(const State&)>& visit) {
   for (int i = 0; i < random_states; ++i) {
     State state;
-    for (const Candidate& one : lines) {
-      const unsigned stores = dice.below_or(one.line->count());
-      if (stores != 0) state.push_back({one.offset, stores});
+    for (const Candidate& candidate : lines) {
+      const unsigned stores = dice.up_to(candidate.line->count());
+      if (stores != 0) state.push_back({candidate.offset, stores});
     }
     if (!visit(state)) return false;
   }
@@ -116,24 +116,24 @@ bool at_random(const std::vector<Candidate>& lines, Dice& dice,
 bool for_each_state(const std::vector<Candidate>& lines, std::uint64_t seed,
                     const std::function<bool(const State&)>& visit) {
   std::uint64_t number = 1;
-  for (const Candidate& one : lines) {
-    number = std::min(number * (one.line->count() + 1), all_of_them + 1);
+  for (const Candidate& candidate : lines) {
+    number = std::min(number * (candidate.line->count() + 1), max_exhaustive + 1);
   }
-  if (number <= all_of_them) {
+  if (number <= max_exhaustive) {
     const std::vector<State> all = all_of(lines);
     return std::all_of(all.begin(), all.end(), visit);
   }
   Dice dice(seed);
   State whole;
   State flushed;
-  for (const Candidate& one : lines) {
-    whole.push_back({one.offset, one.line->count()});
-    const unsigned count = std::min(one.line->flushed_count(), one.line->count());
-    if (count != 0) flushed.push_back({one.offset, count});
+  for (const Candidate& candidate : lines) {
+    whole.push_back({candidate.offset, candidate.line->count()});
+    const unsigned count = std::min(candidate.line->flushed_count(), candidate.line->count());
+    if (count != 0) flushed.push_back({candidate.offset, count});
   }
-  const std::vector<Candidate> some = chosen(lines, dice);
-  return visit({}) && visit(whole) && visit(flushed) && one_by_one(some, whole, visit) &&
-         torn(some, whole, visit) && at_random(lines, dice, visit);
+  const std::vector<Candidate> sampled = sample(lines, dice);
+  return visit({}) && visit(whole) && visit(flushed) && visit_single_lines(sampled, whole, visit) &&
+         visit_torn(sampled, whole, visit) && visit_random(lines, dice, visit);
 }
 
 }  // namespace nearfar::crash

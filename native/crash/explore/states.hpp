@@ -1,8 +1,8 @@
-// Which states of a failure point are judged, in which order.
+// States of a failure point, in the order of judging.
 //
-// All that there are, where those are 16 or fewer. Otherwise: none of the lines, all, what was
-// flushed, each line alone, all but each, each line in the middle of its stores, and eight at
-// random. Of very many lines, some: the last stored to first.
+// If there are at most 16, all of them. Otherwise: no line, all lines, the flushed lines, each line
+// alone, all but each line, each line in the middle of its stores, and eight random states. Of very
+// many lines a sample is varied, the most recent first.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace nearfar::crash {
 bool for_each_state(const std::vector<Candidate>& lines, std::uint64_t seed,
                     const std::function<bool(const State&)>& visit);
 
-// How many of the first states are the main ones: none, all, what was flushed.
+// Number of main states, which come first: no line, all lines, the flushed lines.
 constexpr unsigned main_states = 3;
 
 }  // namespace nearfar::crash

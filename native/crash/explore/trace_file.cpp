@@ -15,17 +15,17 @@ TraceFile::TraceFile(const std::string& path) {
   struct stat status {};
   if (file < 0 || fstat(file, &status) != 0) throw std::runtime_error("cannot read " + path);
   bytes_ = static_cast<std::size_t>(status.st_size);
-  void* got = bytes_ < NF_CRASH_HEADER_BYTES
+  void* mapped = bytes_ < NF_CRASH_HEADER_BYTES
                   ? MAP_FAILED
                   : mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
   close(file);
-  if (got == MAP_FAILED) throw std::runtime_error("cannot map " + path);
-  begin_ = static_cast<const char*>(got);
-  const auto* head = reinterpret_cast<const nf_crash_header*>(begin_);
-  if (memcmp(head->magic, NF_CRASH_MAGIC, sizeof head->magic) != 0 || head->used > bytes_) {
+  if (mapped == MAP_FAILED) throw std::runtime_error("cannot map " + path);
+  begin_ = static_cast<const char*>(mapped);
+  const auto* header = reinterpret_cast<const nf_crash_header*>(begin_);
+  if (memcmp(header->magic, NF_CRASH_MAGIC, sizeof header->magic) != 0 || header->used > bytes_) {
     throw std::runtime_error(path + " is not a trace of nearfar crash");
   }
-  used_ = head->used;
+  used_ = header->used;
 }
 
 TraceFile::~TraceFile() { munmap(const_cast<char*>(begin_), bytes_); }

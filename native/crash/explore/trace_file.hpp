@@ -1,4 +1,4 @@
-// A trace, read in place: the mapped file outlives what points into it.
+// A trace, read in place: events point into the mapped file.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ struct Event {
   const nf_crash_record* record;
   const std::uint64_t* frames;
   const char* payload;
-  std::uint64_t at;        // bytes from the file's begin
-  std::uint64_t position;  // of those that readers see: modules and sizes are not counted
+  std::uint64_t at;        // offset in the file
+  std::uint64_t position;  // index without modules and sizes
 };
 
 class TraceFile {
@@ -25,7 +25,7 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // Calls visit(event) for each; visit returns false to stop.
+  // Calls visit(event) for each event until it returns false.
   template <typename F>
   void walk(F visit) const {
     std::uint64_t position = 0;

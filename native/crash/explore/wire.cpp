@@ -17,21 +17,21 @@ struct Head {
 
 void send_all(const char* data, std::size_t size) {
   while (size != 0) {
-    const ssize_t put = write(1, data, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) throw EndOfInput{};
-    data += put;
-    size -= static_cast<std::size_t>(put);
+    const ssize_t sent = write(1, data, size);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) throw EndOfInput{};
+    data += sent;
+    size -= static_cast<std::size_t>(sent);
   }
 }
 
-void take_all(char* data, std::size_t size) {
+void receive_all(char* data, std::size_t size) {
   while (size != 0) {
-    const ssize_t got = read(0, data, size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) throw EndOfInput{};
-    data += got;
-    size -= static_cast<std::size_t>(got);
+    const ssize_t received = read(0, data, size);
+    if (received < 0 && errno == EINTR) continue;
+    if (received <= 0) throw EndOfInput{};
+    data += received;
+    size -= static_cast<std::size_t>(received);
   }
 }
 
@@ -56,17 +56,17 @@ void Frame::send() const {
   send_all(whole.data(), whole.size());
 }
 
-Taken Taken::take() {
+Request Request::receive() {
   Head head{};
-  take_all(reinterpret_cast<char*>(&head), sizeof head);
-  Taken taken;
-  taken.type_ = static_cast<char>(head.type);
-  taken.payload_.resize(head.length);
-  take_all(taken.payload_.data(), head.length);
-  return taken;
+  receive_all(reinterpret_cast<char*>(&head), sizeof head);
+  Request request;
+  request.type_ = static_cast<char>(head.type);
+  request.payload_.resize(head.length);
+  receive_all(request.payload_.data(), head.length);
+  return request;
 }
 
-std::uint64_t Taken::number() {
+std::uint64_t Request::number() {
   std::uint64_t value = 0;
   if (at_ + sizeof value > payload_.size()) throw std::runtime_error("a frame is too short");
   memcpy(&value, payload_.data() + at_, sizeof value);
@@ -74,7 +74,7 @@ std::uint64_t Taken::number() {
   return value;
 }
 
-std::string Taken::text() {
+std::string Request::text() {
   const std::uint64_t size = number();
   if (at_ + size > payload_.size()) throw std::runtime_error("a frame is too short");
   std::string value = payload_.substr(at_, size);

@@ -1,5 +1,5 @@
-// Frames between nearfar and the explorer: type (4 bytes), length (4), payload. Numbers are of 8
-// bytes, texts their length and then themselves; nearfar/crash/engine.py is the other end.
+// Frames between nearfar and the explorer: type (4 bytes), length (4), payload. Numbers have 8
+// bytes; texts are their length and bytes. nearfar/crash/engine.py is the other end.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace nearfar::crash {
 
-// Nobody asks any more.
+// The other end is closed.
 struct EndOfInput {};
 
 class Frame {
@@ -16,7 +16,7 @@ class Frame {
   Frame& number(std::uint64_t value);
   Frame& text(const std::string& value);
   Frame& bytes(const void* data, std::size_t size);
-  // To standard output. Throws EndOfInput if nobody reads.
+  // Writes to standard output. Throws EndOfInput if it is closed.
   void send() const;
 
  private:
@@ -24,10 +24,10 @@ class Frame {
   std::string payload_;
 };
 
-class Taken {
+class Request {
  public:
-  // From standard input; waits. Throws EndOfInput.
-  static Taken take();
+  // Reads from standard input, blocking. Throws EndOfInput at its end.
+  static Request receive();
   char type() const { return type_; }
   std::uint64_t number();
   std::string text();

@@ -222,6 +222,6 @@ TEST_CASE("an image is whole again whatever was done to its file") {
     fputs("nonsense", file);
     fclose(file);
   }
-  pool.image->mend(false);
+  pool.image->restore(false);
   CHECK(content() == before);
 }
