@@ -15,12 +15,10 @@ class Shape:
         read_share: float = 1.0,
         fence_every: int = 1,
     ) -> None:
-        """
-        How a kernel goes over its lines; ValueError for what no kernel can do.
-        """
+        """How a kernel visits its lines; raises ValueError for an invalid shape."""
 
 class Traffic:
-    """What one iteration moves, bytes."""
+    """Traffic of one iteration, bytes."""
 
     @property
     def read_bytes(self) -> int: ...
@@ -38,7 +36,9 @@ class Traffic:
     def dependent_loads(self) -> int: ...
     @property
     def read_share(self) -> float:
-        """Reads over all that crosses the memory bus, owned lines included."""
+        """
+        Share of reads in the memory bus's traffic, reads for ownership included.
+        """
 
 class Kernel:
     @property
@@ -56,7 +56,7 @@ class Kernel:
     def can_time_each(self) -> bool: ...
     def missing(self, isa: str = "") -> str:
         """
-        Why it cannot run here, as the end of 'this processor ...'; empty: it can.
+        Why the kernel cannot run here, as the end of 'this processor ...'; empty: it can.
         """
 
 def kernels() -> list[Kernel]:
@@ -64,21 +64,21 @@ def kernels() -> list[Kernel]:
 
 def isas() -> list[str]:
     """
-    Instruction sets that kernels can use here, the widest (used unless told) first.
+    Instruction sets that kernels can use here, widest (the default) first.
     """
 
 def vector_extension() -> str:
-    """Instruction set that kernels use unless told."""
+    """Default instruction set of kernels."""
 
 def has_nt_store() -> bool:
-    """Whether this processor has stores past the caches."""
+    """Whether this processor has non-temporal stores."""
 
 def timer() -> tuple[float, float]:
     """Overhead and resolution of the thread CPU clock, ns."""
 
 def access_timer() -> tuple[float, float]:
     """
-    Overhead (taken off already) and resolution of timing a single access, ns.
+    Overhead (already subtracted) and resolution of timing a single access, ns.
     """
 
 class Memory:
@@ -98,7 +98,7 @@ class Memory:
     def size_bytes(self) -> int: ...
     def link(self, region_bytes: int = 0, shape: Shape = ..., sequential: bool = False) -> bool:
         """
-        Make its first bytes ready for a chase; False: they were. Timing does it too.
+        Link the first bytes for a chase, as timing does; False: they were linked already.
         """
 
     def nodes(self, samples: int) -> list[int]: ...
@@ -118,12 +118,10 @@ class Worker:
         pause_ns: float = 0.0,
         isa: str = "",
     ) -> None:
-        """
-        What one thread does; without a kernel it spins to keep its core awake.
-        """
+        """Work of one thread; without a kernel it spins to keep its core awake."""
 
 class Drawn:
-    """What one thread moved, GB/s."""
+    """Traffic of one thread, GB/s."""
 
     @property
     def read_gb_per_s(self) -> float: ...
@@ -155,8 +153,8 @@ def time_alone(
     pass_iterations: int = 0,
 ) -> Timing:
     """
-    ns per iteration on one CPU, and what others drew meanwhile. With pass_iterations the
-    warm-up ends early once a pass takes as long as the one before.
+    ns per iteration on one CPU, and the others' traffic meanwhile. With pass_iterations, the
+    warm-up ends once a pass takes as long as the previous pass.
     """
 
 def time_each(
@@ -177,7 +175,7 @@ class Together:
 def together(
     workers: Sequence[Worker], duration_ns: float, warm_up_ns: float, by_clock: bool = False
 ) -> Together:
-    """What each of several threads moves, all at once."""
+    """Traffic of each of several threads that run at once."""
 
 class HandOff:
     @property
@@ -191,46 +189,46 @@ class HandOff:
 
 def missing_code() -> str:
     """
-    Why no instructions can be generated here, as the end of a sentence; empty: they can.
+    Why code cannot be generated here, as the end of a sentence; empty: it can.
     """
 
 def check_code() -> None:
-    """Generate a loop; OSError where the system forbids that."""
+    """Generate a loop; raises OSError if the system forbids that."""
 
 def filler_names() -> list[str]:
-    """Instructions that can stand between two misses."""
+    """Names of instructions that can be placed between two misses."""
 
 def operation_names() -> list[str]:
-    """Operations whose latency can be measured."""
+    """Names of operations whose latency can be measured."""
 
 class CoreProbe:
-    """Times that show what a core holds, see core/probe.hpp."""
+    """Timings that show the sizes of a core's buffers, see core/probe.hpp."""
 
     def __init__(self, chain_bytes: int, cpu: int, seed: int = 1) -> None: ...
     def overlap(
         self, fillers: Sequence[str], counts: Sequence[int], trials: int
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
         """
-        ns per round of two misses, each with so many fillers behind it; by count, by trial.
+        ns per round of two misses, each followed by `count` fillers; by count, by trial.
         """
 
     def chains(
         self, counts: Sequence[int], trials: int
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
-        """ns per round of so many misses at once; by count, by trial."""
+        """ns per round of `count` concurrent misses; by count, by trial."""
 
     def throughput(
         self, filler: str, trials: int
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
-        """ns per instruction of independent ones."""
+        """ns per independent instruction."""
 
     def dependent(
         self, operation: str, trials: int
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
-        """ns per operation, each on the result of the one before."""
+        """ns per operation in a chain of dependent operations."""
 
     def branches(self, trials: int) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
-        """ns per branch: in one direction, then in random directions; by trial."""
+        """ns per branch: always taken alike, then at random; by trial."""
 
     def after_stream(
         self, length: int, stride_bytes: int, ahead: int, at_page_end: bool, trials: int
@@ -246,5 +244,5 @@ def spread_chase(
 
 def core_to_core(cpu_a: int, cpu_b: int, memory: Memory) -> HandOff:
     """
-    How long a line takes from one core to another, one way; see core_to_core.hpp.
+    Time of a line from one core to another, one way; see core_to_core.hpp.
     """

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
-from numpy import float32
 from numpy.typing import NDArray
 
 class Level:
@@ -61,7 +60,7 @@ class RunResult:
     def refresh_stalls(self) -> int: ...
     @property
     def elapsed_ns(self) -> float: ...
-    def take_each_ns(self) -> NDArray[float32]: ...
+    def take_each_ns(self) -> object: ...
 
 def run(
     *,
@@ -100,8 +99,8 @@ def replay(
     isa: str = "",
 ) -> ReplayResult:
     """
-    Run an address stream: each word a byte address times two, plus one for a store.
+    Run an address stream: each word is a byte address times two, plus 1 for a store.
     """
 
 def isas() -> list[str]:
-    """Instruction sets that simulate here, best first; results are equal."""
+    """Usable instruction sets, fastest first; results are equal."""

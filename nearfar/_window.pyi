@@ -43,13 +43,11 @@ class Trace:
         stores: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", writable=False)],
     ) -> None: ...
     def predict(self) -> int:
-        """
-        Tell mispredicted branches, once all bursts are added; return how many there are.
-        """
+        """Mark mispredicted branches of all bursts; return their number."""
 
     def dependences(self, burst: int) -> list[int]:
         """
-        By access, how many accesses back the load is that its address comes from.
+        Distance of each access to the load that its address comes from, in accesses.
         """
 
 class Core:
@@ -99,5 +97,5 @@ def run(
     far: Medium,
 ) -> WindowResult:
     """
-    Run all bursts; served: 0 private cache, 1 last level, 2 near, 3 far memory.
+    Run all bursts; served: 0 private cache, 1 last-level cache, 2 near, 3 far memory.
     """

@@ -242,7 +242,8 @@ NB_MODULE(_measure, m) {
         return together(workers, {duration_ns}, {warm_up_ns}, by_clock);
       },
       "workers"_a, "duration_ns"_a, "warm_up_ns"_a, "by_clock"_a = false,
-      nb::call_guard<nb::gil_scoped_release>(), "Traffic of each of several threads that run at once.");
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Traffic of each of several threads that run at once.");
 
   nb::class_<HandOff>(m, "HandOff")
       .def_prop_ro("line_ns", [](const HandOff& times) { return times.line.count; })
@@ -254,9 +255,11 @@ NB_MODULE(_measure, m) {
   m.def(
       "check_code", [] { static_cast<void>(filler_code("nop", 1)); },
       "Generate a loop; raises OSError if the system forbids that.");
-  m.def("filler_names", &filler_names, "Names of instructions that can be placed between two misses.");
+  m.def("filler_names", &filler_names,
+        "Names of instructions that can be placed between two misses.");
   m.def("operation_names", &operation_names, "Names of operations whose latency can be measured.");
-  nb::class_<CoreProbe>(m, "CoreProbe", "Timings that show the sizes of a core's buffers, see core/probe.hpp.")
+  nb::class_<CoreProbe>(m, "CoreProbe",
+                        "Timings that show the sizes of a core's buffers, see core/probe.hpp.")
       .def(
           "__init__",
           [](CoreProbe* self, std::uint64_t chain_bytes, unsigned cpu, std::uint64_t seed) {

@@ -46,7 +46,8 @@ nb::object array_of(std::vector<float>&& values) {
   auto* owned = new std::vector<float>(std::move(values));
   const nb::capsule owner(owned,
                           [](void* p) noexcept { delete static_cast<std::vector<float>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, float, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
+  return nb::cast(
+      nb::ndarray<nb::numpy, float, nb::ndim<1>>(owned->data(), {owned->size()}, owner));
 }
 
 }  // namespace
@@ -125,14 +126,14 @@ NB_MODULE(_sim, m) {
                               .page = {page_bytes},
                               .seed = pattern_seed};
         const Run options{.operation = operation_of(operation),
-                      .first = first,
-                      .warm_up = warm_up,
-                      .accesses = accesses,
-                      .fence_every = fence_every,
-                      .fence = {fence_ns},
-                      .rest = {rest_ns},
-                      .wear_unit = {wear_unit_bytes},
-                      .each = each};
+                          .first = first,
+                          .warm_up = warm_up,
+                          .accesses = accesses,
+                          .fence_every = fence_every,
+                          .fence = {fence_ns},
+                          .rest = {rest_ns},
+                          .wear_unit = {wear_unit_bytes},
+                          .each = each};
         return run(memory, pattern, options, isa_of(isa));
       },
       nb::kw_only(), "memory"_a, "operation"_a, "region_bytes"_a, "access_bytes"_a,
@@ -144,7 +145,8 @@ NB_MODULE(_sim, m) {
   nb::class_<ReplayResult>(m, "ReplayResult")
       .def_ro("found", &ReplayResult::found)
       .def_ro("written_back", &ReplayResult::written_back)
-      .def_prop_ro("elapsed_ns", [](const ReplayResult& replayed) { return replayed.elapsed.count; });
+      .def_prop_ro("elapsed_ns",
+                   [](const ReplayResult& replayed) { return replayed.elapsed.count; });
   m.def(
       "replay",
       [](Memory& memory, const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>& stream,

@@ -72,19 +72,22 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
   Burst burst;
   burst.blocks = vector_of(blocks);
   for (const std::uint32_t block : burst.blocks) {
-    if (block >= trace.blocks.size()) throw std::invalid_argument("a burst's block is out of range");
+    if (block >= trace.blocks.size())
+      throw std::invalid_argument("a burst's block is out of range");
   }
   // Word of 8 bytes -> index of the last store to it, plus 1.
   std::unordered_map<std::uint64_t, std::uint32_t> last_store;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines.data()[i] >= UINT32_MAX - 1) throw std::invalid_argument("a line's number is out of range");
+    if (lines.data()[i] >= UINT32_MAX - 1)
+      throw std::invalid_argument("a line's number is out of range");
     if (i > 0 && instructions.data()[i] < instructions.data()[i - 1]) {
       throw std::invalid_argument("accesses must be in program order");
     }
     const bool store = stores.data()[i] != 0;
     const std::uint64_t byte = std::uint64_t{lines.data()[i]} * 64 + offsets.data()[i];
     const auto store_entry = last_store.find(byte / 8);
-    const std::uint32_t stored_by = store || store_entry == last_store.end() ? 0 : store_entry->second;
+    const std::uint32_t stored_by =
+        store || store_entry == last_store.end() ? 0 : store_entry->second;
     burst.accesses.push_back({instructions.data()[i], lines.data()[i], store, stored_by});
     for (std::uint64_t at = byte; store && at < byte + std::max<unsigned>(widths.data()[i], 1);
          at += 8) {
@@ -97,7 +100,8 @@ void add_burst(Trace& trace, const Words<std::uint32_t>& blocks,
 
 Medium medium_of(const std::vector<double>& latency, double line, double write, double write_back,
                  double stream) {
-  if (latency.size() != max_in_flight) throw std::invalid_argument("a latency curve must have 64 points");
+  if (latency.size() != max_in_flight)
+    throw std::invalid_argument("a latency curve must have 64 points");
   Medium medium;
   std::copy(latency.begin(), latency.end(), medium.latency.begin() + 1);
   medium.line = line;
@@ -124,7 +128,8 @@ NB_MODULE(_window, m) {
             predict(trace);
             std::size_t mispredictions = 0;
             for (const Burst& burst : trace.bursts) {
-              mispredictions += std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
+              mispredictions +=
+                  std::count(burst.mispredicted.begin(), burst.mispredicted.end(), true);
             }
             return mispredictions;
           },
@@ -134,7 +139,8 @@ NB_MODULE(_window, m) {
           [](const Trace& trace, std::size_t burst) {
             return dependences(trace, trace.bursts.at(burst));
           },
-          "burst"_a, "Distance of each access to the load that its address comes from, in accesses.");
+          "burst"_a,
+          "Distance of each access to the load that its address comes from, in accesses.");
   nb::class_<Core>(m, "Core").def(
       "__init__",
       [](Core* core, std::uint32_t window, double width, std::uint32_t store_buffer,
@@ -174,7 +180,8 @@ NB_MODULE(_window, m) {
             throw std::invalid_argument("call predict() before run()");
           }
         }
-        if (served.size() != accesses) throw std::invalid_argument("`served` must have one entry per access");
+        if (served.size() != accesses)
+          throw std::invalid_argument("`served` must have one entry per access");
         std::vector<Served> places;
         for (std::size_t i = 0; i < served.size(); ++i) {
           places.push_back(static_cast<Served>(std::min<std::uint8_t>(served.data()[i], 3)));

@@ -86,8 +86,8 @@ unsigned close_pages() {
     const Mapping* mapping = mapping_of(step.open[i]);
     if (mapping == nullptr) continue;
     protect(step.open[i], PROT_READ);
-    changed_lines +=
-        record_changes(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE, step.stack, step.is_whole);
+    changed_lines += record_changes(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE,
+                                    step.stack, step.is_whole);
   }
   step.count = 0;
   return changed_lines;
@@ -150,7 +150,8 @@ bool on_trap(ucontext_t* context) {
 }
 
 void fault_handler(int number, siginfo_t* info, void* context) {
-  if (!on_fault(info, static_cast<ucontext_t*>(context))) call_program_handler(number, info, context);
+  if (!on_fault(info, static_cast<ucontext_t*>(context)))
+    call_program_handler(number, info, context);
 }
 
 void trap_handler(int number, siginfo_t* info, void* context) {

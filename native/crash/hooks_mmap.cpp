@@ -9,7 +9,8 @@ using namespace nearfar::hooks;
 
 namespace {
 
-void* map_and_record(void* wanted, std::size_t bytes, int protection, int flags, int file, off_t offset) {
+void* map_and_record(void* wanted, std::size_t bytes, int protection, int flags, int file,
+                     off_t offset) {
   const bool has_trace = header() != nullptr;
   if (has_trace && (flags & MAP_FIXED) != 0 && recording()) {
     Lock const lock;
@@ -81,8 +82,8 @@ int msync(void* begin, std::size_t bytes, int flags) {
     const int result = static_cast<int>(syscall(SYS_##name, file)); \
     if (recording() && result == 0 && is_pool(file)) {              \
       const Stack stack = NEARFAR_CRASH_STACK;                      \
-      record_flush_all(stack);                                           \
-      record_fence(stack);                                                \
+      record_flush_all(stack);                                      \
+      record_fence(stack);                                          \
     }                                                               \
     return result;                                                  \
   }

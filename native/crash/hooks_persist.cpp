@@ -105,19 +105,19 @@ int pmem_msync(const void* address, std::size_t bytes) {
   void* pmem_##kind(void* to, source from, std::size_t bytes, unsigned flags) { \
     NEARFAR_REAL(pmem_##kind);                                                  \
     real(to, from, bytes, flags);                                               \
-    if (seen) record_persist(to, bytes, flags, NEARFAR_CRASH_STACK);                   \
+    if (seen) record_persist(to, bytes, flags, NEARFAR_CRASH_STACK);            \
     return to;                                                                  \
   }                                                                             \
   void* pmem_##kind##_persist(void* to, source from, std::size_t bytes) {       \
     NEARFAR_REAL(pmem_##kind##_persist);                                        \
     real(to, from, bytes);                                                      \
-    if (seen) record_persist(to, bytes, 0, NEARFAR_CRASH_STACK);                       \
+    if (seen) record_persist(to, bytes, 0, NEARFAR_CRASH_STACK);                \
     return to;                                                                  \
   }                                                                             \
   void* pmem_##kind##_nodrain(void* to, source from, std::size_t bytes) {       \
     NEARFAR_REAL(pmem_##kind##_nodrain);                                        \
     real(to, from, bytes);                                                      \
-    if (seen) record_persist(to, bytes, no_drain, NEARFAR_CRASH_STACK);                \
+    if (seen) record_persist(to, bytes, no_drain, NEARFAR_CRASH_STACK);         \
     return to;                                                                  \
   }
 NEARFAR_COPY(memcpy, const void*)

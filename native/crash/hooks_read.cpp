@@ -76,17 +76,17 @@ auto record_read(const iovec* pieces, int count, const Stack& stack, Call call) 
   return result;
 }
 
-#define NEARFAR_READ(into, bytes, call)                                   \
-  do {                                                                    \
-    const iovec piece{into, bytes};                                       \
-    if (!recording() || !is_ours(&piece, 1)) return call;                 \
+#define NEARFAR_READ(into, bytes, call)                                       \
+  do {                                                                        \
+    const iovec piece{into, bytes};                                           \
+    if (!recording() || !is_ours(&piece, 1)) return call;                     \
     return record_read(&piece, 1, NEARFAR_CRASH_STACK, [&] { return call; }); \
   } while (0)
-#define NEARFAR_READ_PIECES(pieces, count, call)                            \
-  do {                                                                      \
-    const iovec* const all = pieces;                                        \
-    const int number = count;                                               \
-    if (!recording() || !is_ours(all, number)) return call;                 \
+#define NEARFAR_READ_PIECES(pieces, count, call)                                \
+  do {                                                                          \
+    const iovec* const all = pieces;                                            \
+    const int number = count;                                                   \
+    if (!recording() || !is_ours(all, number)) return call;                     \
     return record_read(all, number, NEARFAR_CRASH_STACK, [&] { return call; }); \
   } while (0)
 }  // namespace
@@ -156,11 +156,13 @@ ssize_t __read_chk(int file, void* into, std::size_t bytes, std::size_t buffer_b
   NEARFAR_NEXT(__read_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, buffer_bytes));
 }
-ssize_t __pread_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t buffer_bytes) {
+ssize_t __pread_chk(int file, void* into, std::size_t bytes, off_t offset,
+                    std::size_t buffer_bytes) {
   NEARFAR_NEXT(__pread_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, offset, buffer_bytes));
 }
-ssize_t __pread64_chk(int file, void* into, std::size_t bytes, off_t offset, std::size_t buffer_bytes) {
+ssize_t __pread64_chk(int file, void* into, std::size_t bytes, off_t offset,
+                      std::size_t buffer_bytes) {
   NEARFAR_NEXT(__pread64_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, offset, buffer_bytes));
 }
@@ -168,8 +170,8 @@ ssize_t __recv_chk(int socket, void* into, std::size_t bytes, std::size_t buffer
   NEARFAR_NEXT(__recv_chk);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, buffer_bytes, flags));
 }
-ssize_t __recvfrom_chk(int socket, void* into, std::size_t bytes, std::size_t buffer_bytes, int flags,
-                       sockaddr* from, socklen_t* size) {
+ssize_t __recvfrom_chk(int socket, void* into, std::size_t bytes, std::size_t buffer_bytes,
+                       int flags, sockaddr* from, socklen_t* size) {
   NEARFAR_NEXT(__recvfrom_chk);
   NEARFAR_READ(into, bytes, real(socket, into, bytes, buffer_bytes, flags, from, size));
 }
@@ -178,8 +180,8 @@ std::size_t __fread_chk(void* into, std::size_t buffer_bytes, std::size_t size, 
   NEARFAR_NEXT(__fread_chk);
   NEARFAR_READ(into, size * count, real(into, buffer_bytes, size, count, file));
 }
-std::size_t __fread_unlocked_chk(void* into, std::size_t buffer_bytes, std::size_t size, std::size_t count,
-                                 FILE* file) {
+std::size_t __fread_unlocked_chk(void* into, std::size_t buffer_bytes, std::size_t size,
+                                 std::size_t count, FILE* file) {
   NEARFAR_NEXT(__fread_unlocked_chk);
   NEARFAR_READ(into, size * count, real(into, buffer_bytes, size, count, file));
 }

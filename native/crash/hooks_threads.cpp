@@ -103,12 +103,12 @@ int pthread_join(pthread_t thread, void** answer) {
   return real(thread, answer);
 }
 
-#define NEARFAR_LOCK(name, type, try_name)                             \
-  int name(type* lock) noexcept {                                      \
-    NEARFAR_NEXT(name);                                                \
-    if (!scheduled()) return real(lock);                               \
+#define NEARFAR_LOCK(name, type, try_name)                                \
+  int name(type* lock) noexcept {                                         \
+    NEARFAR_NEXT(name);                                                   \
+    if (!scheduled()) return real(lock);                                  \
     return acquire(const_cast<const std::remove_volatile_t<type>*>(lock), \
-                [&] { return try_name(lock); });                       \
+                   [&] { return try_name(lock); });                       \
   }
 NEARFAR_LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
 NEARFAR_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock)
@@ -141,7 +141,8 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
 int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock,
                            const struct timespec* until) {
   NEARFAR_NEXT(pthread_cond_clockwait);
-  return scheduled() ? wait_for_condition(condition, mutex, true) : real(condition, mutex, clock, until);
+  return scheduled() ? wait_for_condition(condition, mutex, true)
+                     : real(condition, mutex, clock, until);
 }
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
@@ -202,11 +203,10 @@ int sem_wait(sem_t* semaphore) {
   result name parameters {                                 \
     NEARFAR_NEXT(name);                                    \
     if (!scheduled()) return real arguments;               \
-    yield_turn();                                            \
+    yield_turn();                                          \
     return 0;                                              \
   }
-NEARFAR_SLEEP(int, nanosleep, (const struct timespec* count, struct timespec* left),
-              (count, left))
+NEARFAR_SLEEP(int, nanosleep, (const struct timespec* count, struct timespec* left), (count, left))
 NEARFAR_SLEEP(int, clock_nanosleep,
               (clockid_t clock, int flags, const struct timespec* count, struct timespec* left),
               (clock, flags, count, left))

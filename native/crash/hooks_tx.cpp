@@ -19,11 +19,12 @@ constexpr unsigned max_params = 12;
 // Nested transactions: a failure leaves by longjmp, but still ends each.
 __attribute__((tls_model("initial-exec"))) thread_local unsigned depth = 0;
 
-void record_snapshot(const void* address, std::size_t bytes, std::uint64_t flags, const Stack& stack) {
+void record_snapshot(const void* address, std::size_t bytes, std::uint64_t flags,
+                     const Stack& stack) {
   const std::uint64_t offset = offset_of(address);
   const bool outside = offset == outside_pool;
-  record_event(NF_CRASH_TX_SNAPSHOT, outside ? reinterpret_cast<std::uint64_t>(address) : offset, bytes, stack,
-       outside ? 1 : 0, &flags, sizeof flags);
+  record_event(NF_CRASH_TX_SNAPSHOT, outside ? reinterpret_cast<std::uint64_t>(address) : offset,
+               bytes, stack, outside ? 1 : 0, &flags, sizeof flags);
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ int pmemobj_tx_begin(void* pool, void* environment, ...) {
     if (is_callback) params[++i] = va_arg(list, long);
   }
   va_end(list);
-  record_event(NF_CRASH_TX_BEGIN, ++depth, 0, NEARFAR_CRASH_STACK, offset_of(pool) == outside_pool ? 1 : 0);
+  record_event(NF_CRASH_TX_BEGIN, ++depth, 0, NEARFAR_CRASH_STACK,
+               offset_of(pool) == outside_pool ? 1 : 0);
   return real(pool, environment, params[0], params[1], params[2], params[3], params[4], params[5],
               params[6], params[7], params[8], params[9], params[10], params[11], params[12]);
 }

@@ -20,7 +20,8 @@ struct Oid {
 constexpr std::uint64_t outside_pool = UINT64_MAX;
 
 inline void record_event(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack& stack,
-                 std::uint32_t c = 0, const void* payload = nullptr, std::size_t bytes = 0) {
+                         std::uint32_t c = 0, const void* payload = nullptr,
+                         std::size_t bytes = 0) {
   Lock const lock;
   if (!recording()) return;
   record_pending();

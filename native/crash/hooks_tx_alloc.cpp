@@ -9,7 +9,7 @@ using namespace nearfar::crash;
 namespace {
 
 void record_alloc(Oid object, std::size_t bytes, std::uint64_t type, nf_crash_kind kind,
-               const Stack& stack) {
+                  const Stack& stack) {
   if (object.offset == 0 || !recording()) return;
   const std::uint64_t offset = offset_of(object);
   if (offset != outside_pool) record_event(kind, offset, bytes, stack, 0, &type, sizeof type);
@@ -22,7 +22,7 @@ void record_free(Oid object, nf_crash_kind kind, const Stack& stack) {
 }
 
 Oid record_move(Oid before, Oid after, std::size_t bytes, std::uint64_t type, bool in_tx,
-          const Stack& stack) {
+                const Stack& stack) {
   if (after.offset != before.offset && (after.offset != 0 || bytes == 0)) {
     record_free(before, in_tx ? NF_CRASH_TX_FREE : NF_CRASH_FREE, stack);
   }
@@ -35,12 +35,12 @@ Oid record_move(Oid before, Oid after, std::size_t bytes, std::uint64_t type, bo
 #pragma GCC visibility push(default)
 extern "C" {
 
-#define NEARFAR_TX_ALLOC(name)                                            \
-  Oid name(std::size_t bytes, std::uint64_t type) {                       \
-    NEARFAR_NEXT(name);                                                   \
-    const Oid object_id = real(bytes, type);                                   \
+#define NEARFAR_TX_ALLOC(name)                                                    \
+  Oid name(std::size_t bytes, std::uint64_t type) {                               \
+    NEARFAR_NEXT(name);                                                           \
+    const Oid object_id = real(bytes, type);                                      \
     record_alloc(object_id, bytes, type, NF_CRASH_TX_ALLOC, NEARFAR_CRASH_STACK); \
-    return object_id;                                                          \
+    return object_id;                                                             \
   }
 NEARFAR_TX_ALLOC(pmemobj_tx_alloc)
 NEARFAR_TX_ALLOC(pmemobj_tx_zalloc)
@@ -52,9 +52,9 @@ Oid pmemobj_tx_xalloc(std::size_t bytes, std::uint64_t type, std::uint64_t flags
   return object_id;
 }
 
-#define NEARFAR_TX_REALLOC(name)                                                             \
-  Oid name(Oid before, std::size_t bytes, std::uint64_t type) {                              \
-    NEARFAR_NEXT(name);                                                                      \
+#define NEARFAR_TX_REALLOC(name)                                                                   \
+  Oid name(Oid before, std::size_t bytes, std::uint64_t type) {                                    \
+    NEARFAR_NEXT(name);                                                                            \
     return record_move(before, real(before, bytes, type), bytes, type, true, NEARFAR_CRASH_STACK); \
   }
 NEARFAR_TX_REALLOC(pmemobj_tx_realloc)
@@ -111,13 +111,13 @@ int pmemobj_zalloc(void* pool, Oid* object, std::size_t bytes, std::uint64_t typ
   return error;
 }
 
-#define NEARFAR_REALLOC(name)                                                        \
-  int name(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {         \
-    NEARFAR_NEXT(name);                                                              \
-    const Oid before = *object;                                                      \
-    const int error = real(pool, object, bytes, type);                               \
+#define NEARFAR_REALLOC(name)                                                              \
+  int name(void* pool, Oid* object, std::size_t bytes, std::uint64_t type) {               \
+    NEARFAR_NEXT(name);                                                                    \
+    const Oid before = *object;                                                            \
+    const int error = real(pool, object, bytes, type);                                     \
     if (error == 0) record_move(before, *object, bytes, type, false, NEARFAR_CRASH_STACK); \
-    return error;                                                                    \
+    return error;                                                                          \
   }
 NEARFAR_REALLOC(pmemobj_realloc)
 NEARFAR_REALLOC(pmemobj_zrealloc)

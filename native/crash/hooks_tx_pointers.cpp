@@ -96,7 +96,7 @@ bool may_be_address(std::uint64_t value) {
 }  // namespace
 
 void record_pointers(const char* before, const char* line, std::uint64_t offset,
-                       const Stack& stack) {
+                     const Stack& stack) {
   for (std::uint64_t at = 0; at < NF_CRASH_LINE; at += sizeof(std::uint64_t)) {
     std::uint64_t old = 0;
     std::uint64_t value = 0;

@@ -25,7 +25,8 @@ bool is_pool_path(const char* path) {
 }
 
 // Also records pools that could not be opened, which have no mapping.
-void record_open(const char* path, const char* layout, bool created, bool succeeded, const Stack& stack) {
+void record_open(const char* path, const char* layout, bool created, bool succeeded,
+                 const Stack& stack) {
   if (header() == nullptr || path == nullptr || !is_pool_path(path)) return;
   char payload[2 * max_layout] = {};
   const std::size_t requested_bytes = layout == nullptr ? 0 : strnlen(layout, max_layout - 1);
@@ -33,7 +34,8 @@ void record_open(const char* path, const char* layout, bool created, bool succee
   char* const file_layout = payload + requested_bytes + 1;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file >= 0) {
-    if (syscall(SYS_pread64, file, file_layout, max_layout - 1, layout_offset) < 0) *file_layout = '\0';
+    if (syscall(SYS_pread64, file, file_layout, max_layout - 1, layout_offset) < 0)
+      *file_layout = '\0';
     close(file);
   }
   const std::size_t bytes = requested_bytes + 1 + strnlen(file_layout, max_layout - 1) + 1;

@@ -41,7 +41,8 @@ ssize_t record_write(int file, ssize_t result, off_t offset, const Stack& stack)
   const int error = errno;
   if (offset < 0) offset = lseek(file, 0, SEEK_CUR) - result;
   if (offset >= 0) {
-    record_file_write(file, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(result), stack);
+    record_file_write(file, static_cast<std::uint64_t>(offset), static_cast<std::uint64_t>(result),
+                      stack);
   }
   errno = error;
   return result;

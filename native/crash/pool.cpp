@@ -102,7 +102,7 @@ bool share_shadow() {
   if (file < 0) return false;
   const long truncated = syscall(SYS_ftruncate, file, header()->max_pool_bytes);
   const long mapped = syscall(SYS_mmap, nullptr, header()->max_pool_bytes, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_NORESERVE, file, 0L);
+                              MAP_SHARED | MAP_NORESERVE, file, 0L);
   syscall(SYS_close, file);
   if (truncated != 0 || mapped == -1) return false;
   shadow = reinterpret_cast<char*>(mapped);
@@ -135,7 +135,8 @@ bool recording() { return owns_pool; }
 const Mapping* mapping_of(const void* address) {
   const auto* place = static_cast<const char*>(address);
   for (const Mapping& mapping : mappings) {
-    if (mapping.begin != nullptr && place >= mapping.begin && place < mapping.begin + mapping.bytes) return &mapping;
+    if (mapping.begin != nullptr && place >= mapping.begin && place < mapping.begin + mapping.bytes)
+      return &mapping;
   }
   return nullptr;
 }
@@ -162,7 +163,8 @@ void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset)
     if (mapping.begin != nullptr) continue;
     mapping = {static_cast<char*>(begin), whole_pages(bytes), offset};
     // Nothing can be stored beyond the file's end.
-    if (offset + mapping.bytes > header()->max_pool_bytes) mapping.bytes = header()->max_pool_bytes - offset;
+    if (offset + mapping.bytes > header()->max_pool_bytes)
+      mapping.bytes = header()->max_pool_bytes - offset;
     record_modules();
     append(NF_CRASH_SIZE, size, 0, nullptr, nullptr, 0);
     record_base(file, 0, size);
@@ -192,7 +194,7 @@ void pool_unmapping(void* begin, std::size_t bytes) {
       remaining = true;
     } else if (last < end) {
       mapping = {last, static_cast<std::size_t>(end - last),
-             mapping.offset + static_cast<std::uint64_t>(last - mapping.begin)};
+                 mapping.offset + static_cast<std::uint64_t>(last - mapping.begin)};
       remaining = true;
     } else {
       mapping = {};
@@ -211,7 +213,7 @@ void release_pool() {
 }
 
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
-                   bool is_whole) {
+                        bool is_whole) {
   unsigned recorded = 0;
   // Lines are split into words only if few changed: a large copy tears between its lines.
   unsigned changed = 0;

@@ -45,9 +45,11 @@ bool find(void* library, const char* name, Function& function) {
 bool load(Library& functions) {
   void* const library = dlopen("libpmemobj.so.1", RTLD_NOW | RTLD_GLOBAL);
   return library != nullptr && find(library, "pmemobj_open", functions.open) &&
-         find(library, "pmemobj_close", functions.close) && find(library, "pmemobj_check", functions.check) &&
+         find(library, "pmemobj_close", functions.close) &&
+         find(library, "pmemobj_check", functions.check) &&
          find(library, "pmemobj_errormsg", functions.errormsg) &&
-         find(library, "pmemobj_first", functions.first) && find(library, "pmemobj_next", functions.next) &&
+         find(library, "pmemobj_first", functions.first) &&
+         find(library, "pmemobj_next", functions.next) &&
          find(library, "pmemobj_root", functions.root) &&
          find(library, "pmemobj_root_size", functions.root_size) &&
          find(library, "pmemobj_alloc_usable_size", functions.usable_size) &&
@@ -104,8 +106,8 @@ int list(const Library& library, const char* path) {
   }
   for (const Object& object : objects) {
     printf("%llu %llu %llu %d\n", static_cast<unsigned long long>(object.offset),
-           static_cast<unsigned long long>(object.bytes), static_cast<unsigned long long>(object.type),
-           object.is_reached ? 1 : 0);
+           static_cast<unsigned long long>(object.bytes),
+           static_cast<unsigned long long>(object.type), object.is_reached ? 1 : 0);
   }
   library.close(pool);
   return 0;

@@ -4,7 +4,8 @@
 //  mapping    a shared, writable mapping of part of it; write-protected, so that stores are seen
 //  shadow     the pool as last recorded; a difference from it is a change to record
 //  step       one store, run alone (the processor's trap flag) with its page opened
-//  open page  a page left writable; its changes are recorded at the next event. Used for rep-prefixed
+//  open page  a page left writable; its changes are recorded at the next event. Used for
+//  rep-prefixed
 //             stores, and when max_steps is used up.
 #pragma once
 
@@ -66,10 +67,10 @@ const Mapping* mapping_of(const void* address);
 // Records differences from the shadow in [begin, end) of a mapping; returns the number of changed
 // lines. `is_whole`: the store cannot tear.
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
-                   bool is_whole = false);
+                        bool is_whole = false);
 // Records words of a line, at `offset` in the pool, that now hold addresses outside the pool.
 void record_pointers(const char* before, const char* line, std::uint64_t offset,
-                       const Stack& stack);
+                     const Stack& stack);
 // Records changes of open pages and protects them again.
 void record_pending();
 // Opens a page until the next event.
@@ -87,7 +88,7 @@ void remapped(void* before, void* after, std::size_t bytes);
 
 // Record flushes and fences; they take the lock themselves.
 void record_flush(const void* address, std::size_t bytes, const Stack& stack,
-             nf_crash_kind kind = NF_CRASH_FLUSH);
+                  nf_crash_kind kind = NF_CRASH_FLUSH);
 void record_flush_all(const Stack& stack);
 void record_fence(const Stack& stack);
 

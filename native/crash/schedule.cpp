@@ -86,7 +86,8 @@ int draw_ready(int last_choice) {
     count += 1;
     if (draw() % static_cast<std::uint64_t>(count) == 0) chosen = i;
   }
-  if (chosen < 0 && last_choice >= 0 && threads[last_choice].state == ThreadState::ready) chosen = last_choice;
+  if (chosen < 0 && last_choice >= 0 && threads[last_choice].state == ThreadState::ready)
+    chosen = last_choice;
   return chosen;
 }
 
@@ -177,7 +178,8 @@ void await_turn() {
     const timespec timeout{0, check_period_ns};
     const long result =
         syscall(SYS_futex, &threads[own_number].turn, FUTEX_WAIT_PRIVATE, 0, &timeout, nullptr, 0);
-    if (result != 0 && __atomic_load_n(&threads[own_number].turn, __ATOMIC_ACQUIRE) == 0) monitor.check();
+    if (result != 0 && __atomic_load_n(&threads[own_number].turn, __ATOMIC_ACQUIRE) == 0)
+      monitor.check();
   }
 }
 
@@ -264,7 +266,8 @@ void leave_thread() {
     threads[own_number].state = ThreadState::ended;
     threads[own_number].turn = 0;
     for (int i = 0; i < thread_count; ++i) {
-      if (threads[i].state == ThreadState::waiting && threads[i].awaited == end) threads[i].state = ThreadState::ready;
+      if (threads[i].state == ThreadState::waiting && threads[i].awaited == end)
+        threads[i].state = ThreadState::ready;
     }
     int next = draw_ready(-1);
     if (next < 0) next = draw_timed();

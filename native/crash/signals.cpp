@@ -67,7 +67,8 @@ void call_program_handler(int number, siginfo_t* info, void* context) {
     saved->program_action.sa_sigaction(number, info, context);
     return;
   }
-  if (saved != nullptr && saved->program_action.sa_handler != SIG_DFL && saved->program_action.sa_handler != SIG_IGN) {
+  if (saved != nullptr && saved->program_action.sa_handler != SIG_DFL &&
+      saved->program_action.sa_handler != SIG_IGN) {
     saved->program_action.sa_handler(number);
     return;
   }

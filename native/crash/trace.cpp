@@ -75,14 +75,14 @@ bool open_trace() {
   struct stat status {};
   if (fstat(file, &status) == 0 && status.st_size > NF_CRASH_HEADER_BYTES) {
     const long mapped = syscall(SYS_mmap, nullptr, status.st_size, PROT_READ | PROT_WRITE,
-                             MAP_SHARED | MAP_NORESERVE, file, 0L);
+                                MAP_SHARED | MAP_NORESERVE, file, 0L);
     if (mapped != -1) trace = reinterpret_cast<char*>(mapped);
   }
   close(file);
   if (trace == nullptr) return false;
   const nf_crash_header& trace_header = *header();
   const bool valid = memcmp(trace_header.magic, NF_CRASH_MAGIC, sizeof trace_header.magic) == 0 &&
-                    trace_header.limit <= static_cast<std::uint64_t>(status.st_size);
+                     trace_header.limit <= static_cast<std::uint64_t>(status.st_size);
   if (!valid) trace = nullptr;
   return valid;
 }

@@ -12,32 +12,32 @@
 #define NF_CRASH_MAGIC "nfcrash2"
 #define NF_CRASH_VARIABLE "NEARFAR_CRASH_TRACE" /* path of the trace */
 #define NF_CRASH_POOL "NEARFAR_CRASH_POOL"      /* path of the pool */
-#define NF_CRASH_SHADOW ".shadow"               /* suffix of the shadow's path: the pool as last recorded */
+#define NF_CRASH_SHADOW ".shadow" /* suffix of the shadow's path: the pool as last recorded */
 #define NF_CRASH_HEADER_BYTES 4096
 #define NF_CRASH_LINE 64
 #define NF_CRASH_PAGE 4096
 
 struct nf_crash_header {
   char magic[8];
-  uint64_t limit;      /* bytes of the file; written by nearfar, all fields below are 0 */
-  uint64_t max_pool_bytes;  /* bytes of a pool that are recorded; written by nearfar */
-  uint64_t max_steps; /* maximum of single-stepped stores; written by nearfar */
-  uint64_t used;       /* bytes of the file, header included */
-  uint64_t steps;      /* stores single-stepped */
-  uint32_t owner;      /* process that mapped the pool first and still maps it, or 0 */
-  uint32_t full;       /* 1: a record did not fit; recording has stopped */
-  uint32_t forked;     /* unused */
-  uint32_t others;     /* other processes that mapped it meanwhile, without children of fork */
-  uint32_t outside;    /* mappings beyond most_pool */
-  uint32_t threads;    /* 1: two threads stored into the pool */
-  uint32_t copied;     /* private mappings of the pool */
-  uint32_t unscheduled_waits;     /* turns taken from threads that waited in an unscheduled way */
-  uint64_t schedule;   /* seed of the order of threads; written by nearfar */
-  uint32_t written;    /* writes to the pool's file while it was mapped */
-  uint32_t children;   /* children of fork whose stores were recorded */
-  uint32_t locked;     /* process that holds the lock, or 0 */
-  uint32_t thread_count;        /* threads with an event */
-  uint32_t coarse;     /* 1: stores were merged because max_steps was used up */
+  uint64_t limit;          /* bytes of the file; written by nearfar, all fields below are 0 */
+  uint64_t max_pool_bytes; /* bytes of a pool that are recorded; written by nearfar */
+  uint64_t max_steps;      /* maximum of single-stepped stores; written by nearfar */
+  uint64_t used;           /* bytes of the file, header included */
+  uint64_t steps;          /* stores single-stepped */
+  uint32_t owner;          /* process that mapped the pool first and still maps it, or 0 */
+  uint32_t full;           /* 1: a record did not fit; recording has stopped */
+  uint32_t forked;         /* unused */
+  uint32_t others;         /* other processes that mapped it meanwhile, without children of fork */
+  uint32_t outside;        /* mappings beyond most_pool */
+  uint32_t threads;        /* 1: two threads stored into the pool */
+  uint32_t copied;         /* private mappings of the pool */
+  uint32_t unscheduled_waits; /* turns taken from threads that waited in an unscheduled way */
+  uint64_t schedule;          /* seed of the order of threads; written by nearfar */
+  uint32_t written;           /* writes to the pool's file while it was mapped */
+  uint32_t children;          /* children of fork whose stores were recorded */
+  uint32_t locked;            /* process that holds the lock, or 0 */
+  uint32_t thread_count;      /* threads with an event */
+  uint32_t coarse;            /* 1: stores were merged because max_steps was used up */
 };
 
 enum nf_crash_kind {
@@ -72,9 +72,10 @@ enum nf_crash_kind {
   NF_CRASH_RESERVE = 25,   /* as ALLOC, but not published yet */
   NF_CRASH_OPERATION = 26, /* begin (a: number); payload: kind, key, value, each followed by a 0 */
   NF_CRASH_OUTCOME = 27,   /* end of the thread's operation; payload: outcome as text */
-  NF_CRASH_POINTER = 28, /* a: offset of a word, b: its value; payload: the mapping it points into */
-  NF_CRASH_WALK = 29,    /* the program iterates over all objects, reachable or not */
-  NF_CRASH_TOUCH = 30    /* a: offset of a store that changed nothing */
+  NF_CRASH_POINTER =
+      28,             /* a: offset of a word, b: its value; payload: the mapping it points into */
+  NF_CRASH_WALK = 29, /* the program iterates over all objects, reachable or not */
+  NF_CRASH_TOUCH = 30 /* a: offset of a store that changed nothing */
 };
 
 struct nf_crash_record {

@@ -82,7 +82,7 @@ class CoRunners {
     return counts;
   }
   [[nodiscard]] std::vector<WorkerTraffic> traffic_since(const std::vector<std::uint64_t>& before,
-                                               Nanoseconds time) const {
+                                                         Nanoseconds time) const {
     const auto now = iterations();
     std::vector<WorkerTraffic> all;
     for (std::size_t i = 0; i < now.size(); ++i) {

@@ -101,11 +101,13 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
       timing.beside = co_runners.traffic_since(before, stretch.wall());
     };
     // The warm-up predicts the iterations that take `min_time`.
-    const double wanted = warm_up.iterations == 0 ? 0.0 : min_time.count / std::max(each.count, 1e-3);
+    const double wanted =
+        warm_up.iterations == 0 ? 0.0 : min_time.count / std::max(each.count, 1e-3);
     time(std::max(iterations, static_cast<std::uint64_t>(wanted)));
     // A cold warm-up overestimates the time; half of `min_time` is enough.
     for (int attempt = 0; attempt < 3 && stretch.cpu().count < min_time.count / 2; ++attempt) {
-      const double took = std::max({stretch.cpu().count, stretch.wall().count / max_wall_over_cpu, 1.0});
+      const double took =
+          std::max({stretch.cpu().count, stretch.wall().count / max_wall_over_cpu, 1.0});
       const double growth = std::min(min_time.count / took, max_growth);
       const auto count = static_cast<double>(stretch.iterations());
       each = {took / count};

@@ -43,8 +43,8 @@ struct Timing {
   Nanoseconds per_iteration{};  // thread CPU time without the timer's overhead
   std::uint64_t iterations = 0;
   std::vector<WorkerTraffic> beside;  // bandwidth of each co-runner meanwhile (by wall time)
-  Nanoseconds in_loops{};     // time in the kernel's loop, warm-up included
-  long switches = 0;          // involuntary context switches of the timed thread
+  Nanoseconds in_loops{};             // time in the kernel's loop, warm-up included
+  long switches = 0;                  // involuntary context switches of the timed thread
   // Whether switches affect per_iteration. time_alone leaves out affected parts, and is disturbed
   // if too few remain; time_each is disturbed by any switch, because of its rarest times.
   bool disturbed = false;
@@ -72,12 +72,12 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
 
 struct ParallelTiming {
   std::vector<WorkerTraffic> each;  // by worker; zero for those that spin
-  Nanoseconds in_loops{};   // as in Timing; minimum of all workers
-  bool disturbed = false;   // whether a worker lost its core for too long
+  Nanoseconds in_loops{};           // as in Timing; minimum of all workers
+  bool disturbed = false;           // whether a worker lost its core for too long
 };
 // Runs all workers at once for about `duration` after `warm_up`. A single worker is timed by its
 // CPU time unless `by_clock`, several by wall time.
 ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
-                  bool by_clock = false);
+                        bool by_clock = false);
 
 }  // namespace nearfar::measure

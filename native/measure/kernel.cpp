@@ -18,7 +18,8 @@ std::vector<KernelEntry>& table() {
 
 double Kernel::loads_over_payload(const Shape& shape) const {
   const Traffic per_access = traffic(shape);
-  return static_cast<double>(per_access.read.count) / static_cast<double>(per_access.payload().count);
+  return static_cast<double>(per_access.read.count) /
+         static_cast<double>(per_access.payload().count);
 }
 
 std::uint64_t Kernel::each(Lane& /*lane*/, std::span<std::uint32_t> /*ticks*/,

@@ -77,7 +77,8 @@ unsigned Memory::free_word() {
   if (std::ranges::count_if(sets_, is_order) >= order_words) {
     auto cheapest = sets_.end();
     for (auto set = sets_.begin(); set != sets_.end(); ++set) {
-      if (is_order(*set) && (cheapest == sets_.end() || set->worth < cheapest->worth)) cheapest = set;
+      if (is_order(*set) && (cheapest == sets_.end() || set->worth < cheapest->worth))
+        cheapest = set;
     }
     dropped_worth_ = cheapest->worth;
     const unsigned word = cheapest->word;
@@ -109,7 +110,8 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
   if (is_sequence(shape, kind)) {
     const auto is_sequential = [](const LinkSet& set) { return set.word == sequence_word; };
     std::erase_if(sets_, is_sequential);
-    for (std::uint64_t i = 0; i < count; ++i) set_link(i, i + 1 == count ? 0 : i + 1, sequence_word);
+    for (std::uint64_t i = 0; i < count; ++i)
+      set_link(i, i + 1 == count ? 0 : i + 1, sequence_word);
     LinkSet set{region, {}, kind, sequence_word};
     set.visits = count;
     sets_.push_back(std::move(set));

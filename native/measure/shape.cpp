@@ -24,7 +24,8 @@ void check(const Shape& shape) {
   if (!(shape.read_share >= 0 && shape.read_share <= 1)) {
     throw std::invalid_argument("a read share must be between 0 and 1");
   }
-  if (shape.fence_every == 0) throw std::invalid_argument("the accesses per fence must be at least 1");
+  if (shape.fence_every == 0)
+    throw std::invalid_argument("the accesses per fence must be at least 1");
 }
 
 }  // namespace nearfar::measure

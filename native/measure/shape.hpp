@@ -11,9 +11,9 @@ namespace nearfar::measure {
 struct Shape {
   Bytes access = cache_line;  // size of an access: whole lines
   Bytes stride{};             // distance of neighbouring accesses; 0: `access`
-  Bytes window{};             // random accesses finish one window before the next; 0: the whole lane
-  double read_share = 1;      // share of lines read by mixed kernels, 0 to 1
-  unsigned fence_every = 1;   // accesses per fence of the persist kernels
+  Bytes window{};            // random accesses finish one window before the next; 0: the whole lane
+  double read_share = 1;     // share of lines read by mixed kernels, 0 to 1
+  unsigned fence_every = 1;  // accesses per fence of the persist kernels
 
   friend constexpr bool operator==(const Shape&, const Shape&) = default;
   [[nodiscard]] constexpr std::uint64_t access_lines() const { return access / cache_line; }

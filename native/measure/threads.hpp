@@ -57,7 +57,8 @@ class Threads {
   }
   // Sleeps likewise, for a thread that may share its core with one of them.
   void sleep_until(unsigned count) const {
-    for (unsigned arrived = arrived_.load(); arrived < count && !stopping(); arrived = arrived_.load()) {
+    for (unsigned arrived = arrived_.load(); arrived < count && !stopping();
+         arrived = arrived_.load()) {
       arrived_.wait(arrived);
     }
   }

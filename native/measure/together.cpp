@@ -28,7 +28,7 @@ constexpr double max_lost_together = 0.02;
 }  // namespace
 
 ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, Nanoseconds warm_up,
-                  bool by_clock) {
+                        bool by_clock) {
   const auto working = static_cast<unsigned>(std::ranges::count_if(
       workers, [](const Worker& worker) { return worker.kernel != nullptr; }));
   if (working == 0) throw std::invalid_argument("no worker has a kernel");
@@ -80,7 +80,8 @@ ParallelTiming together(std::span<const Worker> workers, Nanoseconds duration, N
       if (wall.count - cpu.count > max_lost * wall.count) {
         disturbed.store(true, std::memory_order_relaxed);
       }
-      const double reading_clock_ns = static_cast<double>(clock_readings) * wall_timer().overhead.count;
+      const double reading_clock_ns =
+          static_cast<double>(clock_readings) * wall_timer().overhead.count;
       in_loops[i] = {warmed.count + wall.count - reading_clock_ns};
       sink.store(sum, std::memory_order_relaxed);
     };

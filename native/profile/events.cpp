@@ -1,5 +1,5 @@
-// The run time's entries that unpack several accesses into calls of __nf_access (abi.h): spans,
-// string functions, loops' streams. Part of the run-time library.
+// Functions of the runtime library that unpack several accesses into calls of __nf_access (abi.h):
+// spans, string functions, streams of loops.
 
 #include <cstdint>
 
@@ -13,7 +13,7 @@ using nearfar::profile::line_bytes;
 using nearfar::profile::page_bytes;
 using nearfar::profile::sampled_in_page;
 
-constexpr std::uint64_t not_begun = UINT64_MAX;
+constexpr std::uint64_t not_started = UINT64_MAX;
 
 const void* pointer(std::uint64_t address) { return reinterpret_cast<const void*>(address); }
 
@@ -22,15 +22,17 @@ void begin(nf_loop& loop) {
     find_next(loop.streams[i], loop.rate_log2, 0, true);
 }
 
-// Reports what iteration loop.iteration enters, and finds each such stream's next event.
-void report_due(nf_loop& loop) {
+// Reports the sampled lines entered in iteration loop.iteration, and finds those streams' next
+// events.
+void report_event(nf_loop& loop) {
   for (std::uint32_t i = 0; i < loop.count; ++i) {
     nf_stream& stream = loop.streams[i];
     while (stream.next == loop.iteration) {
       const std::uint64_t at =
           stream.address + loop.iteration * static_cast<std::uint64_t>(stream.step);
       const std::uint64_t touched = at > stream.line ? at : stream.line;
-      if (nf_sampled(stream.line, NF_FILTER_MASK(loop.rate_log2)))  // not where the search gave up
+      if (nf_sampled(stream.line,
+                     NF_FILTER_MASK(loop.rate_log2)))  // false where the search gave up
         __nf_access(pointer(touched), stream.site, stream.is_store);
       find_next(stream, loop.rate_log2, loop.iteration, false);
     }
@@ -59,10 +61,10 @@ __attribute__((used)) void nf_row_body(const void* address, std::uint64_t bytes,
   std::uint64_t line = first & ~(line_bytes - 1);
   while (line < end) {
     const std::uint64_t page_end = (line | (page_bytes - 1)) + 1;
-    const std::uint64_t found = sampled_in_page(line, rate_log2);
-    if (found < end && found < page_end) {
-      __nf_access(pointer(found > first ? found : first), site, shape & 1);
-      line = found + line_bytes;
+    const std::uint64_t sampled_line = sampled_in_page(line, rate_log2);
+    if (sampled_line < end && sampled_line < page_end) {
+      __nf_access(pointer(sampled_line > first ? sampled_line : first), site, shape & 1);
+      line = sampled_line + line_bytes;
     } else {
       line = page_end;
     }
@@ -71,15 +73,15 @@ __attribute__((used)) void nf_row_body(const void* address, std::uint64_t bytes,
 
 __attribute__((used)) std::uint64_t nf_loop_body(nf_loop* loop) {
   const std::uint64_t now = loop->iteration;
-  if (now == not_begun)
+  if (now == not_started)
     begin(*loop);
   else
-    report_due(*loop);
-  std::uint64_t next = not_begun;
+    report_event(*loop);
+  std::uint64_t next = not_started;
   for (std::uint32_t i = 0; i < loop->count; ++i)
     if (loop->streams[i].next < next) next = loop->streams[i].next;
   loop->iteration = next;
-  return now == not_begun ? next : next - now;
+  return now == not_started ? next : next - now;
 }
 
 __attribute__((visibility("default"))) void __nf_string(const void* first, const void* second,
@@ -100,8 +102,8 @@ __attribute__((visibility("default"))) void __nf_string(const void* first, const
 }
 }
 
-// preserve_most, which g++ 12 cannot write: every general register but r11 (and the result) is
-// kept.
+// preserve_most, which g++ 12 cannot generate: it saves every general register except r11 (and the
+// result).
 __asm__(R"(
   .macro nf_keep_registers name, body, keep_rax
   .text

@@ -1,4 +1,4 @@
-// Where a stream of accesses, one every `step` bytes, next enters a sampled line.
+// Finds the next sampled line that a stream of accesses, one every `step` bytes, enters.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@ namespace nearfar::profile {
 inline constexpr std::uint64_t line_bytes = 64;
 inline constexpr std::uint64_t page_bytes = 4096;
 
-// A stream that enters no sampled line in this many pages gets an event without an access, so that
-// a search ends. At rate 64 a page is left out only by streams that skip lines.
+// If a stream enters no sampled line in this many pages, it gets an event without an access, which
+// bounds the search. At rate 64 only streams that skip lines miss a page.
 inline constexpr int pages_searched = 4096;
 
 inline std::uint64_t filter_hash(std::uint64_t address) {
   return ((address >> 12) * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT;
 }
 
-// First byte of the lowest sampled line at or above `from` (a line's first byte) in `from`'s page,
-// or the page's end if there is none.
+// Returns the lowest sampled line at or above `from` (a line's first byte) in its page, or the
+// page's end if there is none.
 inline std::uint64_t sampled_in_page(std::uint64_t from, unsigned rate_log2) {
   const std::uint64_t mask = NF_FILTER_MASK(rate_log2);
   const std::uint64_t page = from & ~(page_bytes - 1);
@@ -28,14 +28,14 @@ inline std::uint64_t sampled_in_page(std::uint64_t from, unsigned rate_log2) {
   const std::uint64_t hash = filter_hash(from);
   if (((hash ^ page) & mask & ~(page_bytes - 1)) != 0) return end;  // rate > 64: not this page
   const std::uint64_t in_page = mask & (page_bytes - 1);
-  const std::uint64_t period = in_page + line_bytes;  // lines sampled repeat at this distance
+  const std::uint64_t period = in_page + line_bytes;  // distance of sampled lines
   std::uint64_t line = (from & ~in_page) | (hash & in_page);
   if (line < from) line += period;
   return std::min(line, end);
 }
 
-// Likewise downwards: the highest sampled line at or below `from` in its page, or the page's first
-// byte minus one line if there is none.
+// Returns the highest sampled line at or below `from` in its page, or the page's first byte minus
+// one line if there is none.
 inline std::uint64_t sampled_in_page_below(std::uint64_t from, unsigned rate_log2) {
   const std::uint64_t mask = NF_FILTER_MASK(rate_log2);
   const std::uint64_t page = from & ~(page_bytes - 1);
@@ -49,8 +49,8 @@ inline std::uint64_t sampled_in_page_below(std::uint64_t from, unsigned rate_log
   return line + line_bytes > page ? line : none;
 }
 
-// Sets stream.next and stream.line to the next event at or after iteration `from`, leaving out
-// lines up to and including `done` (in the direction of the stream); `first` for none done yet.
+// Sets stream.next and stream.line to the next event at or after iteration `from`. Skips lines up
+// to and including stream.line (in the stream's direction), unless `first`.
 inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from, bool first) {
   const std::uint64_t at = stream.address + from * static_cast<std::uint64_t>(stream.step);
   const std::uint64_t last_byte = stream.bytes - 1u;
@@ -60,17 +60,18 @@ inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from,
     std::uint64_t line = at & ~(line_bytes - 1);
     if (!first) line = std::max(line, stream.line + line_bytes);
     for (; searched < pages_searched; ++searched) {
-      const std::uint64_t found = sampled_in_page(line, rate_log2);
-      if ((found & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
-        line = found;  // the next page's first line
+      const std::uint64_t sampled_line = sampled_in_page(line, rate_log2);
+      if ((sampled_line & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
+        line = sampled_line;  // the next page's first line
         continue;
       }
       const std::uint64_t start = stream.address + last_byte;
-      const std::uint64_t index = found <= start ? 0 : (found - start + step - 1) / step;
+      const std::uint64_t index =
+          sampled_line <= start ? 0 : (sampled_line - start + step - 1) / step;
       stream.next = std::max(index, from);
-      stream.line = found;
-      if (stream.address + stream.next * step <= found + line_bytes - 1) return;
-      line = found + line_bytes;
+      stream.line = sampled_line;
+      if (stream.address + stream.next * step <= sampled_line + line_bytes - 1) return;
+      line = sampled_line + line_bytes;
     }
     stream.line = line;
     stream.next = std::max(from + 1, (line - stream.address) / step);
@@ -80,18 +81,18 @@ inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from,
   std::uint64_t line = (at + last_byte) & ~(line_bytes - 1);
   if (!first) line = std::min(line, stream.line - line_bytes);
   for (; searched < pages_searched; ++searched) {
-    const std::uint64_t found = sampled_in_page_below(line, rate_log2);
-    if ((found & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
-      line = found;  // the page below's last line
+    const std::uint64_t sampled_line = sampled_in_page_below(line, rate_log2);
+    if ((sampled_line & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
+      line = sampled_line;  // the page below's last line
       continue;
     }
-    const std::uint64_t end = found + line_bytes - 1;
+    const std::uint64_t end = sampled_line + line_bytes - 1;
     const std::uint64_t index =
         stream.address <= end ? 0 : (stream.address - end + step - 1) / step;
     stream.next = std::max(index, from);
-    stream.line = found;
-    if (stream.address - stream.next * step + last_byte >= found) return;
-    line = found - line_bytes;
+    stream.line = sampled_line;
+    if (stream.address - stream.next * step + last_byte >= sampled_line) return;
+    line = sampled_line - line_bytes;
   }
   stream.line = line;
   stream.next = std::max(from + 1, (stream.address - line) / step);

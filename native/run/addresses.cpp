@@ -23,7 +23,8 @@ std::uint64_t slot_begin(unsigned target) {
 
 void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file,
              std::uint64_t offset) {
-  const long result = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
+  const long result =
+      syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, file, offset);
   return result == -1 ? nullptr : reinterpret_cast<void*>(result);
 }
 
@@ -57,8 +58,8 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool 
     }
     // Without MAP_NORESERVE, because a kernel that never overcommits counts the memory anyway.
     const long result = syscall(SYS_mmap, begin, bytes,
-                             backing == Backing::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
+                                backing == Backing::memory ? PROT_READ | PROT_WRITE : PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
     if (result != -1) {
       if (shadow_of(begin, bytes)) return reinterpret_cast<void*>(result);
       syscall(SYS_munmap, begin, bytes);

@@ -171,7 +171,8 @@ std::size_t usable_size(void* block) {
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
-  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes && alignment <= 12) {
+  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes &&
+      alignment <= 12) {
     // New from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }

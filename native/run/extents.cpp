@@ -37,7 +37,8 @@ void fill(nf_run_extent& row, const nf_run_extent& extent) {
 
 }  // namespace
 
-void record_extent(std::uint64_t begin, std::uint64_t bytes, unsigned target, std::uint32_t memory) {
+void record_extent(std::uint64_t begin, std::uint64_t bytes, unsigned target,
+                   std::uint32_t memory) {
   Lock const lock(extents_lock);
   const std::uint32_t count = state.extent_count;
   if (count != 0) {

@@ -100,7 +100,7 @@ nf_run_mapped remove_range(void* begin, std::size_t bytes) {
 // Copies a mapping that is divided or in a file: the kernel moves only a single mapping, and the
 // next pages of a file belong to other objects.
 void* copy_mapping(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
-             const nf_run_mapped& entry) {
+                   const nf_run_mapped& entry) {
   if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
     errno = ENOMEM;
     return MAP_FAILED;
@@ -111,13 +111,13 @@ void* copy_mapping(void* begin, std::size_t bytes, std::size_t new_bytes, int fl
   }
   const int place = (flags & MREMAP_FIXED) != 0 ? MAP_FIXED : 0;
   void* new_begin = system_mmap(wanted, new_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);
+                                MAP_PRIVATE | MAP_ANONYMOUS | place, -1, 0);
   if (new_begin == MAP_FAILED) return new_begin;
   place_mapping(entry.target, new_begin, new_bytes);
   memcpy(new_begin, begin, bytes < new_bytes ? bytes : new_bytes);
   munmap(begin, bytes);
   record(new_begin, new_bytes,
-       {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
+         {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
   return new_begin;
 }
 
@@ -127,8 +127,9 @@ void* copy_mapping(void* begin, std::size_t bytes, std::size_t new_bytes, int fl
 extern "C" {
 
 NEARFAR_HOOK_MMAP(if ((flags & MAP_FIXED) != 0) remove_range(wanted, bytes);
-                  return recognise_mapping(system_mmap(wanted, bytes, protection, flags, file, offset), bytes,
-                                protection, flags, NEARFAR_THIS_CALL);)
+                  return recognise_mapping(system_mmap(wanted, bytes, protection, flags, file,
+                                                       offset),
+                                           bytes, protection, flags, NEARFAR_THIS_CALL);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   remove_range(begin, (bytes + page_bytes - 1) / page_bytes * page_bytes);
@@ -147,7 +148,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
       remove_range(begin, bytes);
       // The memory policy moves too, and applies to the new pages.
       record(new_begin, new_bytes,
-           {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
+             {static_cast<std::uint16_t>(entry.object), static_cast<std::uint16_t>(entry.target)});
     }
     return new_begin;
   }

@@ -32,8 +32,8 @@ bool any_device(const nf_run_target& wanted) {
   return false;
 }
 
-// Whether addresses of this library have no memory before `place_in_memory`: files and devices are mapped
-// there, and the kernel does not count their bytes.
+// Whether addresses of this library have no memory before `place_in_memory`: files and devices are
+// mapped there, and the kernel does not count their bytes.
 bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
@@ -41,7 +41,7 @@ bool is_empty(std::uint64_t begin, unsigned target) {
 // Places as much of the beginning in a memory as fits, or with `whole` all or nothing; returns the
 // bytes placed.
 std::uint64_t place_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
-                            std::uint32_t number, bool whole) {
+                              std::uint32_t number, bool whole) {
   if (!is_file(number) && is_empty(begin, target) && !back_with_memory(begin, bytes)) return 0;
   std::uint64_t fits = bytes;
   if (!place_in_memory(begin, bytes, number)) {
@@ -69,7 +69,7 @@ bool can_replace(std::uint32_t number, unsigned target) {
 // Places what does not fit the target's memory in another far memory with space, else near.
 // `whole`: never in several memories. Returns false if no memory has space.
 bool place_or_fall_back(std::uint64_t begin, std::uint64_t bytes, unsigned target,
-                      std::uint32_t memory, bool whole) {
+                        std::uint32_t memory, bool whole) {
   std::uint64_t done = place_what_fits(begin, bytes, target, memory, whole);
   const std::uint64_t elsewhere = bytes - done;
   for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
@@ -92,7 +92,7 @@ bool kernel_would_map(std::uint64_t bytes) {
   constexpr std::uint64_t always_mapped_bytes = 1u << 30;
   if (bytes < always_mapped_bytes) return true;
   const long result = syscall(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
   if (result == -1) return false;
   syscall(SYS_munmap, result, bytes);
   return true;

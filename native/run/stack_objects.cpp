@@ -123,7 +123,7 @@ std::uint32_t root_of(std::size_t size, bool mapped) {
 }
 
 Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
-              unsigned& depth) {
+                    unsigned& depth) {
   nf_run_ask question{};
   nf_run_answer answer{};
   question.message = NF_RUN_STACK;
@@ -143,7 +143,8 @@ Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t siz
 }
 
 // Whether the tree has the path of these frames; sets `recognised` to its object.
-bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Recognised& recognised) {
+bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count,
+            Recognised& recognised) {
   std::uint32_t node = root;
   for (unsigned i = 0; i < count; ++i) {
     const Edge* edge = find(key_of(node, frames[i]));
@@ -158,7 +159,7 @@ bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count, Rec
 }
 
 void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* calls, unsigned depth,
-          Recognised recognised) {
+                 Recognised recognised) {
   std::uint32_t node = root;
   for (unsigned i = 0; i < depth; ++i) {
     const bool last = i + 1 == depth;
@@ -178,7 +179,8 @@ void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* ca
   }
 }
 
-[[gnu::noinline]] Recognised recognise_by_walk(Call call, std::uint32_t root, std::size_t size, bool mapped) {
+[[gnu::noinline]] Recognised recognise_by_walk(Call call, std::uint32_t root, std::size_t size,
+                                               bool mapped) {
   if (thread.inside) return unknown;
   const int error = errno;
   thread.inside = true;
@@ -222,7 +224,7 @@ Recognised recognise(Call call, std::size_t size, bool mapped) {
 void forget_stacks() {
   thread.inside = true;
   acquire(edges_lock);
-  profile::forget_steps();
+  profile::reset_steps();
   // Node numbers are not reused, so a thread on an old path finds nothing.
   for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
     __atomic_store_n(&edges[i].key, std::uint64_t{0}, __ATOMIC_RELEASE);

@@ -40,12 +40,13 @@ nf_run_table* map_table(const char* folder) {
   void* mapped = nullptr;
   if (fstat(file, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(nf_run_table))) {
     const long result = syscall(SYS_mmap, nullptr, sizeof(nf_run_table), PROT_READ | PROT_WRITE,
-                             MAP_SHARED, file, 0L);
+                                MAP_SHARED, file, 0L);
     if (result != -1) mapped = reinterpret_cast<void*>(result);
   }
   close(file);
   auto* candidate = static_cast<nf_run_table*>(mapped);
-  if (candidate == nullptr || memcmp(candidate->magic, NF_RUN_MAGIC, sizeof candidate->magic) != 0 ||
+  if (candidate == nullptr ||
+      memcmp(candidate->magic, NF_RUN_MAGIC, sizeof candidate->magic) != 0 ||
       candidate->version != NF_RUN_VERSION) {
     return nullptr;
   }

@@ -23,7 +23,8 @@ bool known = false;
 constexpr time_t timeout_s = 60;
 
 bool exchange(int descriptor, nf_run_ask& question, nf_run_answer& answer) {
-  if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return false;
   const timeval timeout{timeout_s, 0};
   setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
   if (send(descriptor, &question, sizeof question, MSG_NOSIGNAL) != sizeof question) return false;

@@ -58,7 +58,9 @@ void drop(unsigned index) { maps[index] = maps[--map_count]; }
 
 // Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, 62 swapped, 61 file page or
 // shared. A stored-to page of a private mapping no longer belongs to the file.
-bool is_private_page(std::uint64_t entry) { return ((entry >> 62) & 3) != 0 && ((entry >> 61) & 1) == 0; }
+bool is_private_page(std::uint64_t entry) {
+  return ((entry >> 62) & 3) != 0 && ((entry >> 61) & 1) == 0;
+}
 
 // Copies the changes in `old` to `fresh`, where they overlap.
 void copy_changes(const Map& old, const Map& fresh) {
@@ -124,10 +126,11 @@ void add_map(const Map& fresh) {
 }
 
 void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int file,
-             std::int64_t offset) {
-  if (private_maps && (flags & MAP_FIXED) != 0) move_away(static_cast<char*>(wanted), whole_pages(bytes));
+               std::int64_t offset) {
+  if (private_maps && (flags & MAP_FIXED) != 0)
+    move_away(static_cast<char*>(wanted), whole_pages(bytes));
   const bool of_image = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0 &&
-                    (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
+                        (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
   if (!of_image) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC) != 0) {
     errno = EOPNOTSUPP;  // like a file in memory
@@ -137,7 +140,8 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
   // A private mapping of a write-only file is refused, like a shared one.
   void* const begin = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if (begin == MAP_FAILED) return begin;
-  const Map fresh{static_cast<char*>(begin), whole_pages(bytes), static_cast<std::uint64_t>(offset)};
+  const Map fresh{static_cast<char*>(begin), whole_pages(bytes),
+                  static_cast<std::uint64_t>(offset)};
   bool opened = (protection & PROT_WRITE) != 0;
   for (unsigned i = 0; i < map_count; ++i) {
     const Map& old = maps[i];
@@ -210,7 +214,7 @@ int flock(int file, int operation) noexcept {
 // Other programs see the file without this program's changes, and change the file itself.
 #define NEARFAR_HOOK_START(result, name, parameters, arguments) \
   result name parameters {                                      \
-    *may_have_changed = 1;                                               \
+    *may_have_changed = 1;                                      \
     NEARFAR_NEXT(name);                                         \
     return real arguments;                                      \
   }

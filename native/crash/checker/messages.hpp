@@ -1,7 +1,8 @@
 // Messages between the explorer and the library in the checker: of fixed size, through pipes, each
 // written and read at once.
 //
-//  control   explorer -> server: fork a child, which calls the checker's function on request or, if there
+//  control   explorer -> server: fork a child, which calls the checker's function on request or, if
+//  there
 //            is none, runs the checker's main for this cut
 //  ask       explorer -> child with a function: judge the image now
 //  answer    server and child -> explorer
@@ -31,7 +32,8 @@ enum class CheckerStatus : std::uint32_t {
 struct Answer {
   CheckerStatus status;
   std::int32_t value;
-  std::uint32_t may_have_changed;  // 1: another program was started, which may have changed the image
+  std::uint32_t
+      may_have_changed;  // 1: another program was started, which may have changed the image
   std::uint32_t unused;
 };
 

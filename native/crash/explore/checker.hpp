@@ -13,8 +13,8 @@
 namespace nearfar::crash {
 
 struct Verdict {
-  std::string symptom;  // empty: the image is fine
-  std::string output;   // end of its output
+  std::string symptom;           // empty: the image is fine
+  std::string output;            // end of its output
   bool may_have_changed = true;  // the image must be compared to find changes
 };
 

@@ -161,8 +161,8 @@ void Explorer::send_tally() {
   sent_ms_ = now_ms();
 }
 
-void Explorer::report_failure(const Point& point, const std::vector<Candidate>& lines, const State& state,
-                    const Verdict& verdict) {
+void Explorer::report_failure(const Point& point, const std::vector<Candidate>& lines,
+                              const State& state, const Verdict& verdict) {
   send_tally();
   Frame frame('F');
   frame.number(point.number).number(static_cast<std::uint64_t>(point.kind)).number(point.record);
@@ -199,8 +199,8 @@ void Explorer::serve_requests(std::uint64_t position) {
       judge_.send_image(memory_, state);
       continue;
     }
-    const Verdict verdict = plain ? judge_.judge_plainly(memory_, state, position)
-                                    : judge_.judge(memory_, state, position, true);
+    const Verdict verdict = plain ? judge_.judge_by_plain(memory_, state, position)
+                                  : judge_.judge(memory_, state, position, true);
     Frame('V').text(verdict.symptom).text(verdict.output).send();
   }
 }

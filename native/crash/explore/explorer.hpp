@@ -61,7 +61,7 @@ class Explorer {
   bool explore_point(const Point& point);
   bool exhausted() const;
   void report_failure(const Point& point, const std::vector<Candidate>& lines, const State& state,
-            const Verdict& verdict);
+                      const Verdict& verdict);
   void send_tally();
   void end_chunk(unsigned rank);
 

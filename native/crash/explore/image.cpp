@@ -17,7 +17,7 @@ Image::Image(std::string path, std::uint64_t bytes)
       bytes_(bytes),
       whole_((bytes + NF_CRASH_PAGE - 1) / NF_CRASH_PAGE * NF_CRASH_PAGE) {
   void* mapped = mmap(nullptr, whole_, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) throw std::runtime_error("no memory for an image of the pool");
   durable_ = static_cast<char*>(mapped);
   touched_.resize(whole_ / NF_CRASH_PAGE);
@@ -114,7 +114,8 @@ void Image::compare() {
     if (!touched_[page]) continue;
     const std::uint64_t at = page * NF_CRASH_PAGE;
     const std::uint64_t size = std::min<std::uint64_t>(NF_CRASH_PAGE, bytes_ - at);
-    if (memcmp(mapped_file_ + at, durable_ + at, size) != 0) memcpy(mapped_file_ + at, durable_ + at, size);
+    if (memcmp(mapped_file_ + at, durable_ + at, size) != 0)
+      memcpy(mapped_file_ + at, durable_ + at, size);
   }
 }
 

@@ -15,7 +15,7 @@ namespace nearfar::crash {
 
 struct Check {
   Command command;
-  bool oracle = false;        // nearfar judges its output
+  bool oracle = false;  // nearfar judges its output
   bool main_states_only = false;
   bool by_operation = false;  // it receives the completed operations
   std::unique_ptr<Checker> served;

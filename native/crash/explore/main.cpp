@@ -1,12 +1,14 @@
 // nearfar_crash_judge explores a trace for `nearfar crash`, one process per worker.
 //
-//  Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, remaining ms, maximum states,
-//  ms per check, first rank, first chunk, whether to serve checkers, library to preload; then for each
-//  check: flags (s shell, o oracle, r main states only, d receives operations, f may be a function,
+//  Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, remaining ms, maximum
+//  states, ms per check, first rank, first chunk, whether to serve checkers, library to preload;
+//  then for each check: flags (s shell, o oracle, r main states only, d receives operations, f may
+//  be a function,
 //  - none), library or empty, bytes of output to keep, number of words, words.
 //
-//  Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves requests: U judges the pool as the
-//  program left it (V by the served checkers, V by the plain ones), E explores. It ends at end of input.
+//  Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves requests: U judges the pool
+//  as the program left it (V by the served checkers, V by the plain ones), E explores. It ends at
+//  end of input.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -84,7 +84,8 @@ class ServedChecker final : public Checker {
     ask_.close_end(0);
     answer_.close_end(1);
     Answer ready{};
-    const bool is_ready = listen(ready, now_ms() + start_timeout_ms) == 1 && ready.status == CheckerStatus::ready;
+    const bool is_ready =
+        listen(ready, now_ms() + start_timeout_ms) == 1 && ready.status == CheckerStatus::ready;
     as_function = is_function_ = is_ready && ready.value != 0;
     output_.drain();
     output_.take();
@@ -123,7 +124,8 @@ class ServedChecker final : public Checker {
   void fork_child(const Cut& cut) {
     send(control_, cut);
     Answer forked{};
-    if (listen(forked, now_ms() + start_timeout_ms) != 1 || forked.status != CheckerStatus::forked) {
+    if (listen(forked, now_ms() + start_timeout_ms) != 1 ||
+        forked.status != CheckerStatus::forked) {
       throw std::runtime_error("the checker's server does not answer");
     }
     child_ = forked.value;
@@ -166,9 +168,11 @@ class ServedChecker final : public Checker {
     kill(child_, SIGKILL);
     child_ = 0;
     Answer ended{};
-    while (listen(ended, now_ms() + start_timeout_ms) == 1 && ended.status != CheckerStatus::ended) {
+    while (listen(ended, now_ms() + start_timeout_ms) == 1 &&
+           ended.status != CheckerStatus::ended) {
     }
-    if (ended.status != CheckerStatus::ended) throw std::runtime_error("the checker cannot be ended");
+    if (ended.status != CheckerStatus::ended)
+      throw std::runtime_error("the checker cannot be ended");
   }
 
   Command command_;

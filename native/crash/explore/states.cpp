@@ -72,7 +72,7 @@ State with_stores(const State& whole, std::uint64_t offset, unsigned stores) {
 }
 
 bool visit_single_lines(const std::vector<Candidate>& sampled, const State& whole,
-                const std::function<bool(const State&)>& visit) {
+                        const std::function<bool(const State&)>& visit) {
   for (const Candidate& candidate : sampled) {
     if (!visit({{candidate.offset, candidate.line->count()}})) return false;
     if (!visit(with_stores(whole, candidate.offset, 0))) return false;
@@ -82,7 +82,7 @@ bool visit_single_lines(const std::vector<Candidate>& sampled, const State& whol
 
 // The first store of every line is tried before the second of any.
 bool visit_torn(const std::vector<Candidate>& sampled, const State& whole,
-          const std::function<bool(const State&)>& visit) {
+                const std::function<bool(const State&)>& visit) {
   std::size_t torn_states = 0;
   bool more = true;
   for (unsigned stores = 1; more && torn_states < max_torn_states; ++stores) {
@@ -99,7 +99,7 @@ bool visit_torn(const std::vector<Candidate>& sampled, const State& whole,
 }
 
 bool visit_random(const std::vector<Candidate>& lines, Dice& dice,
-               const std::function<bool(const State&)>& visit) {
+                  const std::function<bool(const State&)>& visit) {
   for (int i = 0; i < random_states; ++i) {
     State state;
     for (const Candidate& candidate : lines) {

@@ -16,8 +16,8 @@ TraceFile::TraceFile(const std::string& path) {
   if (file < 0 || fstat(file, &status) != 0) throw std::runtime_error("cannot read " + path);
   bytes_ = static_cast<std::size_t>(status.st_size);
   void* mapped = bytes_ < NF_CRASH_HEADER_BYTES
-                  ? MAP_FAILED
-                  : mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
+                     ? MAP_FAILED
+                     : mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
   close(file);
   if (mapped == MAP_FAILED) throw std::runtime_error("cannot map " + path);
   begin_ = static_cast<const char*>(mapped);

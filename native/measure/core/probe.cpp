@@ -64,7 +64,8 @@ CoreProbe::CoreProbe(Bytes chain_bytes, unsigned cpu, std::uint64_t seed)
       state_(seed | 1U),
       starts_(max_chains) {
   std::vector<std::uint32_t> order(memory_.lines());
-  if (order.size() < 1024 * starts_.size()) throw std::invalid_argument("the memory is too small for the chains");
+  if (order.size() < 1024 * starts_.size())
+    throw std::invalid_argument("the memory is too small for the chains");
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
   link(memory_.data(), order);
@@ -142,7 +143,8 @@ Trials CoreProbe::after_stream(unsigned length, std::uint64_t stride_bytes, int 
     std::byte* region = memory_.data() + random() % regions * region_bytes;
     std::byte* first = region + region_bytes / 4 + random() % pages * os::base_page.count;
     if (at_page_end) first -= length * stride_bytes;
-    touch(region + random() % (region_bytes / 8));  // brings the huge page's translation into the TLB
+    touch(region +
+          random() % (region_bytes / 8));  // brings the huge page's translation into the TLB
     for (unsigned i = 0; i < length; ++i) {
       touch(first + i * stride_bytes);
       static_cast<void>(ticks_after());  // serialises the reads

@@ -10,7 +10,8 @@ struct Avx512 {
   using Vector = __m512i;
   static Vector load(const Vector* at) { return _mm512_load_si512(at); }
   static Vector nt_load(const Vector* at) {
-    return _mm512_stream_load_si512(const_cast<Vector*>(at));  // older headers take a mutable pointer
+    return _mm512_stream_load_si512(
+        const_cast<Vector*>(at));  // older headers take a mutable pointer
   }
   static void store(Vector* at, Vector value) { _mm512_store_si512(at, value); }
   static void stream(Vector* at, Vector value) { _mm512_stream_si512(at, value); }

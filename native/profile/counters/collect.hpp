@@ -1,21 +1,21 @@
-// Counters as used by nf_replay_run while it reads the program's events.
+// Interface of the counters for nf_replay_run.
 #pragma once
 
 #include <cstdint>
 
 namespace nearfar::profile {
 
-// True from nf_perf_attach on.
+// Whether nf_perf_attach was called.
 bool counts_natively();
 // Reads new samples from the kernel's rings.
-void take_samples();
-// Attributes those taken that are not later than this, in CLOCK_MONOTONIC; to be called before the
-// tables change, as what the program reports has its time too.
+void read_samples();
+// Attributes samples up to this time (CLOCK_MONOTONIC). Call it before a timed event changes the
+// tables.
 void count_samples_until(std::uint64_t time_ns);
-// Attributes the counts since the last call to `phase`; returns instructions so far.
-std::uint64_t look_at_counters(std::uint32_t phase, bool wanted);
+// Attributes the counts since the last call to `phase`; returns the instructions so far.
+std::uint64_t read_counters(std::uint32_t phase, bool wanted);
 // Closes everything and keeps what nf_perf_read_facts returns.
 void close_counters();
-void forget_counters();
+void reset_counters();
 
 }  // namespace nearfar::profile

@@ -14,11 +14,11 @@ constexpr std::uint64_t readable =
     PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
     PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW |
     PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC;
-// They stand behind everything that is wanted.
-constexpr std::uint64_t behind = PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |
-                                 PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_AUX | PERF_SAMPLE_CGROUP |
-                                 PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE;
-// linux/perf_event.h has had it since 6.0; the kernel writes it when asked to.
+// Fields after all required ones.
+constexpr std::uint64_t trailing = PERF_SAMPLE_TRANSACTION | PERF_SAMPLE_REGS_INTR |
+                                   PERF_SAMPLE_PHYS_ADDR | PERF_SAMPLE_AUX | PERF_SAMPLE_CGROUP |
+                                   PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE;
+// In linux/perf_event.h since 6.0.
 constexpr std::uint64_t format_lost = 1u << 4;
 
 class Reader {
@@ -29,7 +29,7 @@ class Reader {
   T take() {
     T value{};
     if (bytes_.size() < sizeof value) {
-      short_ = true;
+      truncated_ = true;
       return value;
     }
     std::memcpy(&value, bytes_.data(), sizeof value);
@@ -38,36 +38,36 @@ class Reader {
   }
   void skip(std::uint64_t bytes) {
     if (bytes > bytes_.size()) {
-      short_ = true;
+      truncated_ = true;
       return;
     }
     bytes_ = bytes_.subspan(static_cast<std::size_t>(bytes));
   }
-  // A count of words from the record itself, which may be nonsense.
+  // The count comes from the record and may be invalid.
   void skip_words(std::uint64_t count) {
     if (count > bytes_.size() / sizeof(std::uint64_t)) {
-      short_ = true;
+      truncated_ = true;
       return;
     }
     skip(count * sizeof(std::uint64_t));
   }
-  bool is_short() const { return short_; }
+  bool is_truncated() const { return truncated_; }
 
  private:
   std::span<const std::byte> bytes_;
-  bool short_ = false;
+  bool truncated_ = false;
 };
 
 void skip_read_values(Reader& reader, std::uint64_t read_format) {
   const std::uint64_t group = read_format & PERF_FORMAT_GROUP;
-  const int of_each = std::popcount(read_format & (PERF_FORMAT_ID | format_lost));
+  const int fields_per_event = std::popcount(read_format & (PERF_FORMAT_ID | format_lost));
   const int times = std::popcount(
       read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
-  const std::uint64_t own = 1 + static_cast<std::uint64_t>(of_each);
+  const std::uint64_t words_per_event = 1 + static_cast<std::uint64_t>(fields_per_event);
   const std::uint64_t events = group != 0 ? reader.take<std::uint64_t>() : 1;
   reader.skip_words(static_cast<std::uint64_t>(times));
-  // The kernel has no groups of 2^16; nonsense must not overflow.
-  reader.skip_words(events < (1u << 16) ? events * own : UINT64_MAX);
+  // The kernel has no groups of 2^16 events; an invalid count must not overflow.
+  reader.skip_words(events < (1u << 16) ? events * words_per_event : UINT64_MAX);
 }
 
 constexpr std::uint64_t bits(std::uint64_t value, unsigned shift, unsigned count) {
@@ -76,7 +76,7 @@ constexpr std::uint64_t bits(std::uint64_t value, unsigned shift, unsigned count
 
 }  // namespace
 
-bool can_decode(std::uint64_t sample_type) { return (sample_type & ~(readable | behind)) == 0; }
+bool can_decode(std::uint64_t sample_type) { return (sample_type & ~(readable | trailing)) == 0; }
 
 bool decode_sample(std::span<const std::byte> body, std::uint64_t sample_type,
                    std::uint64_t read_format, PerfSample& sample) {
@@ -98,18 +98,18 @@ bool decode_sample(std::span<const std::byte> body, std::uint64_t sample_type,
   if (has(PERF_SAMPLE_READ)) skip_read_values(reader, read_format);
   if (has(PERF_SAMPLE_CALLCHAIN)) reader.skip_words(reader.take<std::uint64_t>());
   if (has(PERF_SAMPLE_RAW)) reader.skip(reader.take<std::uint32_t>());
-  // Of WEIGHT_STRUCT the low half is the latency, and the kernel gives one of both.
+  // The low half of WEIGHT_STRUCT is the latency; the kernel writes only one of both fields.
   if (has(PERF_SAMPLE_WEIGHT)) {
     sample.weight_cycles = reader.take<std::uint64_t>();
   } else if (has(PERF_SAMPLE_WEIGHT_STRUCT)) {
     sample.weight_cycles = reader.take<std::uint64_t>() & UINT32_MAX;
   }
   if (has(PERF_SAMPLE_DATA_SRC)) sample.data_source = reader.take<std::uint64_t>();
-  return !reader.is_short();
+  return !reader.is_truncated();
 }
 
 std::size_t decode_records(std::span<const std::byte> bytes, std::uint64_t sample_type,
-                           std::uint64_t read_format, PerfTally& tally, OnSample found,
+                           std::uint64_t read_format, PerfTally& tally, OnSample on_sample,
                            void* data) {
   std::size_t done = 0;
   perf_event_header header{};
@@ -131,10 +131,10 @@ std::size_t decode_records(std::span<const std::byte> bytes, std::uint64_t sampl
           break;
         }
         ++tally.samples;
-        found(sample, data);
+        on_sample(sample, data);
         break;
       case PERF_RECORD_LOST:
-        reader.skip_words(1);  // whose
+        reader.skip_words(1);  // the event's ID
         tally.lost += reader.take<std::uint64_t>();
         break;
       case PERF_RECORD_LOST_SAMPLES:
@@ -150,7 +150,7 @@ std::size_t decode_records(std::span<const std::byte> bytes, std::uint64_t sampl
   return done;
 }
 
-// Fields by their places, as bit fields of the header's union depend on the compiler.
+// Uses shifts, because bit fields of the header's union depend on the compiler.
 bool is_store(std::uint64_t data_source) {
   return (bits(data_source, PERF_MEM_OP_SHIFT, 5) & PERF_MEM_OP_STORE) != 0;
 }
@@ -176,12 +176,12 @@ bool missed_last_level(std::uint64_t data_source) {
     default:
       break;
   }
-  // The field of older kernels: levels as a set of bits.
+  // Field of older kernels: levels as a set of bits.
   const std::uint64_t levels = bits(data_source, PERF_MEM_LVL_SHIFT, 14);
-  constexpr std::uint64_t beyond = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
-                                   PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE1 |
-                                   PERF_MEM_LVL_REM_CCE2;
-  if ((levels & beyond) != 0) return true;
+  constexpr std::uint64_t beyond_last_level = PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
+                                              PERF_MEM_LVL_REM_RAM2 | PERF_MEM_LVL_REM_CCE1 |
+                                              PERF_MEM_LVL_REM_CCE2;
+  if ((levels & beyond_last_level) != 0) return true;
   return (levels & PERF_MEM_LVL_L3) != 0 && (levels & PERF_MEM_LVL_MISS) != 0;
 }
 

@@ -1,5 +1,5 @@
-// The ring that the kernel fills with one event's records on one CPU: perf_event_open(2), "MMAP
-// layout". Copied out before it is read, since a record may lie across the end.
+// Ring that the kernel fills with records of an event on one CPU (perf_event_open(2), "MMAP
+// layout"). It is copied before reading, since a record may wrap around.
 #pragma once
 
 #include <linux/perf_event.h>
@@ -16,10 +16,10 @@ namespace nearfar::profile {
 
 class SampledRing {
  public:
-  // 256 KiB hold some thousand samples, and the kernel lets any user lock 512 KiB per CPU.
+  // 256 KiB hold some thousand samples; the kernel lets any user lock 512 KiB per CPU.
   static constexpr std::size_t data_pages = 64;
 
-  // False with errno set if the kernel gives no memory for it.
+  // Returns false with errno set if the kernel refuses the memory.
   bool map(int descriptor) {
     page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     void* memory = mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -33,9 +33,10 @@ class SampledRing {
     head_page_ = nullptr;
   }
 
-  // Gives what is there to `take(bytes)`, which returns how many it took; false if nothing is.
-  template <typename Take>
-  bool drain(std::vector<std::byte>& copy, Take take) {
+  // Passes new records to `read(bytes)`, which returns the bytes read; returns false if there are
+  // none.
+  template <typename Read>
+  bool drain(std::vector<std::byte>& copy, Read read) {
     const std::uint64_t head = __atomic_load_n(&head_page_->data_head, __ATOMIC_ACQUIRE);
     const std::uint64_t tail = head_page_->data_tail;
     if (head == tail) return false;
@@ -46,9 +47,9 @@ class SampledRing {
     copy.resize(count);
     std::memcpy(copy.data(), data_ + first, before_end);
     std::memcpy(copy.data() + before_end, data_, count - before_end);
-    const std::size_t taken = take(std::span<const std::byte>(copy));
-    __atomic_store_n(&head_page_->data_tail, tail + taken, __ATOMIC_RELEASE);
-    return taken != 0;
+    const std::size_t consumed = read(std::span<const std::byte>(copy));
+    __atomic_store_n(&head_page_->data_tail, tail + consumed, __ATOMIC_RELEASE);
+    return consumed != 0;
   }
 
  private:

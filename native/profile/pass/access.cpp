@@ -15,7 +15,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// A local variable up to one page is part of a frame that the core keeps touching.
+// Local variables up to one page belong to a frame that the core touches constantly.
 constexpr std::uint64_t small_local_bytes = 4096;
 
 bool is_fixed_global(const Value* pointer, const DataLayout& layout) {
@@ -36,8 +36,8 @@ void add_plain(Instruction& instruction, Value* pointer, TypeSize size, Align al
 
 void add_masked(IntrinsicInst& call, unsigned pointer, Type* type, bool stores,
                 const DataLayout& layout, Accesses& accesses) {
-  // Tested as if all lanes were on: which are is known only at run time, and an access with none
-  // on is rare where the vectoriser makes them.
+  // Tested as if all lanes were active: the mask is known only at run time, and the vectoriser
+  // rarely makes accesses without an active lane.
   add_plain(call, call.getArgOperand(pointer), layout.getTypeStoreSize(type), Align(1), !stores,
             stores, layout, accesses);
 }
@@ -95,19 +95,19 @@ void add_intrinsic(IntrinsicInst& call, const DataLayout& layout, Accesses& acce
       accesses.ranges.push_back({set, set->getRawDest(), set->getLength(), true});
     return;
   }
-  // Intrinsics of one processor (its gathers, its streaming stores) that touch memory: not known
-  // one by one, so they are named rather than counted.
+  // Processor-specific intrinsics that touch memory (gathers, streaming stores) are not known
+  // individually, so they are reported instead of counted.
   const bool target_specific = call.getCalledFunction()->getName().find("llvm.x86.") == 0;
   if (target_specific && call.mayReadOrWriteMemory() && !call.doesNotAccessMemory())
     for (Value* argument : call.args())
       if (argument->getType()->isPtrOrPtrVectorTy()) accesses.unknown_intrinsic = true;
 }
 
-// What has a lock prefix (a fence's instruction may, too) waits for all that was stored.
-void note_waiting(Instruction& instruction, Accesses& accesses) {
+// Instructions with a lock prefix, and fences, wait for all earlier stores.
+void add_waiting(Instruction& instruction, Accesses& accesses) {
   const auto* store = dyn_cast<StoreInst>(&instruction);
   const auto* fence = dyn_cast<FenceInst>(&instruction);
-  // Weaker stores and fences are nothing special on this processor.
+  // Weaker stores and fences do not wait on this processor.
   constexpr auto strongest = AtomicOrdering::SequentiallyConsistent;
   if (isa<AtomicRMWInst>(instruction) || isa<AtomicCmpXchgInst>(instruction) ||
       (store != nullptr && store->getOrdering() == strongest) ||
@@ -116,8 +116,8 @@ void note_waiting(Instruction& instruction, Accesses& accesses) {
     accesses.locked.push_back(&instruction);
 }
 
-// Whether a statement may touch memory: by an operand in memory, a written address, or an
-// instruction with addresses of its own. rdtsc, cpuid and pause do not.
+// Whether an assembly statement may touch memory: by a memory operand, a written address, or an
+// instruction with implicit addresses. rdtsc, cpuid and pause do not.
 bool may_access(const InlineAsm& assembly) {
   for (const InlineAsm::ConstraintInfo& constraint : assembly.ParseConstraints())
     if (constraint.isIndirect) return true;
@@ -149,7 +149,7 @@ void find_access(Instruction& instruction, const DataLayout& layout, Accesses& a
     return add_plain(instruction, load->getPointerOperand(),
                      layout.getTypeStoreSize(load->getType()), load->getAlign(), true, false,
                      layout, accesses);
-  note_waiting(instruction, accesses);
+  add_waiting(instruction, accesses);
   if (auto* store = dyn_cast<StoreInst>(&instruction)) {
     if (store->hasMetadata(LLVMContext::MD_nontemporal)) {
       const TypeSize size = layout.getTypeStoreSize(store->getValueOperand()->getType());

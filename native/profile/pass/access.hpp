@@ -1,4 +1,4 @@
-// Which instructions touch memory that may be far.
+// Accesses of instructions to memory that may be far.
 #pragma once
 
 #include <llvm/ADT/SmallVector.h>
@@ -28,7 +28,8 @@ struct LaneAccess {
   bool stores = false;
 };
 
-// memcpy and its like: bytes touched in order, whose number is known before or from the result.
+// memcpy and similar functions: bytes touched in order, whose number is known before the call or
+// from its result.
 struct RangeAccess {
   llvm::Instruction* instruction = nullptr;
   llvm::Value* pointer = nullptr;
@@ -36,12 +37,12 @@ struct RangeAccess {
   bool stores = false;
   enum class Length {
     given,      // `bytes`
-    returned,   // the result, and one for the NUL (strlen)
-    to_result,  // up to and including where the result points; `bytes` if it is null (memchr)
+    returned,   // the result, plus 1 for the NUL (strlen)
+    to_result,  // up to and including the result's target; `bytes` if it is null (memchr)
   } length = Length::given;
 };
 
-// A function that reads until something is found: strcmp, memchr ...
+// A function that reads until it finds something: strcmp, memchr ...
 struct StringAccess {
   llvm::CallBase* call = nullptr;
   llvm::Value* first = nullptr;
@@ -50,14 +51,14 @@ struct StringAccess {
   llvm::Value* stop = nullptr;    // or null: no stop byte
 };
 
-// A line that the program writes to memory on purpose.
+// An explicit write-back of a line.
 struct Flush {
   llvm::Instruction* instruction = nullptr;
-  llvm::Value* address = nullptr;  // a pointer, or its number
-  bool stays = false;              // in the caches (clwb)
+  llvm::Value* address = nullptr;  // a pointer or an integer
+  bool stays = false;              // whether the line stays in the caches (clwb)
 };
 
-// A store past the caches: `bytes` of which no line is fetched.
+// A non-temporal store of `bytes` bytes, which fetches no line.
 struct StreamStore {
   llvm::Instruction* instruction = nullptr;
   llvm::Value* pointer = nullptr;
@@ -72,16 +73,17 @@ struct Accesses {
   std::vector<Flush> flushes;
   std::vector<StreamStore> stream_stores;
   std::vector<llvm::Instruction*> fences;
-  // Lock prefixes wait like fences; looked at only where the module flushes.
+  // Instructions with lock prefixes wait like fences; used only if the module flushes.
   std::vector<llvm::Instruction*> locked;
   bool inline_assembly = false;
   bool unknown_intrinsic = false;
 };
 
-// Whether `pointer` is always in a cache: a small local variable, a fixed place in a global.
+// Whether `pointer` is practically always cached: a small local variable, a fixed place in a
+// global.
 bool stays_near_core(llvm::Value* pointer, const llvm::DataLayout& layout);
 
-// Adds the access of `instruction`, if it makes one that is worth a test.
+// Adds the accesses of `instruction` that need a test.
 void find_access(llvm::Instruction& instruction, const llvm::DataLayout& layout,
                  Accesses& accesses);
 

@@ -1,7 +1,8 @@
-// Groups off one base in different blocks that share the costly part of their tests.
+// Groups with one base in different blocks, which share the expensive part of their tests.
 //
-// The first computes how far the base's next sampled line is; the others, which it dominates, only
-// compare that with what they may touch. Each still reports for itself, exactly, in its cold call.
+// The first group computes the distance to the base's next sampled line; the others, which it
+// dominates, only compare this distance with their own bytes. Each still reports its own access in
+// its cold call.
 #pragma once
 
 #include <llvm/IR/Dominators.h>
@@ -13,8 +14,8 @@
 namespace nearfar::pass {
 
 struct Anchor {
-  std::size_t group;  // the one that computes the distance
-  std::int64_t low;   // bytes from the base that the sharing groups touch, a line's worth at most
+  std::size_t group;  // the group that computes the distance
+  std::int64_t low;   // byte range from the base that the groups touch, at most a line
   std::int64_t high;
   std::size_t members;
   llvm::Value* distance = nullptr;
@@ -27,11 +28,11 @@ struct Anchors {
   std::vector<std::size_t> of_group;  // index into `all`, or none
 
   static constexpr std::size_t none = SIZE_MAX;
-  // The anchor that `group` shares with others, or null.
+  // Returns the anchor that `group` shares with others, or null.
   Anchor* shared_by(std::size_t group);
 };
 
-// `groups` are in an order in which dominating ones come first; those `taken` are left out.
+// `groups` must be ordered so that dominating ones come first; `taken` ones are skipped.
 Anchors find_anchors(const std::vector<Group>& groups, const std::vector<bool>& taken,
                      const llvm::DominatorTree& dominators);
 

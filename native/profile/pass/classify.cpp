@@ -11,7 +11,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// What a value is computed from within a loop (or, without one, within the function).
+// Inputs of a value's computation within a loop (or, without a loop, within the function).
 struct Slice {
   SmallPtrSet<const Value*, 32> seen;
   SmallVector<const LoadInst*, 8> loads;
@@ -37,7 +37,8 @@ void collect(const Value* start, const Loop* loop, Through through, Slice& slice
   }
 }
 
-// Whether what `phi` carries around the loop was loaded from an address that depends on `phi`.
+// Whether the value that `phi` carries around the loop was loaded from an address that depends on
+// `phi`.
 bool carries_own_load(const PHINode& phi, const Loop& loop) {
   for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i) {
     if (!loop.contains(phi.getIncomingBlock(i))) continue;

@@ -1,4 +1,8 @@
-// The class of an access's addresses, from the code alone (enum nf_class of abi.h).
+// Access class from the code alone (enum nf_class of abi.h).
+//  stream    the address advances by a constant around the innermost loop in which it varies
+//  chase     it depends on a load whose address depends on the same load of the previous iteration
+//  indirect  it depends on a load, but not around the loop
+//  opaque    it varies without depending on a load
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>

@@ -14,7 +14,7 @@ constexpr std::uint64_t line_bytes = 1ull << line_log2;
 constexpr std::uint64_t page_bytes = 4096;
 }  // namespace
 
-// The distance at which sampled lines would repeat if all pages had one hash.
+// Distance of sampled lines if all pages had the same hash.
 std::uint64_t Filter::period_bytes() const { return line_bytes << rate_log2_; }
 
 Value* Filter::hash(IRBuilder<>& builder, Value* address) const {
@@ -31,8 +31,8 @@ Value* Filter::line(IRBuilder<>& builder, Value* address) const {
   return builder.CreateICmpEQ(bits, ConstantInt::get(type, 0), "nf.sampled");
 }
 
-// In lines: the last byte's less the sampled one's, of which only the bits that the rate compares
-// count. It is 0 if the last line is sampled and 1 if the one before it is.
+// The last byte's line minus the sampled line; only the bits that the rate compares count. It is 0
+// if the last line is sampled and 1 if the line before it is.
 Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
   Value* sampled = builder.CreateLShr(hash(builder, address), builder.getInt64(line_log2));
@@ -50,8 +50,8 @@ Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) c
   return within(builder, distance(builder, address, bytes));
 }
 
-// Ranges that leave their first page are not looked into here, only taken for sampled: few short
-// ones do, and a second hash for those would cost all.
+// Ranges that leave their first page count as sampled: few short ranges do, and a second hash would
+// slow down all.
 Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
   if (period_bytes() < page_bytes) return builder.getTrue();
   Value* crosses =
@@ -67,8 +67,8 @@ Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
 std::uint64_t Filter::short_bytes() const { return page_bytes; }
 
 MDNode* Filter::weights(LLVMContext& context) const {
-  // Also at rates near 1, where it is not rare: how the fast path is laid out must not depend on
-  // the rate, or the error-against-cost curve would compare different code.
+  // Also at rates near 1, where it is not rare: the code layout must not depend on the rate, or the
+  // error-against-cost curve would compare different code.
   return MDBuilder(context).createBranchWeights(1, 1000);
 }
 

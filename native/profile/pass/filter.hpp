@@ -1,4 +1,4 @@
-// The inline test whether an address is in a sampled line, exactly as nf_sampled of abi.h.
+// The inline test whether an address is in a sampled line, equal to nf_sampled of abi.h.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -16,23 +16,23 @@ class Filter {
   llvm::Value* line(llvm::IRBuilder<>& builder, llvm::Value* address) const;
 
   // distance: lines from the page's sampled line to the line of byte `address` + `bytes` - 1; upper
-  // bits hold what the rate does not compare. within: whether one of the two lines that `bytes`
-  // (1..64) may cover is sampled. If they are in one line, the line before it counts as well.
+  // bits are not compared. within: whether one of the two lines that `bytes` (1..64) may cover is
+  // sampled; if they are in one line, the line before it counts too.
   llvm::Value* distance(llvm::IRBuilder<>& builder, llvm::Value* address,
                         std::uint64_t bytes) const;
   llvm::Value* within(llvm::IRBuilder<>& builder, llvm::Value* distance) const;
 
-  // Whether a line of the `bytes` (1..64) from `address` may be sampled. Where they cross a page,
-  // the first page's hash is used for both: wrong once in 64 such crossings.
+  // Whether a line of the `bytes` (1..64) from `address` may be sampled. If they cross a page, the
+  // first page's hash is used for both: wrong in one of 64 crossings.
   llvm::Value* span(llvm::IRBuilder<>& builder, llvm::Value* address, std::uint64_t bytes) const;
 
-  // Whether a line from byte `first` to byte `last` may be sampled; never no where one is.
+  // Whether a line from byte `first` to byte `last` may be sampled; no false negatives.
   llvm::Value* range(llvm::IRBuilder<>& builder, llvm::Value* first, llvm::Value* last) const;
 
-  // A loop is short if each of its streams stays within so many bytes.
+  // Maximum bytes of each stream in a short loop.
   std::uint64_t short_bytes() const;
 
-  // Branch weights of "sampled": so rare that it must cost the rest nothing.
+  // Branch weights of "sampled", a rare case that must not slow down the others.
   llvm::MDNode* weights(llvm::LLVMContext& context) const;
 
  private:

@@ -23,7 +23,7 @@ std::int64_t round_down(std::int64_t value, std::uint64_t alignment) {
 // Groups that later accesses of the block may join, by base.
 using Open = DenseMap<const SCEV*, SmallVector<std::size_t, 2>>;
 
-// Splits a pointer into what varies and a constant number of bytes: &a[i].x and &a[i].y are one
+// Splits a pointer into a varying part and a constant offset: &a[i].x and &a[i].y have the same
 // base.
 std::pair<const SCEV*, std::int64_t> split_pointer(Value* pointer, ScalarEvolution& evolution) {
   const SCEV* whole = evolution.getSCEV(pointer);
@@ -43,7 +43,7 @@ std::uint64_t base_alignment(const Access& access, std::int64_t offset) {
   return offset % static_cast<std::int64_t>(alignment) == 0 ? alignment : 1;
 }
 
-// Whether the lines that the group's test covers hold [low, high) as well.
+// Whether the lines covered by the group's test include [low, high).
 bool covers(const Group& group, std::int64_t low, std::int64_t high) {
   return low >= round_down(group.low, group.alignment) &&
          high <= round_down(group.high + static_cast<std::int64_t>(group.alignment) - 1,
@@ -66,7 +66,7 @@ bool join_in_block(Group& group, const Access& access, std::int64_t offset) {
 }
 
 bool join_from_before(const Group& group, const Access& access, std::int64_t offset) {
-  // A store would have to make the line dirty, and this block may not be the one that runs.
+  // A store would have to make the line dirty, but this block may not run.
   if (access.stores && !group.stores) return false;
   return covers(group, offset, offset + static_cast<std::int64_t>(access.bytes));
 }
@@ -107,22 +107,22 @@ std::vector<Group> group_accesses(Function& function, const std::vector<Access>&
   DenseMap<const BasicBlock*, Open> at_end;
   ReversePostOrderTraversal<Function*> order(&function);
   for (BasicBlock* block : order) {
-    Open open;         // begun in this block
-    Open from_before;  // tested in the block this one is always entered from
+    Open open;         // groups begun in this block
+    Open from_before;  // groups tested in the only predecessor
     if (const BasicBlock* before = block->getSinglePredecessor()) {
       const auto known = at_end.find(before);
       if (merge && known != at_end.end()) from_before = known->second;
     }
     for (Instruction& instruction : *block) {
-      const auto found = by_instruction.find(&instruction);
-      if (found == by_instruction.end()) {
+      const auto entry = by_instruction.find(&instruction);
+      if (entry == by_instruction.end()) {
         if (may_run_other_code(instruction)) {
           open.clear();
           from_before.clear();
         }
         continue;
       }
-      const Access& access = *found->second;
+      const Access& access = *entry->second;
       const auto [base, offset] = split_pointer(access.pointer, evolution);
       bool joined = false;
       if (merge) {

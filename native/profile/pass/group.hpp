@@ -1,4 +1,4 @@
-// Accesses off one base that one test stands for.
+// Accesses with one base that share a test.
 #pragma once
 
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -12,12 +12,12 @@
 namespace nearfar::pass {
 
 struct Group {
-  Access leader;                     // the first access; the test stands before it
-  const llvm::SCEV* base = nullptr;  // the pointer less its constant part
-  std::int64_t offset = 0;           // of the leader's pointer from the base
-  std::int64_t low = 0;  // bytes [low, high) from the base are tested, at most one line's worth
+  Access leader;                     // the first access; the test precedes it
+  const llvm::SCEV* base = nullptr;  // the pointer without its constant offset
+  std::int64_t offset = 0;           // offset of the leader's pointer from the base
+  std::int64_t low = 0;              // bytes [low, high) from the base are tested, at most a line
   std::int64_t high = 0;
-  std::uint64_t alignment = 1;  // of the base, as far as is known
+  std::uint64_t alignment = 1;  // known alignment of the base
   bool stores = false;
   nf_operation operation = NF_LOAD;
 
@@ -26,8 +26,8 @@ struct Group {
   bool may_straddle() const;
 };
 
-// Merges accesses of one block, with no call between them, less than a line apart; and loads in
-// a block entered only from one already tested there. `merge` false: a group per access.
+// Merges accesses of a block that have no call between them and lie within a line, and loads in a
+// block whose only predecessor tested the same line. Without `merge`, each access is a group.
 std::vector<Group> group_accesses(llvm::Function& function, const std::vector<Access>& accesses,
                                   llvm::ScalarEvolution& evolution, bool merge);
 

@@ -8,12 +8,11 @@ namespace nearfar::pass {
 
 namespace {
 
-// How far ahead strings are tested for a sampled line: functions such as strcmp do not say how much
-// they will read, and few of the strings that programs compare are longer. What lies beyond is
-// found only if a line before it is sampled.
+// Bytes of a string that are tested for a sampled line: the length is unknown before the call, and
+// few compared strings are longer. Longer ones are reported only if a line before is sampled.
 constexpr std::uint64_t string_window_bytes = 128;
 
-// Called wherever it stands, not on a way that is seldom gone.
+// For calls on hot paths, unlike `declare`.
 FunctionCallee declare_warm(Module& module, const Twine& name, FunctionType* type) {
   FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
   cast<Function>(callee.getCallee()->stripPointerCasts())->addFnAttr(Attribute::NoUnwind);
@@ -28,10 +27,10 @@ FunctionCallee declare(Module& module, const Twine& name, FunctionType* type) {
   return callee;
 }
 
-// An entry called with preserve_most goes by a stub in the program itself: the loader's lazy
-// binding would spoil r10, and a call by the address in the offset table would make the compiler
-// keep that address in a register around the loop. Its name is no name of C: configure scripts made
-// with libtool list an object's symbols and declare those that C can name, as variables.
+// preserve_most functions are called through a stub in the program: the loader's lazy binding would
+// overwrite r10, and a call through the offset table would keep the address in a register around
+// the loop. The stub's name is not a C identifier, because configure scripts with libtool declare
+// an object's C symbols as variables.
 FunctionCallee declare_preserving(Module& module, const std::string& name, FunctionType* type) {
   const std::string stub = name + ".stub";
   FunctionCallee callee = declare(module, stub, type);
@@ -50,7 +49,7 @@ void call_preserving(IRBuilder<>& builder, FunctionCallee callee, ArrayRef<Value
   builder.CreateCall(callee, arguments)->setCallingConv(CallingConv::PreserveMost);
 }
 
-// The pointer `low` bytes from the group's base.
+// Returns the pointer `low` bytes from the group's base.
 Value* at_offset(IRBuilder<>& builder, const Group& group, std::int64_t low) {
   if (low == group.offset) return group.leader.pointer;
   return builder.CreateConstGEP1_64(builder.getInt8Ty(), group.leader.pointer,
@@ -112,7 +111,7 @@ void Inserter::group(const Group& group, nf_class access_class, Anchor* anchor, 
   Value* sampled = is_sampled(builder, group, anchor, is_first);
   builder.SetInsertPoint(cold(sampled, leader.instruction));
   Value* pointer = at_offset(builder, group, group.low);
-  // After a single line's test the line is known to be sampled; after a wider one it is not.
+  // A test of a single line proves that the line is sampled; a wider test does not.
   const bool exact = options_.every_access() || anchor == nullptr;
   if (exact && !group.may_straddle()) {
     call_preserving(builder, entries_.access,
@@ -211,7 +210,7 @@ void Inserter::string(const StringAccess& access, nf_class access_class) {
   Value* window = builder.getInt64(string_window_bytes);
   Value* limit =
       access.limit != nullptr ? as_i64(builder, access.limit) : builder.getInt64(UINT64_MAX);
-  // memcmp's length is its true reach more often than not: no window.
+  // memcmp usually reads its whole length, so it has no window.
   Value* reach = access.limit != nullptr && access.stop == nullptr ? limit : window;
   auto near = [&](Value* pointer) -> Value* {
     Value* first = builder.CreatePtrToInt(pointer, builder.getInt64Ty());

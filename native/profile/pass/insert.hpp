@@ -1,4 +1,4 @@
-// Writes the tests and the cold calls into a function.
+// Inserts the tests and the cold calls into a function.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -13,7 +13,7 @@
 
 namespace nearfar::pass {
 
-// The run-time library's entries, as this module declares them.
+// Functions of the runtime library, as declared in this module.
 struct Entries {
   explicit Entries(llvm::Module& module);
   llvm::FunctionCallee access;
@@ -31,19 +31,19 @@ class Inserter {
  public:
   Inserter(llvm::Module& module, const Options& options, Sites& sites);
 
-  // `anchor` is what the group's test shares with others' (may be null), `is_first` whether this
-  // group computes it.
+  // `anchor` is shared with other groups' tests (may be null); `is_first`: this group computes it.
   void group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first);
   void lanes(const LaneAccess& access, nf_class access_class);
   void range(const RangeAccess& access, nf_class access_class);
   void string(const StringAccess& access, nf_class access_class);
 
-  // Every one of these is reported, whatever line it is of.
+  // These are reported for every line.
   void flush(const Flush& flush);
   void stream_store(const StreamStore& store);
   void fence(llvm::Instruction* before);
 
-  // A block run only if `sampled`, before `before`; `before` itself if that is always.
+  // Returns a block before `before` that runs only if `sampled`, or `before` itself if that is
+  // constant.
   llvm::Instruction* cold(llvm::Value* sampled, llvm::Instruction* before);
 
   const Filter& filter() const { return filter_; }

@@ -20,8 +20,8 @@ enum class Kind {
   find,         // (first, byte, limit)
   find_nul,     // (first, byte), ends at the byte or at NUL
   length,       // (first) -> length
-  copy_string,  // (destination, source) or (source): the source until NUL; what is written is
-                // counted when it is next touched, since its length is not known here
+  copy_string,  // (destination, source) or (source): reads the source until NUL; the writes are
+                // counted when they are next touched, since their length is unknown here
 };
 
 struct Function {
@@ -30,7 +30,7 @@ struct Function {
   unsigned arguments;
 };
 
-// With _FORTIFY_SOURCE the same functions are called __x_chk, with the object's size at the end.
+// _FORTIFY_SOURCE calls these functions __x_chk, with the object's size as the last argument.
 constexpr std::array functions{
     Function{"memcpy", Kind::copy, 3},         Function{"memmove", Kind::copy, 3},
     Function{"mempcpy", Kind::copy, 3},        Function{"__memcpy_chk", Kind::copy, 4},
@@ -46,7 +46,7 @@ constexpr std::array functions{
     Function{"strdup", Kind::copy_string, 1},  Function{"__strcpy_chk", Kind::copy_string, 3},
 };
 
-const Function* known(const CallBase& call) {
+const Function* known_function(const CallBase& call) {
   const auto* callee = call.getCalledFunction();
   if (callee == nullptr || !callee->isDeclaration()) return nullptr;
   for (const Function& function : functions)
@@ -58,7 +58,7 @@ const Function* known(const CallBase& call) {
 }  // namespace
 
 void add_library_call(CallBase& call, const DataLayout& layout, Accesses& accesses) {
-  const Function* function = known(call);
+  const Function* function = known_function(call);
   if (function == nullptr || !call.getArgOperand(0)->getType()->isPointerTy()) return;
   Value* first = call.getArgOperand(0);
   Value* second = call.arg_size() > 1 ? call.getArgOperand(1) : nullptr;

@@ -1,4 +1,4 @@
-// The C library's functions that walk memory; the library itself is not instrumented.
+// C library functions that touch memory; the library itself is not instrumented.
 #pragma once
 
 #include <llvm/IR/InstrTypes.h>
@@ -7,7 +7,7 @@
 
 namespace nearfar::pass {
 
-// Adds the memory that a call of a known mem* or str* function touches; other calls add nothing.
+// Adds the accesses of a call to a known mem* or str* function.
 void add_library_call(llvm::CallBase& call, const llvm::DataLayout& layout, Accesses& accesses);
 
 }  // namespace nearfar::pass

@@ -16,12 +16,12 @@ namespace nearfar::pass {
 
 namespace {
 
-// The test before a loop costs about as much as two tests inside it per stream.
-constexpr std::uint64_t fewest_iterations = 6;
-constexpr std::size_t most_streams = 8;  // of one loop; more would make the test before it long
-// Beyond this a stream has few accesses in a page, and looking for the next sampled one costs as
+// The test before a loop costs about as much per stream as two tests inside it.
+constexpr std::uint64_t min_iterations = 6;
+constexpr std::size_t max_streams = 8;  // per loop; more would make the test before it slow
+// With larger steps a stream has few accesses per page, and finding the next sampled one costs as
 // much as testing each.
-constexpr std::int64_t greatest_step_bytes = 1024;
+constexpr std::int64_t max_step_bytes = 1024;
 
 StructType* stream_type(LLVMContext& context) {
   Type* i64 = Type::getInt64Ty(context);
@@ -52,7 +52,7 @@ bool LoopPlan::is_suitable(Loop& loop) const {
   const SCEV* back_edges = evolution_.getBackedgeTakenCount(&loop);
   if (isa<SCEVCouldNotCompute>(back_edges)) return false;
   if (const auto* constant = dyn_cast<SCEVConstant>(back_edges))
-    return constant->getAPInt().uge(fewest_iterations);
+    return constant->getAPInt().uge(min_iterations);
   return true;
 }
 
@@ -64,18 +64,19 @@ bool LoopPlan::runs_every_iteration(const BasicBlock* block, const Loop& loop) c
                       [&](BasicBlock* exit) { return dominators_.dominates(block, exit); });
 }
 
-// A vectorised, unrolled loop touches several neighbouring groups in each iteration.
+// Merges adjacent streams: a vectorised, unrolled loop touches several adjacent groups per
+// iteration.
 bool LoopPlan::extend_stream(Hoisted& hoisted, const Stream& stream) {
   for (Stream& known : hoisted.streams) {
     if (known.step != stream.step || known.operation != stream.operation) continue;
     const auto* distance =
         dyn_cast<SCEVConstant>(evolution_.getMinusSCEV(stream.start, known.start));
     if (distance == nullptr) continue;
-    const std::int64_t apart = distance->getAPInt().getSExtValue();
+    const std::int64_t gap = distance->getAPInt().getSExtValue();
     const auto size = static_cast<std::int64_t>(known.bytes);
-    if (apart == size) {
+    if (gap == size) {
       known.bytes += stream.bytes;
-    } else if (apart == -static_cast<std::int64_t>(stream.bytes)) {
+    } else if (gap == -static_cast<std::int64_t>(stream.bytes)) {
       known.bytes += stream.bytes;
       known.start = stream.start;
     } else {
@@ -100,7 +101,7 @@ bool LoopPlan::add_stream(Hoisted& hoisted, const Group& group, std::size_t inde
   const auto* step = dyn_cast<SCEVConstant>(address->getStepRecurrence(evolution_));
   if (step == nullptr || step->getAPInt().getSignificantBits() > 32) return false;
   const std::int64_t step_bytes = step->getAPInt().getSExtValue();
-  if (step_bytes == 0 || std::abs(step_bytes) > greatest_step_bytes) return false;
+  if (step_bytes == 0 || std::abs(step_bytes) > max_step_bytes) return false;
   const SCEV* start =
       evolution_.getPtrToIntExpr(address->getStart(), Type::getInt64Ty(function_.getContext()));
   if (isa<SCEVCouldNotCompute>(start)) return false;
@@ -109,14 +110,15 @@ bool LoopPlan::add_stream(Hoisted& hoisted, const Group& group, std::size_t inde
                                     static_cast<std::uint64_t>(group.low - group.offset), true));
   const Stream stream{index, start, step_bytes, group.bytes(), 1, group.stores, group.operation};
   if (extend_stream(hoisted, stream)) return true;
-  if (hoisted.streams.size() == most_streams) return false;
+  if (hoisted.streams.size() == max_streams) return false;
   hoisted.streams.push_back(stream);
   return true;
 }
 
 std::vector<bool> LoopPlan::choose(const std::vector<Group>& groups) {
   std::vector<bool> taken(groups.size(), false);
-  // A longjmp back into the function may bring a stale count: such functions are tested inline.
+  // A longjmp back into the function may restore an outdated count: such functions are tested
+  // inline.
   if (function_.callsFunctionThatReturnsTwice()) return taken;
   DenseMap<Loop*, std::size_t> known;
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -134,7 +136,7 @@ std::vector<bool> LoopPlan::choose(const std::vector<Group>& groups) {
     }
     if (entry->second != SIZE_MAX) taken[i] = add_stream(hoisted_[entry->second], groups[i], i);
   }
-  // Only now preheaders, which change the code that the above reads.
+  // Inserts preheaders last, because they change the code analysed above.
   for (Hoisted& hoisted : hoisted_) {
     if (hoisted.streams.empty()) continue;
     Loop* loop = hoisted.loop;
@@ -167,25 +169,26 @@ void LoopPlan::compute_extents(Hoisted& hoisted, const Filter& filter) {
   std::uint64_t longest_short = UINT64_MAX;
   for (Stream& stream : hoisted.streams) {
     stream.first_address = expander.expandCodeFor(stream.start, i64, at);
-    Value* way =
+    Value* extent =
         builder.CreateMul(count, builder.getInt64(static_cast<std::uint64_t>(stream.step)));
-    Value* end = builder.CreateAdd(stream.first_address, way);
+    Value* end = builder.CreateAdd(stream.first_address, extent);
     stream.low = stream.step > 0 ? stream.first_address : end;
     stream.high = builder.CreateAdd(stream.step > 0 ? end : stream.first_address,
                                     builder.getInt64(stream.bytes - 1));
-    const std::uint64_t room = filter.short_bytes() - std::min(filter.short_bytes(), stream.bytes);
-    longest_short =
-        std::min(longest_short, room / static_cast<std::uint64_t>(std::abs(stream.step)));
+    const std::uint64_t available_bytes =
+        filter.short_bytes() - std::min(filter.short_bytes(), stream.bytes);
+    longest_short = std::min(longest_short,
+                             available_bytes / static_cast<std::uint64_t>(std::abs(stream.step)));
   }
   hoisted.is_long = builder.CreateICmpUGT(count, builder.getInt64(longest_short), "nf.long");
 }
 
-// In a loop known to be short: each stream's sampled line, if there is one, is reported before it.
+// For a short loop: reports each stream's sampled line, if any, before the loop.
 void LoopPlan::report_rows(const Hoisted& hoisted, Instruction* at, Inserter& inserter) {
   for (const Stream& stream : hoisted.streams) {
     IRBuilder<> builder(at);
     Value* sampled = inserter.filter().range(builder, stream.low, stream.high);
-    // One row in two may well have one: not so cold that its code should be out of the way.
+    // A row often contains a sampled line, so its code is not marked as cold.
     Instruction* report = SplitBlockAndInsertIfThen(
         sampled, at, false, MDBuilder(at->getContext()).createBranchWeights(1, 4));
     builder.SetInsertPoint(report);
@@ -200,7 +203,7 @@ void LoopPlan::report_rows(const Hoisted& hoisted, Instruction* at, Inserter& in
   }
 }
 
-// In a loop known to be long: returns the number of iterations until the first event.
+// For a long loop: returns the number of iterations until the first event.
 Value* LoopPlan::fill_frame(const Hoisted& hoisted, Instruction* at, Inserter& inserter,
                             Value* frame) {
   LLVMContext& context = function_.getContext();
@@ -228,7 +231,7 @@ Value* LoopPlan::fill_frame(const Hoisted& hoisted, Instruction* at, Inserter& i
   return call_loop(builder, inserter.entries(), frame);
 }
 
-// In the loop: counts down from `first`; at 0 reports and asks for the next event.
+// Counts down from `first` in the loop; at 0, reports and gets the next event.
 void LoopPlan::count_down(const Hoisted& hoisted, PHINode* first, Inserter& inserter,
                           Value* frame) {
   BasicBlock* header = hoisted.loop->getHeader();
@@ -237,19 +240,19 @@ void LoopPlan::count_down(const Hoisted& hoisted, PHINode* first, Inserter& inse
   IRBuilder<> builder(header, header->begin());
   PHINode* remaining = builder.CreatePHI(i64, 2, "nf.remaining");
   remaining->addIncoming(first, first->getParent());
-  remaining->addIncoming(PoisonValue::get(i64), latch);  // until `next` is there
+  remaining->addIncoming(PoisonValue::get(i64), latch);  // replaced by `next` below
   Instruction* body = &*header->getFirstInsertionPt();
   builder.SetInsertPoint(body);
-  Value* due = builder.CreateICmpEQ(remaining, builder.getInt64(0), "nf.due");
-  Value* one_less = builder.CreateSub(remaining, builder.getInt64(1));
+  Value* event = builder.CreateICmpEQ(remaining, builder.getInt64(0), "nf.event");
+  Value* decremented = builder.CreateSub(remaining, builder.getInt64(1));
   Instruction* report =
-      SplitBlockAndInsertIfThen(due, body, false, inserter.filter().weights(body->getContext()));
+      SplitBlockAndInsertIfThen(event, body, false, inserter.filter().weights(body->getContext()));
   builder.SetInsertPoint(report);
   Value* next_event =
       builder.CreateSub(call_loop(builder, inserter.entries(), frame), builder.getInt64(1));
   builder.SetInsertPoint(body->getParent(), body->getParent()->begin());
   PHINode* next = builder.CreatePHI(i64, 2, "nf.next");
-  next->addIncoming(one_less, header);
+  next->addIncoming(decremented, header);
   next->addIncoming(next_event, report->getParent());
   for (unsigned i = 0; i < remaining->getNumIncomingValues(); ++i)
     if (isa<PoisonValue>(remaining->getIncomingValue(i))) remaining->setIncomingValue(i, next);
@@ -273,10 +276,10 @@ void LoopPlan::instrument(Hoisted& hoisted, Inserter& inserter, Value* frame) {
 
 void LoopPlan::apply(const std::vector<Group>& groups, const std::vector<nf_class>& classes,
                      Inserter& inserter) {
-  std::size_t most = 0;
+  std::size_t max_count = 0;
   for (Hoisted& hoisted : hoisted_) {
     if (hoisted.streams.empty()) continue;
-    most = std::max(most, hoisted.streams.size());
+    max_count = std::max(max_count, hoisted.streams.size());
     compute_extents(hoisted, inserter.filter());
     for (Stream& stream : hoisted.streams) {
       const auto step = static_cast<std::uint64_t>(std::abs(stream.step));
@@ -285,11 +288,11 @@ void LoopPlan::apply(const std::vector<Group>& groups, const std::vector<nf_clas
                                          stream.merged * std::max<std::uint64_t>(1, 64 / step));
     }
   }
-  if (most == 0) return;
+  if (max_count == 0) return;
   IRBuilder<> builder(&*function_.getEntryBlock().getFirstInsertionPt());
   AllocaInst* frame =
-      builder.CreateAlloca(frame_type(function_.getContext(), most), nullptr, "nf.frame");
-  // Loops' blocks are changed last: compute_extents still asks for preheaders of later loops.
+      builder.CreateAlloca(frame_type(function_.getContext(), max_count), nullptr, "nf.frame");
+  // Loops' blocks change last: compute_extents needs the preheaders of later loops.
   for (Hoisted& hoisted : hoisted_)
     if (!hoisted.streams.empty()) instrument(hoisted, inserter, frame);
 }

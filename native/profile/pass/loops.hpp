@@ -1,13 +1,13 @@
-// Takes streams out of innermost loops.
+// Hoists streams out of innermost loops.
 //
 // A loop whose streams each stay within about 4 KiB is short: an inline test before it checks each
-// stream for a sampled line and reports that line at once. The order among the loop's accesses is
+// stream for a sampled line and reports that line at once. The order of the loop's accesses is
 // lost, but only within fewer accesses than evict a line from a cache.
 //
-// A longer loop counts down: the run time computes the first iteration that enters a sampled line;
-// that iteration reports, in order with the loop's other accesses, and counts down to the next. So
-// the order is kept to the iteration, an early exit reports nothing that did not happen, and the
-// cost per iteration is one decrement for any number of streams.
+// A longer loop counts down: the runtime computes the first iteration that enters a sampled line;
+// that iteration reports, in order with the loop's other accesses, and gets the next count. The
+// order is preserved to the iteration, an early exit reports no access that did not happen, and an
+// iteration costs one decrement for any number of streams.
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -27,7 +27,7 @@ class LoopPlan {
            llvm::DominatorTree& dominators)
       : function_(function), loops_(loops), evolution_(evolution), dominators_(dominators) {}
 
-  // Decides which groups become streams: true at their index.
+  // Chooses the groups that become streams: true at their index.
   std::vector<bool> choose(const std::vector<Group>& groups);
 
   // Inserts the chosen streams into the function.
@@ -40,17 +40,17 @@ class LoopPlan {
     const llvm::SCEV* start;  // address in iteration 0, an integer
     std::int64_t step;
     std::uint64_t bytes;
-    std::uint64_t merged;  // groups this stream stands for
+    std::uint64_t merged;  // number of groups in this stream
     bool stores;
     nf_operation operation;
     llvm::Value* first_address = nullptr;
-    llvm::Value* low = nullptr;  // first and last byte touched by the whole loop
+    llvm::Value* low = nullptr;  // first and last byte that the loop touches
     llvm::Value* high = nullptr;
     std::uint32_t site = 0;
   };
   struct Hoisted {
     llvm::Loop* loop;
-    const llvm::SCEV* back_edges;  // times the loop repeats, i64
+    const llvm::SCEV* back_edges;  // number of back edges taken, i64
     std::vector<Stream> streams;
     llvm::Value* is_long = nullptr;
   };

@@ -6,16 +6,15 @@
 namespace nearfar::pass {
 
 namespace {
-// 4096: one line in 64 pages; beyond that a profile of a few seconds has too few events to be of
-// use.
-constexpr unsigned greatest_rate_log2 = 12;
+// 4096: one line in 64 pages; with fewer, a profile of a few seconds has too few events.
+constexpr unsigned max_rate_log2 = 12;
 }  // namespace
 
 Options read_options() {
   Options options;
   if (const char* text = std::getenv("NEARFAR_RATE_LOG2")) {
     const long value = std::strtol(text, nullptr, 10);
-    if (value >= 0 && value <= static_cast<long>(greatest_rate_log2))
+    if (value >= 0 && value <= static_cast<long>(max_rate_log2))
       options.rate_log2 = static_cast<unsigned>(value);
   }
   if (const char* text = std::getenv("NEARFAR_LOOPS")) options.loops = std::string(text) != "0";

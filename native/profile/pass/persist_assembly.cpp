@@ -10,14 +10,14 @@ namespace nearfar::pass {
 
 namespace {
 
-// The argument behind an operand such as $0, ($0) or ${0:a}; null for results in registers.
+// Returns the argument of an operand such as $0, ($0) or ${0:a}; null for results in registers.
 Value* argument_of(const CallBase& call, StringRef operand) {
   const std::size_t dollar = operand.find('$');
   if (dollar == StringRef::npos) return nullptr;
   StringRef digits = operand.drop_front(dollar + 1);
   digits.consume_front("{");
-  unsigned wanted = 0;
-  if (digits.consumeInteger(10, wanted)) return nullptr;
+  unsigned index = 0;
+  if (digits.consumeInteger(10, index)) return nullptr;
   const auto* assembly = cast<InlineAsm>(call.getCalledOperand());
   unsigned operands = 0;
   unsigned arguments = 0;
@@ -25,7 +25,7 @@ Value* argument_of(const CallBase& call, StringRef operand) {
     const bool output = constraint.Type == InlineAsm::isOutput;
     if (!output && constraint.Type != InlineAsm::isInput) continue;
     const bool is_argument = !output || constraint.isIndirect;
-    if (operands++ == wanted)
+    if (operands++ == index)
       return is_argument && arguments < call.arg_size() ? call.getArgOperand(arguments) : nullptr;
     if (is_argument) ++arguments;
   }
@@ -41,7 +41,7 @@ bool add_persist_assembly(CallBase& call, Accesses& accesses) {
   StringRef(assembly->getAsmString()).split(lines, '\n');
   for (const StringRef line : lines) line.split(statements, ';');
   bool all_known = true;
-  // Assemblers that do not know clflushopt and clwb are given clflush and xsaveopt with a prefix.
+  // For assemblers without clflushopt and clwb, programs write clflush and xsaveopt with a prefix.
   bool prefixed = false;
   for (StringRef statement : statements) {
     statement = statement.trim();

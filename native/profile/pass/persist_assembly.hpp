@@ -1,4 +1,4 @@
-// Inline assembly that flushes, fences, or does nothing to memory.
+// Inline assembly that flushes, fences or does not touch memory.
 #pragma once
 
 #include <llvm/IR/InstrTypes.h>
@@ -7,8 +7,8 @@
 
 namespace nearfar::pass {
 
-// Adds what the assembly flushes and waits for, in its order. False if it holds any other
-// instruction: what is known of it counts all the same.
+// Adds the assembly's flushes and fences, in order. Returns false if it contains any other
+// instruction; the known ones count all the same.
 bool add_persist_assembly(llvm::CallBase& call, Accesses& accesses);
 
 }  // namespace nearfar::pass

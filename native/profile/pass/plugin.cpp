@@ -19,8 +19,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// Functions that the run-time library must not be called from, with the reason as users read it;
-// empty for all others.
+// Returns why a function must not call the runtime library, in words for users; empty if it may.
 StringRef reason_to_skip(const Function& function) {
   if (function.hasFnAttribute(Attribute::Naked)) return "is naked (only assembly)";
   if (function.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
@@ -35,10 +34,11 @@ StringRef reason_to_skip(const Function& function) {
 
 bool is_short(const RangeAccess& access) {
   const auto* bytes = dyn_cast<ConstantInt>(access.bytes);
-  return bytes != nullptr && bytes->getZExtValue() <= 256;  // four lines, before a prefetcher helps
+  return bytes != nullptr &&
+         bytes->getZExtValue() <= 256;  // four lines: too short for a prefetcher
 }
 
-// Whether it writes lines to memory on purpose: only then do lock prefixes wait for anything.
+// Whether the function writes lines back explicitly: only then do lock prefixes wait.
 bool persists(Function& function) {
   Accesses accesses;
   const DataLayout& layout = function.getParent()->getDataLayout();
@@ -52,7 +52,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
   static bool isRequired() { return true; }  // also at -O0 and in optnone functions
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
-    // The stubs are of this processor, and addresses are 64 bits (the driver passes -m32 through).
+    // The stubs are x86-64 code with 64-bit addresses (the driver passes -m32 through).
     const Triple triple(module.getTargetTriple());
     if (triple.getArch() != Triple::x86_64 || module.getDataLayout().getPointerSizeInBits() != 64)
       return PreservedAnalyses::all();
@@ -65,8 +65,8 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
       if (!function.isDeclarationForLinker()) todo.push_back(&function);
     const bool flushes = any_of(todo, [](Function* function) { return persists(*function); });
     for (Function* function : todo) {
-      if (const StringRef why = reason_to_skip(*function); !why.empty())
-        sites.skip(*function, why);
+      if (const StringRef reason = reason_to_skip(*function); !reason.empty())
+        sites.skip(*function, reason);
       else
         instrument(*function, options, inserter, functions, flushes);
     }
@@ -92,7 +92,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     std::vector<Group> groups =
         group_accesses(function, accesses.plain, evolution, !options.every_access());
 
-    // All that reads the code comes before all that changes it.
+    // All analyses precede all changes of the code.
     auto class_of = [&](const Instruction& instruction, Value* pointer) {
       return classify(instruction, pointer, loops, evolution);
     };
@@ -102,7 +102,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     std::vector<nf_class> lane_classes;
     for (const LaneAccess& access : accesses.lanes)
       lane_classes.push_back(class_of(*access.instruction, access.pointers));
-    // A long range is a stream; of a short one what matters is how its address comes about.
+    // A long range is a stream; the class of a short one is its address's.
     std::vector<nf_class> range_classes;
     for (const RangeAccess& access : accesses.ranges)
       range_classes.push_back(is_short(access) ? class_of(*access.instruction, access.pointer)

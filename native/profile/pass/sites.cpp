@@ -12,7 +12,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// Before the program's own constructors (100 and up are theirs), whose accesses need the ids.
+// Before the program's constructors (100 and above), whose accesses need the IDs.
 constexpr int constructor_priority = 1;
 
 StructType* site_type(LLVMContext& context) {
@@ -29,7 +29,7 @@ std::string path_of(const DIFile& file) {
   return (file.getDirectory() + "/" + name).str();
 }
 
-// A tab or a line end would break the note's lines.
+// Replaces tabs and line ends, which separate the note's fields.
 std::string clean(StringRef text) {
   std::string result = text.str();
   std::replace_if(
@@ -52,12 +52,15 @@ std::string assembly_string(StringRef text) {
   return result;
 }
 
-// Merged and moved instructions lose their place, or have line 0: then the next one's that has any.
-DebugLoc nearest_place(const Instruction& instruction) {
+// Merged and moved instructions lose their location, or have line 0: uses the nearest location
+// then.
+DebugLoc nearest_location(const Instruction& instruction) {
   for (const Instruction* at = &instruction; at != nullptr; at = at->getNextNode())
-    if (const DebugLoc& place = at->getDebugLoc(); place && place.getLine() != 0) return place;
+    if (const DebugLoc& location = at->getDebugLoc(); location && location.getLine() != 0)
+      return location;
   for (const Instruction* at = &instruction; at != nullptr; at = at->getPrevNode())
-    if (const DebugLoc& place = at->getDebugLoc(); place && place.getLine() != 0) return place;
+    if (const DebugLoc& location = at->getDebugLoc(); location && location.getLine() != 0)
+      return location;
   return instruction.getDebugLoc();
 }
 
@@ -101,11 +104,11 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
   std::string file = module_.getSourceFileName();
   unsigned line = 0;
   unsigned column = 0;
-  if (const DebugLoc& place = nearest_place(instruction)) {
-    line = place.getLine();
-    column = place.getCol();
-    // The innermost inlined function: the one whose source holds the line.
-    if (const auto* scope = cast<DIScope>(place.getScope())) {
+  if (const DebugLoc& location = nearest_location(instruction)) {
+    line = location.getLine();
+    column = location.getCol();
+    // The innermost inlined function, whose source contains the line.
+    if (const auto* scope = cast<DIScope>(location.getScope())) {
       if (const DIFile* in = scope->getFile()) file = path_of(*in);
       if (const DISubprogram* program = cast<DILocalScope>(scope)->getSubprogram())
         function =
@@ -122,20 +125,21 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
        ConstantInt::get(i8, operation), ConstantInt::get(i8, access_class),
        ConstantInt::get(Type::getInt16Ty(context),
                         std::clamp<std::uint64_t>(tests_per_line, 1, UINT16_MAX))});
-  const auto [known, is_new] = known_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
+  const auto [known, is_new] =
+      indices_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
   if (is_new) sites_.push_back(site);
   return known->second;
 }
 
 Value* Sites::id(IRBuilder<>& builder, std::uint32_t index) {
-  Value* place = builder.CreateStructGEP(module_type(), record_, 3);
-  Value* first = builder.CreateLoad(builder.getInt32Ty(), place, "nf.first");
+  Value* location = builder.CreateStructGEP(module_type(), record_, 3);
+  Value* first = builder.CreateLoad(builder.getInt32Ty(), location, "nf.first");
   return builder.CreateAdd(first, builder.getInt32(index), "nf.site");
 }
 
-void Sites::skip(const Function& function, StringRef why) {
+void Sites::skip(const Function& function, StringRef reason) {
   note_ += "skipped\t" + clean(function.getName()) + "\t" + clean(module_.getSourceFileName()) +
-           "\t" + clean(why) + "\n";
+           "\t" + clean(reason) + "\n";
 }
 
 void Sites::finish() {

@@ -1,4 +1,4 @@
-// The module's table of sites, its registration, and the note on functions left uninstrumented.
+// The module's table of sites, its registration, and the note on uninstrumented functions.
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>
@@ -18,15 +18,15 @@ class Sites {
  public:
   Sites(llvm::Module& module, unsigned rate_log2);
 
-  // Adds a site at `instruction`'s place in the source; returns its index in the module.
+  // Adds a site at `instruction`'s source location; returns its index in the module.
   std::uint32_t add(const llvm::Instruction& instruction, std::uint64_t bytes, nf_operation,
                     nf_class, std::uint64_t tests_per_line = 1);
 
-  // The site's id in the whole program: known only at run time, after registration.
+  // Returns the site's ID in the whole program, known only at run time, after registration.
   llvm::Value* id(llvm::IRBuilder<>& builder, std::uint32_t index);
 
-  // Notes that `function` is not, or not wholly, instrumented, and why.
-  void skip(const llvm::Function& function, llvm::StringRef why);
+  // Records that `function` is not, or not completely, instrumented, and why.
+  void skip(const llvm::Function& function, llvm::StringRef reason);
 
   // Writes table, constructor and note into the module.
   void finish();
@@ -39,8 +39,8 @@ class Sites {
   unsigned rate_log2_;
   llvm::GlobalVariable* record_;  // struct nf_module
   std::vector<llvm::Constant*> sites_;
-  // Accesses of one place in the source that differ in nothing (an unrolled loop's) are one site.
-  llvm::DenseMap<llvm::Constant*, std::uint32_t> known_;
+  // Equal accesses of a source location (of an unrolled loop) are one site.
+  llvm::DenseMap<llvm::Constant*, std::uint32_t> indices_;
   llvm::StringMap<llvm::Constant*> strings_;
   std::string note_;
 };

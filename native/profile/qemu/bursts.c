@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A second plugin of QEMU's user-mode emulator, beside plugin.c: it records bursts, short stretches
- * of everything that one thread executes (bursts.h). For `nearfar profile --bursts` alone.
+ * A second plugin of QEMU's user-mode emulator, next to plugin.c: it records bursts, short
+ * stretches of everything that a thread executes (bursts.h), for `nearfar profile --bursts`.
  *
- * Like plugin.c it is a program part of its own under the licence of QEMU's plugin interface.
+ * Like plugin.c it is separate from nearfar, under the licence of QEMU's plugin interface.
  */
 #include "profile/qemu/bursts.h"
 
@@ -24,18 +24,18 @@
 EXPORTED int qemu_plugin_version = 1;
 
 /* Too few accesses to learn from. */
-#define FEWEST_ACCESSES 64u
+#define MIN_ACCESSES 64u
 
 static struct nf_bursts* file;
-static const struct nf_ring* ring; /* for where the preloaded library's code is */
+static const struct nf_ring* ring; /* has the addresses of the preloaded library's code */
 static const uint32_t* phase_word;
 static const uint32_t* counting_word;
-static bool silent; /* in a fork's child */
+static bool silent; /* in the child of a fork */
 static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
-/* Instructions are kept once: their places by address, 0 where there is none. */
-static uint32_t places[NF_BURST_CODE * 2];
+/* Instructions are stored once: their indices + 1 by address, 0 for none. */
+static uint32_t indices_by_address[NF_BURST_CODE * 2];
 
-/* One burst at a time: the thread that is in it, 0 for none. */
+/* One burst at a time: the thread that records it, 0 for none. */
 static uint32_t recording;
 static struct nf_burst* burst;
 static uint32_t burst_phase;
@@ -53,7 +53,8 @@ static uint32_t current_phase(void) {
   return __atomic_load_n(phase_word, __ATOMIC_RELAXED) % NF_BURST_PHASES;
 }
 
-/* 0 if it cannot be read: a page gone meanwhile, or a guest whose addresses are not QEMU's. */
+/* Returns 0 if the value cannot be read: the page is unmapped, or guest addresses differ from
+ * QEMU's. */
 static uint64_t value_at(uint64_t address) {
   uint64_t value = 0;
   struct iovec here = {&value, sizeof value};
@@ -61,7 +62,7 @@ static uint64_t value_at(uint64_t address) {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof value ? value : 0;
 }
 
-static void keep_half(struct nf_burst_phase* phase) {
+static void drop_every_second(struct nf_burst_phase* phase) {
   uint8_t order[NF_BURSTS_PER_PHASE];
   const uint32_t half = NF_BURSTS_PER_PHASE / 2;
   for (uint32_t i = 0; i < NF_BURSTS_PER_PHASE; ++i) {
@@ -72,7 +73,7 @@ static void keep_half(struct nf_burst_phase* phase) {
   phase->interval *= 2;
 }
 
-/* Bursts at equal distances would meet only some steps of a loop of that length. */
+/* Jitter: bursts at equal distances would sample only some phases of a periodic loop. */
 static uint64_t jittered(uint64_t interval, uint64_t at) {
   const uint64_t dice = (at * 0x9E3779B97F4A7C15ull) >> 48;
   return interval / 4 * 3 + interval / 2 * dice / 65536;
@@ -94,7 +95,7 @@ static void begin(uint32_t number, struct nf_burst_phase* phase) {
     phase->interval = NF_BURST_INTERVAL;
     for (uint8_t i = 0; i < NF_BURSTS_PER_PHASE; ++i) phase->order[i] = i;
   }
-  if (phase->count == NF_BURSTS_PER_PHASE) keep_half(phase);
+  if (phase->count == NF_BURSTS_PER_PHASE) drop_every_second(phase);
   burst = &file->bursts[phase->base - 1 + phase->order[phase->count]];
   burst->thread = thread();
   burst->block_count = burst->access_count = burst->closed = 0;
@@ -105,7 +106,7 @@ static void begin(uint32_t number, struct nf_burst_phase* phase) {
 }
 
 static void end(void) {
-  if (burst->access_count >= FEWEST_ACCESSES) {
+  if (burst->access_count >= MIN_ACCESSES) {
     burst->closed = 1;
     ++file->phases[burst_phase].count;
   }
@@ -117,21 +118,21 @@ static void on_block(unsigned cpu, void* data) {
   if (silent) return;
   const uint32_t number = current_phase();
   struct nf_burst_phase* phase = &file->phases[number];
-  const uint32_t place = (uint32_t)(uintptr_t)data;
-  phase->instructions += file->blocks[place].count;
+  const uint32_t index = (uint32_t)(uintptr_t)data;
+  phase->instructions += file->blocks[index].count;
   if (__atomic_load_n(&recording, __ATOMIC_RELAXED) == thread()) {
     if (number != burst_phase || burst->block_count == NF_BURST_BLOCKS ||
         burst->access_count >= NF_BURST_ACCESSES || sampled_enough()) {
       end();
     } else {
-      burst->blocks[burst->block_count++] = place;
+      burst->blocks[burst->block_count++] = index;
       return;
     }
   }
   if (number != 0 && phase->instructions >= phase->next && !sampled_enough()) begin(number, phase);
 }
 
-/* `data` is the instruction's place in its block. */
+/* `data` is the instruction's index in its block. */
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void* data) {
   (void)cpu;
   if (__atomic_load_n(&recording, __ATOMIC_RELAXED) != thread() || silent) return;
@@ -141,7 +142,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
   const uint32_t block = burst->block_count - 1;
   const uint8_t store = qemu_plugin_mem_is_store(info);
   if (burst->access_count > 0) {
-    /* QEMU makes several accesses of a wide one; a line's first is kept apart. */
+    /* QEMU splits wide accesses; merges them again, except across lines. */
     struct nf_burst_access* last = &burst->accesses[burst->access_count - 1];
     if (last->block == block && last->instruction == instruction && last->store == store &&
         last->address + last->bytes == address && address % 64 != 0) {
@@ -158,68 +159,69 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
   access->store = store;
 }
 
-/* The instruction's place, made if it is new; UINT32_MAX if the table is full. */
-static uint32_t keep_instruction(const struct qemu_plugin_insn* instruction) {
+/* Returns the instruction's index, added if it is new; UINT32_MAX if the table is full. */
+static uint32_t intern_instruction(const struct qemu_plugin_insn* instruction) {
   const uint64_t address = qemu_plugin_insn_vaddr(instruction);
   const size_t size = qemu_plugin_insn_size(instruction);
   uint64_t at = (address * 0x9E3779B97F4A7C15ull) >> 47;
   for (;; at = (at + 1) % (NF_BURST_CODE * 2)) {
     at %= NF_BURST_CODE * 2;
-    if (places[at] == 0) break;
-    const struct nf_burst_instruction* known = &file->code[places[at] - 1];
+    if (indices_by_address[at] == 0) break;
+    const struct nf_burst_instruction* known = &file->code[indices_by_address[at] - 1];
     if (known->address == address && known->size == size &&
         memcmp(known->bytes, qemu_plugin_insn_data(instruction), size) == 0) {
-      return places[at] - 1;
+      return indices_by_address[at] - 1;
     }
   }
   if (file->code_used == NF_BURST_CODE || size > sizeof file->code[0].bytes) return UINT32_MAX;
-  struct nf_burst_instruction* fresh = &file->code[file->code_used];
-  fresh->address = address;
-  fresh->size = (uint8_t)size;
-  memcpy(fresh->bytes, qemu_plugin_insn_data(instruction), size);
-  places[at] = ++file->code_used;
+  struct nf_burst_instruction* added = &file->code[file->code_used];
+  added->address = address;
+  added->size = (uint8_t)size;
+  memcpy(added->bytes, qemu_plugin_insn_data(instruction), size);
+  indices_by_address[at] = ++file->code_used;
   return file->code_used - 1;
 }
 
-/* Whether guest addresses are this process's own: what is executed lies where it should. */
-static void try_values(const struct nf_burst_instruction* known) {
-  uint8_t there[15];
-  struct iovec here = {there, known->size};
-  struct iovec place = {(void*)(uintptr_t)known->address, known->size};
-  file->has_values = process_vm_readv(getpid(), &here, 1, &place, 1, 0) == known->size &&
-                     memcmp(there, known->bytes, known->size) == 0;
+/* Checks whether guest addresses are this process's own: the executed code must be at its address.
+ */
+static void check_addresses(const struct nf_burst_instruction* known) {
+  uint8_t bytes[15];
+  struct iovec here = {bytes, known->size};
+  struct iovec there = {(void*)(uintptr_t)known->address, known->size};
+  file->has_values = process_vm_readv(getpid(), &here, 1, &there, 1, 0) == known->size &&
+                     memcmp(bytes, known->bytes, known->size) == 0;
 }
 
-/* The block's place; UINT32_MAX if a table is full. Its instructions lie one after another only in
- * its own list, so it keeps them as a stretch of their own where they are not already one. */
-static uint32_t keep_block(const struct qemu_plugin_tb* block) {
+/* Returns the block's index; UINT32_MAX if a table is full. A block's instructions must be
+ * consecutive, so they are stored again if they are not. */
+static uint32_t intern_block(const struct qemu_plugin_tb* block) {
   const size_t count = qemu_plugin_tb_n_insns(block);
   if (count == 0 || file->blocks_used == NF_BURST_CODE_BLOCKS) return UINT32_MAX;
   const struct qemu_plugin_insn* last = qemu_plugin_tb_get_insn(block, count - 1);
-  uint32_t first = keep_instruction(qemu_plugin_tb_get_insn(block, 0));
+  uint32_t first = intern_instruction(qemu_plugin_tb_get_insn(block, 0));
   if (first == UINT32_MAX) return UINT32_MAX;
-  if (file->blocks_used == 0) try_values(&file->code[first]);
-  bool together = true;
+  if (file->blocks_used == 0) check_addresses(&file->code[first]);
+  bool consecutive = true;
   for (size_t i = 1; i < count; ++i) {
-    const uint32_t place = keep_instruction(qemu_plugin_tb_get_insn(block, i));
-    if (place == UINT32_MAX) return UINT32_MAX;
-    together = together && place == first + i;
+    const uint32_t index = intern_instruction(qemu_plugin_tb_get_insn(block, i));
+    if (index == UINT32_MAX) return UINT32_MAX;
+    consecutive = consecutive && index == first + i;
   }
-  if (!together) {
+  if (!consecutive) {
     if (file->code_used + count > NF_BURST_CODE) return UINT32_MAX;
-    const uint32_t begins = file->code_used;
+    const uint32_t copy_begin = file->code_used;
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t place = keep_instruction(qemu_plugin_tb_get_insn(block, i));
-      if (place == UINT32_MAX) return UINT32_MAX;
-      file->code[file->code_used++] = file->code[place];
+      const uint32_t index = intern_instruction(qemu_plugin_tb_get_insn(block, i));
+      if (index == UINT32_MAX) return UINT32_MAX;
+      file->code[file->code_used++] = file->code[index];
     }
-    first = begins;
+    first = copy_begin;
   }
-  struct nf_burst_block* fresh = &file->blocks[file->blocks_used];
-  fresh->address = qemu_plugin_tb_vaddr(block);
-  fresh->end = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
-  fresh->first = first;
-  fresh->count = (uint32_t)count;
+  struct nf_burst_block* added = &file->blocks[file->blocks_used];
+  added->address = qemu_plugin_tb_vaddr(block);
+  added->end = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
+  added->first = first;
+  added->count = (uint32_t)count;
   return file->blocks_used++;
 }
 
@@ -228,12 +230,12 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   const uint64_t address = qemu_plugin_tb_vaddr(block);
   if (ring != NULL && address >= ring->own_begin && address < ring->own_end) return;
   pthread_mutex_lock(&tables);
-  const uint32_t place = silent ? UINT32_MAX : keep_block(block);
-  if (place == UINT32_MAX && !silent) file->full = 1;
+  const uint32_t index = silent ? UINT32_MAX : intern_block(block);
+  if (index == UINT32_MAX && !silent) file->full = 1;
   pthread_mutex_unlock(&tables);
-  if (place == UINT32_MAX) return;
+  if (index == UINT32_MAX) return;
   qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS,
-                                       (void*)(uintptr_t)place);
+                                       (void*)(uintptr_t)index);
   const size_t count = qemu_plugin_tb_n_insns(block);
   for (size_t i = 0; i < count; ++i) {
     qemu_plugin_register_vcpu_mem_cb(qemu_plugin_tb_get_insn(block, i), on_access,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
  *
- * The run folder's file `bursts`: short stretches of all that one thread executes, in full, as the
- * plugin bursts.c writes them and nearfar/profile/bursts/file.py reads them (same layout there).
+ * The run folder's file `bursts`: short stretches of everything that a thread executes, written by
+ * the plugin bursts.c and read by nearfar/profile/bursts/file.py (same layout there).
  *
- * A burst is a list of executed *blocks* (stretches of code without a jump inside, as QEMU
- * translates them) and a list of accesses to memory. Blocks refer to instructions, kept once with
- * their bytes; dependences are decoded from these after the run.
+ * A burst is a list of executed *blocks* (code without a jump inside, as QEMU translates it) and a
+ * list of accesses to memory. Blocks refer to instructions, stored once with their bytes;
+ * dependences are decoded from these after the run.
  */
 #ifndef NEARFAR_PROFILE_QEMU_BURSTS_H
 #define NEARFAR_PROFILE_QEMU_BURSTS_H
@@ -15,18 +15,18 @@
 #define NF_BURSTS_FILE "bursts"
 #define NF_BURSTS_MAGIC 0x315354535242464eull /* "NFBRSTS1" */
 #define NF_BURST_PHASES 256
-/* Number of phases with bursts: those entered first. */
+/* Number of phases with bursts: the first ones entered. */
 #define NF_BURST_TRACED 16
-/* Bursts per phase, spread over all of it: when there are this many, every second is dropped and
- * they are recorded half as often. */
+/* Bursts per phase, spread over the whole phase: at this number, every second one is dropped and
+ * the interval doubles. */
 #define NF_BURSTS_PER_PHASE 32
 #define NF_BURST_ACCESSES 2000
-/* A burst ends here too: code that hardly touches memory. */
+/* A burst also ends at this number, in code that hardly touches memory. */
 #define NF_BURST_BLOCKS 6000
 #define NF_BURST_CODE (1u << 16)
 #define NF_BURST_CODE_BLOCKS (1u << 15)
-/* Instructions from one burst's start to the next at first: little more than a burst has, so that
- * a phase of a millisecond has some. */
+/* Initial distance of bursts in instructions: little more than a burst's length, so that a phase of
+ * a millisecond has some. */
 #define NF_BURST_INTERVAL 16000u
 
 struct nf_burst_instruction {
@@ -37,16 +37,16 @@ struct nf_burst_instruction {
 
 struct nf_burst_block {
   uint64_t address;
-  uint64_t end;   /* address of what follows it in memory */
-  uint32_t first; /* its instructions' places */
+  uint64_t end;   /* address of the next instruction in memory */
+  uint32_t first; /* index of its first instruction */
   uint32_t count;
 };
 
 struct nf_burst_access {
   uint64_t address;
-  uint64_t value;       /* loaded, if 8 bytes were and they could be read; else 0 */
-  uint32_t block;       /* place in the burst's list of blocks */
-  uint16_t instruction; /* in that block */
+  uint64_t value;       /* loaded value of 8 bytes; 0 if it could not be read */
+  uint32_t block;       /* index in the burst's list of blocks */
+  uint16_t instruction; /* index in that block */
   uint8_t bytes;
   uint8_t store;
 };
@@ -62,23 +62,23 @@ struct nf_burst {
 };
 
 struct nf_burst_phase {
-  uint64_t instructions; /* executed, nearly: threads may lose each other's */
+  uint64_t instructions; /* approximate: concurrent updates by threads may be lost */
   uint64_t next;
   uint64_t interval;
-  uint32_t base;                      /* place of its first burst, plus 1; 0: none */
-  uint32_t count;                     /* of bursts */
-  uint8_t order[NF_BURSTS_PER_PHASE]; /* which of its places hold them, in order of time */
+  uint32_t base;                      /* index of its first burst, plus 1; 0: none */
+  uint32_t count;                     /* number of bursts */
+  uint8_t order[NF_BURSTS_PER_PHASE]; /* indices of its bursts, in order of time */
 };
 
 struct nf_bursts {
   uint64_t magic;
-  /* Where in the file `control` the current phase is, and whether it counts. */
+  /* Offsets of the current phase, and of whether it counts, in the file `control`. */
   uint32_t phase_offset;
   uint32_t counting_offset;
   uint32_t traced;
   uint32_t code_used;
   uint32_t blocks_used;
-  uint32_t full; /* 1: a table was, and bursts ended early */
+  uint32_t full; /* 1: a table was full, and bursts ended early */
   uint32_t has_values;
   uint32_t reserved;
   struct nf_burst_phase phases[NF_BURST_PHASES];

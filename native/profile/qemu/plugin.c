@@ -2,9 +2,9 @@
  *
  * A plugin of QEMU's user-mode emulator that reports a program's accesses to sampled lines.
  *
- * It is a program part of its own: QEMU loads it, and what it finds goes through a shared file
- * (ring.h) to another process. QEMU's plugin interface is under GPL-2.0-or-later, and so is this
- * file; no other part of nearfar is linked into it, and it is linked into none.
+ * It is separate from nearfar: QEMU loads it, and it writes to a shared file (ring.h) that another
+ * process reads. QEMU's plugin interface is under GPL-2.0-or-later, and so is this file; no other
+ * part of nearfar is linked into it, and it is linked into none.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,14 +20,14 @@
 
 EXPORTED int qemu_plugin_version = 1;
 
-/* An instruction, kept for as long as the program runs: QEMU may translate it again. */
+/* An instruction; it stays allocated until the end, because QEMU may translate it again. */
 struct place {
   uint64_t instruction;
   uint64_t block;
 };
 
 static struct nf_ring* ring;
-/* In a fork's child, whose copy of this plugin must not write into its parent's ring. */
+/* True in the child of a fork, which must not write into its parent's ring. */
 static bool silent;
 static __thread uint32_t thread_number;
 
@@ -66,7 +66,8 @@ static bool sampled(uint64_t address) {
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void* place) {
   (void)cpu;
   if (__builtin_expect(sampled(address), 0)) report(address, place, info);
-  /* The widest access has 16 bytes, so only the last of a line's can reach into the next line. */
+  /* The widest access has 16 bytes, so only accesses at the end of a line can reach the next line.
+   */
   if (__builtin_expect((address & 63) > 48, 0)) {
     const uint64_t last = address + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
     if ((last ^ address) >> 6 != 0 && sampled(last)) report(last & ~63ull, place, info);
@@ -76,8 +77,8 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   (void)id;
   count_instructions(block);
-  /* What was translated before sampling ended keeps its calls: to have everything translated anew
-   * (qemu_plugin_reset) now and then kills a program under QEMU 7.2. */
+  /* Code translated before sampling ended keeps its calls: retranslating everything
+   * (qemu_plugin_reset) sometimes kills programs under QEMU 7.2. */
   if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
   const uint64_t begin = qemu_plugin_tb_vaddr(block);
   if (begin >= ring->own_begin && begin < ring->own_end) return;
@@ -93,7 +94,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   }
 }
 
-/* Of x86-64: execve and execveat. */
+/* execve and execveat on x86-64. */
 static bool is_exec(int64_t number) { return number == 59 || number == 322; }
 
 static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
@@ -105,7 +106,7 @@ static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t 
   if (is_exec(number)) ring->replaced = 1;
 }
 
-/* An exec that returns did not happen. */
+/* An exec that returns has failed. */
 static void on_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result) {
   (void)id, (void)cpu, (void)result;
   if (!silent && is_exec(number)) ring->replaced = 0;
@@ -120,8 +121,8 @@ static void before_fork(void) {
   if (!silent) __atomic_fetch_add(&ring->forks, 1, __ATOMIC_RELAXED);
 }
 
-/* What is already translated goes on counting and testing: on memory of its own, which lets no
- * access pass. */
+/* Translated code continues to count and test: on separate memory whose filter lets no access pass.
+ */
 static void in_child(void) {
   silent = true;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What the plugins here use of QEMU's plugin interface, version 1 (QEMU 4.2 to 8.2): Debian's
- * qemu-user has no header to go with it. The interface is under GPL-2.0-or-later, and so is this
- * file; only plugin.c and bursts.c include it.
+ * The used part of QEMU's plugin interface, version 1 (QEMU 4.2 to 8.2), because Debian's qemu-user
+ * has no header for it. The interface is under GPL-2.0-or-later, and so is this file; only plugin.c
+ * and bursts.c include it.
  */
 #ifndef NEARFAR_PROFILE_QEMU_PLUGIN_API_H
 #define NEARFAR_PROFILE_QEMU_PLUGIN_API_H

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
  *
- * The ring of events through which an unmodified program under QEMU reports to nearfar, in the run
- * folder's file `ring`. Three separate parts write or read it:
+ * The ring of events through which a plain build under QEMU reports to nearfar, in the run folder's
+ * file `ring`. Three separate parts write or read it:
  *
- *   plugin.c   inside QEMU, reports accesses to sampled lines (GPL, as its interface demands);
+ *   plugin.c   inside QEMU, reports accesses to sampled lines (GPL, as QEMU's interface requires);
  *   guest/     preloaded into the program, reports allocations and loaded files;
  *   replay/    inside `nearfar profile`, simulates the reported events.
  *
- * Any number of threads write, one reads. A writer takes the next place, waits until it is free,
- * fills it and publishes it by its `turn`; so events are read in the order of places taken.
- * Addresses are the program's. Where the processor itself samples accesses
- * (native/profile/counters) the program runs without QEMU, and only guest/ and replay/ share the
- * ring.
+ * Several threads write, one reads. A writer takes the next slot, waits until it is free, fills it
+ * and publishes it by its `turn`; so events are read in the order of slots. Addresses are the
+ * program's. If the processor itself samples accesses (native/profile/counters), the program runs
+ * without QEMU, and only guest/ and replay/ use the ring.
  */
 #ifndef NEARFAR_PROFILE_QEMU_RING_H
 #define NEARFAR_PROFILE_QEMU_RING_H
@@ -33,7 +32,7 @@ extern "C" {
 /* Paths of mapped files; some thousands. */
 #define NF_RING_TEXT (1u << 20)
 #define NF_RING_FRAMES 8
-#define NF_RING_TIME 13 /* place among the words */
+#define NF_RING_TIME 13 /* index among the words */
 /* Threads whose accesses are temporarily not reported, by the low bits of their number. */
 #define NF_RING_MUTES 4096u
 
@@ -41,7 +40,7 @@ enum nf_ring_kind {
   NF_RING_ACCESS = 1, /* address, instruction, block of instructions, is_store, bytes */
   NF_RING_ALLOCATED,  /* address, bytes, tag, depth, frames */
   NF_RING_FREED,      /* address, bytes */
-  NF_RING_KEPT,       /* address, bytes: the free before did not happen */
+  NF_RING_KEPT,       /* address, bytes: the preceding free did not happen */
   NF_RING_MAPPED,     /* address, bytes, accessible, path, depth, frames */
   NF_RING_UNMAPPED,   /* address, bytes */
   NF_RING_MOVED,      /* from, bytes, to, bytes */
@@ -53,24 +52,24 @@ enum nf_ring_kind {
 };
 
 struct nf_ring_event {
-  uint64_t turn; /* place: free for it; place + 1: holds its event */
+  uint64_t turn; /* slot: free; slot + 1: contains the slot's event */
   uint32_t kind;
   uint32_t thread;
-  uint64_t words[14]; /* the last: when, in ns of CLOCK_MONOTONIC; 0 under QEMU */
+  uint64_t words[14]; /* the last: time in ns of CLOCK_MONOTONIC; 0 under QEMU */
 };
 
 struct nf_ring {
   uint64_t magic;
-  uint32_t sampling;     /* 1 until enough was seen */
-  uint32_t closed;       /* 1: nobody reads any more; events are dropped */
-  uint32_t attached;     /* hellos that the plugin heard */
+  uint32_t sampling;     /* 1 until enough accesses were sampled */
+  uint32_t closed;       /* 1: the reader has ended; events are dropped */
+  uint32_t attached;     /* hellos that the plugin received */
   uint32_t open;         /* 1: accesses are reported */
-  uint32_t forks;        /* children, which are not followed */
-  uint32_t threads;      /* that the program started */
-  uint32_t replaced;     /* 1: the program is now another, by exec, which QEMU does not run */
-  uint32_t native;       /* 1: no QEMU: the first process that asks reports */
-  int32_t process;       /* which that is */
-  uint64_t instructions; /* executed so far, nearly: threads may lose each other's */
+  uint32_t forks;        /* number of children, which are not profiled */
+  uint32_t threads;      /* number of threads that the program started */
+  uint32_t replaced;     /* 1: the program called exec, which QEMU does not follow */
+  uint32_t native;       /* 1: without QEMU: the first process that attaches reports */
+  int32_t process;       /* ID of that process */
+  uint64_t instructions; /* executed so far, approximately: concurrent updates may be lost */
   /* An access is reported if ((((a >> 12) * multiplier) >> shift) ^ a) & mask is 0. */
   uint64_t mask;
   uint64_t multiplier;
@@ -80,10 +79,10 @@ struct nf_ring {
   /* Instructions sampled from the first mark; 0: all. The first mark sets `sample_until` by it,
    * unless they are sampled from the start. */
   uint64_t sample_instructions;
-  uint64_t own_begin; /* code of the preloaded library, which is not looked at */
+  uint64_t own_begin; /* code of the preloaded library, which is not profiled */
   uint64_t own_end;
   uint32_t text_used;
-  int32_t reader; /* process that reads */
+  int32_t reader; /* ID of the reading process */
   uint64_t head __attribute__((aligned(64)));
   uint64_t tail __attribute__((aligned(64)));
   uint8_t muted[NF_RING_MUTES] __attribute__((aligned(64)));
@@ -96,25 +95,26 @@ static inline int nf_ring_sampled_enough(const struct nf_ring* ring) {
          __atomic_load_n(&ring->sample_until, __ATOMIC_RELAXED);
 }
 
-static inline struct nf_ring_event* nf_ring_at(struct nf_ring* ring, uint64_t place) {
-  return &ring->events[place % NF_RING_EVENTS];
+static inline struct nf_ring_event* nf_ring_at(struct nf_ring* ring, uint64_t slot) {
+  return &ring->events[slot % NF_RING_EVENTS];
 }
 
-/* Takes a place, to be filled and followed by nf_ring_publish; 0 if nobody reads. */
-static inline int nf_ring_take(struct nf_ring* ring, uint64_t* place) {
+/* Takes a slot, to be filled and then published by nf_ring_publish; returns 0 if the reader has
+ * ended. */
+static inline int nf_ring_take(struct nf_ring* ring, uint64_t* slot) {
   unsigned turns = 0;
-  *place = __atomic_fetch_add(&ring->head, 1, __ATOMIC_RELAXED);
-  while (__atomic_load_n(&nf_ring_at(ring, *place)->turn, __ATOMIC_ACQUIRE) != *place) {
+  *slot = __atomic_fetch_add(&ring->head, 1, __ATOMIC_RELAXED);
+  while (__atomic_load_n(&nf_ring_at(ring, *slot)->turn, __ATOMIC_ACQUIRE) != *slot) {
     if (__atomic_load_n(&ring->closed, __ATOMIC_RELAXED)) return 0;
     sched_yield();
-    /* Whoever reads may have been killed. */
+    /* The reader may have been killed. */
     if (++turns % 4096 == 0 && kill(ring->reader, 0) != 0) ring->closed = 1;
   }
   return 1;
 }
 
-static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t place) {
-  __atomic_store_n(&event->turn, place + 1, __ATOMIC_RELEASE);
+static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t slot) {
+  __atomic_store_n(&event->turn, slot + 1, __ATOMIC_RELEASE);
 }
 
 #ifdef __cplusplus

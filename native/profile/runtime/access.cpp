@@ -1,4 +1,4 @@
-// What becomes of an access to a sampled line: the slow side of the instrumented code's test.
+// Simulates accesses to sampled lines: the slow path of the instrumented code's test.
 #include "profile/runtime/access.hpp"
 
 #include <atomic>
@@ -33,11 +33,11 @@ namespace {
 
 CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
   if (CounterRecord* known = runtime.counters.find(key)) return known;
-  remember_instruction(site);
+  record_instruction(site);
   return runtime.counters.find_or_add(key, this_thread.id, [](CounterRecord&) {});
 }
 
-// Threads that share a counter may lose each other's update: a few misses of very many.
+// Threads that share a counter may lose each other's updates: a few misses of very many.
 bool count_sequence(CounterRecord& counter, std::uint64_t line) {
   unsigned place = 0;
   for (; place < recent_lines - 1; ++place) {
@@ -75,7 +75,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     add(runtime.header->dropped, std::uint64_t{1});
     return;
   }
-  meet_thread();
+  register_thread();
   const std::uint32_t phase = nf_current_phase();
   std::uint16_t* const tag = runtime.shadow.entry(address);
   if (owner == site_none) owner = *tag;
@@ -102,14 +102,14 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
       }
     }
   }
-  const bool sampled = reuse_looks_at(line);
+  const bool sampled = reuse_samples(line);
   if (sampled) {
     count_reuse(phase, owner, line, store);
     count_in_core({phase, owner, site, line, address, store, outcome.hit});
   }
   if (counter != nullptr && !sampled) {
     nf_recent_access& recent = *nf_recent_place(address >> 4, site);
-    // A signal handler between these sees a free entry or a whole one.
+    // A signal handler sees either a free or a complete entry.
     recent.granule = 0;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     recent.site = site;
@@ -127,14 +127,14 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
 
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {
   runtime.lines.for_each(address, size, [&](std::uint64_t line) {
-    // The first byte touched says whose memory it is where objects share the line.
+    // The first touched byte determines the owner if objects share the line.
     access_line(line > address ? line : address, site, store);
   });
 }
 
 }  // namespace nearfar::profile
 
-// Called by entry.c, on behalf of instrumented code.
+// Called by entry.c for instrumented code.
 extern "C" void nf_access_slow(const void* address, std::uint32_t site, std::uint32_t is_store) {
   if (nearfar::profile::active()) {
     nearfar::profile::access_line(reinterpret_cast<std::uint64_t>(address), site, is_store != 0);

@@ -1,4 +1,4 @@
-// The accesses that instrumented code reports.
+// Accesses reported by instrumented code.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,17 @@
 
 namespace nearfar::profile {
 
-// One access to a sampled line; `owner`, if given, is whose memory it counts as.
+// Handles an access to a sampled line; `owner`, if given, overrides the memory's site.
 void access_line(std::uint64_t address, std::uint32_t site, bool store,
                  std::uint16_t owner = site_none);
-// Every sampled line of a range, once.
+// Handles an access to every sampled line of a range.
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store);
 
-// A dirty line of this site was written to memory.
+// Counts a write-back of a line of this site.
 void count_write_back(std::uint32_t phase, std::uint16_t site);
 
-// What no pass sees: what the C library's allocator touches itself, and what libraries that are
-// not instrumented do by memcpy and its like. Instruction ids.
+// Instruction IDs of accesses that the pass does not see: those of the C library's allocator, and
+// of uninstrumented libraries by memcpy and similar functions.
 enum LibrarySite : std::uint32_t {
   in_malloc,
   in_calloc,
@@ -30,7 +30,7 @@ enum LibrarySite : std::uint32_t {
 };
 inline constexpr std::uint32_t library_sites = 8;
 
-// Copies what is known of an instruction to the process file.
-void remember_instruction(std::uint32_t site);
+// Copies an instruction's description to the process file.
+void record_instruction(std::uint32_t site);
 
 }  // namespace nearfar::profile

@@ -30,14 +30,14 @@ nf_control* map_control(int file) {
   return static_cast<nf_control*>(memory);
 }
 
-std::uint32_t phase_called(nf_control& control, const char* name) {
-  char cut[NF_PHASE_NAME] = {};
-  strncpy(cut, name, sizeof cut - 1);
+std::uint32_t phase_named(nf_control& control, const char* name) {
+  char truncated[NF_PHASE_NAME] = {};
+  strncpy(truncated, name, sizeof truncated - 1);
   for (std::uint32_t phase = NF_PHASE_REST; phase < control.phase_count; ++phase) {
-    if (strcmp(control.phases[phase].name, cut) == 0) return phase;
+    if (strcmp(control.phases[phase].name, truncated) == 0) return phase;
   }
   if (control.phase_count >= NF_PHASE_OVERFLOW) return NF_PHASE_OVERFLOW;
-  memcpy(control.phases[control.phase_count].name, cut, sizeof cut);
+  memcpy(control.phases[control.phase_count].name, truncated, sizeof truncated);
   return control.phase_count++;
 }
 
@@ -81,7 +81,7 @@ std::uint32_t self() { return static_cast<std::uint32_t>(gettid()); }
 nf_control* nf_control_create(const char* path) {
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return nullptr;
-  // Room now, or a full disk would later be a SIGBUS in the program.
+  // Reserves the space now, or a full disk would raise SIGBUS in the program later.
   const int error = posix_fallocate(file, 0, sizeof(nf_control));
   if (error != 0) {
     close(file);
@@ -146,7 +146,7 @@ int nf_control_begin(nf_control* control, std::int32_t pid, const char* name) {
   Lock const lock(control->lock, self(), Shared::by_processes);
   nf_slot* slot = slot_of(*control, pid, true);
   if (slot == nullptr) return ENOSPC;
-  const std::uint32_t phase = phase_called(*control, name);
+  const std::uint32_t phase = phase_named(*control, name);
   enter(*control, *slot, phase);
   if (control->counting != 0) ++control->phases[phase].entries;
   return 0;
@@ -156,7 +156,7 @@ int nf_control_end(nf_control* control, std::int32_t pid, const char* name, doub
   Lock const lock(control->lock, self(), Shared::by_processes);
   nf_slot* slot = slot_of(*control, pid, true);
   if (slot == nullptr) return ENOSPC;
-  const std::uint32_t phase = phase_called(*control, name);
+  const std::uint32_t phase = phase_named(*control, name);
   if (slot->phase == phase) enter(*control, *slot, NF_PHASE_REST);
   if (control->counting != 0) control->phases[phase].operations += operations;
   return 0;

@@ -16,8 +16,8 @@
 
 namespace nearfar::profile {
 
-// As many walks as a program's hottest loops have instructions, and one page each of memory.
-constexpr unsigned walks_kept = 64;
+// Walks per thread: as many as hot loops have instructions; they fill a page of memory.
+constexpr unsigned max_walks = 64;
 
 struct CoreCaches {
   struct Walks {
@@ -29,31 +29,31 @@ struct CoreCaches {
   sim::ReuseStack lines;
   sim::Translations small_pages;
   sim::Translations large_pages;
-  Walks walks[walks_kept];
+  Walks walks[max_walks];
 };
 
 namespace {
 
 constexpr unsigned small_page_log2 = 12;
 constexpr unsigned large_page_log2 = 21;
-// Of more threads at once the last to come are not looked at.
-constexpr std::uint32_t most_cores = 256;
-// Lines written last by a thread: as many as looked-at lines of the largest caches there are.
+// With more threads at once, the last ones are not simulated.
+constexpr std::uint32_t max_cores = 256;
+// Recently written lines: as many as the sampled lines of the largest caches.
 constexpr std::uint64_t written_lines = 1u << 16;
 
 char* memory = nullptr;
 std::uint64_t* written = nullptr;  // by hash of the line: line << 16 | core + 1
 std::uint32_t cores_used = 0;
-std::uint32_t next_given = 0;
-std::uint64_t private_lines = 0;  // looked at, that a private cache holds
-unsigned looked_at_log2 = 0;
+std::uint32_t next_core = 0;
+std::uint64_t private_lines = 0;  // sampled lines that fit a private cache
+unsigned sampling_log2 = 0;
 
 std::uint32_t stack_capacity() {
   return static_cast<std::uint32_t>(std::bit_ceil(std::max<std::uint64_t>(private_lines, 16)));
 }
 std::uint64_t translation_bytes(unsigned page_log2) {
   return sizeof(sim::LineWord) *
-         sim::Translations::geometry(runtime.header->translations, page_log2, looked_at_log2)
+         sim::Translations::geometry(runtime.header->translations, page_log2, sampling_log2)
              .lines();
 }
 std::uint64_t core_bytes() {
@@ -69,64 +69,65 @@ std::uint32_t place_of(const CoreCaches& core) {
       static_cast<std::uint64_t>(reinterpret_cast<const char*>(&core) - memory) / core_bytes());
 }
 
-void begin(CoreCaches& core) {
+void initialise(CoreCaches& core) {
   memset(static_cast<void*>(&core), 0, core_bytes());
   core.thread = this_thread.id;
-  char* room = reinterpret_cast<char*>(&core + 1);
-  core.lines = sim::ReuseStack(stack_capacity(), room);
-  room += sim::ReuseStack::bytes_for(stack_capacity());
-  auto* small = reinterpret_cast<sim::LineWord*>(room);
-  auto* large = reinterpret_cast<sim::LineWord*>(room + translation_bytes(small_page_log2));
+  char* memory_begin = reinterpret_cast<char*>(&core + 1);
+  core.lines = sim::ReuseStack(stack_capacity(), memory_begin);
+  memory_begin += sim::ReuseStack::bytes_for(stack_capacity());
+  auto* small = reinterpret_cast<sim::LineWord*>(memory_begin);
+  auto* large = reinterpret_cast<sim::LineWord*>(memory_begin + translation_bytes(small_page_log2));
   const std::uint32_t entries = runtime.header->translations;
-  core.small_pages = sim::Translations(entries, small_page_log2, looked_at_log2, small);
-  core.large_pages = sim::Translations(entries, large_page_log2, looked_at_log2, large);
+  core.small_pages = sim::Translations(entries, small_page_log2, sampling_log2, small);
+  core.large_pages = sim::Translations(entries, large_page_log2, sampling_log2, large);
 }
 
-bool is_gone(std::uint32_t thread) {
+bool has_ended(std::uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), static_cast<int>(thread), 0) != 0;
 }
 
-// What threads have that came when all cores were taken: no memory, only a place.
-CoreCaches* no_core() { return &core_at(most_cores); }
+// Marks threads without a core, because all were taken; it has no memory.
+CoreCaches* no_core() { return &core_at(max_cores); }
 
-// A core that no thread has.
-CoreCaches* give_core() {
+// Claims a core that no thread uses.
+CoreCaches* claim_core() {
   std::uint32_t place = __atomic_fetch_add(&cores_used, 1, __ATOMIC_RELAXED);
-  if (place < most_cores) {
-    begin(core_at(place));
+  if (place < max_cores) {
+    initialise(core_at(place));
     return &core_at(place);
   }
-  __atomic_store_n(&cores_used, most_cores, __ATOMIC_RELAXED);
-  // Threads that come and go do so in turn: the next place is most often free.
-  for (unsigned turn = 0; turn < most_cores; ++turn) {
-    place = __atomic_fetch_add(&next_given, 1, __ATOMIC_RELAXED) % most_cores;
+  __atomic_store_n(&cores_used, max_cores, __ATOMIC_RELAXED);
+  // Short-lived threads often end in order, so the next index is usually free.
+  for (unsigned attempt = 0; attempt < max_cores; ++attempt) {
+    place = __atomic_fetch_add(&next_core, 1, __ATOMIC_RELAXED) % max_cores;
     CoreCaches& core = core_at(place);
     std::uint32_t before = __atomic_load_n(&core.thread, __ATOMIC_RELAXED);
-    if (is_gone(before) && __atomic_compare_exchange_n(&core.thread, &before, this_thread.id, false,
-                                                       __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-      begin(core);
+    if (has_ended(before) &&
+        __atomic_compare_exchange_n(&core.thread, &before, this_thread.id, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      initialise(core);
       return &core;
     }
   }
   return no_core();
 }
 
-// Whether another core wrote the line last, and its cache or the shared one still has it.
+// Whether another core wrote the line last, and its cache or the shared one still holds it.
 bool is_transferred(const CoreAccess& access, std::uint64_t self) {
   std::uint64_t& entry = written[(access.line * 0x9E3779B97F4A7C15ull) >> 48];
   const std::uint64_t known = __atomic_load_n(&entry, __ATOMIC_RELAXED);
-  const bool here = known != 0 && known >> 16 == access.line;
-  const bool others = here && (known & 0xFFFF) != self;
+  const bool recorded = known != 0 && known >> 16 == access.line;
+  const bool by_other = recorded && (known & 0xFFFF) != self;
   if (access.store) {
     __atomic_store_n(&entry, access.line << 16 | self, __ATOMIC_RELAXED);
-  } else if (others) {
-    __atomic_store_n(&entry, std::uint64_t{0}, __ATOMIC_RELAXED);  // both have it now, clean
+  } else if (by_other) {
+    __atomic_store_n(&entry, std::uint64_t{0}, __ATOMIC_RELAXED);  // both caches now hold it, clean
   }
-  return others && access.shared_hit;
+  return by_other && access.shared_hit;
 }
 
 void count_translations(CoreCaches& core, const CoreAccess& access) {
-  CoreCaches::Walks& walks = core.walks[access.site % walks_kept];
+  CoreCaches::Walks& walks = core.walks[access.site % max_walks];
   if (walks.site != access.site) walks = {access.site, {}, {}};
   const std::uint64_t small = core.small_pages.touch(access.address, walks.small);
   const std::uint64_t large = core.large_pages.touch(access.address, walks.large);
@@ -138,33 +139,33 @@ void count_translations(CoreCaches& core, const CoreAccess& access) {
 
 bool reserve_core_caches() {
   ProcessHeader& header = *runtime.header;
-  looked_at_log2 = runtime.lines.rate_log2() + sim::ReuseTracker::least_thinning_log2;
+  sampling_log2 = runtime.lines.rate_log2() + sim::ReuseTracker::min_thinning_log2;
   const long known = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  // Where the processor does not say, there is no private cache to speak of.
+  // If the size is unknown, no private cache is simulated.
   header.private_bytes = known > 0 ? static_cast<std::uint64_t>(known) : 0;
   if (header.private_bytes > runtime.control->cache_bytes) header.private_bytes = 0;
-  private_lines = (header.private_bytes / 64) >> looked_at_log2;
+  private_lines = (header.private_bytes / 64) >> sampling_log2;
   const TranslationSize size = translation_size();
   header.translations = size.entries;
   header.translations_known = size.known ? 1 : 0;
-  memory = static_cast<char*>(reserve_memory(most_cores * core_bytes()));
+  memory = static_cast<char*>(reserve_memory(max_cores * core_bytes()));
   written = static_cast<std::uint64_t*>(reserve_memory(written_lines * sizeof(std::uint64_t)));
   return memory != nullptr && written != nullptr;
 }
 
 void count_in_core(const CoreAccess& access) {
-  if (this_thread.caches == nullptr) this_thread.caches = give_core();
+  if (this_thread.caches == nullptr) this_thread.caches = claim_core();
   if (this_thread.caches == no_core()) return;
   CoreCaches& core = *this_thread.caches;
   count_translations(core, access);
-  const std::uint64_t stands_for = std::uint64_t{1} << looked_at_log2;
+  const std::uint64_t weight = std::uint64_t{1} << sampling_log2;
   const bool transferred = is_transferred(access, place_of(core) + 1);
-  if (transferred) count_event(access.phase, access.owner, &EventRecord::transfers, stands_for);
+  if (transferred) count_event(access.phase, access.owner, &EventRecord::transfers, weight);
   if (private_lines == 0) return;
   const std::uint32_t distance = core.lines.touch(access.line);
   if (core.lines.over()) core.lines.drop_oldest();
   if (transferred || distance >= private_lines)
-    count_event(access.phase, access.owner, &EventRecord::private_misses, stands_for);
+    count_event(access.phase, access.owner, &EventRecord::private_misses, weight);
 }
 
 }  // namespace nearfar::profile

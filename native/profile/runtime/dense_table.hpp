@@ -1,4 +1,4 @@
-// Finds records by key; they stay in the order of their making, in a process file's table.
+// Finds records by key; records stay in order of creation in a process file's table.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace nearfar::profile {
 
-// The records are dense in the shared file: few pages, easily read. The index to them is private,
-// open addressing, and doubles when half full. Readers take no lock: a superseded index is left
-// mapped (all of them together are as large as the last), at worst it misses the newest keys,
-// and then the look-up is repeated under the lock.
+// The records are dense in the shared file: few pages, easy to read. Their index is private, uses
+// open addressing, and doubles when half full. Readers take no lock: a superseded index stays
+// mapped (all of them together are as large as the last); at worst it misses the newest keys, and
+// then the look-up is repeated under the lock.
 template <typename Record>
 class DenseTable {
  public:
-  // Forgets everything; the file's table must be as unused as its `used` says.
+  // Resets the index to the records in the file's table.
   void attach(ProcessHeader& header, Table& table) {
     records_ = profile::records<Record>(header, table);
     table_ = &table;
@@ -36,37 +36,38 @@ class DenseTable {
     }
   }
 
-  // `fill(record)` completes a new record before others can see it. Null if the table is full.
+  // `fill(record)` completes a new record before other threads see it. Returns null if the table is
+  // full.
   template <typename Fill>
   Record* find_or_add(std::uint64_t key, std::uint32_t self, Fill fill) {
     if (Record* known = find(key)) return known;
     Lock const lock(lock_, self);
     if (Record* known = find(key)) return known;
-    const std::uint32_t place = table_->used;
-    if (place >= table_->capacity) {
+    const std::uint32_t index = table_->used;
+    if (index >= table_->capacity) {
       ++table_->lost;
       return nullptr;
     }
-    records_[place].key = key;
-    fill(records_[place]);
-    if (!insert(key, place)) {
+    records_[index].key = key;
+    fill(records_[index]);
+    if (!insert(key, index)) {
       ++table_->lost;
       return nullptr;
     }
-    __atomic_store_n(&table_->used, place + 1, __ATOMIC_RELEASE);
-    return &records_[place];
+    __atomic_store_n(&table_->used, index + 1, __ATOMIC_RELEASE);
+    return &records_[index];
   }
 
-  Record& operator[](std::uint32_t place) const { return records_[place]; }
+  Record& operator[](std::uint32_t index) const { return records_[index]; }
   std::uint32_t used() const { return table_->used; }
-  std::uint32_t place_of(const Record& record) const {
+  std::uint32_t index_of(const Record& record) const {
     return static_cast<std::uint32_t>(&record - records_);
   }
 
  private:
   struct Index {
     std::uint64_t mask;
-    std::uint32_t entries[];  // record's place + 1; 0: free
+    std::uint32_t entries[];  // index of the record + 1; 0: free
   };
 
   static std::uint64_t hash(std::uint64_t key) {
@@ -74,28 +75,28 @@ class DenseTable {
     return mixed ^ mixed >> 32;
   }
 
-  static void put(Index& index, std::uint64_t key, std::uint32_t place) {
+  static void store_entry(Index& table, std::uint64_t key, std::uint32_t index) {
     std::uint64_t at = hash(key);
-    while (index.entries[at & index.mask] != 0) ++at;
-    __atomic_store_n(&index.entries[at & index.mask], place + 1, __ATOMIC_RELEASE);
+    while (table.entries[at & table.mask] != 0) ++at;
+    __atomic_store_n(&table.entries[at & table.mask], index + 1, __ATOMIC_RELEASE);
   }
 
-  bool insert(std::uint64_t key, std::uint32_t place) {
-    if (index_ == nullptr || (place + 1) * 2ull > index_->mask) {
-      if (!grow(place)) return false;
+  bool insert(std::uint64_t key, std::uint32_t index) {
+    if (index_ == nullptr || (index + 1) * 2ull > index_->mask) {
+      if (!grow(index)) return false;
     }
-    put(*index_, key, place);
+    store_entry(*index_, key, index);
     return true;
   }
 
-  bool grow(std::uint32_t places) {
-    // 1024 entries are one page: the smallest there is.
+  bool grow(std::uint32_t count) {
+    // 1024 entries fill a page, the smallest size.
     const std::uint64_t entries = index_ == nullptr ? 1024 : (index_->mask + 1) * 2;
     void* memory = reserve_memory(sizeof(Index) + entries * sizeof(std::uint32_t));
     if (memory == nullptr) return false;
     auto* larger = static_cast<Index*>(memory);
     larger->mask = entries - 1;
-    for (std::uint32_t i = 0; i < places; ++i) put(*larger, records_[i].key, i);
+    for (std::uint32_t i = 0; i < count; ++i) store_entry(*larger, records_[i].key, i);
     __atomic_store_n(&index_, larger, __ATOMIC_RELEASE);
     return true;
   }

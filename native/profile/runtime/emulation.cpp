@@ -17,11 +17,11 @@ Emulation emulation;
 
 namespace {
 
-// One thread's batch: plain data, as all thread-local data here.
+// A thread's batch; thread-local data must be plain data here.
 struct Batch {
-  std::uint64_t began_ns;  // of the thread's CPU time; 0: not begun
-  double debt_ns;          // negative: tracing took longer than was owed
-  double carried_ns;       // near time that the last batch was short of, see even_out
+  std::uint64_t began_ns;  // thread's CPU time at the begin; 0: not begun
+  double debt_ns;          // delay owed; negative: tracing took longer
+  double carried_ns;       // shortfall of the last batch's near time, see even_out
   std::uint32_t phase;
   std::uint32_t lines_seen;
   std::uint32_t near[charges];
@@ -29,7 +29,7 @@ struct Batch {
 };
 __thread Batch batch __attribute__((tls_model("initial-exec"))) = {};
 
-// By site: 0 not looked at, 1 near, 2 far. Threads that race write the same.
+// Per site: 0 unknown, 1 near, 2 far. Racing threads write the same value.
 std::uint8_t side_of_site[1u << 16];
 
 std::uint64_t cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
@@ -67,10 +67,10 @@ std::uint64_t wait_until(std::uint64_t due_ns) {
   return now;
 }
 
-// A phase's credit and its near time are not the next one's: each is to take its own time.
+// A phase's credit and shortfall do not carry over to the next phase.
 void end_phase() {
   if (batch.debt_ns < 0.0) {
-    add(emulation.file->unpaid_ns[batch.phase % most_phases],
+    add(emulation.file->unpaid_ns[batch.phase % max_phases],
         static_cast<std::uint64_t>(-batch.debt_ns));
   }
   batch.debt_ns = 0.0;
@@ -87,19 +87,19 @@ void settle(std::uint64_t now) {
     lines[charge] = rate * batch.near[charge] + moved[charge];
   }
   const auto traced_ns = static_cast<double>(now - batch.began_ns);
-  const double share = file.share[batch.phase % most_phases];
-  const double least_ns = least_time_ns(lines, emulation.costs[0], file.factors);
-  const double near_ns = even_out(traced_ns * share, least_ns, batch.carried_ns);
+  const double share = file.share[batch.phase % max_phases];
+  const double min_ns = min_time_ns(lines, emulation.costs[0], file.factors);
+  const double near_ns = even_out(traced_ns * share, min_ns, batch.carried_ns);
   const double far_ns =
       far_time_ns(near_ns, lines, moved, emulation.costs[0], emulation.costs[1], file.factors);
   batch.debt_ns += file.slow_motion * far_ns - traced_ns;
   std::uint64_t end = now;
   if (batch.debt_ns > 0.0) {
     end = wait_until(now + static_cast<std::uint64_t>(batch.debt_ns));
-    // A wait is a little too long or, never, too short: the rest is taken off the next.
+    // A wait may be slightly too long; the excess is subtracted from the next.
     batch.debt_ns -= static_cast<double>(end - now);
     add(file.delayed_ns, end - now);
-    add(file.waited_ns[batch.phase % most_phases], end - now);
+    add(file.waited_ns[batch.phase % max_phases], end - now);
   }
   add(file.batches, std::uint64_t{1});
   batch.began_ns = end;
@@ -108,7 +108,7 @@ void settle(std::uint64_t now) {
   memset(batch.far, 0, sizeof batch.far);
 }
 
-bool is_whole(const EmulationFile& file, std::uint64_t size) {
+bool is_valid(const EmulationFile& file, std::uint64_t size) {
   if (memcmp(file.magic, "NFEMUL\0", sizeof file.magic) != 0 || file.version != emulation_version ||
       file.factors == 0 || file.batch == 0 || !(file.slow_motion >= 1.0)) {
     return false;
@@ -131,12 +131,12 @@ void begin_emulation() {
   close(handle);
   auto* const file = static_cast<EmulationFile*>(memory);
   const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (file == nullptr || size < sizeof *file || !is_whole(*file, size)) return;
+  if (file == nullptr || size < sizeof *file || !is_valid(*file, size)) return;
   const auto* const costs = reinterpret_cast<const LineCost*>(file + 1);
-  const std::uint64_t of_one = std::uint64_t{file->factors} * charges;
+  const std::uint64_t costs_per_memory = std::uint64_t{file->factors} * charges;
   emulation.costs[0] = costs;
-  emulation.costs[1] = costs + of_one;
-  emulation.near_keys = reinterpret_cast<const std::uint64_t*>(costs + 2 * of_one);
+  emulation.costs[1] = costs + costs_per_memory;
+  emulation.near_keys = reinterpret_cast<const std::uint64_t*>(costs + 2 * costs_per_memory);
   emulation.file = file;
 }
 
@@ -154,8 +154,7 @@ void begin_after_mark(std::uint32_t phase) {
   batch.phase = phase;
 }
 
-// What the first thread did since it last missed is slow motion's too. No other code of the run
-// time runs at exit; without this, nothing but the end of a run is lost.
+// Settles the first thread's time since its last miss. No other runtime code runs at exit.
 __attribute__((destructor)) static void settle_at_exit() { settle_before_mark(); }
 
 void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge) {

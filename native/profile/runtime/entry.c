@@ -1,4 +1,5 @@
-/* The way in from instrumented code, which expects its registers to be kept: clang knows how. */
+/* Entry from instrumented code, which expects its registers to be preserved; clang supports that.
+ */
 #include <sys/single_threaded.h>
 
 #include "profile/abi.h"
@@ -6,7 +7,7 @@
 
 void nf_access_slow(const void* address, uint32_t site, uint32_t is_store);
 
-/* Saves all registers, so that the way past it needs few. */
+/* Separate function that saves all registers, so that the fast path needs few. */
 __attribute__((noinline)) NF_PRESERVE_MOST static void enter(const void* address, uint32_t site,
                                                              uint32_t is_store) {
   nf_access_slow(address, site, is_store);
@@ -17,7 +18,7 @@ NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t i
   const struct nf_recent_access* recent = nf_recent_place(granule, site);
   if (recent->granule == granule && recent->site == site) {
     const uint64_t word = __atomic_load_n(recent->way, __ATOMIC_RELAXED);
-    /* A store to a line that is still clean makes it dirty: that is not nothing. */
+    /* A store to a clean line makes it dirty, which the fast path cannot do. */
     if ((word | 1) == recent->word && (word & 1) >= is_store &&
         __atomic_load_n(recent->tag, __ATOMIC_RELAXED) == recent->owner &&
         nf_current_phase() == recent->phase) {

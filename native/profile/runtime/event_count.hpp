@@ -1,4 +1,4 @@
-// Counts of events other than accesses.
+// Counters of events other than accesses.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace nearfar::profile {
 
-// Null if the table is full.
+// Returns null if the table is full.
 inline EventRecord* events_of(std::uint32_t phase, std::uint16_t site) {
   const std::uint64_t key = std::uint64_t{phase} << 48 | std::uint64_t{site} << 32;
   return runtime.events.find_or_add(key, this_thread.id, [](EventRecord&) {});

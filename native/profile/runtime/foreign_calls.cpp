@@ -13,7 +13,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// From a page up the hardware has seen the stream; what is shorter begins anywhere.
+// Accesses of at least a page count as a stream: prefetchers have detected it by then.
 constexpr size_t stream_bytes = 4096;
 
 }  // namespace
@@ -47,20 +47,20 @@ void* counted_memset(void* to, int value, size_t bytes) {
   return memset(to, value, bytes);
 }
 
-int counted_memcmp(const void* one, const void* other, size_t bytes) {
-  const int order = memcmp(one, other, bytes);
-  // It ends where they differ, which is most often near the beginning.
+int counted_memcmp(const void* first, const void* second, size_t bytes) {
+  const int order = memcmp(first, second, bytes);
+  // The comparison ends at the first difference, usually near the beginning.
   const size_t read = order == 0 || bytes < 64 ? bytes : 64;
-  touched(one, read, false);
-  touched(other, read, false);
+  touched(first, read, false);
+  touched(second, read, false);
   return order;
 }
 
 void* counted_memchr(void* from, int value, size_t bytes) {
-  void* found = memchr(from, value, bytes);
-  const auto read = static_cast<char*>(found) - static_cast<char*>(from) + 1;
-  touched(from, found == nullptr ? bytes : static_cast<size_t>(read), false);
-  return found;
+  void* match = memchr(from, value, bytes);
+  const auto read = static_cast<char*>(match) - static_cast<char*>(from) + 1;
+  touched(from, match == nullptr ? bytes : static_cast<size_t>(read), false);
+  return match;
 }
 
 size_t counted_strlen(const char* text) {
@@ -69,13 +69,13 @@ size_t counted_strlen(const char* text) {
   return length;
 }
 
-struct Counted {
+struct CountingFunction {
   const char* name;
   void* function;
 };
 
 void* counting(const char* name) {
-  static const Counted all[] = {
+  static const CountingFunction all[] = {
       {"memcpy", reinterpret_cast<void*>(counted_memcpy)},
       {"memmove", reinterpret_cast<void*>(counted_memmove)},
       {"memset", reinterpret_cast<void*>(counted_memset)},
@@ -83,55 +83,55 @@ void* counting(const char* name) {
       {"memchr", reinterpret_cast<void*>(counted_memchr)},
       {"strlen", reinterpret_cast<void*>(counted_strlen)},
   };
-  for (const Counted& one : all) {
-    if (strcmp(one.name, name) == 0) return one.function;
+  for (const CountingFunction& counting_function : all) {
+    if (strcmp(counting_function.name, name) == 0) return counting_function.function;
   }
   return nullptr;
 }
 
-// The parts of a file's dynamic section that are needed here.
+// Used parts of a file's dynamic section.
 struct Dynamic {
   const ElfW(Sym) * symbols;
   const char* names;
-  const ElfW(Rela) * tables[2];  // functions called; addresses taken
+  const ElfW(Rela) * tables[2];  // relocations of called functions; of address constants
   size_t sizes[2];               // bytes
 };
 
 Dynamic dynamic_of(const dl_phdr_info& info) {
-  Dynamic found{};
+  Dynamic dynamic{};
   for (int i = 0; i < info.dlpi_phnum; ++i) {
     if (info.dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
     const auto* entry =
         reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry) {
-      // The loader has made most of these addresses; the kernel's own library keeps offsets.
+      // The loader has relocated most of these addresses; the vDSO has offsets.
       const auto value = entry->d_un.d_ptr;
       const auto address = value < info.dlpi_addr ? value + info.dlpi_addr : value;
       switch (entry->d_tag) {
         case DT_SYMTAB:
-          found.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
+          dynamic.symbols = reinterpret_cast<const ElfW(Sym)*>(address);
           break;
         case DT_STRTAB:
-          found.names = reinterpret_cast<const char*>(address);
+          dynamic.names = reinterpret_cast<const char*>(address);
           break;
         case DT_JMPREL:
-          found.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address);
+          dynamic.tables[0] = reinterpret_cast<const ElfW(Rela)*>(address);
           break;
         case DT_PLTRELSZ:
-          found.sizes[0] = value;
+          dynamic.sizes[0] = value;
           break;
         case DT_RELA:
-          found.tables[1] = reinterpret_cast<const ElfW(Rela)*>(address);
+          dynamic.tables[1] = reinterpret_cast<const ElfW(Rela)*>(address);
           break;
         case DT_RELASZ:
-          found.sizes[1] = value;
+          dynamic.sizes[1] = value;
           break;
         default:
           break;
       }
     }
   }
-  return found;
+  return dynamic;
 }
 
 template <typename F>
@@ -150,8 +150,8 @@ void for_each_function(const Dynamic& dynamic, F f) {
   }
 }
 
-// The C library's parts call their own memcpy without a table; the loader must not call ours.
-bool is_left_alone(const char* path) {
+// The C library calls its own memcpy directly, and the loader must not call ours.
+bool is_excluded(const char* path) {
   const char* slash = strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
   for (const char* part :
@@ -161,19 +161,19 @@ bool is_left_alone(const char* path) {
   return false;
 }
 
-// Once written, its page stays writable: a loader that is still at work there writes it too.
-void point(ElfW(Addr) place, void* function) {
-  // A weak reference that nothing answers: the program asks whether there is such a function.
-  if (*reinterpret_cast<void**>(place) == nullptr) return;
+// The page stays writable, because a loader that is still active writes to it too.
+void redirect(ElfW(Addr) slot, void* function) {
+  // An unresolved weak reference: the program tests whether the function exists.
+  if (*reinterpret_cast<void**>(slot) == nullptr) return;
   constexpr ElfW(Addr) page = 4096;
-  syscall(SYS_mprotect, place & ~(page - 1), page, PROT_READ | PROT_WRITE);
-  __atomic_store_n(reinterpret_cast<void**>(place), function, __ATOMIC_RELAXED);
+  syscall(SYS_mprotect, slot & ~(page - 1), page, PROT_READ | PROT_WRITE);
+  __atomic_store_n(reinterpret_cast<void**>(slot), function, __ATOMIC_RELAXED);
 }
 
 }  // namespace
 
 void count_calls_of(const dl_phdr_info& info) {
-  if (info.dlpi_name != nullptr && is_left_alone(info.dlpi_name)) return;
+  if (info.dlpi_name != nullptr && is_excluded(info.dlpi_name)) return;
   const Dynamic dynamic = dynamic_of(info);
   bool instrumented = false;
   for_each_function(dynamic, [&](const char* name, bool, ElfW(Addr)) {
@@ -182,9 +182,9 @@ void count_calls_of(const dl_phdr_info& info) {
   for_each_function(dynamic, [&](const char* name, bool undefined, ElfW(Addr) offset) {
     if (!undefined) return;
     void* function = counting_persistence(name);
-    // Instrumented code counts its own calls of the C library.
+    // Instrumented code reports its own calls of the C library.
     if (function == nullptr && !instrumented) function = counting(name);
-    if (function != nullptr) point(info.dlpi_addr + offset, function);
+    if (function != nullptr) redirect(info.dlpi_addr + offset, function);
   });
 }
 

@@ -1,8 +1,9 @@
-// What libraries that are not instrumented do to the program's memory through memcpy and its like.
+// Accesses of uninstrumented libraries to the program's memory through memcpy and similar
+// functions.
 //
-// The C++ library holds std::string's functions compiled; the data they copy and compare would
-// seem never touched. Their tables of the C library's functions (GOT) are pointed at functions
-// that count first. Instrumented code reports its own calls and is left alone, so it pays nothing.
+// The C++ library contains compiled functions of std::string, whose data would seem untouched. So
+// these libraries' tables of C library functions (GOT) are redirected to functions that count
+// first. Instrumented code reports its own calls and is not redirected.
 #pragma once
 
 #include <link.h>
@@ -11,11 +12,11 @@
 
 namespace nearfar::profile {
 
-// A function that is not instrumented reads or writes a range in order.
+// Counts a range that an uninstrumented function reads or writes in order.
 void touched(const void* address, std::size_t bytes, bool store);
 
-// Points the entries of one loaded file at the counting functions: those of the libraries of
-// persistent memory always, the C library's unless the file is instrumented.
+// Redirects a loaded file's functions to the counting ones: those of persistent memory libraries
+// always, the C library's unless the file is instrumented.
 void count_calls_of(const dl_phdr_info& info);
 
 }  // namespace nearfar::profile

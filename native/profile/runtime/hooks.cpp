@@ -10,12 +10,12 @@ namespace nearfar::profile {
 RealFunctions real;
 
 void find_real_functions() {
-  RealFunctions found{};
+  RealFunctions functions{};
 #define NEARFAR_FIND(name, result, parameters) \
-  found.name = reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #name));
+  functions.name = reinterpret_cast<result(*) parameters>(dlsym(RTLD_NEXT, #name));
   NEARFAR_HOOKS(NEARFAR_FIND)
 #undef NEARFAR_FIND
-  real = found;
+  real = functions;
 }
 
 std::uint64_t header_bytes = 0;
@@ -23,13 +23,13 @@ std::uint64_t header_bytes = 0;
 namespace {
 
 bool is_libc(const void* function) {
-  Dl_info found{};
-  if (dladdr(function, &found) == 0 || found.dli_fname == nullptr) return false;
-  return strstr(found.dli_fname, "/libc.so") != nullptr;
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return false;
+  return strstr(info.dli_fname, "/libc.so") != nullptr;
 }
 
-// Small, middling, and large enough to be mapped on its own.
-bool layout_is_as_known() {
+// Tests small and medium sizes, and sizes that malloc maps separately.
+bool has_known_layout() {
   if (!is_libc(reinterpret_cast<const void*>(real.malloc))) return false;
   bool same = true;
   header_bytes = 8;
@@ -43,10 +43,10 @@ bool layout_is_as_known() {
   return same;
 }
 
-// Before main there is one thread; later calls find the functions found.
+// Runs before main, with one thread; later calls use its result.
 __attribute__((constructor(101))) void find_early() {
   find_real_functions();
-  if (layout_is_as_known()) header_bytes = 8;
+  if (has_known_layout()) header_bytes = 8;
 }
 }  // namespace
 

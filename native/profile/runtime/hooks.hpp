@@ -1,9 +1,9 @@
-// The functions that are interposed, in one list: name, result, parameters.
+// All interposed functions: name, result, parameters.
 //
-// The library is linked ahead of libc, so these are the first found. operator new and delete,
-// strdup, getline and the like are not here: they call malloc, and the stack walk sees through
-// them. An allocator inside the program (its own malloc, jemalloc's operator new) is not seen; the
-// verb recognises it and warns.
+// The library is linked before libc, so its functions are found first. operator new and delete,
+// strdup, getline and others call malloc, and the stack walk sees through them. Allocators inside
+// the program (its own malloc, jemalloc's operator new) are not seen; the verb detects them and
+// warns.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@
 
 namespace nearfar::profile {
 
-// The next definition of each: libc's, or that of an allocator the program links.
+// The next definition of each: libc's, or that of an allocator that the program links.
 struct RealFunctions {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
   NEARFAR_HOOKS(NEARFAR_MEMBER)
@@ -38,24 +38,25 @@ struct RealFunctions {
 };
 extern RealFunctions real;
 
-// Bytes before a block that contain its size, as in glibc; detected. 0: unknown.
+// Bytes before a block that contain its size, as in glibc (detected). 0: unknown.
 extern std::uint64_t header_bytes;
-// Set in the size of a block that was mapped on its own.
-inline constexpr std::uint64_t mapped_alone = 2;
+// Bit in the size of a block that was mapped separately.
+inline constexpr std::uint64_t mapped_separately = 2;
 inline std::uint64_t header_of(void* block) { return *(static_cast<std::uint64_t*>(block) - 1); }
 
-// Bytes of a block the program may use. malloc and free must agree on it, so it is not what was
-// asked for. This is asked at every free: glibc's own answer takes as long as half of its free.
+// Usable bytes of a block. malloc and free must agree on it, so it is not the requested size. Every
+// free computes it: glibc's own function takes half as long as its free.
 inline std::uint64_t block_size_of_glibc(void* block) {
   const std::uint64_t head = header_of(block);
-  const std::uint64_t overhead = (head & mapped_alone) != 0 ? 16 : 8;  // alone: no neighbour
+  const std::uint64_t overhead =
+      (head & mapped_separately) != 0 ? 16 : 8;  // a separate mapping has no neighbour
   return (head & ~7ull) - overhead;
 }
 inline std::uint64_t block_size(void* block) {
   return header_bytes == 0 ? real.malloc_usable_size(block) : block_size_of_glibc(block);
 }
 
-// Finds them; called by whichever hook comes first.
+// Looks the functions up; the first hook that runs calls it.
 void find_real_functions();
 inline void need_real_functions() {
   if (real.malloc == nullptr) find_real_functions();

@@ -1,5 +1,5 @@
-// malloc and its family. Inert, each is one test and a jump; active, most blocks touch no sampled
-// line, which is one more test.
+// malloc and related functions. While inert, each is a test and a jump. While active, most blocks
+// touch no sampled line, which is another test.
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -27,14 +27,14 @@ namespace sim = nearfar::sim;
 
 namespace {
 
-// Out of line, so that the way past it needs few registers.
+// Not inlined, so that the fast path needs few registers.
 [[gnu::noinline]] void attribute(std::uint64_t address, std::uint64_t size, Call call) {
   const int error = errno;
   block_allocated(address, size, header_bytes, call);
   errno = error;
 }
 
-inline void* allocated(void* block, Call call) {
+inline void* report_allocation(void* block, Call call) {
   if (active() && block != nullptr) {
     const auto address = reinterpret_cast<std::uint64_t>(block);
     const std::uint64_t size = block_size(block);
@@ -45,21 +45,21 @@ inline void* allocated(void* block, Call call) {
   return block;
 }
 
-[[gnu::noinline]] void* allocated_near_a_line(void* block, Call call) {
-  return allocated(block, call);
+[[gnu::noinline]] void* report_near_sampled_line(void* block, Call call) {
+  return report_allocation(block, call);
 }
 
-[[gnu::noinline]] void freed_near_a_line(void* block) {
+[[gnu::noinline]] void report_free_near_sampled_line(void* block) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t size = block_size(block);
   if (runtime.lines.any_in(address, size)) block_freed(address, size);
 }
 
-// From here up glibc rounds to pages, and the cost of looking is nothing beside the block's.
+// glibc rounds sizes from here on to pages, and the cost of the check is negligible.
 constexpr std::uint64_t large_request = 64 << 10;
 
-bool is_mapped_alone(void* block) {
-  return (nearfar::profile::header_of(block) & nearfar::profile::mapped_alone) != 0;
+bool is_mapped_separately(void* block) {
+  return (nearfar::profile::header_of(block) & nearfar::profile::mapped_separately) != 0;
 }
 
 }  // namespace
@@ -71,21 +71,21 @@ void* malloc(size_t size) noexcept {
   need_real_functions();
   void* block = real.malloc(size);
   if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED) && size < large_request) {
-    // The block's header may not be in cache: it is looked at only if a sampled line is near. glibc
-    // gives at most 46 bytes more than asked for (header, rounding, a rest too small to split).
-    constexpr std::uint64_t most_slack = 48;
+    // Reads the block's header, which may not be cached, only if a sampled line is near. glibc adds
+    // at most 46 bytes to the request (header, rounding, a remainder too small to split).
+    constexpr std::uint64_t max_slack = 48;
     const std::uint64_t begin = reinterpret_cast<std::uint64_t>(block) - 8;
-    if (!sim::SampledLines::any_in_at_usual_rate(begin, size + most_slack)) return block;
-    return allocated_near_a_line(block, NEARFAR_THIS_CALL);
+    if (!sim::SampledLines::any_in_at_usual_rate(begin, size + max_slack)) return block;
+    return report_near_sampled_line(block, NEARFAR_THIS_CALL);
   }
-  return active() ? allocated_near_a_line(block, NEARFAR_THIS_CALL) : block;
+  return active() ? report_near_sampled_line(block, NEARFAR_THIS_CALL) : block;
 }
 
 void* calloc(size_t count, size_t size) noexcept {
   need_real_functions();
-  void* block = allocated(real.calloc(count, size), NEARFAR_THIS_CALL);
-  // What was mapped for it alone came clear from the kernel.
-  if (active() && block != nullptr && header_bytes != 0 && !is_mapped_alone(block)) {
+  void* block = report_allocation(real.calloc(count, size), NEARFAR_THIS_CALL);
+  // A separate mapping comes zeroed from the kernel.
+  if (active() && block != nullptr && header_bytes != 0 && !is_mapped_separately(block)) {
     block_cleared(reinterpret_cast<std::uint64_t>(block), count * size);
   }
   return block;
@@ -97,10 +97,10 @@ void free(void* block) noexcept {
     if (__atomic_load_n(&runtime.usual, __ATOMIC_RELAXED)) {
       const auto address = reinterpret_cast<std::uint64_t>(block);
       if (sim::SampledLines::any_in_at_usual_rate(address, block_size_of_glibc(block))) {
-        freed_near_a_line(block);
+        report_free_near_sampled_line(block);
       }
     } else if (active()) {
-      freed_near_a_line(block);
+      report_free_near_sampled_line(block);
     }
   }
   real.free(block);
@@ -108,10 +108,11 @@ void free(void* block) noexcept {
 
 void* realloc(void* block, size_t size) noexcept {
   need_real_functions();
-  if (!active() || block == nullptr) return allocated(real.realloc(block, size), NEARFAR_THIS_CALL);
+  if (!active() || block == nullptr)
+    return report_allocation(real.realloc(block, size), NEARFAR_THIS_CALL);
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t old_size = block_size(block);
-  const bool copied = header_bytes != 0 && !is_mapped_alone(block);
+  const bool copied = header_bytes != 0 && !is_mapped_separately(block);
   std::uint16_t site = site_none;
   if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
   void* moved = real.realloc(block, size);
@@ -119,7 +120,7 @@ void* realloc(void* block, size_t size) noexcept {
     block_kept(address, old_size, site);
     return nullptr;
   }
-  allocated(moved, NEARFAR_THIS_CALL);
+  report_allocation(moved, NEARFAR_THIS_CALL);
   if (copied && moved != nullptr && moved != block) {
     block_copied(address, reinterpret_cast<std::uint64_t>(moved),
                  size < old_size ? size : old_size);
@@ -138,29 +139,29 @@ void* reallocarray(void* block, size_t count, size_t size) noexcept {
 
 void* memalign(size_t alignment, size_t size) noexcept {
   need_real_functions();
-  return allocated(real.memalign(alignment, size), NEARFAR_THIS_CALL);
+  return report_allocation(real.memalign(alignment, size), NEARFAR_THIS_CALL);
 }
 
 void* aligned_alloc(size_t alignment, size_t size) noexcept {
   need_real_functions();
-  return allocated(real.aligned_alloc(alignment, size), NEARFAR_THIS_CALL);
+  return report_allocation(real.aligned_alloc(alignment, size), NEARFAR_THIS_CALL);
 }
 
 int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
   need_real_functions();
   const int error = real.posix_memalign(block, alignment, size);
-  if (error == 0) allocated(*block, NEARFAR_THIS_CALL);
+  if (error == 0) report_allocation(*block, NEARFAR_THIS_CALL);
   return error;
 }
 
 void* valloc(size_t size) noexcept {
   need_real_functions();
-  return allocated(real.valloc(size), NEARFAR_THIS_CALL);
+  return report_allocation(real.valloc(size), NEARFAR_THIS_CALL);
 }
 
 void* pvalloc(size_t size) noexcept {
   need_real_functions();
-  return allocated(real.pvalloc(size), NEARFAR_THIS_CALL);
+  return report_allocation(real.pvalloc(size), NEARFAR_THIS_CALL);
 }
 }
 #pragma GCC visibility pop

@@ -1,4 +1,4 @@
-// mmap and its family.
+// mmap and related functions.
 #include <errno.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@ using namespace nearfar::profile;
 
 namespace {
 
-// Path of the file behind `file`, as the kernel names it; false if it cannot be told.
+// Gets the path of the open `file`; returns false if it is unknown.
 bool path_of(int file, char (&path)[4096]) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -21,7 +21,7 @@ bool path_of(int file, char (&path)[4096]) {
   return length > 0;
 }
 
-void* mapped(void* address, size_t size, int protection, int flags, int file, Call call) {
+void* report_mapping(void* address, size_t size, int protection, int flags, int file, Call call) {
   if (address == MAP_FAILED || !active()) return address;
   const int error = errno;
   char path[4096];
@@ -38,8 +38,8 @@ void* mapped(void* address, size_t size, int protection, int flags, int file, Ca
 extern "C" {
 
 NEARFAR_HOOK_MMAP(need_real_functions();
-                  return mapped(real.mmap(wanted, bytes, protection, flags, file, offset), bytes,
-                                protection, flags, file, NEARFAR_THIS_CALL);)
+                  return report_mapping(real.mmap(wanted, bytes, protection, flags, file, offset),
+                                        bytes, protection, flags, file, NEARFAR_THIS_CALL);)
 
 int munmap(void* address, size_t size) noexcept {
   need_real_functions();
@@ -69,8 +69,8 @@ int mprotect(void* address, size_t size, int protection) noexcept {
   return result;
 }
 
-// Locking all memory would make the shadow of the whole address space real: what is touched is
-// locked when it is.
+// Locking all memory would allocate the shadow of the whole address space, so pages are locked when
+// they are touched.
 int mlockall(int flags) noexcept {
   need_real_functions();
   return real.mlockall(active() ? flags | MCL_ONFAULT : flags);

@@ -1,4 +1,4 @@
-// Which instrumented modules there are, and what their instructions are called.
+// Instrumented modules and their instructions.
 #include <string.h>
 
 #include "profile/abi.h"
@@ -11,15 +11,15 @@ namespace nearfar::profile {
 
 namespace {
 
-// What a module said of itself; its own memory may go with dlclose. In order of first_site.
-struct Instrumented {
+// Description of a module, whose own memory dlclose may unmap. Ordered by first_site.
+struct InstrumentedModule {
   const nf_site* sites;
   std::uint32_t first_site;
   std::uint32_t site_count;
 };
-// One per translation unit: the largest programs known have some ten thousand.
-constexpr std::uint32_t most_modules = 1u << 16;
-// The first are the C library's own.
+// One per translation unit: the largest known programs have some ten thousand.
+constexpr std::uint32_t max_modules = 1u << 16;
+// The first module contains the sites of library functions.
 const nf_site sites_of_libraries[library_sites] = {
     {"malloc", "(C library)", 0, 0, 8, NF_STORE, NF_OPAQUE, 1},
     {"calloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
@@ -30,12 +30,12 @@ const nf_site sites_of_libraries[library_sites] = {
     {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_OPAQUE, 1},
     {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
 };
-Instrumented modules[most_modules] = {{sites_of_libraries, 0, library_sites}};
+InstrumentedModule modules[max_modules] = {{sites_of_libraries, 0, library_sites}};
 std::uint32_t module_count = 1;
 std::uint32_t next_site = library_sites;
 std::uint32_t lock_word = 0;
 
-const nf_site* site_called(std::uint32_t id) {
+const nf_site* site_with_id(std::uint32_t id) {
   std::uint32_t low = 0;
   std::uint32_t high = __atomic_load_n(&module_count, __ATOMIC_ACQUIRE);
   while (high - low > 1) {
@@ -49,21 +49,21 @@ const nf_site* site_called(std::uint32_t id) {
 
 }  // namespace
 
-void remember_instruction(std::uint32_t site) {
+void record_instruction(std::uint32_t site) {
   const std::uint64_t key = std::uint64_t{site} + 1;
-  const nf_site* known = site_called(site);
+  const nf_site* known = site_with_id(site);
   if (known == nullptr || runtime.instructions.find(key) != nullptr) return;
   const std::uint32_t function = runtime.strings.intern(known->function);
   const std::uint32_t file = runtime.strings.intern(known->file);
-  runtime.instructions.find_or_add(key, thread_id(), [&](InstructionRecord& fresh) {
-    fresh.function = function;
-    fresh.file = file;
-    fresh.line = known->line;
-    fresh.column = known->column;
-    fresh.bytes = static_cast<std::uint16_t>(known->bytes);
-    fresh.operation = known->operation;
-    fresh.access_class = known->access_class;
-    fresh.tests_per_line = known->tests_per_line;
+  runtime.instructions.find_or_add(key, thread_id(), [&](InstructionRecord& record) {
+    record.function = function;
+    record.file = file;
+    record.line = known->line;
+    record.column = known->column;
+    record.bytes = static_cast<std::uint16_t>(known->bytes);
+    record.operation = known->operation;
+    record.access_class = known->access_class;
+    record.tests_per_line = known->tests_per_line;
   });
 }
 
@@ -74,7 +74,7 @@ extern "C" void __nf_register(nf_module* module) {
   Guard const guard;
   if (module->abi_version == NF_ABI_VERSION && !active()) activate(module->rate_log2);
   if (!active()) return;
-  map_modules();  // one that was loaded late may allocate before any of its data is touched
+  map_modules();  // a module loaded late may allocate before its data is touched
   ProcessHeader& header = *runtime.header;
   Lock const lock(lock_word, thread_id());
   if (module->abi_version != NF_ABI_VERSION) {
@@ -85,7 +85,7 @@ extern "C" void __nf_register(nf_module* module) {
     ++header.mixed_rates;
     return;
   }
-  if (module_count == most_modules) {
+  if (module_count == max_modules) {
     ++header.instructions.lost;
     return;
   }

@@ -14,9 +14,9 @@ std::uint64_t next_sample_ns = 0;
 std::uint64_t interval_ns = 0;
 std::int64_t next_snapshot = 0;
 
-// What the peak is made of is noted each time the total has grown by 1 % and this much: so its
-// parts are known within 1 %, at a cost that does not depend on how memory grows.
-constexpr std::int64_t least_growth = 64 << 10;
+// The composition of the peak is recorded each time the total has grown by 1 % and this much: so it
+// is known within 1 %, at a cost that does not depend on how memory grows.
+constexpr std::int64_t min_growth = 64 << 10;
 
 std::uint64_t since_start_ns() {
   return clock_ns(CLOCK_MONOTONIC) - runtime.control->start_wall_ns;
@@ -30,7 +30,7 @@ void snapshot_peak() {
   }
 }
 
-// Keeps the sites with the most bytes: replaces the smallest kept by what is larger.
+// Keeps the sites with the most bytes by replacing the smallest.
 void fill_sample(LiveRecord& sample) {
   const std::uint32_t used = runtime.sites.used();
   std::uint32_t smallest = 0;
@@ -60,12 +60,12 @@ void halve(LiveRecord* samples, Table& table) {
 
 }  // namespace
 
-void note_live_total(std::int64_t total_bytes) {
+void update_live_total(std::int64_t total_bytes) {
   if (total_bytes <= runtime.header->peak_bytes) return;
   runtime.header->peak_bytes = total_bytes;
   if (total_bytes < next_snapshot) return;
   Lock const lock(lock_word, thread_id());
-  next_snapshot = total_bytes + total_bytes / 100 + least_growth;
+  next_snapshot = total_bytes + total_bytes / 100 + min_growth;
   snapshot_peak();
 }
 

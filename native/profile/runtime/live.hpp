@@ -7,19 +7,19 @@
 
 namespace nearfar::profile {
 
-// Told whenever the process's live bytes change; keeps what the peak was made of.
-void note_live_total(std::int64_t total_bytes);
+// Called whenever the process's live bytes change; records the composition of the peak.
+void update_live_total(std::int64_t total_bytes);
 
-// Takes a sample if the interval has passed. The interval starts at the control page's and doubles
-// whenever the table is full, and then every second sample is dropped.
+// Takes a sample if the interval has passed. The interval starts at the control page's value; when
+// the table is full, every second sample is dropped and the interval doubles.
 void sample_live();
-// The same at every so many calls: reading the clock costs more than counting an access.
+// Samples at some calls only: reading the clock costs more than counting an access.
 inline void sample_live_sometimes() {
   constexpr std::uint32_t calls_per_clock = 256;
   if (++this_thread.events % calls_per_clock == 0) sample_live();
 }
 
-// After fork: the child's samples begin anew.
+// Restarts sampling in the child of a fork.
 void restart_live();
 
 }  // namespace nearfar::profile

@@ -1,4 +1,4 @@
-// What the loader says of a file of the program, as both libraries that ask it need it.
+// Loaded files of the program, from the loader's data.
 #pragma once
 
 #include <link.h>
@@ -8,12 +8,12 @@
 
 namespace nearfar::profile {
 
-// The kernel leaves the main program's name empty.
-inline const char* name_of(const dl_phdr_info& info, char (&own)[4096]) {
+// The main program has no name in the loader's data.
+inline const char* name_of(const dl_phdr_info& info, char (&path_buffer)[4096]) {
   if (info.dlpi_name != nullptr && *info.dlpi_name != '\0') return info.dlpi_name;
-  const ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-  own[length > 0 ? length : 0] = '\0';
-  return own;
+  const ssize_t length = readlink("/proc/self/exe", path_buffer, sizeof path_buffer - 1);
+  path_buffer[length > 0 ? length : 0] = '\0';
+  return path_buffer;
 }
 
 struct LoadedSegment {
@@ -32,7 +32,7 @@ void for_each_segment(const dl_phdr_info& info, F visit) {
   }
 }
 
-// From its first segment to the end of its last; begin > end for a file without any.
+// Range from a file's first segment to the end of its last; begin > end without segments.
 struct Extent {
   std::uint64_t begin = UINT64_MAX;
   std::uint64_t end = 0;
@@ -46,19 +46,19 @@ inline Extent extent_of(const dl_phdr_info& info) {
   return extent;
 }
 
-// Calls `met(info)` for every loaded file if any was loaded since the last call. glibc counts
-// loads; while the number stays there is nothing new.
-template <void (*met)(const dl_phdr_info&)>
+// Calls `visit(info)` for every loaded file if any was loaded since the last call, according to
+// glibc's count of loads.
+template <void (*visit)(const dl_phdr_info&)>
 void visit_loaded_files() {
   static unsigned long long loads_seen = 0;
   unsigned long long loads = loads_seen;
-  // The loader's own lock is taken first, here and in a dlopen whose constructors come here.
+  // Takes the loader's lock first, like a dlopen whose constructors call this.
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
-        auto& found = *static_cast<unsigned long long*>(data);
+        auto& latest = *static_cast<unsigned long long*>(data);
         if (info->dlpi_adds == loads_seen) return 1;
-        found = info->dlpi_adds;
-        met(*info);
+        latest = info->dlpi_adds;
+        visit(*info);
         return 0;
       },
       &loads);

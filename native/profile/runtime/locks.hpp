@@ -12,15 +12,15 @@
 
 namespace nearfar::profile {
 
-// A word that names its holder. A holder that comes again was interrupted inside the lock by a
-// signal, whose handler runs to its end or jumps away: it may go on. A holder that is gone
-// (killed, or this is a fork's child) is overridden: the tables hold integers, so the worst is one
-// count too few. One that lives is waited for: a hypervisor may take its processor away for long.
+// A lock word contains its holder's ID. A holder that locks again was interrupted by a signal,
+// whose handler runs to its end or jumps away, so it may continue. A holder that has ended (killed,
+// or this is the child of a fork) is overridden: the tables hold integers, so at worst a count is
+// missed. A live holder is waited for, because a hypervisor may deschedule it for long.
 //
-// Not for ever: its number may be another's by now, a debugger may have stopped it, or it jumped
-// out of the lock for good. These cases look like a holder that is only descheduled, so each such
-// lock costs the first waiter ten seconds, once, and works again afterwards. A holder that returns
-// after all does not release the lock of the thread that has it then.
+// The wait is bounded: the holder's ID may be reused, a debugger may have stopped it, or it jumped
+// out of the lock for good. These cases look like a descheduled holder, so each costs the first
+// waiter ten seconds once; then the lock works again. A holder that returns later does not release
+// the new holder's lock.
 enum class Shared { by_threads, by_processes };
 
 class Lock {
@@ -32,18 +32,18 @@ class Lock {
       return;
     }
     std::uint32_t holder = 0;
-    for (unsigned wait = 0; wait < most_waits; ++wait) {
-      for (unsigned turn = 0; turn < most_turns; ++turn) {
+    for (unsigned wait = 0; wait < max_waits; ++wait) {
+      for (unsigned turn = 0; turn < max_turns; ++turn) {
         holder = 0;
         if (__atomic_compare_exchange_n(&word_, &holder, self, false, __ATOMIC_ACQUIRE,
                                         __ATOMIC_RELAXED) ||
             holder == self) {
           return;
         }
-        // A descheduled holder on a busy machine comes back within a time slice.
+        // A descheduled holder on a busy machine continues within a time slice.
         if (turn % turns_per_yield == turns_per_yield - 1) sched_yield();
       }
-      if (!rests_while_alive(holder, shared)) break;
+      if (!wait_if_alive(holder, shared)) break;
     }
     __atomic_exchange_n(&word_, self, __ATOMIC_ACQUIRE);
   }
@@ -56,24 +56,24 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
-  // False if that thread is gone; otherwise waits a millisecond. A fork's parent's threads are
-  // gone.
-  static bool rests_while_alive(std::uint32_t thread, Shared shared) {
+  // Returns false if the thread has ended, as a parent's threads have in the child of a fork;
+  // otherwise waits a millisecond.
+  static bool wait_if_alive(std::uint32_t thread, Shared shared) {
     const int error = errno;
-    const long asked = shared == Shared::by_threads ? syscall(SYS_tgkill, getpid(), thread, 0)
-                                                    : syscall(SYS_tkill, thread, 0);
-    const bool gone = asked != 0 && errno == ESRCH;
+    const long result = shared == Shared::by_threads ? syscall(SYS_tgkill, getpid(), thread, 0)
+                                                     : syscall(SYS_tkill, thread, 0);
+    const bool ended = result != 0 && errno == ESRCH;
     constexpr timespec millisecond{0, 1'000'000};
-    if (!gone) nanosleep(&millisecond, nullptr);
+    if (!ended) nanosleep(&millisecond, nullptr);
     errno = error;
-    return !gone;
+    return !ended;
   }
 
-  // Where processors are free, less than a millisecond.
-  static constexpr unsigned most_turns = 1u << 14;
+  // Less than a millisecond if processors are free.
+  static constexpr unsigned max_turns = 1u << 14;
   static constexpr unsigned turns_per_yield = 1u << 7;
-  // Ten seconds and what trying takes.
-  static constexpr unsigned most_waits = 10'000;
+  // Ten seconds plus the attempts.
+  static constexpr unsigned max_waits = 10'000;
   std::uint32_t& word_;
   std::uint32_t self_;
 };

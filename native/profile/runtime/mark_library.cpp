@@ -1,4 +1,5 @@
-// libnearfar_mark.so: phases and their times in a plain build; the same in the profiling library.
+// libnearfar_mark.so: phases and their times in a plain build; the profiling library has the same
+// functions.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 
 namespace {
 
-// Mapped at the first mark; a program run by hand never does.
+// Mapped at the first mark, if there is a run folder.
 nf_control* control() {
   static nf_control* mapped = nullptr;
   static bool tried = false;

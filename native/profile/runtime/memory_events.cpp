@@ -10,8 +10,9 @@ namespace nearfar::profile {
 
 namespace {
 
-// glibc maps blocks from 128 KiB on their own and unmaps them when freed; others may do so earlier.
-constexpr std::uint64_t returned_block = 32 << 10;
+// glibc maps blocks from 128 KiB separately and unmaps them when freed; other allocators may do so
+// earlier.
+constexpr std::uint64_t unmappable_block = 32 << 10;
 
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
@@ -26,13 +27,13 @@ void add_range(const Region& region) {
   if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, std::uint64_t{1});
 }
 
-// Tags a block; returns what it counts as.
+// Tags a block; returns its weight.
 Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   if (size < large_block) {
     return weight_of(address, size, runtime.shadow.tag(address, size, site));
   }
   drop_range(address, address + size);
-  // The site's bytes are counted by the block, not by the region.
+  // The bytes are counted for the block, not for the region.
   add_range({address, address + size, site, false});
   return weight_of(address, size, 0);
 }
@@ -45,7 +46,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t he
   {
     Guard const guard;
     if (!guard) return;
-    meet_thread();
+    register_thread();
     site = site_of_block(call, size);
     if (size != 0) count_allocated(site, place_block(address, size, site));
     sample_live_sometimes();
@@ -64,14 +65,14 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
     const sim::SampledLines::Overlap sampled = runtime.lines.overlap(address, size);
     sampled_bytes = sampled.bytes;
     site = *runtime.shadow.entry(sampled.first);
-    // What is free is not touched, and what is allocated next writes its own tags: only memory that
-    // may go back to the kernel is untagged.
-    if (size >= returned_block) runtime.shadow.tag(address, size, site_none);
+    // Freed memory is not touched, and the next allocation overwrites the tags: only memory that
+    // may be unmapped is untagged.
+    if (size >= unmappable_block) runtime.shadow.tag(address, size, site_none);
   } else {
     site = runtime.regions.find(address);
     drop_range(address, address + size);
   }
-  // Blocks from before the run time was active have no site.
+  // Blocks allocated before the runtime was active have no site.
   if (site != site_other && site < first_free_site) return site_none;
   count_freed(site, weight_of(address, size, sampled_bytes).bytes);
   return site;
@@ -98,7 +99,7 @@ void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, co
                   Call call) {
   Guard const guard;
   if (!guard) return;
-  meet_thread();
+  register_thread();
   size = whole_pages(size);
   drop_range(address, address + size);
   const std::uint16_t site =
@@ -129,12 +130,12 @@ void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
 void range_accessible(std::uint64_t address, std::uint64_t size) {
   Guard const guard;
   if (!guard) return;
-  // Parts that turn into counted regions; reserved ranges are opened in a few pieces.
-  constexpr unsigned most_parts = 16;
-  Region parts[most_parts];
+  // Parts that become counted regions; reserved ranges are opened in a few pieces.
+  constexpr unsigned max_parts = 16;
+  Region parts[max_parts];
   unsigned count = 0;
   runtime.regions.remove(address, address + whole_pages(size), [&](const Region& part) {
-    if (count < most_parts) parts[count++] = part;
+    if (count < max_parts) parts[count++] = part;
   });
   for (unsigned i = 0; i < count; ++i) {
     if (!parts[i].counted && parts[i].site >= first_free_site &&
@@ -154,7 +155,7 @@ std::uint16_t site_of_untagged(std::uint64_t address) {
     site = runtime.regions.find(address);
   }
   if (site == site_none) site = site_unknown;
-  // Stacks are large ranges of which little is used: what counts is what was touched.
+  // Stacks are large ranges of which little is used: touched memory counts.
   if (site == site_stack) count_allocated(site, {0, 64 * runtime.lines.rate()});
   *runtime.shadow.entry(address) = site;
   return site;

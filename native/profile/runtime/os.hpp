@@ -1,4 +1,4 @@
-// Memory from the kernel, past the program's own (and our) hooks.
+// Memory from the kernel, without the program's (and our) hooks.
 #pragma once
 
 #include <errno.h>
@@ -11,18 +11,18 @@
 
 namespace nearfar::profile {
 
-// As mmap(2); null on failure, with errno set.
+// Like mmap(2); returns null on failure, with errno set.
 inline void* map_memory(std::uint64_t size, int flags, int file = -1) {
   const long address = syscall(SYS_mmap, nullptr, size, PROT_READ | PROT_WRITE, flags, file, 0L);
   return address == -1 ? nullptr : reinterpret_cast<void*>(address);
 }
 
-// Zeroed memory that costs nothing until it is touched. Null on failure.
+// Reserves zeroed memory that is allocated when touched. Returns null on failure.
 inline void* reserve_memory(std::uint64_t size) {
   return map_memory(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
-// A clock's time, ns; 0 where there is no such clock.
+// Returns a clock's time, ns; 0 if there is no such clock.
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec time{};
   if (clock_gettime(clock, &time) != 0) return 0;

@@ -11,8 +11,11 @@ namespace {
 
 constexpr std::uint64_t line_bytes = 64;
 
-// Regions give the owner of an address. Small heap blocks are in no region: their site is
+// Regions determine the owner of an address. Small heap blocks are in no region: their site is
 // site_none; EventRecord describes how these are divided.
+//
+// Flushes the sampled lines of a range from the simulated cache, and counts them for their sites if
+// `site` is site_none.
 
 // Writes the sampled lines of a range from the simulated cache to memory, and counts `weigh(bytes)`
 // for their sites where `site` does not say.
@@ -40,7 +43,7 @@ void write_sampled(std::uint32_t phase, std::uint16_t site, std::uint64_t addres
   });
 }
 
-// What every entry does first; `count(phase)` only where this thread is not inside already.
+// Common entry code; calls `count(phase)` unless this thread is already inside the runtime.
 template <typename Count>
 void at_entry(Count count) {
   if (!active()) return;
@@ -49,11 +52,11 @@ void at_entry(Count count) {
     add(runtime.header->dropped, std::uint64_t{1});
     return;
   }
-  meet_thread();
+  register_thread();
   count(nf_current_phase());
 }
 
-void await(std::uint16_t site) {
+void record_pending_fence(std::uint16_t site) {
   this_thread.flushed = 1;
   this_thread.flushed_site = site;
 }
@@ -69,7 +72,7 @@ void lines_flushed(std::uint64_t address, std::uint64_t size, bool stay) {
     count_event(phase, site, &EventRecord::flushes, lines);
     write_sampled(phase, site, begin, lines * line_bytes, stay, true, &EventRecord::sampled_flushes,
                   false);
-    await(site);
+    record_pending_fence(site);
   });
 }
 
@@ -78,9 +81,9 @@ void bytes_streamed(std::uint64_t address, std::uint64_t size) {
   at_entry([&](std::uint32_t phase) {
     const std::uint16_t site = runtime.regions.find(address);
     count_event(phase, site, &EventRecord::nt_bytes, size);
-    // A line that a cache holds leaves it; what was dirty in it goes with the store.
+    // A cached line is dropped; the store includes its dirty bytes.
     write_sampled(phase, site, address, size, false, false, &EventRecord::sampled_nt_bytes, true);
-    await(site);
+    record_pending_fence(site);
   });
 }
 

@@ -17,68 +17,68 @@ namespace {
 
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
-// The library's own function, which the loader has: a call is counted only if it is there.
+// Returns the library's own function; a call is counted only if the library is loaded.
 template <typename Function>
 Function* real(Function*& known, const char* name) {
-  Function* found = __atomic_load_n(&known, __ATOMIC_RELAXED);
-  if (found != nullptr) return found;
-  void* place = dlsym(RTLD_DEFAULT, name);
+  Function* function = __atomic_load_n(&known, __ATOMIC_RELAXED);
+  if (function != nullptr) return function;
+  void* symbol = dlsym(RTLD_DEFAULT, name);
   for (const char* library : {"libpmem.so.1", "libpmemobj.so.1"}) {
-    if (place != nullptr) break;
-    // Loaded with a plugin, where not every file sees it.
+    if (symbol != nullptr) break;
+    // Loaded by a plugin, so not visible globally.
     void* file = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    if (file != nullptr) place = dlsym(file, name);
+    if (file != nullptr) symbol = dlsym(file, name);
   }
-  found = reinterpret_cast<Function*>(place);
-  __atomic_store_n(&known, found, __ATOMIC_RELAXED);
-  return found;
+  function = reinterpret_cast<Function*>(symbol);
+  __atomic_store_n(&known, function, __ATOMIC_RELAXED);
+  return function;
 }
 #define NEARFAR_REAL(name)           \
   static decltype(called_##name)* f; \
-  auto* const theirs = real(f, #name)
+  auto* const real_function = real(f, #name)
 
-// libpmem(7): clwb where the processor has it; lines that stay.
+// libpmem(7): it uses clwb if the processor has it, so lines stay.
 constexpr bool stay = true;
 
 void called_pmem_flush(const void* address, size_t size) {
   NEARFAR_REAL(pmem_flush);
   lines_flushed(number(address), size, stay);
-  theirs(address, size);
+  real_function(address, size);
 }
 
 void called_pmem_drain() {
   NEARFAR_REAL(pmem_drain);
   fence_passed();
-  theirs();
+  real_function();
 }
 
 void called_pmem_persist(const void* address, size_t size) {
   NEARFAR_REAL(pmem_persist);
   lines_flushed(number(address), size, stay);
   fence_passed();
-  theirs(address, size);
+  real_function(address, size);
 }
 
 void called_pmem_deep_flush(const void* address, size_t size) {
   NEARFAR_REAL(pmem_deep_flush);
   lines_flushed(number(address), size, stay);
-  theirs(address, size);
+  real_function(address, size);
 }
 
 int called_pmem_deep_drain(const void* address, size_t size) {
   NEARFAR_REAL(pmem_deep_drain);
   fence_passed();
-  return theirs(address, size);
+  return real_function(address, size);
 }
 
 int called_pmem_deep_persist(const void* address, size_t size) {
   NEARFAR_REAL(pmem_deep_persist);
   lines_flushed(number(address), size, stay);
   fence_passed();
-  return theirs(address, size);
+  return real_function(address, size);
 }
 
-// libpmem.h: flags of pmem_memcpy and its like.
+// libpmem.h: flags of pmem_memcpy and similar functions.
 enum : unsigned {
   no_drain = 1u << 0,
   non_temporal = 1u << 1,
@@ -87,12 +87,13 @@ enum : unsigned {
   back = 1u << 4,
   no_flush = 1u << 5
 };
-// libpmem(7), PMEM_MOVNT_THRESHOLD: from so many bytes it stores past the caches by itself.
+// libpmem(7), PMEM_MOVNT_THRESHOLD: smallest copy with non-temporal stores by default.
 constexpr size_t streamed_bytes = 256;
 constexpr std::uint64_t line_bytes = 64;
 
-// As libpmem writes: whole lines past the caches, what is left at either end through them.
-void written(const void* address, size_t size, unsigned flags) {
+// Counts a copy as libpmem writes it: non-temporal stores of whole lines, ordinary stores at both
+// ends.
+void count_copy(const void* address, size_t size, unsigned flags) {
   if (size == 0) return;
   const std::uint64_t begin = number(address);
   const std::uint64_t end = begin + size;
@@ -117,25 +118,25 @@ void written(const void* address, size_t size, unsigned flags) {
   if ((flags & (no_drain | no_flush)) == 0) fence_passed();
 }
 
-// The three of each kind of copy: with flags, persistent, without the last fence.
+// Three functions per kind of copy: with flags, persistent, without the last fence.
 #define NEARFAR_COPY(kind, source, reads)                                        \
   void* called_pmem_##kind(void* to, source from, size_t size, unsigned flags) { \
     NEARFAR_REAL(pmem_##kind);                                                   \
     reads;                                                                       \
-    written(to, size, flags);                                                    \
-    return theirs(to, from, size, flags);                                        \
+    count_copy(to, size, flags);                                                 \
+    return real_function(to, from, size, flags);                                 \
   }                                                                              \
   void* called_pmem_##kind##_persist(void* to, source from, size_t size) {       \
     NEARFAR_REAL(pmem_##kind##_persist);                                         \
     reads;                                                                       \
-    written(to, size, 0);                                                        \
-    return theirs(to, from, size);                                               \
+    count_copy(to, size, 0);                                                     \
+    return real_function(to, from, size);                                        \
   }                                                                              \
   void* called_pmem_##kind##_nodrain(void* to, source from, size_t size) {       \
     NEARFAR_REAL(pmem_##kind##_nodrain);                                         \
     reads;                                                                       \
-    written(to, size, no_drain);                                                 \
-    return theirs(to, from, size);                                               \
+    count_copy(to, size, no_drain);                                              \
+    return real_function(to, from, size);                                        \
   }
 NEARFAR_COPY(memcpy, const void*, touched(from, size, false))
 NEARFAR_COPY(memmove, const void*, touched(from, size, false))
@@ -152,37 +153,37 @@ constexpr std::uint64_t no_snapshot = 1u << 2;
 std::uint64_t direct(Oid object) {
   using Direct = void*(Oid);
   static Direct* f;
-  Direct* const theirs = real(f, "pmemobj_direct");
-  // An inline function in older headers, whose library has it all the same.
-  return theirs != nullptr ? number(theirs(object)) : 0;
+  Direct* const real_function = real(f, "pmemobj_direct");
+  // Inline in older headers, but the library exports it all the same.
+  return real_function != nullptr ? number(real_function(object)) : 0;
 }
 
 int called_pmemobj_tx_add_range(Oid object, std::uint64_t offset, size_t size) {
   NEARFAR_REAL(pmemobj_tx_add_range);
   bytes_logged(direct(object) + offset, size);
-  return theirs(object, offset, size);
+  return real_function(object, offset, size);
 }
 
 int called_pmemobj_tx_xadd_range(Oid object, std::uint64_t offset, size_t size,
                                  std::uint64_t flags) {
   NEARFAR_REAL(pmemobj_tx_xadd_range);
   if ((flags & no_snapshot) == 0) bytes_logged(direct(object) + offset, size);
-  return theirs(object, offset, size, flags);
+  return real_function(object, offset, size, flags);
 }
 
 int called_pmemobj_tx_add_range_direct(const void* address, size_t size) {
   NEARFAR_REAL(pmemobj_tx_add_range_direct);
   bytes_logged(number(address), size);
-  return theirs(address, size);
+  return real_function(address, size);
 }
 
 int called_pmemobj_tx_xadd_range_direct(const void* address, size_t size, std::uint64_t flags) {
   NEARFAR_REAL(pmemobj_tx_xadd_range_direct);
   if ((flags & no_snapshot) == 0) bytes_logged(number(address), size);
-  return theirs(address, size, flags);
+  return real_function(address, size, flags);
 }
 
-// Also pmem_msync's, which calls it.
+// pmem_msync calls it, too.
 int called_msync(void* address, size_t size, int flags) {
   const int error = errno;
   range_synced(number(address), size);
@@ -190,7 +191,7 @@ int called_msync(void* address, size_t size, int flags) {
   return msync(address, size, flags);
 }
 
-struct Counted {
+struct CountingFunction {
   const char* name;
   void* function;
 };
@@ -200,7 +201,7 @@ struct Counted {
 void* counting_persistence(const char* name) {
 #define NEARFAR_COUNTED(function) \
   { #function, reinterpret_cast<void*>(called_##function) }
-  static const Counted all[] = {
+  static const CountingFunction all[] = {
       NEARFAR_COUNTED(pmem_flush),
       NEARFAR_COUNTED(pmem_drain),
       NEARFAR_COUNTED(pmem_persist),
@@ -223,10 +224,10 @@ void* counting_persistence(const char* name) {
       NEARFAR_COUNTED(msync),
   };
 #undef NEARFAR_COUNTED
-  // Most names are told apart by their first letter.
+  // Most other names differ in the first letter.
   if (*name != 'p' && *name != 'm') return nullptr;
-  for (const Counted& one : all) {
-    if (strcmp(one.name, name) == 0) return one.function;
+  for (const CountingFunction& counting_function : all) {
+    if (strcmp(counting_function.name, name) == 0) return counting_function.function;
   }
   return nullptr;
 }

@@ -1,10 +1,10 @@
-// Calls into the libraries of persistent memory (libpmem, libpmemobj), which nothing instruments.
+// Calls into the persistent memory libraries (libpmem, libpmemobj), which are not instrumented.
 #pragma once
 
 namespace nearfar::profile {
 
-// The function that counts the effects of `name` and then calls it; null for other names.
-// Also msync's: what persists where there are no such libraries.
+// Returns the function that counts the effects of `name` and calls it; null for other names.
+// Includes msync, which persists without these libraries.
 void* counting_persistence(const char* name);
 
 }  // namespace nearfar::profile

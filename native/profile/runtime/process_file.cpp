@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 
-// Gives the next table `share` of 64 parts of the room, whole pages.
+// Gives the next table `share`/64 of the memory, in whole pages.
 template <typename T>
 void place(Table& table, std::uint64_t& offset, std::uint64_t memory, std::uint64_t share,
-           std::uint64_t most = UINT32_MAX) {
+           std::uint64_t max_capacity = UINT32_MAX) {
   const std::uint64_t bytes = memory / 64 * share / page * page;
   table.offset = offset;
   const std::uint64_t capacity = bytes / sizeof(T);
-  table.capacity = static_cast<std::uint32_t>(capacity < most ? capacity : most);
+  table.capacity = static_cast<std::uint32_t>(capacity < max_capacity ? capacity : max_capacity);
   offset += bytes;
 }
 
@@ -45,10 +45,10 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
                                    std::uint64_t message_size) {
   int file = -1;
   char path[path_size];
-  // A program that execs itself keeps its pid: the second number tells its lives apart.
-  for (int life = 0; life < 10000 && file < 0; ++life) {
+  // A program that execs itself keeps its process ID: the second number distinguishes its images.
+  for (int image = 0; image < 10000 && file < 0; ++image) {
     char name[64];
-    snprintf(name, sizeof name, "process.%d.%d", getpid(), life);
+    snprintf(name, sizeof name, "process.%d.%d", getpid(), image);
     if (!run_folder_file(path, name)) return nullptr;
     file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno != EEXIST) break;
@@ -60,7 +60,8 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   const std::uint64_t size = process_file_size(memory_bytes);
   struct statvfs disk {};
   void* memory = nullptr;
-  // The file is sparse, most of the tables is never touched; but a full disk would be a SIGBUS.
+  // The file is sparse, because most of the tables stays untouched; but a full disk would raise
+  // SIGBUS.
   if (fstatvfs(file, &disk) == 0 && disk.f_bavail * disk.f_frsize < size) {
     errno = ENOSPC;
   } else if (ftruncate(file, static_cast<off_t>(size)) == 0) {
@@ -77,17 +78,17 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   header.version = process_version;
   header.pid = getpid();
   header.parent_pid = getppid();
-  const std::uint64_t room = rounded(memory_bytes);
+  const std::uint64_t table_bytes = rounded(memory_bytes);
   std::uint64_t offset = header_size;
-  place<CounterRecord>(header.counters, offset, room, 26);
-  place<CurveRecord>(header.curves, offset, room, 4);
-  place<EventRecord>(header.events, offset, room, 2);
+  place<CounterRecord>(header.counters, offset, table_bytes, 26);
+  place<CurveRecord>(header.curves, offset, table_bytes, 4);
+  place<EventRecord>(header.events, offset, table_bytes, 2);
   // Sites are numbered with 16 bits.
-  place<SiteRecord>(header.sites, offset, room, 10, UINT16_MAX);
-  place<InstructionRecord>(header.instructions, offset, room, 8);
-  place<char>(header.strings, offset, room, 10);
-  place<LiveRecord>(header.live, offset, room, 2);
-  place<ModuleRecord>(header.modules, offset, room, 2);
+  place<SiteRecord>(header.sites, offset, table_bytes, 10, UINT16_MAX);
+  place<InstructionRecord>(header.instructions, offset, table_bytes, 8);
+  place<char>(header.strings, offset, table_bytes, 10);
+  place<LiveRecord>(header.live, offset, table_bytes, 2);
+  place<ModuleRecord>(header.modules, offset, table_bytes, 2);
   header.strings.used = 1;  // offset 0 is the empty string
   memcpy(header.magic, process_magic, sizeof header.magic);
   return &header;

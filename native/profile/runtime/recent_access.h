@@ -1,9 +1,9 @@
-/* Accesses that repeat are counted without looking anything up again.
+/* Cache of recent accesses, which counts repeated accesses without look-ups.
  *
  * Most accesses to sampled lines are to a few hot ones: the same instruction on the same 16 bytes
- * of a line that is its set's most recent. These change nothing but a count. An entry describes
- * such an access and points to its count; it is valid while the words it points to are unchanged,
- * so nothing needs to invalidate it.
+ * of a line that is its set's most recent. These change only a count. An entry describes such an
+ * access and points to its count; it is valid while the words it points to are unchanged, so it is
+ * never invalidated explicitly.
  */
 #ifndef NEARFAR_PROFILE_RECENT_ACCESS_H
 #define NEARFAR_PROFILE_RECENT_ACCESS_H
@@ -25,17 +25,17 @@ struct nf_recent_access {
   uint64_t* accesses;
 };
 
-/* More would exceed what a library may use of the static TLS block when it is loaded late. */
+/* More entries would exceed the static TLS available to a library that is loaded late. */
 #define NF_RECENT_ACCESSES 32
 
 extern __thread struct nf_recent_access nf_recent_accesses[NF_RECENT_ACCESSES]
     __attribute__((tls_model("initial-exec")));
-/* Of the control page; they point to zeros while the run time is inert. */
+/* Words of the control page; they point to zeros while the runtime is inert. */
 extern const uint32_t* nf_phase_word;
 extern const uint32_t* nf_counting_word;
 
 static inline uint32_t nf_current_phase(void) {
-  /* Phase 0 is what comes before counting begins. */
+  /* Phase 0 lasts until counting begins. */
   return __atomic_load_n(nf_counting_word, __ATOMIC_RELAXED) != 0
              ? __atomic_load_n(nf_phase_word, __ATOMIC_RELAXED) & 255
              : 0;

@@ -11,15 +11,15 @@ namespace nearfar::profile {
 
 namespace {
 
-// If a call comes again from the same place of the same thread with the same stack pointer, and
-// every return address still lies where it lay, it is the same call stack.
+// A call from the same place of the same thread with the same stack pointer has the same call stack
+// if every return address is unchanged.
 struct RecentCall {
   std::uint32_t lock;
-  std::uint32_t thread;  // another's stack may be shorter: it must not be looked at
+  std::uint32_t thread;  // another thread's stack may be shorter and must not be read
   std::uint64_t return_address;
   std::uint64_t frame_end;
   std::uint64_t frames[max_frames - 1];
-  std::uint32_t above[max_frames - 1];  // bytes from frame_end to where each lies
+  std::uint32_t above[max_frames - 1];  // distance of each return address from frame_end
   std::uint16_t depth;
   std::uint16_t site;
 
@@ -33,8 +33,8 @@ struct RecentCall {
   }
 };
 
-// As many places as the inner loops of some threads allocate from. Shared, since a library that
-// comes late, with a plugin, gets little room for variables of threads.
+// Entries for the inner loops of some threads. Shared by threads, since a library that is loaded
+// late, with a plugin, gets little thread-local storage.
 RecentCall recent_calls[64];
 
 RecentCall& place_of(Call call) {
@@ -52,7 +52,7 @@ std::uint16_t recent_site(Call call) {
   return site_none;
 }
 
-void remember_site(Call call, std::uint16_t site) {
+void store_recent_site(Call call, std::uint16_t site) {
   Call calls[max_frames];
   const unsigned count = fixed_stack(call, calls, max_frames);
   if (count == 0) return;
@@ -69,6 +69,6 @@ void remember_site(Call call, std::uint16_t site) {
   recent.site = site;
 }
 
-void forget_recent_calls() { memset(recent_calls, 0, sizeof recent_calls); }
+void reset_recent_calls() { memset(recent_calls, 0, sizeof recent_calls); }
 
 }  // namespace nearfar::profile

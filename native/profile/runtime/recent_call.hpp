@@ -1,4 +1,4 @@
-// Sites of allocation calls that were made before from just the same call stack.
+// Cache of the sites of recent allocation calls, by call stack.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,12 @@
 
 namespace nearfar::profile {
 
-// The site that `call`, by this thread, got when it was remembered; site_none if it was not.
+// Returns the stored site of `call` by this thread, or site_none.
 std::uint16_t recent_site(Call call);
-void remember_site(Call call, std::uint16_t site);
+void store_recent_site(Call call, std::uint16_t site);
 
-// In a fork's child: its only thread has another number, and others may have held the locks.
-void forget_recent_calls();
+// Resets the cache in the child of a fork: its thread has a new ID, and other threads may have held
+// the locks.
+void reset_recent_calls();
 
 }  // namespace nearfar::profile

@@ -28,7 +28,7 @@ std::uint32_t Regions::lower_bound(std::uint64_t address) const {
   return low;
 }
 
-bool Regions::put(std::uint32_t at, Region region) {
+bool Regions::insert_at(std::uint32_t at, Region region) {
   if (count_ == capacity) return false;
   memmove(regions_ + at + 1, regions_ + at, (count_ - at) * sizeof(Region));
   regions_[at] = region;
@@ -45,27 +45,27 @@ bool Regions::cut(std::uint64_t begin, std::uint64_t end, Region& part) {
   Lock const lock(lock_, thread_id());
   const std::uint32_t at = lower_bound(begin);
   if (at == count_ || regions_[at].begin >= end) return false;
-  Region& held = regions_[at];
-  part = held;
+  Region& region = regions_[at];
+  part = region;
   if (part.begin < begin) part.begin = begin;
   if (part.end > end) part.end = end;
-  if (part.begin == held.begin && part.end == held.end) {
+  if (part.begin == region.begin && part.end == region.end) {
     erase(at);
-  } else if (part.begin == held.begin) {
-    held.begin = part.end;
-  } else if (part.end == held.end) {
-    held.end = part.begin;
+  } else if (part.begin == region.begin) {
+    region.begin = part.end;
+  } else if (part.end == region.end) {
+    region.end = part.begin;
   } else {
-    const Region rest{part.end, held.end, held.site, held.counted};
-    held.end = part.begin;
-    put(at + 1, rest);
+    const Region rest{part.end, region.end, region.site, region.counted};
+    region.end = part.begin;
+    insert_at(at + 1, rest);
   }
   return true;
 }
 
 bool Regions::insert(Region region) {
   Lock const lock(lock_, thread_id());
-  return put(lower_bound(region.begin), region);
+  return insert_at(lower_bound(region.begin), region);
 }
 
 bool Regions::fill(Region region) {
@@ -76,7 +76,7 @@ bool Regions::fill(Region region) {
     if (next > region.begin) {
       Region part = region;
       if (next < part.end) part.end = next;
-      if (!put(at, part)) return false;
+      if (!insert_at(at, part)) return false;
       region.begin = part.end;
     } else {
       region.begin = regions_[at].end;
@@ -88,8 +88,8 @@ bool Regions::fill(Region region) {
 std::uint16_t Regions::find(std::uint64_t address) const {
   Lock const lock(lock_, thread_id());
   const std::uint32_t at = lower_bound(address);
-  const bool held = at < count_ && regions_[at].begin <= address;
-  return held ? regions_[at].site : std::uint16_t{site_none};
+  const bool inside = at < count_ && regions_[at].begin <= address;
+  return inside ? regions_[at].site : std::uint16_t{site_none};
 }
 
 }  // namespace nearfar::profile

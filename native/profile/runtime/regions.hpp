@@ -12,8 +12,8 @@ struct Region {
   bool counted;  // whether its bytes are among the site's live bytes
 };
 
-// Sorted and disjoint. Lines of a region are tagged in the shadow when first touched, so making
-// a region of a terabyte costs no more than one of a page.
+// Sorted and disjoint. A region's lines are tagged in the shadow when first touched, so a region of
+// a terabyte costs as much as one of a page.
 class Regions {
  public:
   static constexpr std::uint32_t capacity = 1u << 16;
@@ -21,14 +21,14 @@ class Regions {
   bool reserve();
   void unlock() { lock_ = 0; }
 
-  // Adds a region where there is none. False if the table is full.
+  // Adds a region to free addresses. Returns false if the table is full.
   bool insert(Region region);
-  // Adds only those parts of the range that are free.
+  // Adds the parts of the range that are free.
   bool fill(Region region);
-  // Site at `address`; site_none where there is no region.
+  // Returns the site at `address`; site_none if there is no region.
   std::uint16_t find(std::uint64_t address) const;
 
-  // Removes the range; calls `removed(part)` for each part that was held.
+  // Removes the range; calls `removed(part)` for each part that had a region.
   template <typename F>
   void remove(std::uint64_t begin, std::uint64_t end, F removed) {
     Region part{};
@@ -37,9 +37,9 @@ class Regions {
 
  private:
   std::uint32_t lower_bound(std::uint64_t address) const;  // first region that ends after it
-  bool put(std::uint32_t at, Region region);
+  bool insert_at(std::uint32_t at, Region region);
   void erase(std::uint32_t at);
-  // Removes the first part of the range that is held; false if nothing is.
+  // Removes the first part of the range that has a region; returns false if there is none.
   bool cut(std::uint64_t begin, std::uint64_t end, Region& part);
 
   Region* regions_ = nullptr;

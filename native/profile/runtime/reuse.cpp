@@ -33,19 +33,19 @@ bool reserve_reuse() {
 
 void unlock_reuse() { tracker_lock = 0; }
 
-bool reuse_looks_at(std::uint64_t line) { return sim::ReuseTracker::sampled(line); }
+bool reuse_samples(std::uint64_t line) { return sim::ReuseTracker::sampled(line); }
 
 void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store) {
-  const sim::ReuseTracker::Touch found = touch(line);
+  const sim::ReuseTracker::Touch touched = touch(line);
   const std::uint64_t key =
       std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | (store ? 1u : 0u);
   CurveRecord* curve = runtime.curves.find_or_add(key, this_thread.id, [](CurveRecord&) {});
   if (curve == nullptr) return;
-  const std::uint64_t weight = std::uint64_t{1} << found.weight_log2;
-  add(found.known ? curve->near[bucket_of(found.distance)] : curve->beyond, weight);
-  if (!found.far) return;
-  const unsigned bucket = found.far_known ? bucket_of(found.far_distance) : curve_buckets - 1;
-  add(curve->far[bucket], std::uint64_t{1} << found.far_weight_log2);
+  const std::uint64_t weight = std::uint64_t{1} << touched.weight_log2;
+  add(touched.known ? curve->near[bucket_of(touched.distance)] : curve->beyond, weight);
+  if (!touched.far) return;
+  const unsigned bucket = touched.far_known ? bucket_of(touched.far_distance) : curve_buckets - 1;
+  add(curve->far[bucket], std::uint64_t{1} << touched.far_weight_log2);
 }
 
 }  // namespace nearfar::profile

@@ -30,7 +30,7 @@ namespace {
 
 const std::uint32_t no_phase = 0;
 
-// The process follows the slot of its own marks, or the program's.
+// Uses the slot of this process's own marks, or the program's.
 void follow_slot() {
   __atomic_store_n(&nf_phase_word, &nf_control_slot(runtime.control, getpid(), 0)->phase,
                    __ATOMIC_RELAXED);
@@ -38,13 +38,13 @@ void follow_slot() {
 
 // Arguments and environment lie above the first frame: 128 KiB is a generous environment.
 constexpr std::uint64_t above_first_frame = 128 << 10;
-// Where the limit says "unlimited", and so does no thread's stack get larger.
-constexpr std::uint64_t largest_stack = 64ull << 20;
+// Used if the limit is "unlimited".
+constexpr std::uint64_t max_stack = 64ull << 20;
 
 std::uint64_t stack_limit() {
   rlimit limit{};
   const bool known = getrlimit(RLIMIT_STACK, &limit) == 0;
-  return known && limit.rlim_cur < largest_stack ? limit.rlim_cur : largest_stack;
+  return known && limit.rlim_cur < max_stack ? limit.rlim_cur : max_stack;
 }
 
 bool reserve_cache() {
@@ -65,7 +65,7 @@ void add_reserved_sites() {
   const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
                                              ObjectKind::unknown, ObjectKind::stack};
   for (std::uint32_t site = 0; site < first_free_site; ++site) {
-    // Keys are hashes elsewhere: small numbers are as good as any.
+    // Other keys are hashes, so small numbers do not collide.
     runtime.sites.find_or_add(site + 1, thread_id(),
                               [&](SiteRecord& record) { record.kind = kinds[site]; });
   }
@@ -81,15 +81,15 @@ void attach_tables() {
   runtime.events.attach(header, header.events);
 }
 
-bool give_up(const char* why) {
+bool give_up(const char* reason) {
   nf_control& control = *runtime.control;
-  if (__atomic_fetch_add(&control.lost_processes, 1, __ATOMIC_RELAXED) == 0 && *why != '\0') {
-    snprintf(control.message, sizeof control.message, "%s", why);
+  if (__atomic_fetch_add(&control.lost_processes, 1, __ATOMIC_RELAXED) == 0 && *reason != '\0') {
+    snprintf(control.message, sizeof control.message, "%s", reason);
   }
   return false;
 }
 
-bool make_everything(unsigned rate_log2) {
+bool create_runtime(unsigned rate_log2) {
   runtime.lines = sim::SampledLines(rate_log2);
   char message[sizeof runtime.control->message] = "";
   runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
@@ -112,8 +112,8 @@ void copy_used(ProcessHeader& to, Table& table, const ProcessHeader& from, const
   table.used = source.used;
 }
 
-// A fork's child goes on in a file of its own, at the address of its parent's. Its allocations are
-// the parent's; what it counts is its own.
+// The child of a fork continues in its own file, mapped at the address of its parent's. It inherits
+// the parent's allocations, and counts its own accesses.
 void continue_in_child() {
   if (!active()) return;
   this_thread.inside = 0;
@@ -123,45 +123,45 @@ void continue_in_child() {
   memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
   char message[sizeof runtime.control->message] = "";
   const ProcessHeader& old = *runtime.header;
-  ProcessHeader* fresh =
+  ProcessHeader* child =
       create_process_file(runtime.control->memory_bytes, message, sizeof message);
-  if (fresh == nullptr) {
+  if (child == nullptr) {
     give_up(message);
     runtime.active = false;
     runtime.usual = false;
     return;
   }
-  fresh->rate_log2 = old.rate_log2;
-  fresh->forked = 1;
-  fresh->compiler = old.compiler;
-  fresh->cache_sets = old.cache_sets;
-  fresh->cache_ways = old.cache_ways;
-  fresh->private_bytes = old.private_bytes;
-  fresh->translations = old.translations;
-  fresh->translations_known = old.translations_known;
-  fresh->counts_flushes = old.counts_flushes;
-  fresh->instrumented_modules = old.instrumented_modules;
-  fresh->live_bytes = old.live_bytes;
-  fresh->peak_bytes = old.live_bytes;
-  copy_used<char>(*fresh, fresh->strings, old, old.strings);
-  copy_used<ModuleRecord>(*fresh, fresh->modules, old, old.modules);
-  copy_used<SiteRecord>(*fresh, fresh->sites, old, old.sites);
-  auto* sites = records<SiteRecord>(*fresh, fresh->sites);
-  for (std::uint32_t i = 0; i < fresh->sites.used; ++i) {
+  child->rate_log2 = old.rate_log2;
+  child->forked = 1;
+  child->compiler = old.compiler;
+  child->cache_sets = old.cache_sets;
+  child->cache_ways = old.cache_ways;
+  child->private_bytes = old.private_bytes;
+  child->translations = old.translations;
+  child->translations_known = old.translations_known;
+  child->counts_flushes = old.counts_flushes;
+  child->instrumented_modules = old.instrumented_modules;
+  child->live_bytes = old.live_bytes;
+  child->peak_bytes = old.live_bytes;
+  copy_used<char>(*child, child->strings, old, old.strings);
+  copy_used<ModuleRecord>(*child, child->modules, old, old.modules);
+  copy_used<SiteRecord>(*child, child->sites, old, old.sites);
+  auto* sites = records<SiteRecord>(*child, child->sites);
+  for (std::uint32_t i = 0; i < child->sites.used; ++i) {
     sites[i].allocations = 0;
     sites[i].allocated_bytes = 0;
     sites[i].peak_bytes = sites[i].live_bytes;
     sites[i].bytes_at_peak = sites[i].live_bytes;
   }
   const std::uint64_t size = process_file_size(runtime.control->memory_bytes);
-  syscall(SYS_mremap, fresh, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, runtime.header);
+  syscall(SYS_mremap, child, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, runtime.header);
   attach_tables();
   restart_live();
   restart_emulation();
   const std::uint32_t tag = this_thread.tag;
   this_thread = {};
   this_thread.tag = tag;
-  forget_recent_calls();
+  reset_recent_calls();
   memset(nf_recent_accesses, 0, sizeof nf_recent_accesses);
 }
 
@@ -177,25 +177,25 @@ void activate(unsigned rate_log2) {
   if (runtime.control == nullptr) return;
   follow_slot();
   nf_counting_word = &runtime.control->counting;
-  // A run that only marks phases (nearfar run, crash) simulates no cache and wants no counts.
+  // A run that only marks phases (nearfar run, crash) simulates no cache and needs no counts.
   if (runtime.control->cache_bytes == 0 || runtime.control->cache_ways == 0) return;
-  if (!make_everything(rate_log2)) return;
+  if (!create_runtime(rate_log2)) return;
   map_modules();
   begin_emulation();
   const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
   runtime.regions.fill({top - stack_limit(), top, site_stack, false});
   pthread_atfork(nullptr, nullptr, continue_in_child);
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
-  const bool usual = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
-  __atomic_store_n(&runtime.usual, usual, __ATOMIC_RELEASE);
+  const bool usual_rate = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
+  __atomic_store_n(&runtime.usual, usual_rate, __ATOMIC_RELEASE);
 }
 
-void meet_new_thread() {
+void register_new_thread() {
   this_thread.id = static_cast<std::uint32_t>(gettid());
   __atomic_fetch_add(&runtime.header->threads, 1, __ATOMIC_RELAXED);
   if (gettid() == getpid()) return;
-  // glibc puts a thread's descriptor at the top of its stack. Only what nothing else holds is
-  // taken, since a smaller stack ends sooner.
+  // glibc puts a thread's descriptor at the top of its stack. Only free addresses are added, since
+  // the stack may be smaller.
   constexpr std::uint64_t usual_stack = 8ull << 20;
   constexpr std::uint64_t descriptor = 4096;
   const std::uint64_t top = reinterpret_cast<std::uint64_t>(pthread_self()) + descriptor;
@@ -226,7 +226,7 @@ const char* nearfar_tag_set(const char* name) {
   if (!active()) return nullptr;
   Guard const guard;
   if (!guard) return nullptr;
-  meet_thread();
+  register_thread();
   const std::uint32_t before = this_thread.tag;
   this_thread.tag = runtime.strings.intern(name);
   return before == 0 ? nullptr : runtime.strings.text(before);

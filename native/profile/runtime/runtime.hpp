@@ -1,4 +1,4 @@
-// The one state of the run time, and its life: inert, active, continued in a fork's child.
+// Global state of the runtime, and its stages: inert, active, continued in the child of a fork.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,9 @@
 namespace nearfar::profile {
 
 struct Runtime {
-  // False unless `nearfar profile` runs this program and everything could be made.
+  // True if `nearfar profile` runs this program and everything could be created.
   bool active;
-  // Active at the default rate with glibc's blocks: malloc and free have a fast path.
+  // Active at the default rate with glibc's block layout: malloc and free have a fast path.
   bool usual;
   nf_control* control;
   ProcessHeader* header;
@@ -39,20 +39,20 @@ struct Runtime {
 
 extern Runtime runtime;
 
-// The simulated cache's set of a sampled line, by its ordinal.
+// Returns the simulated cache's set of a sampled line, by its ordinal.
 inline std::uint64_t last_level_set(std::uint64_t line) {
   return runtime.cache.physical_set_of(runtime.lines.index(line), runtime.lines.lines_per_page());
 }
 
 inline bool active() { return __atomic_load_n(&runtime.active, __ATOMIC_RELAXED); }
 
-// Makes the run time active if a run asks for it; called by the first module that registers.
+// Activates the runtime if a run requests it; called by the first module that registers.
 void activate(unsigned rate_log2);
 
-// A thread's first event: numbers it and says where its stack is.
-void meet_new_thread();
-inline void meet_thread() {
-  if (this_thread.id == 0) meet_new_thread();
+// Registers a thread and its stack at its first event.
+void register_new_thread();
+inline void register_thread() {
+  if (this_thread.id == 0) register_new_thread();
 }
 
 }  // namespace nearfar::profile

@@ -10,7 +10,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// User space of x86-64 with four-level page tables, and what Linux gives with five unless asked.
+// User space of x86-64 with four-level page tables; with five levels, Linux's default.
 constexpr std::uint64_t address_space = 1ull << 47;
 
 // Four entries at once; entries are accessed as 16-bit numbers elsewhere.
@@ -39,9 +39,9 @@ std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t
     const std::uint64_t from = line > begin ? line : begin;
     const std::uint64_t last = (line + 64 < end ? line + 64 : end) - 1;
     sampled_bytes += last + 1 - from;
-    // A line's four granules are one word. Where in its page a block lies is random, so a branch
-    // on which granules it covers would be mispredicted each time.
-    // (Two threads that tag one line in the same nanosecond may lose one of the tags.)
+    // A line's four granules are one word. A block's place in its page is random, so a branch on
+    // the covered granules would often be mispredicted. (Two threads that tag a line simultaneously
+    // may lose a tag.)
     const std::uint64_t covered =
         ~0ull << (from >> 4 & 3) * 16 & ~0ull >> (3 - (last >> 4 & 3)) * 16;
     auto* word = reinterpret_cast<Word*>(entries_ + lines_.ordinal(line) * granules_per_line);
@@ -53,19 +53,19 @@ std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t
 void Shadow::clear(std::uint64_t begin, std::uint64_t size) const {
   if (begin >= address_space) return;
   if (begin + size > address_space) size = address_space - begin;
-  // Only from some shadow pages on is a system call cheaper than writing zeros.
+  // A system call is cheaper than writing zeros only for several shadow pages.
   constexpr std::uint64_t page = 4096;
-  constexpr long worth_a_call = 16 * page;
+  constexpr long min_madvise_bytes = 16 * page;
   const std::uint64_t end = begin + size;
   const std::uint64_t first_page = round_up(begin);
   const std::uint64_t last_page = end & ~(page - 1);
   auto* first = reinterpret_cast<char*>(entry(first_page));
   auto* last = reinterpret_cast<char*>(entry(last_page));
-  if (first_page >= last_page || last - first < worth_a_call) {
+  if (first_page >= last_page || last - first < min_madvise_bytes) {
     tag(begin, size, site_none);
     return;
   }
-  // Of the pages at the edges only a part may be ours.
+  // Other memory may share the pages at the edges.
   tag(begin, first_page - begin, site_none);
   tag(last_page, end - last_page, site_none);
   auto* whole = reinterpret_cast<char*>(round_up(reinterpret_cast<std::uint64_t>(first)));

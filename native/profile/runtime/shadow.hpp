@@ -1,4 +1,4 @@
-// Whose memory each sampled line is: four 16-bit site numbers per line, one for 16 bytes each.
+// Owners of sampled lines: four 16-bit site numbers per line, one for each 16 bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 namespace nearfar::profile {
 
 // Small objects of different sites share lines, so a page or a line would be too coarse; 16 bytes
-// is malloc's granule. Reserved for the whole address space and touched only where the program
-// has memory: 8 bytes per page at rate 64.
+// is malloc's granule. It is reserved for the whole address space and touched only where the
+// program has memory: 8 bytes per page at rate 64.
 class Shadow {
  public:
-  // False if the address space cannot be had (RLIMIT_AS, strict overcommit).
+  // Returns false if the address space is refused (RLIMIT_AS, strict overcommit).
   bool reserve(const sim::SampledLines& lines);
 
   std::uint16_t* entry(std::uint64_t address) const {
@@ -20,10 +20,10 @@ class Shadow {
   }
 
   // Writes `site` for every granule of a sampled line that [begin, begin + size) touches; returns
-  // the bytes of the range in sampled lines.
+  // the range's bytes in sampled lines.
   std::uint64_t tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
 
-  // Forgets a large range; gives the shadow's own pages back.
+  // Clears a large range and frees the shadow's own pages.
   void clear(std::uint64_t begin, std::uint64_t size) const;
 
  private:

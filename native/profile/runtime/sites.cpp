@@ -15,8 +15,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-// Recursion makes call stacks without number; as the table fills, fewer frames tell sites apart.
-unsigned frames_that_matter() {
+// Recursion creates countless call stacks: as the table fills, fewer frames distinguish sites.
+unsigned significant_frames() {
   const Table& table = runtime.header->sites;
   if (table.used < table.capacity / 2) return max_frames;
   return table.used < table.capacity / 4 * 3 ? 4 : 2;
@@ -27,15 +27,15 @@ std::uint16_t add_site(std::uint64_t key, ObjectKind kind, const std::uint64_t* 
   SiteRecord* record = runtime.sites.find(key);
   if (record == nullptr) {
     const std::uint32_t text = runtime.strings.intern(path);
-    record = runtime.sites.find_or_add(key, thread_id(), [&](SiteRecord& fresh) {
-      fresh.kind = kind;
-      fresh.depth = depth;
-      for (unsigned i = 0; i < depth; ++i) fresh.frames[i] = frames[i];
-      fresh.path = text;
+    record = runtime.sites.find_or_add(key, thread_id(), [&](SiteRecord& record_to_fill) {
+      record_to_fill.kind = kind;
+      record_to_fill.depth = depth;
+      for (unsigned i = 0; i < depth; ++i) record_to_fill.frames[i] = frames[i];
+      record_to_fill.path = text;
     });
   }
   if (record == nullptr) return site_other;
-  return static_cast<std::uint16_t>(runtime.sites.place_of(*record));
+  return static_cast<std::uint16_t>(runtime.sites.index_of(*record));
 }
 
 std::uint64_t hash_of(const char* path) {
@@ -49,36 +49,37 @@ void move_live(std::uint16_t site, std::int64_t bytes) {
   SiteRecord& record = runtime.sites[site];
   const std::int64_t live = add(record.live_bytes, bytes);
   if (live > record.peak_bytes) record.peak_bytes = live;
-  note_live_total(add(runtime.header->live_bytes, bytes));
+  update_live_total(add(runtime.header->live_bytes, bytes));
 }
 
-// The number of bits of a size: blocks of one class differ by less than a factor of two.
+// Number of bits of a size: blocks of a class differ by less than a factor of two.
 std::uint32_t size_class_of(std::uint64_t size) {
   return size == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(size));
 }
 
-// The part of a site that holds blocks of one size class, or of one tag.
+// Returns the part of a site with blocks of one size class, or of one tag.
 std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_t tag) {
   if ((size_class == 0 && tag == 0) || site < first_free_site) return site;
   const SiteRecord& whole = runtime.sites[site];
   const std::uint64_t part = std::uint64_t{tag} << 32 | size_class;
   const std::uint64_t key = mix(mix(whole.key, whole.depth), part);
-  const SiteRecord* record = runtime.sites.find_or_add(key, thread_id(), [&](SiteRecord& fresh) {
-    fresh.kind = whole.kind;
-    fresh.depth = whole.depth;
-    for (unsigned i = 0; i < whole.depth; ++i) fresh.frames[i] = whole.frames[i];
-    fresh.path = whole.path;
-    fresh.size_class = size_class;
-    fresh.tag = tag;
-  });
+  const SiteRecord* record =
+      runtime.sites.find_or_add(key, thread_id(), [&](SiteRecord& record_to_fill) {
+        record_to_fill.kind = whole.kind;
+        record_to_fill.depth = whole.depth;
+        for (unsigned i = 0; i < whole.depth; ++i) record_to_fill.frames[i] = whole.frames[i];
+        record_to_fill.path = whole.path;
+        record_to_fill.size_class = size_class;
+        record_to_fill.tag = tag;
+      });
   if (record == nullptr) return site_other;
-  return static_cast<std::uint16_t>(runtime.sites.place_of(*record));
+  return static_cast<std::uint16_t>(runtime.sites.index_of(*record));
 }
 
 std::uint16_t whole_site_of_block(Call call) {
   if (const std::uint16_t known = recent_site(call); known != site_none) return known;
   const std::uint16_t site = site_of_call(ObjectKind::heap, call);
-  remember_site(call, site);
+  store_recent_site(call, site);
   return site;
 }
 
@@ -91,7 +92,7 @@ std::uint16_t site_of_block(Call call, std::uint64_t size) {
 
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path) {
   std::uint64_t frames[max_frames];
-  const unsigned depth = walk_stack(call, frames, frames_that_matter());
+  const unsigned depth = walk_stack(call, frames, significant_frames());
   std::uint64_t key = mix(hash_of(path), static_cast<std::uint64_t>(kind));
   unsigned kept = 0;
   for (unsigned i = 0; i < depth; ++i) {
@@ -109,8 +110,8 @@ std::uint16_t site_of_path(ObjectKind kind, const char* path) {
 
 Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_bytes) {
   const sim::SampledLines& lines = runtime.lines;
-  const bool surely_sampled = lines.rate_log2() <= 6 && size >= 8192;
-  if (surely_sampled || size >= large_block) return {1, size};
+  const bool always_sampled = lines.rate_log2() <= 6 && size >= 8192;
+  if (always_sampled || size >= large_block) return {1, size};
   return {lines.sampled(begin) ? lines.rate() : 0, sampled_bytes << lines.rate_log2()};
 }
 

@@ -1,4 +1,4 @@
-// Allocation sites, and the bytes that live there.
+// Allocation sites and their live bytes.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace nearfar::profile {
 
-// Blocks from here up are regions: tagged when touched, not when allocated.
+// Blocks from this size on are regions: tagged when touched, not when allocated.
 inline constexpr std::uint64_t large_block = 1u << 20;
 
-// Number of the site of a heap block of so many bytes; quick where the thread was there before.
+// Returns the site of a heap block of `size` bytes; fast for repeated calls of a thread.
 std::uint16_t site_of_block(Call call, std::uint64_t size);
-// Number of the site of `kind` that `call` came from; `path` tells files apart.
+// Returns the site of `kind` of `call`; `path` distinguishes files.
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path = nullptr);
-// Number of the site that is known by its path alone: a module's data.
+// Returns the site of a path: a module's data.
 std::uint16_t site_of_path(ObjectKind kind, const char* path);
 
-// What a block counts as. Below two pages, sampled bytes times the rate and sampled first bytes
-// times the rate, both right on average; above, itself.
+// Statistical weight of a block. Below two pages, its sampled bytes and its sampled first byte
+// times the rate, both unbiased; above, the block itself.
 struct Weight {
   std::uint64_t allocations;
   std::uint64_t bytes;

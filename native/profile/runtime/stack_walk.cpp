@@ -1,8 +1,7 @@
-// Unwinds by tables that were read once: a return address nearly always implies how far above the
-// next one lies. The result of libgcc's unwinder is kept per return address; a walk is then a
-// look-up and a load per frame. Frames of changing size (alloca, realigned stacks) show as an
-// unknown next return address, or as a difference from the kept one: these are unwound by the
-// tables every time.
+// Fast stack walks: a return address nearly always implies the distance to the next one. The result
+// of libgcc's unwinder is stored per return address; a walk is then a look-up and a load per frame.
+// Frames of varying size (alloca, realigned stacks) lead to an unknown next return address, or to a
+// different distance: these are always unwound by the tables.
 #include "profile/runtime/stack_walk.hpp"
 
 #include <unwind.h>
@@ -15,24 +14,24 @@ namespace nearfar::profile {
 namespace {
 
 // Return addresses of all call paths to allocations; a large program has some thousands.
-constexpr std::uint64_t known_size = 1u << 15;
+constexpr std::uint64_t table_size = 1u << 15;
 constexpr std::uint32_t varies = UINT32_MAX;
 constexpr std::uint32_t outermost = UINT32_MAX - 1;
-// A frame of a mebibyte or more is not worth keeping.
-constexpr std::uint64_t largest_step = 1u << 20;
+// Frames of a mebibyte or more are not stored.
+constexpr std::uint64_t max_step = 1u << 20;
 
-struct Known {
-  std::uint64_t return_address;  // written last: an entry that shows it is whole
-  std::uint32_t step;            // bytes from this frame's end to the next one's
+struct KnownStep {
+  std::uint64_t return_address;  // written last: the entry is then complete
+  std::uint32_t step;            // distance from this frame's end to the next frame's end
 };
-Known known[known_size];
+KnownStep known_steps[table_size];
 
-Known* find(std::uint64_t return_address, bool claim) {
-  if (return_address == 0) return nullptr;  // that is how free entries look
+KnownStep* find(std::uint64_t return_address, bool claim) {
+  if (return_address == 0) return nullptr;  // marks free entries
   const std::uint64_t start = (return_address * 0x9E3779B97F4A7C15ull) >> 49;
-  constexpr unsigned probes = 8;  // then it is unwound by the tables each time
+  constexpr unsigned probes = 8;  // further addresses are always unwound by the tables
   for (unsigned i = 0; i < probes; ++i) {
-    Known& entry = known[(start + i) % known_size];
+    KnownStep& entry = known_steps[(start + i) % table_size];
     const std::uint64_t address = __atomic_load_n(&entry.return_address, __ATOMIC_ACQUIRE);
     if (address == return_address) return &entry;
     if (address == 0) return claim ? &entry : nullptr;
@@ -40,49 +39,49 @@ Known* find(std::uint64_t return_address, bool claim) {
   return nullptr;
 }
 
-void keep(std::uint64_t return_address, std::uint64_t step) {
-  Known* entry = find(return_address, true);
+void store_step(std::uint64_t return_address, std::uint64_t step) {
+  KnownStep* entry = find(return_address, true);
   if (entry == nullptr) return;
-  const auto found = static_cast<std::uint32_t>(
-      step == outermost || step < largest_step ? step : std::uint64_t{varies});
+  const auto step_bytes = static_cast<std::uint32_t>(
+      step == outermost || step < max_step ? step : std::uint64_t{varies});
   if (entry->return_address == return_address) {
-    if (entry->step != found) entry->step = varies;
+    if (entry->step != step_bytes) entry->step = varies;
     return;
   }
-  entry->step = found;
+  entry->step = step_bytes;
   __atomic_store_n(&entry->return_address, return_address, __ATOMIC_RELEASE);
 }
 
 struct Walk {
   Call calls[max_frames + 1];
   unsigned count;
-  unsigned most;
-  std::uint64_t first;  // frame_end of the first frame wanted
+  unsigned max_count;
+  std::uint64_t first;  // frame_end of the first frame to include
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   auto& walk = *static_cast<Walk*>(data);
   const std::uint64_t frame_end = _Unwind_GetCFA(context);
-  if (frame_end < walk.first) return _URC_NO_REASON;  // still inside the run time
+  if (frame_end < walk.first) return _URC_NO_REASON;  // still inside the runtime
   const std::uint64_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
   walk.calls[walk.count++] = {address, frame_end};
-  // One frame more than wanted: it says where the last one ends.
-  return walk.count == walk.most + 1 ? _URC_END_OF_STACK : _URC_NO_REASON;
+  // One more frame than requested gives the last frame's end.
+  return walk.count == walk.max_count + 1 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned most) {
+unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned max_count) {
   Walk walk{};
-  walk.most = most;
+  walk.max_count = max_count;
   walk.first = call.frame_end;
   _Unwind_Backtrace(visit, &walk);
-  const bool whole = walk.count <= most;
-  const unsigned count = whole ? walk.count : most;
+  const bool whole = walk.count <= max_count;
+  const unsigned count = whole ? walk.count : max_count;
   for (unsigned i = 0; i < count; ++i) {
     frames[i] = walk.calls[i].return_address;
     const bool last = i + 1 == walk.count;
-    keep(frames[i],
-         last ? std::uint64_t{outermost} : walk.calls[i + 1].frame_end - walk.calls[i].frame_end);
+    store_step(frames[i], last ? std::uint64_t{outermost}
+                               : walk.calls[i + 1].frame_end - walk.calls[i].frame_end);
   }
   if (count == 0) frames[0] = call.return_address;
   return count == 0 ? 1 : count;
@@ -90,33 +89,33 @@ unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned most) {
 
 }  // namespace
 
-unsigned walk_stack(Call call, std::uint64_t* frames, unsigned most) {
+unsigned walk_stack(Call call, std::uint64_t* frames, unsigned max_count) {
   Call here = call;
-  for (unsigned count = 0; count < most; ++count) {
-    const Known* entry = find(here.return_address, false);
-    if (entry == nullptr || entry->step == varies) return walk_by_tables(call, frames, most);
+  for (unsigned count = 0; count < max_count; ++count) {
+    const KnownStep* entry = find(here.return_address, false);
+    if (entry == nullptr || entry->step == varies) return walk_by_tables(call, frames, max_count);
     frames[count] = here.return_address;
     if (entry->step == outermost) return count + 1;
     here.frame_end += entry->step;
     here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
   }
-  return most;
+  return max_count;
 }
 
-unsigned fixed_stack(Call call, Call* calls, unsigned most) {
-  for (unsigned count = 0; count < most; ++count) {
-    const Known* entry = find(call.return_address, false);
+unsigned fixed_stack(Call call, Call* calls, unsigned max_count) {
+  for (unsigned count = 0; count < max_count; ++count) {
+    const KnownStep* entry = find(call.return_address, false);
     if (entry == nullptr || entry->step == varies) return 0;
     calls[count] = call;
     if (entry->step == outermost) return count + 1;
     call.frame_end += entry->step;
     call.return_address = *reinterpret_cast<const std::uint64_t*>(call.frame_end - 8);
   }
-  return most;
+  return max_count;
 }
 
-void forget_steps() {
-  for (Known& entry : known) {
+void reset_steps() {
+  for (KnownStep& entry : known_steps) {
     __atomic_store_n(&entry.return_address, std::uint64_t{0}, __ATOMIC_RELEASE);
   }
 }

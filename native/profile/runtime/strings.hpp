@@ -1,4 +1,4 @@
-// Texts in the process file, each (nearly) once.
+// Texts in the process file, nearly without duplicates.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,15 @@ class Strings {
   void attach(ProcessHeader& header);
   void unlock() { lock_ = 0; }
 
-  // Offset of `text` in the file's table; 0, the empty string, for null or a full table.
+  // Returns the offset of `text` in the file's table; 0, the empty string, for null or a full
+  // table.
   std::uint32_t intern(const char* text);
   const char* text(std::uint32_t offset) const { return text_ + offset; }
 
  private:
-  // Compilers merge equal literals, so the pointer finds most repetitions. A quarter of these
-  // are function and file names of 10,000 functions; beyond, texts are merely repeated.
+  // Compilers merge equal literals, so the pointer identifies most duplicates. A quarter of the
+  // entries suffices for function and file names of 10,000 functions; with more, texts are
+  // duplicated.
   static constexpr std::uint32_t known_size = 1u << 16;
   struct Known {
     const char* text;

@@ -1,4 +1,4 @@
-// What the run time keeps per thread, and the guard against entering it twice.
+// Per-thread data of the runtime, and the guard against re-entry.
 #pragma once
 
 #include <unistd.h>
@@ -10,24 +10,24 @@ namespace nearfar::profile {
 struct CoreCaches;
 
 struct Thread {
-  // Stack address of the call that is inside the run time; 0: none is.
+  // Stack address of the call that is inside the runtime; 0: none.
   std::uintptr_t inside;
-  std::uint32_t id;  // kernel's; 0 until the thread's first event
+  std::uint32_t id;  // the kernel's ID; 0 until the thread's first event
   std::uint32_t events;
-  std::uint32_t tag;  // offset into `strings` of what the program calls its allocations now
-  // What a fence would wait for: whether lines were flushed since the last, and whose the last was.
+  std::uint32_t tag;  // offset into `strings` of the current tag
+  // Whether lines were flushed since the last fence, and the site of the last one.
   std::uint16_t flushed;
   std::uint16_t flushed_site;
-  CoreCaches* caches;  // of the core it is taken to run on; null until first needed
+  CoreCaches* caches;  // of the thread's assumed core; null until first needed
 };
 
-// Plain data in the static TLS block, of which little is left for a library that comes late, with a
+// Plain data in the static TLS block, which is small for a library that is loaded late, with a
 // plugin: no constructor, no destructor, no allocation.
 extern __thread Thread this_thread __attribute__((tls_model("initial-exec")));
 
-// Holds while this thread is inside the run time. A signal handler that touches memory meanwhile
-// is turned away, unless the call it interrupted is gone: handlers that longjmp leave `inside`
-// set to an address below the stack pointer, in the part of the stack that is free again.
+// Held while this thread is inside the runtime. Memory accesses of a signal handler are rejected
+// meanwhile, unless the interrupted call is gone: handlers that longjmp leave `inside` set to an
+// address below the stack pointer, in the free part of the stack.
 class Guard {
  public:
   Guard() {

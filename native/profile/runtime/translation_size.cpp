@@ -8,26 +8,26 @@ namespace nearfar::profile {
 
 namespace {
 
-// Skylake to Ice Lake and Zen have 1536 to 2048; a virtual machine's processor may hide it.
+// Skylake to Ice Lake and Zen have 1536 to 2048; virtual machines may hide the number.
 constexpr TranslationSize usual{1536, false};
 
 struct Registers {
   unsigned a, b, c, d;
 };
 
-bool ask(unsigned leaf, unsigned part, Registers& r) {
+bool read_cpuid(unsigned leaf, unsigned part, Registers& r) {
   return __get_cpuid_count(leaf, part, &r.a, &r.b, &r.c, &r.d) != 0;
 }
 
-// Intel SDM, CPUID leaf 18H: one translation structure per sub-leaf.
+// Intel SDM, CPUID leaf 18H: one TLB per sub-leaf.
 std::uint32_t from_parameters() {
   std::uint32_t largest = 0;
   Registers r{};
-  if (!ask(0x18, 0, r)) return 0;
+  if (!read_cpuid(0x18, 0, r)) return 0;
   const unsigned parts = r.a;
-  constexpr unsigned most_parts = 32;
-  for (unsigned part = 0; part <= parts && part < most_parts; ++part) {
-    if (!ask(0x18, part, r)) break;
+  constexpr unsigned max_parts = 32;
+  for (unsigned part = 0; part <= parts && part < max_parts; ++part) {
+    if (!read_cpuid(0x18, part, r)) break;
     const unsigned type = r.d & 31;  // 1: data, 3: unified, 4 and 5: loads, stores
     const bool small_pages = (r.b & 1) != 0;
     const std::uint32_t entries = (r.b >> 16) * r.c;
@@ -36,10 +36,10 @@ std::uint32_t from_parameters() {
   return largest;
 }
 
-// Intel SDM, CPUID leaf 2: one byte each for what there is.
+// Intel SDM, CPUID leaf 2: one descriptor per byte.
 std::uint32_t from_descriptors() {
   Registers r{};
-  if (!ask(2, 0, r)) return 0;
+  if (!read_cpuid(2, 0, r)) return 0;
   std::uint32_t largest = 0;
   for (const unsigned word : {r.a & ~0xFFu, r.b, r.c, r.d}) {
     if ((word >> 31) != 0) continue;
@@ -64,7 +64,7 @@ std::uint32_t from_descriptors() {
   return largest;
 }
 
-// AMD APM, CPUID leaf 8000_0006H: EBX 27:16, second-level data translations of 4 KiB pages.
+// AMD APM, CPUID leaf 8000_0006H: EBX 27:16, second-level TLB entries for data in 4 KiB pages.
 std::uint32_t from_amd() {
   Registers r{};
   if (__get_cpuid(0x80000006, &r.a, &r.b, &r.c, &r.d) == 0) return 0;
@@ -85,9 +85,9 @@ TranslationSize translation_size() {
   } else if (amd) {
     entries = from_amd();
   }
-  // Less than 256 is a first level: the processor hides the second.
-  constexpr std::uint32_t least = 256;
-  return entries < least ? usual : TranslationSize{entries, true};
+  // Fewer than 256 entries are a first level: the processor hides the second.
+  constexpr std::uint32_t min_entries = 256;
+  return entries < min_entries ? usual : TranslationSize{entries, true};
 }
 
 }  // namespace nearfar::profile

@@ -1,4 +1,4 @@
-// How many pages the processor's last translation cache knows.
+// Number of entries of the processor's last-level TLB.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace nearfar::profile {
 
 struct TranslationSize {
   std::uint32_t entries;
-  bool known;  // false: the processor does not say, and this is a usual size
+  bool known;  // false: not reported by the processor; a usual size
 };
 
 TranslationSize translation_size();

@@ -19,7 +19,8 @@ struct Shape {
 };
 
 inline constexpr unsigned max_row_ways = 16;  // one 64-byte row
-inline constexpr unsigned max_scanned_ways = 128;  // blocks searched one by one; above, a hash table
+inline constexpr unsigned max_scanned_ways =
+    128;  // blocks searched one by one; above, a hash table
 
 // Allocates on every miss, in an empty way if there is one.
 class Blocks {

@@ -28,7 +28,7 @@ struct Scalar {
   }
   // Uses the row's first `ways` words. `tag` is the block number shifted past the dirty bit.
   static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned /*width*/, std::uint32_t tag,
-                    std::uint32_t write) {
+                          std::uint32_t write) {
     const unsigned position = find(row, ways, tag);
     const bool hit = position < ways;
     const unsigned last = hit ? position : ways - 1;
@@ -82,7 +82,7 @@ struct Avx2 {
     return _mm256_blend_epi32(held, _mm256_set1_epi32(static_cast<int>(first)), 1);
   }
   NEARFAR_AVX2 static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned width,
-                                 std::uint32_t tag, std::uint32_t write) {
+                                       std::uint32_t tag, std::uint32_t write) {
     if (width < 8) return Scalar::lru(row, ways, width, tag, write);
     std::uint32_t same = equal(row, tag);
     if (width == 16) same |= equal(row + 8, tag) << 8U;
@@ -126,7 +126,7 @@ struct Avx512 {
     return count;
   }
   NEARFAR_AVX512 static LookupResult lru(std::uint32_t* row, unsigned ways, unsigned width,
-                                   std::uint32_t tag, std::uint32_t write) {
+                                         std::uint32_t tag, std::uint32_t write) {
     if (width == 8) return lru_of_8(row, ways, tag, write);
     if (width != 16) return Avx2::lru(row, ways, width, tag, write);
     const __m512i held = _mm512_load_si512(row);
@@ -142,7 +142,7 @@ struct Avx512 {
   }
   // Half a row, with masks: no branch on the position.
   NEARFAR_AVX512 static LookupResult lru_of_8(std::uint32_t* row, unsigned ways, std::uint32_t tag,
-                                        std::uint32_t write) {
+                                              std::uint32_t write) {
     auto* words = reinterpret_cast<__m256i*>(row);
     const __m256i held = _mm256_load_si256(words);
     const __m256i tags = _mm256_andnot_si256(_mm256_set1_epi32(1), held);

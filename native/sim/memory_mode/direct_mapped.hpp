@@ -25,7 +25,8 @@ class DirectMapped {
   // Looks a line up and allocates it, evicting the previous line of its set.
   LookupResult access(std::uint32_t line, bool write) {
     const std::uint32_t tag = static_cast<std::uint32_t>(line / lines_) + 1;
-    if (tag >= max_tags) throw std::out_of_range("memory must not exceed 32,767 times its DRAM cache");
+    if (tag >= max_tags)
+      throw std::out_of_range("memory must not exceed 32,767 times its DRAM cache");
     const std::uint64_t set = line % lines_;
     std::uint16_t& word = words_[set];
     const std::uint16_t dirty = write ? 1 : 0;

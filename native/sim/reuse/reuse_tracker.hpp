@@ -60,9 +60,7 @@ class ReuseTracker {
   }
 
   // The near stack covers distances up to this many traced lines.
-  static constexpr std::uint64_t near_reach() {
-    return std::uint64_t{lines} << min_thinning_log2;
-  }
+  static constexpr std::uint64_t near_reach() { return std::uint64_t{lines} << min_thinning_log2; }
 
  private:
   static bool chosen(std::uint64_t line, unsigned thinning_log2) {

@@ -41,7 +41,8 @@ std::vector<std::uint32_t> dependences(const Trace& trace, const Burst& burst) {
           stored[access] = result;
         } else {
           // A reloaded value depends on what it depended on when it was stored.
-          const std::uint32_t spilled = memory_access.stored_by != 0 ? stored[memory_access.stored_by - 1] : 0;
+          const std::uint32_t spilled =
+              memory_access.stored_by != 0 ? stored[memory_access.stored_by - 1] : 0;
           result = spilled != 0 ? std::max(result, spilled) : self;
         }
       }

@@ -84,7 +84,7 @@ class MemorySide {
     const unsigned in_flight =
         in_sequence ? 1 : std::min(miss_buffers_.in_use(begin) + 1, max_in_flight);
     const Cycles arrival = std::max(begin + medium_.latency[in_flight],
-                                  on_bus(begin) - medium_.line + medium_.latency[1]);
+                                    on_bus(begin) - medium_.line + medium_.latency[1]);
     miss_buffers_.occupy(begin, arrival);
     return arrival;
   }

@@ -71,10 +71,12 @@ class Simulation {
             const Cycles arrival = std::max(requested, stored_[memory_access.stored_by - 1]);
             loaded = std::max(loaded, arrival + core_.first_level);
           } else {
-            loaded = std::max(loaded, arrive(memory_access.line, served[access], requested, result));
+            loaded =
+                std::max(loaded, arrive(memory_access.line, served[access], requested, result));
           }
         }
-        completed = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) + compute_cycles(row);
+        completed = std::max(inputs, std::max(loaded, ready(trace_.code.address, row))) +
+                    compute_cycles(row);
         for (std::uint32_t d = trace_.code.defs.begins[row]; d < trace_.code.defs.begins[row + 1];
              ++d) {
           registers_[trace_.code.defs.values[d]] = completed;
@@ -207,7 +209,7 @@ class Simulation {
 }  // namespace
 
 WindowResult run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
-                    const Medium& near, const Medium& far) {
+                        const Medium& near, const Medium& far) {
   WindowResult result;
   std::size_t begin = 0;
   std::vector<Cycles> arrivals(trace.lines, Simulation::unknown);

@@ -55,6 +55,6 @@ struct WindowResult {
 // `served` has one entry per access of each burst, in order. The first tenth of a burst fills the
 // window and is not counted.
 WindowResult run_window(const Trace& trace, const std::vector<Served>& served, const Core& core,
-                    const Medium& near, const Medium& far);
+                        const Medium& near, const Medium& far);
 
 }  // namespace nearfar::sim

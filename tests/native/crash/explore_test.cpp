@@ -81,7 +81,7 @@ class Looks final : public Checker {
  public:
   explicit Looks(const Image& image) : image_(image) {}
   Verdict run(const Cut& /*cut*/) override {
-    seen.push_back(*image_.held());
+    seen.push_back(*image_.mapped());
     FILE* file = fopen(image_.path().c_str(), "r+b");
     if (file != nullptr) {
       fputc('x', file);
@@ -108,7 +108,7 @@ TEST_CASE("each check sees the state, also where one is left out, and none what 
     looks.push_back(one.get());
     check.plain = std::move(one);
   }
-  checks[1].rarely = true;
+  checks[1].main_states_only = true;
   Judge judge(*pool.image, checks);
   CHECK(judge.judge(*pool.memory, {{0, 1}}, 0, true).symptom.empty());
   CHECK(judge.judge(*pool.memory, {{0, 2}}, 0, false).symptom.empty());
@@ -116,7 +116,7 @@ TEST_CASE("each check sees the state, also where one is left out, and none what 
   CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
   CHECK(looks[0]->seen == std::string("ab\0", 3));
   CHECK(looks[1]->seen == std::string("a\0", 2));
-  CHECK(*pool.image->held() == 0);
+  CHECK(*pool.image->mapped() == 0);
   CHECK(judge.states == 3);
 }
 

@@ -51,7 +51,7 @@ TEST_CASE("what is not moved costs what it did") {
 TEST_CASE("a batch is settled when it took long enough, or is as large as batches get") {
   EmulationFile file = {};
   file.batch = 256;
-  file.least_ns = 1'000'000;
+  file.min_ns = 1'000'000;
   CHECK_FALSE(is_due(file, 256, 999'999));
   CHECK(is_due(file, 256, 1'000'000));
   CHECK_FALSE(is_due(file, 63 * 256, 500'000));
@@ -100,7 +100,7 @@ TEST_CASE("batches that are always short are reckoned with what they took") {
   double near_ns = 0.0;
   for (int batch = 0; batch < 10; ++batch) near_ns = even_out(95.0, 100.0, carried_ns);
   CHECK(near_ns == doctest::Approx(95.0));
-  CHECK(carried_ns == doctest::Approx(-most_carried * 100.0));
+  CHECK(carried_ns == doctest::Approx(-max_carried * 100.0));
   // The last of them, cut short by a mark, cannot take less than nothing.
   CHECK(even_out(1.0, 0.0, carried_ns) == 0.0);
   CHECK(carried_ns == 0.0);
@@ -118,7 +118,7 @@ TEST_CASE("a stream whose batches scatter takes what it takes in the far memory"
   for (const double off : {0.08, -0.08, 0.05, -0.05, 0.08, -0.08, 0.03, -0.03}) {
     const double took_ns = 2e3 * (1.0 + off);
     alone_ns += far_time_ns(took_ns, lines, lines, near, far, 1);
-    const double near_ns = even_out(took_ns, least_time_ns(lines, near, 1), carried_ns);
+    const double near_ns = even_out(took_ns, min_time_ns(lines, near, 1), carried_ns);
     sum_ns += far_time_ns(near_ns, lines, lines, near, far, 1);
   }
   CHECK(sum_ns == doctest::Approx(8 * 22e3).epsilon(0.002));

@@ -1,7 +1,7 @@
-// libnearfar_guest.so: preloaded into an unmodified program, under QEMU or beside the processor's
-// counters, it reports what the program allocates, maps and loads. The hooks are those of the
-// profiling library; here is what they call. In other programs, children that were exec'd, it does
-// nothing.
+// libnearfar_guest.so: preloaded into a plain build that runs under QEMU or with the processor's
+// counters, it reports the program's allocations, mappings and loaded files. It shares the hooks
+// with the profiling library and implements the functions they call. In other programs, such as
+// exec'd children, it does nothing.
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -29,8 +29,8 @@ namespace {
 
 // Arguments and environment lie above the first frame: 128 KiB is a generous environment.
 constexpr std::uint64_t above_first_frame = 128 << 10;
-// Where the limit says "unlimited", and so does no thread's stack get larger.
-constexpr std::uint64_t largest_stack = 64ull << 20;
+// Used if the limit is "unlimited".
+constexpr std::uint64_t max_stack = 64ull << 20;
 
 nf_ring* map_ring() {
   char path[path_size];
@@ -48,8 +48,8 @@ bool plugin_answers(nf_ring& shared) {
   return __atomic_load_n(&shared.attached, __ATOMIC_RELAXED) != before;
 }
 
-// A program that execs itself keeps its number, and goes on.
-bool is_the_process(nf_ring& shared) {
+// A program that execs itself keeps its process ID and continues.
+bool claim_process(nf_ring& shared) {
   std::int32_t nobody = 0;
   const std::int32_t self = getpid();
   __atomic_compare_exchange_n(&shared.process, &nobody, self, false, __ATOMIC_RELAXED,
@@ -60,9 +60,9 @@ bool is_the_process(nf_ring& shared) {
   return true;
 }
 
-bool is_wanted(nf_ring& shared) {
+bool attach(nf_ring& shared) {
   if (shared.magic != NF_RING_MAGIC) return false;
-  return shared.native != 0 ? is_the_process(shared) : plugin_answers(shared);
+  return shared.native != 0 ? claim_process(shared) : plugin_answers(shared);
 }
 
 unsigned log2_of(std::uint64_t mask) { return static_cast<unsigned>(__builtin_popcountll(mask)); }
@@ -84,17 +84,17 @@ void count_child() {
   if (ring->native != 0) __atomic_fetch_add(&ring->forks, 1, __ATOMIC_RELAXED);
 }
 
-// The child's doings are not followed; its calls go straight to the real functions.
+// Children are not profiled; their calls go to the real functions.
 void stop_in_child() {
   runtime.active = false;
   runtime.usual = false;
 }
 
-// After the hooks know glibc (priority 101), before the program's own constructors.
+// After the hooks look up glibc's functions (priority 101), before the program's own constructors.
 __attribute__((constructor(102))) void begin() {
   nf_ring* shared = map_ring();
   if (shared == nullptr) return;
-  if (!is_wanted(*shared)) {
+  if (!attach(*shared)) {
     release_memory(shared, sizeof *shared);
     return;
   }
@@ -106,14 +106,14 @@ __attribute__((constructor(102))) void begin() {
     Muted const muted;
     map_modules();
     rlimit limit{};
-    const bool known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < largest_stack;
+    const bool known = getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < max_stack;
     const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
-    send(NF_RING_STACK, {top - (known ? limit.rlim_cur : largest_stack), top});
+    send(NF_RING_STACK, {top - (known ? limit.rlim_cur : max_stack), top});
   }
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
-  const bool usual =
+  const bool usual_rate =
       runtime.lines.rate_log2() == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
-  __atomic_store_n(&runtime.usual, usual, __ATOMIC_RELEASE);
+  __atomic_store_n(&runtime.usual, usual_rate, __ATOMIC_RELEASE);
   __atomic_store_n(&ring->open, 1, __ATOMIC_RELEASE);
 }
 
@@ -138,7 +138,7 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   if (!guard) return site_none;
   Muted const muted;
   send(NF_RING_FREED, {address, size});
-  return site_unknown;  // whose it was is known to whoever reads
+  return site_unknown;  // the reader knows the site
 }
 
 void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
@@ -148,7 +148,7 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   send(NF_RING_KEPT, {address, size});
 }
 
-// What the C library touches itself is seen as any other code's accesses are.
+// The plugin sees accesses inside the C library itself.
 void block_cleared(std::uint64_t, std::uint64_t) {}
 void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
 

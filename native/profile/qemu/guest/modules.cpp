@@ -8,33 +8,33 @@ namespace nearfar::profile {
 namespace {
 
 // Files are sent once, identified by their start. More than these are sent again at each load.
-constexpr unsigned most_told = 1024;
-std::uint64_t told[most_told];
-unsigned told_count = 0;
+constexpr unsigned max_sent = 1024;
+std::uint64_t sent[max_sent];
+unsigned sent_count = 0;
 
 bool is_new(std::uint64_t begin) {
-  for (unsigned i = 0; i < told_count; ++i) {
-    if (told[i] == begin) return false;
+  for (unsigned i = 0; i < sent_count; ++i) {
+    if (sent[i] == begin) return false;
   }
-  if (told_count < most_told) told[told_count++] = begin;
+  if (sent_count < max_sent) sent[sent_count++] = begin;
   return true;
 }
 
-void tell(const dl_phdr_info& info) {
+void send_module(const dl_phdr_info& info) {
   const Extent extent = extent_of(info);
   if (extent.begin >= extent.end || !is_new(extent.begin)) return;
-  char own[4096];
-  const std::uint64_t path = text_of(name_of(info, own));
+  char path_buffer[4096];
+  const std::uint64_t path = text_of(name_of(info, path_buffer));
   send(NF_RING_MODULE, {info.dlpi_addr, extent.begin, extent.end, path});
-  const bool ours = extent.begin <= ring->own_begin && ring->own_begin < extent.end;
+  const bool is_own = extent.begin <= ring->own_begin && ring->own_begin < extent.end;
   for_each_segment(info, [&](const LoadedSegment& segment) {
-    const bool code = segment.code || ours;
+    const bool code = segment.code || is_own;
     send(NF_RING_SEGMENT, {segment.begin, segment.size, path, code});
   });
 }
 
 }  // namespace
 
-void map_modules() { visit_loaded_files<tell>(); }
+void map_modules() { visit_loaded_files<send_module>(); }
 
 }  // namespace nearfar::profile

@@ -25,11 +25,11 @@ Muted::~Muted() { __atomic_store_n(mute_, 0, __ATOMIC_SEQ_CST); }
 
 void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth,
           const std::uint64_t* frames) {
-  // Before the wait for a place: what is sampled meanwhile comes after it.
+  // Read before waiting for a slot: later samples come after the event.
   const std::uint64_t when = ring->native != 0 ? now_ns() : 0;
-  std::uint64_t place = 0;
-  if (nf_ring_take(ring, &place) == 0) return;
-  nf_ring_event* event = nf_ring_at(ring, place);
+  std::uint64_t slot = 0;
+  if (nf_ring_take(ring, &slot) == 0) return;
+  nf_ring_event* event = nf_ring_at(ring, slot);
   event->kind = kind;
   event->thread = this_thread.id;
   event->words[NF_RING_TIME] = when;
@@ -39,17 +39,17 @@ void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigne
     event->words[at++] = depth;
     for (unsigned i = 0; i < depth; ++i) event->words[at++] = frames[i];
   }
-  nf_ring_publish(event, place);
+  nf_ring_publish(event, slot);
 }
 
 std::uint64_t text_of(const char* text) {
   if (text == nullptr || *text == '\0') return 0;
   const auto size = static_cast<std::uint32_t>(strlen(text)) + 1;
   if (__atomic_load_n(&ring->text_used, __ATOMIC_RELAXED) + size > NF_RING_TEXT) return 0;
-  const std::uint32_t place = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
-  if (place + size > NF_RING_TEXT) return 0;
-  memcpy(ring->text + place, text, size);
-  return place;
+  const std::uint32_t slot = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
+  if (slot + size > NF_RING_TEXT) return 0;
+  memcpy(ring->text + slot, text, size);
+  return slot;
 }
 
 void drain() {

@@ -1,4 +1,4 @@
-// Events into the ring, from inside the program.
+// Sends events from the program into the ring.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace nearfar::profile {
 
 extern nf_ring* ring;
 
-// While it lives, the plugin does not report this thread's accesses: those of unwinding, and of a
-// signal handler, which might wait for a place in the ring that the interrupted call has taken.
+// While an instance exists, the plugin does not report this thread's accesses: those of unwinding,
+// and of a signal handler, which might wait for a slot that the interrupted call has taken.
 class Muted {
  public:
   Muted();
@@ -27,10 +27,10 @@ class Muted {
 void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth = 0,
           const std::uint64_t* frames = nullptr);
 
-// Place of a copy of `text` in the ring; 0 for none.
+// Returns the offset of a copy of `text` in the ring; 0 for none.
 std::uint64_t text_of(const char* text);
 
-// Waits until everything sent so far was read.
+// Waits until everything sent so far is read.
 void drain();
 
 }  // namespace nearfar::profile

@@ -10,8 +10,8 @@ namespace nearfar::profile {
 namespace {
 
 // More tags than these are sent again at each use.
-constexpr unsigned most_known = 256;
-std::uint64_t known[most_known];
+constexpr unsigned max_known = 256;
+std::uint64_t known[max_known];
 unsigned known_count = 0;
 std::uint32_t lock_word = 0;
 
@@ -21,7 +21,7 @@ std::uint64_t place_of(const char* name) {
     if (strcmp(ring->text + known[i], name) == 0) return known[i];
   }
   const std::uint64_t place = text_of(name);
-  if (place != 0 && known_count < most_known) known[known_count++] = place;
+  if (place != 0 && known_count < max_known) known[known_count++] = place;
   return place;
 }
 

@@ -1,4 +1,4 @@
-// Stacks of new threads, and phases, which the profiling library knows from inside the program.
+// Reports stacks of new threads, and phases.
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ struct Start {
   void* argument;
 };
 
-void tell_stack() {
+void send_stack_range() {
   Guard const guard;
   Muted const muted;
   if (ring->native != 0) __atomic_fetch_add(&ring->threads, 1, __ATOMIC_RELAXED);
@@ -34,16 +34,16 @@ void tell_stack() {
   send(NF_RING_STACK, {bottom, bottom + size});
 }
 
-void* started(void* data) {
+void* run_thread(void* data) {
   auto* start = static_cast<Start*>(data);
   const Start copy = *start;
   real.free(start);
-  if (active()) tell_stack();
+  if (active()) send_stack_range();
   return copy.function(copy.argument);
 }
 
-// What came before belongs to the phase before.
-void end_stretch() {
+// Makes the reader attribute earlier counts to the previous phase.
+void end_phase() {
   {
     Guard const guard;
     if (guard) {
@@ -55,7 +55,7 @@ void end_stretch() {
 }
 
 // The first mark decides where sampling ends, if it is limited by instructions.
-void sample_from_here() {
+void begin_limited_sampling() {
   if (ring->sample_instructions == 0 || ring->sample_until != UINT64_MAX) return;
   ring->sample_until = ring->instructions + ring->sample_instructions;
 }
@@ -84,7 +84,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   auto* start = static_cast<Start*>(real.malloc(sizeof(Start)));
   if (start == nullptr) return EAGAIN;
   *start = {function, argument};
-  const int error = create(thread, attributes, started, start);
+  const int error = create(thread, attributes, run_thread, start);
   if (error != 0) real.free(start);
   return error;
 }
@@ -92,15 +92,15 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 void nearfar_phase_begin(const char* name) {
   nf_control* shared = control();
   if (shared == nullptr) return;
-  if (active()) end_stretch();
+  if (active()) end_phase();
   nf_control_begin(shared, getpid(), name);
-  if (active()) sample_from_here();
+  if (active()) begin_limited_sampling();
 }
 
 void nearfar_phase_end(const char* name, double operations) {
   nf_control* shared = control();
   if (shared == nullptr) return;
-  if (active()) end_stretch();
+  if (active()) end_phase();
   nf_control_end(shared, getpid(), name, operations);
 }
 }

@@ -1,4 +1,4 @@
-// What becomes of an access that the plugin reported: runtime/access.cpp without its short cuts.
+// Simulates an access that the plugin reported: runtime/access.cpp without its short cuts.
 #include "profile/runtime/access.hpp"
 
 #include <array>
@@ -16,8 +16,8 @@ namespace {
 
 using Recent = std::array<std::uint64_t, recent_lines>;
 
-// Ordinals of the sampled lines that missed last, by phase, object and *block* of instructions: a
-// loop that is unrolled touches each page by another instruction, but by the same block.
+// Ordinals of the last sampled lines that missed, by phase, object and *block* of instructions: an
+// unrolled loop touches each page by a different instruction, but from the same block.
 std::unordered_map<std::uint64_t, Recent> sequences;
 std::uint64_t current_block = 0;
 
@@ -50,14 +50,14 @@ void count_access(const GuestAccess& access) {
   access_line(access.address, number_of(access), access.store);
 }
 
-void forget_sequences() { sequences.clear(); }
+void reset_sequences() { sequences.clear(); }
 
 void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) {
   const std::uint32_t site = number_of(access);
   std::uint16_t owner = *runtime.shadow.entry(access.address);
   if (owner == site_none) owner = site_of_untagged(access.address);
   const std::uint64_t key = counter_key(nf_current_phase(), owner, site + 1);
-  if (runtime.counters.find(key) == nullptr) remember_instruction(site);
+  if (runtime.counters.find(key) == nullptr) record_instruction(site);
   CounterRecord* counter = counter_of(key);
   if (counter == nullptr) return;
   counter->accesses += events;
@@ -72,7 +72,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   if (owner == site_none) owner = *runtime.shadow.entry(address);
   if (owner == site_none) owner = site_of_untagged(address);
   const std::uint64_t key = counter_key(phase, owner, site + 1);
-  if (runtime.counters.find(key) == nullptr) remember_instruction(site);
+  if (runtime.counters.find(key) == nullptr) record_instruction(site);
   CounterRecord* counter = counter_of(key);
   if (counter != nullptr) ++counter->accesses;
   const std::uint64_t line = runtime.lines.ordinal(address);
@@ -91,7 +91,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
       if (evicted != nullptr) ++evicted->read_misses;
     }
   }
-  if (reuse_looks_at(line)) count_reuse(phase, owner, line, store);
+  if (reuse_samples(line)) count_reuse(phase, owner, line, store);
   sample_live_sometimes();
 }
 

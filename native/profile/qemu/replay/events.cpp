@@ -1,4 +1,5 @@
-// What the preloaded library reported, told to the same run time that hooks inside a program tell.
+// Passes events of the preloaded library to the runtime, as the hooks inside an instrumented
+// program do.
 #include "profile/qemu/replay/events.hpp"
 
 #include "profile/qemu/replay/instructions.hpp"
@@ -12,17 +13,17 @@ namespace nearfar::profile {
 
 namespace {
 
-// Return addresses of the event at work; whoever asks for the call stack gets these.
+// Return addresses of the current event, as the result of walk_stack.
 const std::uint64_t* frames;
 std::uint64_t depth;
 std::uint16_t freed_site = site_none;
 
-void have_frames(const nf_ring_event& event, unsigned at) {
+void set_frames(const nf_ring_event& event, unsigned at) {
   depth = event.words[at] < max_frames ? event.words[at] : max_frames;
   frames = event.words + at + 1;
 }
 
-void note_module(const nf_ring& ring, const std::uint64_t* words) {
+void add_module(const nf_ring& ring, const std::uint64_t* words) {
   ProcessHeader& header = *runtime.header;
   if (header.modules.used == header.modules.capacity) {
     ++header.modules.lost;
@@ -33,14 +34,14 @@ void note_module(const nf_ring& ring, const std::uint64_t* words) {
   modules[header.modules.used++] = {words[0], words[1], words[2], path};
 }
 
-void note_segment(const nf_ring& ring, const std::uint64_t* words) {
+void add_segment(const nf_ring& ring, const std::uint64_t* words) {
   const std::uint64_t begin = words[0];
   const std::uint64_t size = words[1];
   const std::uint16_t site = site_of_path(ObjectKind::globals, path_at(ring, words[2]));
   runtime.regions.remove(begin, begin + size, [](const Region&) {});
   runtime.regions.insert({begin, begin + size, site, false});
   runtime.shadow.clear(begin, size);
-  // Constants are part of what the program needs in memory; code is not data.
+  // Constants count as the program's memory; code does not.
   if (words[3] == 0) count_allocated(site, {0, size});
 }
 
@@ -50,17 +51,17 @@ const char* path_at(const nf_ring& ring, std::uint64_t place) {
   return place < NF_RING_TEXT ? ring.text + place : "";
 }
 
-unsigned walk_stack(Call, std::uint64_t* wanted, unsigned most) {
-  const auto count = static_cast<unsigned>(depth < most ? depth : most);
-  for (unsigned i = 0; i < count; ++i) wanted[i] = frames[i];
+unsigned walk_stack(Call, std::uint64_t* frames_out, unsigned max_count) {
+  const auto count = static_cast<unsigned>(depth < max_count ? depth : max_count);
+  for (unsigned i = 0; i < count; ++i) frames_out[i] = frames[i];
   return count;
 }
 
-// The program remembers its own recent calls.
+// Recent calls are cached in the program itself.
 std::uint16_t recent_site(Call) { return site_none; }
-void remember_site(Call, std::uint16_t) {}
+void store_recent_site(Call, std::uint16_t) {}
 
-// They are told as they come.
+// The program reports them when they are loaded.
 void map_modules() {}
 
 void handle(const nf_ring& ring, const nf_ring_event& event) {
@@ -70,7 +71,7 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       count_access({w[0], w[1], w[2], w[3] != 0, static_cast<std::uint16_t>(w[4])});
       break;
     case NF_RING_ALLOCATED:
-      have_frames(event, 3);
+      set_frames(event, 3);
       this_thread.tag = w[2] == 0 ? 0 : runtime.strings.intern(path_at(ring, w[2]));
       block_allocated(w[0], w[1], 0, {});
       break;
@@ -81,7 +82,7 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       block_kept(w[0], w[1], freed_site);
       break;
     case NF_RING_MAPPED:
-      have_frames(event, 4);
+      set_frames(event, 4);
       range_mapped(w[0], w[1], w[2] != 0, w[3] == 0 ? nullptr : path_at(ring, w[3]), {});
       break;
     case NF_RING_UNMAPPED:
@@ -94,13 +95,13 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       range_accessible(w[0], w[1]);
       break;
     case NF_RING_MODULE:
-      note_module(ring, w);
+      add_module(ring, w);
       break;
     case NF_RING_SEGMENT:
-      note_segment(ring, w);
+      add_segment(ring, w);
       break;
     case NF_RING_LOOK:
-      end_stretch();
+      end_phase();
       break;
     case NF_RING_STACK:
       runtime.regions.fill({w[0], w[1], site_stack, false});

@@ -1,4 +1,4 @@
-// One event of the ring at a time.
+// Handles one event of the ring.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace nearfar::profile {
 
 void handle(const nf_ring& ring, const nf_ring_event& event);
-// The phase is about to change: attributes the counts so far to it.
-void end_stretch();
+// Attributes the counts so far to the current phase, which is about to change.
+void end_phase();
 const char* path_at(const nf_ring& ring, std::uint64_t place);
 
 }  // namespace nearfar::profile

@@ -22,7 +22,7 @@ namespace nearfar::profile {
 __thread Thread this_thread __attribute__((tls_model("initial-exec"))) = {};
 Runtime runtime;
 
-void meet_new_thread() { this_thread.id = static_cast<std::uint32_t>(gettid()); }
+void register_new_thread() { this_thread.id = static_cast<std::uint32_t>(gettid()); }
 
 }  // namespace nearfar::profile
 
@@ -46,7 +46,7 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   if (!run_folder_file(path, NF_RING_FILE)) return ENAMETOOLONG;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return errno;
-  // Room now, or a full disk would later be a SIGBUS in the program.
+  // Reserves the space now, or a full disk would raise SIGBUS in the program later.
   int error = posix_fallocate(file, 0, sizeof(nf_ring));
   if (error == 0) {
     ring = static_cast<nf_ring*>(map_memory(sizeof(nf_ring), MAP_SHARED, file));
@@ -62,7 +62,7 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   ring->sampling = 1;
   ring->reader = getpid();
   ring->open = open_now ? 1 : 0;
-  ring->text_used = 1;  // place 0 is no text
+  ring->text_used = 1;  // offset 0 means no text
   ring->magic = NF_RING_MAGIC;
   return 0;
 }
@@ -115,42 +115,42 @@ void attribute_instructions(std::uint64_t now, std::uint32_t phase) {
   instructions_seen = now;
 }
 
-// A look at the processor's counters asks the processors that the program is on; at most so often
-// while the phase stays.
-constexpr std::uint64_t between_counts_ns = 10'000'000;
+// Minimum time between readings of the counters within a phase, because a reading interrupts the
+// program's processors.
+constexpr std::uint64_t min_reading_period_ns = 10'000'000;
 std::uint64_t counted_at_ns = 0;
 std::uint32_t counted_phase = 0;
-// The program said that it is about to change the phase: what comes is of the next.
-bool stretch_ended = false;
+// The program announced a change of phase: later counts belong to the next.
+bool phase_ended = false;
 
 void count_natively(std::uint32_t phase) {
-  attribute_instructions(look_at_counters(phase, ring->sampling != 0), phase);
+  attribute_instructions(read_counters(phase, ring->sampling != 0), phase);
   counted_at_ns = now_ns();
 }
 
-// Gives the instructions executed since the last look to the phase that is current.
-void look_at_work() {
+// Attributes the instructions since the last call to the current phase.
+void attribute_work() {
   const std::uint32_t phase = nf_current_phase();
   if (!counts_natively()) {
     attribute_instructions(__atomic_load_n(&ring->instructions, __ATOMIC_RELAXED), phase);
     return;
   }
-  // Marks from outside the program do not say that they come: what was counted is of the phase
-  // before, up to now.
-  if (phase != counted_phase || now_ns() - counted_at_ns > between_counts_ns) {
-    count_natively(stretch_ended ? phase : counted_phase);
-    if (phase != counted_phase) stretch_ended = false;
+  // Marks from outside the program are not announced: the counts so far belong to the previous
+  // phase.
+  if (phase != counted_phase || now_ns() - counted_at_ns > min_reading_period_ns) {
+    count_natively(phase_ended ? phase : counted_phase);
+    if (phase != counted_phase) phase_ended = false;
   }
   counted_phase = phase;
 }
 
 void end_sampling() {
   facts.sampled_to_the_end = 0;
-  look_at_work();
+  attribute_work();
   __atomic_store_n(&ring->sampling, 0, __ATOMIC_RELEASE);
 }
 
-void end_sampling_in_time() {
+void end_sampling_if_complete() {
   if (ring->sampling != 0 && nf_ring_sampled_enough(ring) != 0) end_sampling();
   if (sample_ns == 0 || ring->sampling == 0 || *nf_counting_word == 0 || ring->open == 0) return;
   const std::uint64_t now = now_ns();
@@ -158,17 +158,17 @@ void end_sampling_in_time() {
   if (now - sampling_began_ns >= sample_ns) end_sampling();
 }
 
-// Handles what there is, up to so many; false if there was nothing.
-bool read_some(unsigned most) {
+// Handles up to `max_count` events; returns false if there were none.
+bool read_events(unsigned max_count) {
   const std::uint64_t begin = ring->tail;
   std::uint64_t end = begin;
-  while (end < begin + most &&
+  while (end < begin + max_count &&
          __atomic_load_n(&nf_ring_at(ring, end)->turn, __ATOMIC_ACQUIRE) == end + 1) {
     ++end;
   }
-  // After the events were seen: all samples from before them are in the kernel's rings by now.
+  // After reading `end`: all samples from before these events are in the kernel's rings by now.
   const bool native = counts_natively();
-  if (native) take_samples();
+  if (native) read_samples();
   for (std::uint64_t at = begin; at < end; ++at) {
     nf_ring_event& event = *nf_ring_at(ring, at);
     if (native) count_samples_until(event.words[NF_RING_TIME]);
@@ -181,12 +181,12 @@ bool read_some(unsigned most) {
 
 }  // namespace
 
-void nearfar::profile::end_stretch() {
+void nearfar::profile::end_phase() {
   if (counts_natively()) {
     count_natively(counted_phase = nf_current_phase());
-    stretch_ended = true;
+    phase_ended = true;
   } else {
-    look_at_work();
+    attribute_work();
   }
 }
 
@@ -212,11 +212,11 @@ int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sa
   facts.sampled_to_the_end = 1;
   stop = false;
   counted_at_ns = 0;
-  stretch_ended = false;
+  phase_ended = false;
   counted_phase = nf_current_phase();
-  forget_counters();
-  forget_instructions();
-  forget_sequences();
+  reset_counters();
+  reset_instructions();
+  reset_sequences();
   restart_live();
   runtime.active = true;
   return 0;
@@ -245,20 +245,20 @@ void nf_replay_module(std::uint64_t begin, std::uint64_t end, const char* path) 
 void nf_replay_native() { ring->native = 1; }
 
 void nf_replay_run() {
-  meet_new_thread();
-  // Long enough that an idle program costs little, short beside any phase.
+  register_new_thread();
+  // Long enough that idling costs little, short compared with any phase.
   constexpr timespec pause{0, 100'000};
-  constexpr unsigned between_looks = 256;
+  constexpr unsigned batch = 256;
   for (;;) {
     const bool last = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
     const std::uint64_t before_ns = now_ns();
-    const bool found = read_some(between_looks);
-    // Nothing was reported until then, so that nothing changed whose memory is whose.
-    if (!found && counts_natively()) count_samples_until(last ? UINT64_MAX : before_ns);
-    look_at_work();
-    end_sampling_in_time();
-    if (!found && last) break;
-    if (!found) nanosleep(&pause, nullptr);
+    const bool any = read_events(batch);
+    // No event until then, so the map of memory did not change.
+    if (!any && counts_natively()) count_samples_until(last ? UINT64_MAX : before_ns);
+    attribute_work();
+    end_sampling_if_complete();
+    if (!any && last) break;
+    if (!any) nanosleep(&pause, nullptr);
   }
   if (counts_natively()) {
     count_natively(nf_current_phase());
@@ -284,4 +284,4 @@ void nf_replay_close() {
   runtime.active = false;
 }
 
-void nf_replay_read_facts(nf_replay_facts* wanted) { *wanted = facts; }
+void nf_replay_read_facts(nf_replay_facts* result) { *result = facts; }

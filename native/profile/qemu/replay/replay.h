@@ -1,5 +1,5 @@
-/* libnearfar_replay.so: makes the ring, reads it while the program runs, and leaves the same file
- * `process.PID.N` in the run folder as an instrumented program does. One at a time per process.
+/* libnearfar_replay.so: creates the ring, reads it while the program runs, and writes the same file
+ * `process.PID.N` in the run folder as an instrumented build does. One instance per process.
  * nearfar/profile/sources/replay.py calls it. */
 #ifndef NEARFAR_PROFILE_QEMU_REPLAY_H
 #define NEARFAR_PROFILE_QEMU_REPLAY_H
@@ -11,10 +11,10 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* 0, or an errno. `folder` holds a control file. Sampling ends `sample_ns` after counting began
- * (0: never). `accesses_from_start`: the program preloads nothing, so nothing else begins it.
- * `sample_instructions`: sampling ends so many instructions after the program's first mark
- * (0: never), or after its start where `sample_from_start`. */
+/* Returns 0 or an errno. `folder` contains a control file. Sampling ends `sample_ns` after counting
+ * began (0: never). `accesses_from_start`: the program preloads nothing, so sampling begins at
+ * once. `sample_instructions`: sampling ends this many instructions after the program's first mark
+ * (0: never), or after its start if `sample_from_start`. */
 int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
                    int accesses_from_start, uint64_t sample_instructions, int sample_from_start);
 /* Sets the addresses of a file that the program cannot report. */
@@ -28,12 +28,12 @@ void nf_replay_close(void);
 
 /* Further facts that the plugin reports. */
 struct nf_replay_facts {
-  uint32_t attached; /* 0: the program never preloaded the library */
+  uint32_t attached; /* 0: the program did not preload the library */
   uint32_t forks;
-  uint32_t sampled_to_the_end; /* 0: the time for sampling was over before the program was */
-  uint32_t replaced;           /* 1: the program became another, by exec, and was not followed */
+  uint32_t sampled_to_the_end; /* 0: sampling ended before the program */
+  uint32_t replaced;           /* 1: the program called exec and was not followed */
   uint64_t instructions[256];  /* executed, by phase */
-  uint64_t sampled[256];       /* of these, while accesses were sampled */
+  uint64_t sampled[256];       /* of these, those while accesses were sampled */
 };
 void nf_replay_read_facts(struct nf_replay_facts* facts);
 
