@@ -21,8 +21,8 @@ POOL_VARIABLE = "NEARFAR_CRASH_POOL"
 HEADER_BYTES = 4096
 
 HEADER = struct.Struct("<8s5Q8IQ5I4x")
-"""magic, limit, max_pool_bytes, max_steps, used, steps, owner, full, forked, others, outside, threads,
-copied, unscheduled_waits, schedule, written, children, locked, thread_count, coarse."""
+"""magic, limit, max_pool_bytes, max_steps, used, steps, owner, full, forked, others, outside,
+threads, copied, unscheduled_waits, schedule, written, children, locked, thread_count, coarse."""
 RECORD = struct.Struct("<HHIQQII")
 """kind, frames, bytes, a, b, thread, c."""
 

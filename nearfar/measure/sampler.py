@@ -22,7 +22,7 @@ from nearfar.samples.point import Sample, SamplePoint
 __all__ = ["Sample", "Sampler", "warm_up_accesses"]
 
 if TYPE_CHECKING:
-    from nearfar._measure import Drawn, Kernel, Memory, Shape, Worker
+    from nearfar._measure import WorkerTraffic, Kernel, Memory, Shape, Worker
 
 WARM_UP_ACCESSES = 100_000
 """Accesses before every timed stretch: a cold chase reads 30 % high (TLB, page tables, clock)."""
@@ -318,7 +318,7 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _drawn(self, point: SamplePoint, ns: float, co_runners: Sequence[Drawn]) -> float:
+    def _drawn(self, point: SamplePoint, ns: float, co_runners: Sequence[WorkerTraffic]) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
         if point.pause_ns is None or not point.generator or ns <= 0:
             return 0.0

@@ -40,8 +40,8 @@ def test_a_copy_between_memories_needs_a_kernel_that_copies() -> None:
         ({"access_bytes": 0}, "whole lines"),
         ({"access_bytes": 256, "stride_bytes": 128}, "stride"),
         ({"window_bytes": 32}, "window"),
-        ({"read_share": 1.01}, "from 0 to 1"),
-        ({"read_share": float("nan")}, "from 0 to 1"),
+        ({"read_share": 1.01}, "between 0 and 1"),
+        ({"read_share": float("nan")}, "between 0 and 1"),
         ({"fence_every": 0}, "fence"),
     ],
 )
@@ -53,7 +53,7 @@ def test_shapes_that_no_kernel_can_do(arguments: dict[str, float], says: str) ->
 def test_an_unknown_instruction_set_and_kernel() -> None:
     with pytest.raises(ValueError, match="no instruction set 'mmx'"):
         _measure.Worker(CPUS[0], "read", memory(), isa="mmx")
-    with pytest.raises(IndexError, match="there is no kernel chasse"):
+    with pytest.raises(IndexError, match="unknown kernel chasse"):
         _measure.Worker(CPUS[0], "chasse", memory())
 
 
