@@ -120,7 +120,7 @@ class Worker:
     ) -> None:
         """Work of one thread; without a kernel it spins to keep its core awake."""
 
-class Drawn:
+class WorkerTraffic:
     """Traffic of one thread, GB/s."""
 
     @property
@@ -136,7 +136,7 @@ class Timing:
     @property
     def iterations(self) -> int: ...
     @property
-    def beside(self) -> list[Drawn]: ...
+    def beside(self) -> list[WorkerTraffic]: ...
     @property
     def loops_ns(self) -> float: ...
     @property
@@ -164,9 +164,9 @@ def time_each(
     ns of every access (float32), and a Timing: ns is the mean of their middle half.
     """
 
-class Together:
+class ParallelTiming:
     @property
-    def each(self) -> list[Drawn]: ...
+    def each(self) -> list[WorkerTraffic]: ...
     @property
     def loops_ns(self) -> float: ...
     @property
@@ -174,7 +174,7 @@ class Together:
 
 def together(
     workers: Sequence[Worker], duration_ns: float, warm_up_ns: float, by_clock: bool = False
-) -> Together:
+) -> ParallelTiming:
     """Traffic of each of several threads that run at once."""
 
 class HandOff:

@@ -195,7 +195,7 @@ NB_MODULE(_measure, m) {
           "pause_ns"_a = 0.0, "isa"_a = "", nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(),
           "Work of one thread; without a kernel it spins to keep its core awake.");
 
-  nb::class_<WorkerTraffic>(m, "Drawn", "Traffic of one thread, GB/s.")
+  nb::class_<WorkerTraffic>(m, "WorkerTraffic", "Traffic of one thread, GB/s.")
       .def_ro("read_gb_per_s", &WorkerTraffic::read_gb_per_s)
       .def_ro("written_gb_per_s", &WorkerTraffic::written_gb_per_s)
       .def_prop_ro("gb_per_s", &WorkerTraffic::total);
@@ -232,7 +232,7 @@ NB_MODULE(_measure, m) {
       "worker"_a, "accesses"_a, "warm_up"_a, "rest_ns"_a = 0.0, "beside"_a = std::vector<Worker>{},
       "ns of every access (float32), and a Timing: ns is the mean of their middle half.");
 
-  nb::class_<ParallelTiming>(m, "Together")
+  nb::class_<ParallelTiming>(m, "ParallelTiming")
       .def_ro("each", &ParallelTiming::each)
       .def_prop_ro("loops_ns", [](const ParallelTiming& timing) { return timing.in_loops.count; })
       .def_ro("disturbed", &ParallelTiming::disturbed);

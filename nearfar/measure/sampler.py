@@ -22,7 +22,7 @@ from nearfar.samples.point import Sample, SamplePoint
 __all__ = ["Sample", "Sampler", "warm_up_accesses"]
 
 if TYPE_CHECKING:
-    from nearfar._measure import WorkerTraffic, Kernel, Memory, Shape, Worker
+    from nearfar._measure import Kernel, Memory, Shape, Worker, WorkerTraffic
 
 WARM_UP_ACCESSES = 100_000
 """Accesses before every timed stretch: a cold chase reads 30 % high (TLB, page tables, clock)."""

@@ -156,7 +156,7 @@ void Code::run(void** pointers, const void* data, std::uint64_t rounds) const {
 
 std::string missing_code() {
 #if defined(__x86_64__)
-  // Fillers of vector registers are AVX's.
+  // Vector fillers are AVX instructions.
   return __builtin_cpu_supports("avx") ? "" : "generated instructions need a processor with AVX";
 #else
   return "code is generated for x86-64 only";
