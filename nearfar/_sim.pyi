@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy
+from numpy import float32
 from numpy.typing import NDArray
 
 class Level:
@@ -60,7 +61,7 @@ class RunResult:
     def refresh_stalls(self) -> int: ...
     @property
     def elapsed_ns(self) -> float: ...
-    def take_each_ns(self) -> object: ...
+    def take_each_ns(self) -> NDArray[float32]: ...
 
 def run(
     *,
