@@ -11,7 +11,6 @@ from typing import Literal
 from nearfar.base.errors import CommandError
 from nearfar.base.files import check_writable
 from nearfar.devices.check import check_device
-from nearfar.devices.import_curve import Units
 from nearfar.devices.importers import ImportOptions, read_all
 from nearfar.devices.toml_write import save_toml
 from nearfar.documents import DeviceProfile, producer, save
@@ -49,19 +48,6 @@ def name_of(file: Path) -> str:
             f"the name of {file} has no letters or digits for a device name: give --name"
         )
     return name
-
-
-def import_device(
-    file: Path,
-    units: Units,
-    about: DeviceDescription,
-    *,
-    shares: tuple[float, ...],
-    max_points: int,
-) -> DeviceProfile:
-    """Return the device whose figures are in `file`, of any format."""
-    options = ImportOptions(units, shares, max_points, about.how)
-    return import_with_notes([file], options, about)[0]
 
 
 def import_with_notes(

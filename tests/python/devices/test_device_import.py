@@ -11,8 +11,10 @@ import pytest
 from nearfar.base.errors import NearfarError
 from nearfar.devices.csv_columns import bandwidth_factor, latency_factor
 from nearfar.devices.import_curve import NO_SHARE, Units, read_curves
-from nearfar.devices.import_device import DeviceDescription, import_device, save_device
+from nearfar.devices.import_device import DeviceDescription, import_with_notes, save_device
+from nearfar.devices.importers import ImportOptions
 from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile
 from nearfar.predict.loaded_latency import LoadedFactor
 
 ABOUT = DeviceDescription(name="mine", title="my memory", technology="cxl", citation="my bench")
@@ -26,6 +28,18 @@ bandwidth_gb_per_s,latency_ns,read_pct
 0.0,251,50
 25.0,500,50
 """
+
+
+def import_device(
+    file: Path,
+    units: Units,
+    about: DeviceDescription,
+    *,
+    shares: tuple[float, ...],
+    max_points: int,
+) -> DeviceProfile:
+    options = ImportOptions(units, shares, max_points, about.how)
+    return import_with_notes([file], options, about)[0]
 
 
 def _write(tmp_path: Path, text: str) -> Path:
