@@ -8,20 +8,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from uniplot import plot_to_string
 
 from nearfar.base.units import format_bytes
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-
-    from nearfar.samples.point import Sample, SamplePoint
+from nearfar.samples.point import Sample, SamplePoint
 
 DRAWN_EVERY_S = 1.0
 """Time between two pictures: one takes some 20 ms, a fiftieth of the time."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
@@ -22,12 +21,9 @@ from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
 from nearfar.memories.spec import parse_spec
 from nearfar.options.measure import MeasureOptions
+from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
-
-if TYPE_CHECKING:
-    from nearfar.measure.instrument import InstrumentWatch
-    from nearfar.samples.evidence import Evidence
 
 SAMPLE_S = 0.025
 """Time that a sample of an earlier run counts: some 20 ms, and its warm-up."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from nearfar.measure.native import _measure, require_native
 from nearfar.measure.open_subject import open_memory
 from nearfar.measure.rounds import RoundLimits, run_rounds
 from nearfar.measure.sampler import Sampler
-from nearfar.measure.subject import SubjectFacts
+from nearfar.measure.subject import OpenedMemory, SubjectFacts
 from nearfar.memories.spec import MemorySpec, parse_spec
 from nearfar.options.measure import KernelOptions, KernelShape
 from nearfar.samples.point import Sample, SamplePoint
-
-if TYPE_CHECKING:
-    from nearfar.measure.subject import OpenedMemory
 
 KERNEL_S = 3.0
 """Some 100 samples: enough for an interval of 1 %."""

@@ -6,19 +6,14 @@ Each is another folder's; here only when it runs, for how long, and where what i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from nearfar.documents.device import ProtocolResult
 from nearfar.measure.infer import infer
-from nearfar.measure.instrument import examine
+from nearfar.measure.infer.findings import Findings
+from nearfar.measure.instrument import Instrument, InstrumentWatch, examine
 from nearfar.measure.protocols import run_protocols
 from nearfar.measure.settings import Progress
-
-if TYPE_CHECKING:
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.instrument import Instrument, InstrumentWatch
-    from nearfar.measure.subject import Subject
-
+from nearfar.measure.subject import Subject
 
 QUICK_S = 55.0
 FULL_S = 870.0

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nearfar.measure.settings import ignore
 from nearfar.measure.subject import Subject, SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
-
-if TYPE_CHECKING:
-    from nearfar.samples.store import SampleStore
+from nearfar.samples.store import SampleStore
 
 MAX_REPLAYED_BYTES = 512 << 20
 """Single accesses' times of an earlier run that are loaded; more are measured again."""

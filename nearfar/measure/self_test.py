@@ -10,23 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from nearfar.measure.infer import infer
+from nearfar.documents.device import BufferFigure
+from nearfar.measure.infer import Findings, infer
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE
-from nearfar.measure.model import ModelSubject
+from nearfar.measure.model import ModelSubject, Truth
 from nearfar.measure.model import ModelSubject as Model
 from nearfar.samples.point import SamplePoint
+from nearfar.sim.parameters import DeviceModel, MemoryLevel
 from nearfar.sim.synthetic import synthetic, without_buffers
-
-if TYPE_CHECKING:
-    from nearfar.documents.device import BufferFigure
-    from nearfar.measure.infer import Findings
-    from nearfar.measure.model import ModelSubject, Truth
-    from nearfar.sim.parameters import DeviceModel, MemoryLevel
 
 Judged = Literal["right", "wrong", "not seen", "invented"]
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.base.units import LINE_BYTES
+from nearfar.documents.device import BufferFigure
 from nearfar.measure.infer.levels import (
     FittedLevel,
     LevelsFit,
@@ -20,6 +21,7 @@ from nearfar.measure.infer.levels import (
     find_levels,
     refit,
 )
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import medians, point_noise, resampled_medians
 from nearfar.measure.infer.sizes import (
     COARSE_PER_OCTAVE,
@@ -28,13 +30,7 @@ from nearfar.measure.infer.sizes import (
     neighbours,
     sizes,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.documents.device import BufferFigure
-    from nearfar.measure.infer.probe import InferenceProbe
-    from nearfar.samples.point import SamplePoint
+from nearfar.samples.point import SamplePoint
 
 
 @dataclass(frozen=True)

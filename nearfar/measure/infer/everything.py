@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.inner import infer_inner
@@ -14,9 +13,7 @@ from nearfar.measure.infer.queue import infer_queue
 from nearfar.measure.infer.reads import infer_reads
 from nearfar.measure.infer.stalls import infer_stalls
 from nearfar.measure.infer.writes import infer_writes
-
-if TYPE_CHECKING:
-    from nearfar.measure.subject import Subject
+from nearfar.measure.subject import Subject
 
 REPETITIONS = 6
 """Samples of a point at first, a round each: a median of six loses two to neighbours unharmed."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.evidence import Evidence
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.samples.point import Group
+from nearfar.samples.point import Group
 
 
 def make_evidence(

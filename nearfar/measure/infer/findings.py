@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from nearfar.documents.device import (
-        BufferFigure,
-        InterleaveFigure,
-        StallFigure,
-        WriteQueueFigure,
-    )
-    from nearfar.samples.evidence import Evidence
+from nearfar.documents.device import (
+    BufferFigure,
+    InterleaveFigure,
+    StallFigure,
+    WriteQueueFigure,
+)
+from nearfar.samples.evidence import Evidence
 
 MEASURED_HERE: dict[str, Any] = {"how": "measured", "source": "here"}
 """Fields of every inferred figure; its confidence marks it as inferred."""

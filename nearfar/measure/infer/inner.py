@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.capacity import InferredBuffer
 from nearfar.measure.infer.evidence import make_evidence
+from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe, until_sure
 from nearfar.measure.infer.resample import medians
 from nearfar.measure.infer.sharpen import block_by_block, sharpen
@@ -25,11 +26,6 @@ from nearfar.measure.infer.structure import (
     lines_knee,
 )
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nearfar.measure.infer.findings import Findings
 
 REGION_RATIO = 32
 """Ratio of region to capacity at which a buffer nearly always misses, if the next level allows

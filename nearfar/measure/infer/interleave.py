@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from nearfar.documents.device import InterleaveFigure
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings
 from nearfar.measure.infer.levels import MODEL_ERROR
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import agreement, median_noise, medians
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import InferenceProbe
-
 
 GRANULARITIES = tuple(1 << bits for bits in range(8, 17))
 """Granularities tested: 256 B (the smallest of CXL) to 64 KiB."""

@@ -8,16 +8,13 @@ places, levels are added one by one as long as the curve is explained much bette
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ruptures
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from nearfar.measure.infer.miss_curves import POWERS, power_misses
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MIN_STEP_SHARE = 0.06
 """Relative rise of latency that makes a level: less is noise on shared machines."""

@@ -6,12 +6,9 @@ A chase visits every block of its region once in a cycle, in random order.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 POWERS = (1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 64.0)
 """From blocks of many lines visited in random order (1: what is resident is hit) to LRU's cliff."""

@@ -6,13 +6,10 @@ At a period most events have another event, and chance does not explain how many
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TOLERANCE = 0.03
 """Relative deviation from a period that is allowed: real wear counters are not exact."""

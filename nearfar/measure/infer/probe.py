@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.measure.infer.resample import agreement, median_noise, medians
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.measure.subject import Subject, SubjectFacts
-    from nearfar.samples.point import Sample, SamplePoint
+from nearfar.measure.subject import Subject, SubjectFacts
+from nearfar.samples.point import Sample, SamplePoint
 
 Kind = TypeVar("Kind")
 

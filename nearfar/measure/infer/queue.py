@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.device import WriteQueueFigure
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.queue_knee import QueueKnee, find_queue
 from nearfar.measure.infer.resample import agreement, median_noise, medians
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, neighbours, sizes
 from nearfar.measure.infer.writes import write_kernel
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import InferenceProbe
 
 SMALLEST_BYTES, LARGEST_BYTES = 64, 16384
 """Smallest and largest burst: what the persist kernels write in one access."""

@@ -7,15 +7,12 @@ while a burst is issued, so the knee lies at size / (1 - issue / drain) lines.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from nearfar.measure.infer.levels import MODEL_ERROR
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MIN_BEND = 1.5
 """Ratio of a line's cost beyond the knee to its cost before."""

@@ -8,7 +8,6 @@ reads; persisted writes pass the caches.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,14 +21,11 @@ from nearfar.measure.infer.capacity import (
     refine,
 )
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import medians
+from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import InferenceProbe
-    from nearfar.samples.evidence import Evidence
 
 SMALLEST_BYTES = 1024
 """Smallest region: a region of fewer lines measures the chase itself."""

@@ -6,16 +6,12 @@ hits often; one line of each block is a hit or is not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from nearfar.measure.infer.capacity import Capacity, InferredBuffer, known_level
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from nearfar.measure.infer.probe import InferenceProbe
 
 AROUND = 2.0
 """Range of regions below and above the capacity, if the next level allows it."""

@@ -7,18 +7,13 @@ strays have any length. A group that recurs at a fixed distance is a kind of sta
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.measure.infer.periods import MIN_EVENTS, Period, find_period
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.measure.infer.probe import InferenceProbe
-
 
 SMALLEST_BYTES, LARGEST_BYTES = 512, 256 << 10
 """Smallest and largest region written, each twice the one before: published blocks have 4 KiB."""

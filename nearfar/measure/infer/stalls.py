@@ -8,22 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.documents.device import StallFigure
-from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings
 from nearfar.measure.infer.periods import find_comb
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.stall_events import Stalls, find_kinds, wear_granularity
 from nearfar.samples.evidence import Evidence
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import InferenceProbe
 
 KERNEL = "overwrite"
 ACCESS_BYTES = 64

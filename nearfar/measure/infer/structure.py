@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from nearfar.base.units import LINE_BYTES
 from nearfar.measure.infer.levels import MODEL_ERROR
 from nearfar.measure.infer.miss_curves import POWERS, lru_misses, power_misses, random_misses
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 ODD = (1, 3, 5, 7, 9, 11, 13, 15)
 MAX_WAYS = 16

@@ -7,25 +7,19 @@ buffers hold their blocks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nearfar.documents.device import BufferFigure
-from nearfar.measure.infer.capacity import Capacity, coarse_curve, refine
+from nearfar.measure.infer.capacity import Capacity, InferredBuffer, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.queue_knee import MIN_DRAIN_SHARE
 from nearfar.measure.infer.reads import MIN_CONFIDENCE, MIN_STEP_SHARE
 from nearfar.samples.point import SamplePoint
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nearfar.measure.infer.capacity import InferredBuffer
-    from nearfar.measure.infer.findings import Findings
-    from nearfar.measure.infer.probe import InferenceProbe
 
 KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
 """Kernels in order of preference: the later ones also pass the caches' queues."""

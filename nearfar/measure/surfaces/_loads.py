@@ -5,20 +5,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace as replace_fields
+from numpy.typing import NDArray
 
 from nearfar.devices.oddities import detect_oddities
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.surfaces._drive import generator_of, traffic_per_payload, traffic_share
 from nearfar.measure.surfaces._surface import MEASURED_HERE, Samples, SurfacePlan, values
 from nearfar.samples.point import Sample, SamplePoint
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SHARES = (1.0, 0.75, 0.667, 0.5, 0.25, 0.0)
 """Read shares of all traffic: all, as programs mix, ordinary stores only, nt-stores only."""
