@@ -49,7 +49,8 @@ def profile_population(
 ) -> dict[str, str]:
     """Profile every installed program of the list, in its order, into `folder`/NAME.json.
 
-    Return each program with why it has no profile, or "". `say` receives what is to be done, how
+    Profiles of an earlier run are kept, failures are tried again. Return each program with why it
+    has no profile, or "". `say` receives what is to be done, how
     long that takes, and each step. Raises NearfarError where nothing can be profiled.
     """
     qemu_user.find()
@@ -72,7 +73,8 @@ def profile_population(
             each
             for each in present
             if (record := finished.get(listed.digest(each))) is None
-            or not (record.failure or (folder / f"{each.name}.json").is_file())
+            or record.failure
+            or not (folder / f"{each.name}.json").is_file()
         ]
         for place, program in enumerate(waiting):
             left = minutes(waiting[place:], finished.values())

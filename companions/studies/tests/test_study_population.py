@@ -12,7 +12,7 @@ import pytest
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import save
-from nearfar.documents.prediction import ModelTime, PhasePrediction
+from nearfar.documents.prediction import DevicePrediction, ModelTime, PhasePrediction
 from nearfar_studies.population_list import SlowBytes, read_list, write_input
 from nearfar_studies.population_runs import FinishedProgram, minutes
 from nearfar_studies.run import draw
@@ -88,9 +88,9 @@ def test_time_left_is_at_the_pace_of_what_is_finished() -> None:
     assert minutes(waiting, done) == 50
 
 
-def total(slowdown: float, alone: float) -> PhasePrediction:
+def predicted(slowdown: float, alone: float) -> DevicePrediction:
     time = Estimate(1.0, 1.0, 1.0)
-    return PhasePrediction(
+    total = PhasePrediction(
         phase="total",
         near_time_ns=time,
         far_time_ns=time,
@@ -99,14 +99,15 @@ def total(slowdown: float, alone: float) -> PhasePrediction:
         models=[ModelTime(model="misses", time_ns=1.0, slowdown=alone)],
         objects=[],
     )
+    return DevicePrediction(far="d", title="", latency_ns=250.0, phases=[], total=total)
 
 
 def judge(slowdowns: Sequence[float]) -> tuple[list[float | None], list[str]]:
     runs = {
-        str(number): {device: total(value, 3.0) for device in LISTED.memories.values()}
+        str(number): {device: predicted(value, 3.0) for device in LISTED.memories.values()}
         for number, value in enumerate(slowdowns)
     }
-    shares = share_table(LISTED, runs, "made up")
+    shares = share_table(LISTED, runs)
     return [each.ours for each in shares.rows], verdict(shares, len(slowdowns))
 
 
@@ -121,8 +122,8 @@ def test_shares_and_verdict_follow_from_the_slowdowns() -> None:
 
 
 def test_intervals_of_shares_hold_those_of_programs() -> None:
-    runs = {"a": {device: total(1.04, 1.0) for device in LISTED.memories.values()}}
-    row = share_table(LISTED, runs, "made up").rows[0]
+    runs = {"a": {device: predicted(1.04, 1.0) for device in LISTED.memories.values()}}
+    row = share_table(LISTED, runs).rows[0]
     assert (row.low, row.ours, row.high) == (0.0, 100.0, 100.0)
 
 
@@ -147,8 +148,8 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     assert sentences[1:3] == ["1 of 3: gzip", "2 of 3: failing"]
     assert sentences[3:] == ["failing: the program exited 2", "3 of 3: sort"]
     result = study.run(StudyInputs(profiles=profiles, say=sentences.append))
-    assert sentences[6].startswith("1 of 1: sort; at most ")
-    slowdowns, left_out = result.texts[:2]
+    assert sentences[6].startswith("1 of 2: failing; at most ")
+    slowdowns, _, left_out = result.texts[:3]
     assert [cells[0] for cells in slowdowns.rows] == ["gzip", "sort"]
     assert dict(left_out.rows).keys() == {"absent", "failing"}
     assert all(0.9 < float(cells[2].split()[0]) < 10.0 for cells in slowdowns.rows)
@@ -157,6 +158,6 @@ def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     kept = (profiles / "gzip.json").stat().st_mtime_ns
     sentences.clear()
     again = study.run(StudyInputs(profiles=profiles, say=sentences.append))
-    assert len(sentences) == 1
+    assert [text.split(";")[0] for text in sentences if " of " in text] == ["1 of 1: failing"]
     assert (profiles / "gzip.json").stat().st_mtime_ns == kept
     assert again.tables == result.tables

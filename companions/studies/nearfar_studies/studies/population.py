@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import hypot, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.devices.machines.library import load_machine
 from nearfar.documents import DeviceProfile, WorkloadProfile, load
-from nearfar.documents.prediction import PhasePrediction
+from nearfar.documents.prediction import DevicePrediction
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.machine import detect
 from nearfar.predict.on_machine import OTHER_CORE_ERROR, UNKNOWN_CLOCK_ERROR
@@ -35,8 +37,11 @@ SHARES = PUBLISHED.columns("shares")
 WORKLOADS = 265
 SLOWDOWNS = "slowdown of every program"
 
-Runs = dict[str, dict[str, PhasePrediction]]
-"""Predicted runs by program and device."""
+SHIFTS = (1, 2, 3)
+"""Other caches, by how often the list's is doubled."""
+
+Runs = dict[str, dict[str, DevicePrediction]]
+"""Predictions by program and device."""
 
 
 @STUDIES.register("population")
@@ -57,29 +62,32 @@ class Population(Study):
         path = folder / "here.json"
         if not path.is_file():
             nearfar("measure", "dram", *MEASURED, "--quiet", "-o", str(path))
-        here, whole_bytes = load(path, DeviceProfile), load_machine(listed.machine).llc_bytes
-        runs: Runs = {}
-        whole: Runs = {}
+        here = load(path, DeviceProfile)
+        whole_bytes = load_machine(listed.machine).llc_bytes or listed.llc_bytes
+        sizes = sorted({listed.llc_bytes, *(listed.llc_bytes << s for s in SHIFTS), whole_bytes})
+        by_size: dict[int, Runs] = {size: {} for size in sizes}
         for name in [name for name, failure in failures.items() if not failure]:
             profile = load(folder / f"{name}.json", WorkloadProfile)
+            say(f"predicting {name}")
             try:
-                own = predicted(listed, profile, here)
-                runs[name], whole[name] = own, predicted(listed, profile, here, whole_bytes)
+                made = {size: predicted(listed, profile, here, size) for size in sizes}
             except NearfarError as error:
                 failures[name] = str(error)
+            else:
+                for size, devices in made.items():
+                    by_size[size][name] = devices
         left_out = [[name, failure] for name, failure in failures.items() if failure]
+        runs = by_size[listed.llc_bytes]
         if not runs:
             raise NearfarError(f"no program was predicted: {left_out}", ExitCode.MACHINE_LACKS)
-        shares = share_table(listed, runs, "one core's share of the last-level cache")
+        shares = share_table(listed, runs)
         return self.result(
             f"{len(runs)} of {len(listed.programs)} programs of a list that was fixed first, "
             "profiled here as they are; near time predicted for the target; the library's devices",
-            tables=[
-                shares,
-                share_table(listed, whole, "all of the last-level cache", judged=False),
-            ],
+            tables=[shares],
             texts=[
                 _slowdowns(listed, runs),
+                _by_cache({size: share_table(listed, by_size[size]) for size in sizes}),
                 TextTable(title="left out", columns=["program", "why"], rows=left_out),
                 facts(*listed.notes),
             ],
@@ -108,13 +116,13 @@ def predicted(
     listed: PopulationList,
     profile: WorkloadProfile,
     here: DeviceProfile,
-    llc_bytes: int | None = None,
-) -> dict[str, PhasePrediction]:
-    """Return the program's run on every device, with another last-level cache if it is given."""
+    llc_bytes: int,
+) -> dict[str, DevicePrediction]:
+    """Return the program on every device, with so much last-level cache."""
     target, near = load_machine(listed.machine), load_device(listed.near)
     own_bytes = here.measured and here.measured.effective_llc_bytes
     there = on_other_machine(
-        profile if llc_bytes is None else with_cache(profile, llc_bytes),
+        profile if llc_bytes == listed.llc_bytes else with_cache(profile, llc_bytes),
         near,
         here=here,
         measured=with_cache(profile, own_bytes or detect.llc()[0]),
@@ -123,16 +131,16 @@ def predicted(
     fars = [load_device(name) for name in listed.memories.values()]
     pages = None if target.page_bytes is None else f"{target.page_bytes}B"
     prediction = predict(profile=there, near=near, far=fars, pages=pages, core=target.core)
-    return {device.far: device.total for device in prediction.devices}
+    return {device.far: device for device in prediction.devices}
 
 
-def share_table(
-    listed: PopulationList, runs: Runs, words: str, *, judged: bool = True
-) -> ComparisonTable:
+def share_table(listed: PopulationList, runs: Runs) -> ComparisonTable:
     """Return the shares of programs below the published slowdowns."""
     rows = []
     for memory, device in listed.memories.items():
-        totals = [run[device] for run in runs.values()]
+        predictions = [run[device] for run in runs.values()]
+        totals = [each.total for each in predictions]
+        latency = f"{device}, {predictions[0].latency_ns or 0.0:.0f} ns there"
         alone = [m.slowdown for total in totals for m in total.models if m.model == "misses"]
         for percent, share in zip(SHARES["below_percent"], SHARES[memory], strict=True):
             rows.append(
@@ -145,12 +153,11 @@ def share_table(
                         _below([total.slowdown.low for total in totals], percent),
                     ),
                     rivals={"no slowdown": 100.0, "every miss waits": _below(alone, percent)},
-                    judged=judged,
-                    note=device,
+                    note=latency,
                 )
             )
     cited = PUBLISHED.tables["shares"]["where"]
-    return table(f"share of programs below a slowdown, {words}", cited, "% of programs", rows)
+    return table("share of programs below a slowdown", cited, "% of programs", rows)
 
 
 def _below(slowdowns: Sequence[float], percent: float) -> float:
@@ -159,10 +166,9 @@ def _below(slowdowns: Sequence[float], percent: float) -> float:
 
 def verdict(shares: ComparisonTable, count: int) -> list[str]:
     """Return how far the shares are from the published ones, in sentences."""
-    points = {
-        name: float(np.mean(np.abs(column(shares, name) - column(shares, "published"))))
-        for name in shares.errors
-    }
+    differences = ", ".join(
+        f"{_points(shares, name):.0f} points ({name})" for name in shares.errors
+    )
     bias = float(np.mean(column(shares) - column(shares, "published")))
     return [
         *(
@@ -170,21 +176,47 @@ def verdict(shares: ComparisonTable, count: int) -> list[str]:
             f"of {WORKLOADS} workloads"
             for each in shares.rows
         ),
-        "shares differ from the published ones in the mean by "
-        + ", ".join(f"{value:.0f} points ({name})" for name, value in points.items())
-        + f"; ours are {abs(bias):.0f} points too {'high' if bias > 0 else 'low'} in the mean",
+        f"shares differ from the published ones in the mean by {differences}; ours are "
+        f"{abs(bias):.0f} points too {'high' if bias > 0 else 'low'} in the mean",
         f"a share of {count} programs is uncertain by up to "
         f"{196 * sqrt(0.25 / count):.0f} points by chance alone",
     ]
 
 
+def _points(shares: ComparisonTable, name: str = "ours") -> float:
+    return float(np.mean(np.abs(column(shares, name) - column(shares, "published"))))
+
+
+def _by_cache(tables: Mapping[int, ComparisonTable]) -> TextTable:
+    """Return the mean shares of all memories by size of the cache; the first is the list's."""
+    limits, first = len(SHARES["below_percent"]), next(iter(tables.values()))
+
+    def cells(values: NDArray[np.float64]) -> list[str]:
+        return [f"{share:.0f} %" for share in values.reshape(-1, limits).mean(axis=0)]
+
+    rows = [
+        [f"{size / 2**20:g} MiB", *cells(column(shares)), f"{_points(shares):.0f} points"]
+        for size, shares in tables.items()
+    ]
+    return TextTable(
+        title="shares by last-level cache, mean of the memories; the first size was fixed before, "
+        "the others were computed with the published shares in sight",
+        columns=[
+            "cache",
+            *(f"below {limit:g} %" for limit in SHARES["below_percent"]),
+            "differ by",
+        ],
+        rows=[["published", *cells(column(first, "published")), "-"], *rows],
+    )
+
+
 def _slowdowns(listed: PopulationList, runs: Runs) -> TextTable:
+    def cell(slowdown: Estimate) -> str:
+        return f"{slowdown.value:.3f} ({slowdown.low:.2f} to {slowdown.high:.2f})"
+
     rows = [
         [each.name, each.kind]
-        + [
-            f"{(s := runs[each.name][device].slowdown).value:.3f} ({s.low:.2f} to {s.high:.2f})"
-            for device in listed.memories.values()
-        ]
+        + [cell(runs[each.name][device].total.slowdown) for device in listed.memories.values()]
         for each in listed.programs
         if each.name in runs
     ]
