@@ -6,13 +6,14 @@
 Studies are those of the documents; tables whose unit is `slowdown` count in the summary. Documents
 without such a table (population.json) get their sections in the page, which else stays:
 
-    .venv/bin/nearfar reproduce population --profiles build/population -o build/population.json
+    .venv/bin/nearfar reproduce population --profiles build/p --plot build -o build/population.json
     .venv/bin/python scripts/accuracy.py build/population.json
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import reduce
@@ -91,6 +92,8 @@ def section(study: StudyResult) -> str:
     if study.skipped:
         return "\n".join([*lines, f"Not run: {study.skipped}", ""])
     lines += [f"Truth: {study.source}. Ours: {study.inputs}.", ""]
+    if study.picture:
+        lines += [f"![{study.title}]({study.name}.png)", ""]
     rows = judged(study)
     if len(rows) > 1:
         lines += [f"**{summary(rows)}.**", ""]
@@ -195,6 +198,9 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit("usage: accuracy.py REPRODUCTION.json...")
     documents = [load(Path(name), Reproduction) for name in sys.argv[1:]]
+    for study in studies_of(documents):
+        if study.picture:
+            shutil.copyfile(study.picture, PAGE.with_name(f"{study.name}.png"))
     if not any(map(judged, studies_of(documents))):
         PAGE.write_text(reduce(with_section, studies_of(documents), PAGE.read_text()))
         sys.stdout.write(f"wrote sections of {PAGE.relative_to(ROOT)}\n")
