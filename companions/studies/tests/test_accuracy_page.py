@@ -53,9 +53,9 @@ def test_the_page_has_every_row_and_says_what_was_not_run(accuracy: ModuleType) 
 
 def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleType) -> None:
     (study, _) = document().studies
-    assert accuracy.mean_of(study) == "7.5% on 2 of s"
+    assert accuracy.mean_of(study) == "7.5% in 2 cases of `s`"
     study.tables[0].rows[0].note = "known there"
-    assert accuracy.mean_of(study).startswith("7.5% on 2 of s (10.0% on the 1 whose far runs")
+    assert accuracy.mean_of(study).startswith("7.5% in 2 cases of `s` (10.0% in the 1 whose far")
 
 
 def test_a_study_without_slowdowns_gets_its_section_and_the_page_stays(
