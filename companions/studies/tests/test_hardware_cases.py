@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,18 @@ import pytest
 
 from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
+from nearfar.base.estimate import Estimate
+from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.workload import (
+    AccessClasses,
+    CacheModel,
+    MemoryObject,
+    ObjectTraffic,
+    Phase,
+    Program,
+    Sampling,
+    Traffic,
+)
 from nearfar_studies.hardware.cases import (
     CasePrediction,
     MemoryCase,
@@ -18,10 +31,21 @@ from nearfar_studies.hardware.cases import (
     read_predictions,
     write_predictions,
 )
+from nearfar_studies.hardware.checks import checked, read_figures
 from nearfar_studies.hardware.in_kind import FOLDER, program_of, programs_in_kind
-from nearfar_studies.hardware.predictor import latency_ratio, machine_of
+from nearfar_studies.hardware.predictor import (
+    CasePredictor,
+    latency_ratio,
+    machine_of,
+    stored_share,
+)
 from nearfar_studies.hardware.score import score, scored
-from nearfar_studies.studies.applications import measured_cases, with_known_there
+from nearfar_studies.studies.applications import (
+    checks_table,
+    measured_cases,
+    reasons_table,
+    with_known_there,
+)
 
 HEADER = "id,program,input,threads,machine,near_memory,far_memory,placement,near_seconds,slowdown"
 
@@ -146,6 +170,171 @@ def test_every_program_in_kind_has_its_source_and_cites_what_it_stands_for() -> 
     for program in programs_in_kind():
         assert (FOLDER / program.code).is_file()
         assert program.source and program.title
+
+
+def test_every_program_in_kind_has_a_figure_of_its_source_or_is_known_to_have_none() -> None:
+    without = {program.name for program in programs_in_kind() if not program.figures}
+    assert without == {"embed"}
+
+
+def test_every_measured_case_is_checked_against_its_source() -> None:
+    unchecked = set()
+    for each in measured_cases():
+        program, text = program_of(each), f"{each.program}: {each.input}"
+        assert program is not None
+        if not any(re.search(figure.match, text) for figure in program.figures):
+            unchecked.add(text.split(",", maxsplit=1)[0])
+    # What these sources say of the small classes is no more than the sizes of their grids.
+    assert unchecked <= {
+        *(f"NPB 3.x {name}: class {size}" for name in ("BT", "MG") for size in "ABC"),
+        "RocksDB",
+    }
+
+
+def test_a_part_of_a_grid_keeps_its_rows_and_cuts_its_planes() -> None:
+    npb = next(program for program in programs_in_kind() if program.name == "npb")
+    kind = npb.input_of("NPB 3.x BT: class D, 408^3, 250 iterations, 25.7 GB")
+    assert kind is not None and kind.arguments == ("bt", "102", "102", "24")
+    assert kind.data_bytes == pytest.approx(25.7 * 1.0465e9)
+    # As BT prints it: 3478.8 n^3 - 17655.7 n^2 + 28023.7 n operations an iteration.
+    per_point = 3478.8 - 17655.7 / 408 + 28023.7 / 408**2
+    assert kind.rate_per_operation == pytest.approx(per_point * 1e-6)
+    dense = next(program for program in programs_in_kind() if program.name == "dense")
+    whole = dense.input_of("PolyBench jacobi-2d: N=8000")
+    assert whole is not None and whole.arguments == ("jacobi-2d", "8000", "575")
+    assert whole.data_bytes == pytest.approx(16 * 8000**2)
+
+
+def counted_profile(misses: float, write_backs: float) -> WorkloadProfile:
+    """Return a profile of 10 operations on one object called "a"."""
+    traffic = Traffic(read_misses=AccessClasses(stream=misses), write_backs=write_backs)
+    return WorkloadProfile(
+        producer=producer(),
+        program=Program(
+            command=["x"],
+            executable="x",
+            compiler="",
+            threads_seen=1,
+            processes_seen=1,
+            exit_status="exited 0",
+            plain_executable="x",
+        ),
+        cache=CacheModel(size_bytes=1 << 20, ways=16, line_bytes=64, origin="--llc"),
+        sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
+        instrumented_slowdown=1.0,
+        objects=[
+            MemoryObject(
+                id=0,
+                name="array kind.hpp:38, a",
+                kind="heap",
+                frames=[],
+                allocations=1,
+                allocated_bytes=4096,
+                peak_live_bytes=4096,
+                live_bytes_at_peak=4096,
+                size_bytes=4096,
+            )
+        ],
+        instructions=[],
+        phases=[
+            Phase(
+                name="run",
+                near_cpu_time_ns=Estimate(1.0, 1.0, 1.0),
+                near_repetitions=1,
+                near_wall_time_ns=1.0,
+                operations=10.0,
+                objects=[ObjectTraffic(object=0, traffic=traffic)],
+                instructions=[],
+            )
+        ],
+        live=[],
+    )
+
+
+FIGURE = {
+    "match": "p: ",
+    "what": "bytes moved",
+    "quantity": "moved_bytes",
+    "value": 32.0,
+    "tolerance": 0.1,
+    "source": "its code",
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "ours", "agrees"),
+    [
+        ({}, 32.0, True),
+        ({"value": 16.0}, 32.0, False),
+        ({"quantity": "read_bytes", "value": 24.0, "tolerance": 0.25}, 19.2, True),
+        ({"objects": ["b"]}, 0.0, False),
+        ({"quantity": "data_bytes", "objects": ["a"], "value": 4096.0}, 4096.0, True),
+    ],
+)
+def test_a_figure_is_counted_and_compared(
+    entry: dict[str, object], ours: float, agrees: bool
+) -> None:
+    figures = read_figures([FIGURE | entry], "p.toml")
+    (check,) = checked(figures, "p: i", counted_profile(3.0, 2.0), "run")
+    assert check.ours == pytest.approx(ours) and check.agrees == agrees
+    assert checked(figures, "another: i", counted_profile(3.0, 2.0), "run") == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"quantity": "joules"}, "'joules' is no quantity"),
+        ({"width": 3}, "has or lacks width"),
+    ],
+)
+def test_a_bad_figure_is_refused(entry: dict[str, object], sentence: str) -> None:
+    with pytest.raises(NearfarError, match=sentence):
+        read_figures([FIGURE | entry], "p.toml")
+
+
+def test_a_program_unlike_its_source_shows_in_the_table() -> None:
+    figures = read_figures([FIGURE, FIGURE | {"value": 64.0}], "p.toml")
+    made = checked(figures, "p: i", counted_profile(3.0, 2.0), "run")
+    rows = checks_table({("p", "i"): made}).rows
+    assert [row[5] for row in rows] == ["yes, within 10%", "NO"]
+
+
+def test_cases_that_are_off_are_grouped_by_their_reason() -> None:
+    cases = [case("npb-mg-E", 5.0), case("unheard-of", 2.0), case("right", 2.0)]
+    predictions = [
+        predicted("npb-mg-E", 2.5),
+        predicted("unheard-of", 1.0),
+        predicted("right", 2.1),
+    ]
+    rows = reasons_table(predictions, cases).rows
+    assert sorted(row[1] for row in rows) == ["50.0%", "50.0%"]
+    assert any(row[3] == "nobody knows: unheard-of" for row in rows)
+
+
+def test_a_row_that_outgrows_the_private_cache_adds_near_time(tmp_path: Path) -> None:
+    predictor = CasePredictor(tmp_path)
+    wanted = next(c for c in measured_cases() if c.id == "polybench-jacobi-2d-64000-vs-smallest")
+    longer = predictor.predict(wanted)
+    shorter = predictor.predict(replace(wanted, input="N=16000, 3.9 GB, 8 iterations"))
+    assert longer.slowdown is not None and shorter.slowdown is not None
+    # Four rows of 512 KB are more than a second level of 1 MiB, four of 128 KB are not.
+    assert longer.slowdown > 1.05 * shorter.slowdown
+    assert not any(
+        check.agrees is False for checks in predictor.checks.values() for check in checks
+    )
+
+
+def test_what_only_the_far_run_stores_is_added() -> None:
+    program = next(p for p in programs_in_kind() if p.name == "numeric")
+    wanted = next(c for c in measured_cases() if c.id == "np-matsum-7000")
+    kind = program.input_of(f"{wanted.program}: {wanted.input}")
+    assert kind is not None
+    machine = machine_of(wanted)
+    assert stored_share(wanted, program, kind, machine).value == 0.0
+    persisted = replace(wanted, placement="inputs and result far")
+    added = stored_share(persisted, program, kind, machine)
+    # 392 MB, copied within DRAM and to Optane by one thread, take some tenths of a second.
+    assert 0.1 < added.value * 0.0349 < 1.0 and added.low < added.value < added.high
 
 
 def test_blind_predicts_every_row_or_says_why_not(

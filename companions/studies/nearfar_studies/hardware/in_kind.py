@@ -6,6 +6,7 @@ the source's by the same factor, so shares of misses stay; near time per operati
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -18,10 +19,17 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder
 from nearfar_studies.applications import nearfar
 from nearfar_studies.hardware.cases import MemoryCase
+from nearfar_studies.hardware.checks import SourceFigure, read_figures
 
 FOLDER = Path(__file__).parents[1] / "programs" / "hardware"
 PHASE = "run"
 WAYS = 16
+MIN_PLANES = 8
+"""Fewest rows or planes of a part of a grid: a stencil must reach its neighbours."""
+
+GB = 1.0465e9
+"""Bytes of 1 GB in the study of NPB and PolyBench: 16 N^2 over its sizes of jacobi-2d."""
+
 MIN_LLC_BYTES = 256 << 10
 """Smallest last-level cache that is simulated: below it a program's few hot lines would miss."""
 
@@ -32,8 +40,8 @@ class InputInKind:
 
     arguments: tuple[str, ...]
     """Arguments here."""
-    shrink: float
-    """The source's data over the data here."""
+    data_bytes: float | None
+    """The source's data; None where no near memory is a cache of them."""
     llc_shrink: float
     """The source's last-level cache over the one that is simulated."""
     operations: float | None
@@ -42,6 +50,10 @@ class InputInKind:
     """Amount of the source's unit of rate per operation."""
     near_ns_per_operation: float | None
     """Assumed CPU time of an operation where the source gives no near time."""
+    threads: int | None
+    """Threads where the source does not state them; None: as many as a socket has cores."""
+    unmoved_seconds: float
+    """Part of the source's near time that no memory changes, s."""
     assumed: str
 
 
@@ -57,7 +69,10 @@ class ProgramInKind:
     """Names of the programs that it stands for, as cases have them."""
     inputs: tuple[dict[str, Any], ...]
     placements: dict[str, dict[str, Any]]
-    """Objects, and their share, that a placement's text moves."""
+    """Objects that a placement's text moves, and `stored_bytes` that only the far run stores per
+    operation."""
+    figures: tuple[SourceFigure, ...]
+    """Figures that its source gives of it."""
 
     def input_of(self, text: str) -> InputInKind | None:
         """Return the input that the text "PROGRAM: INPUT" of a case names, or None."""
@@ -83,6 +98,7 @@ def programs_in_kind() -> tuple[ProgramInKind, ...]:
                 programs=tuple(document["programs"]),
                 inputs=tuple(document["inputs"]),
                 placements=document.get("placements", {}),
+                figures=read_figures(document.get("figures", []), path.name),
             )
         )
     return tuple(made)
@@ -97,21 +113,34 @@ def program_of(case: MemoryCase) -> ProgramInKind | None:
 
 
 def _input(entry: dict[str, Any], match: re.Match[str]) -> InputInKind:
-    shrink = float(entry.get("shrink", 1.0))
-    linear = float(entry.get("linear", 1.0))
-    words = {
-        name: str(round(float(text) / linear)) if text[0].isdigit() else text
-        for name, text in match.groupdict().items()
-    }
+    words = match.groupdict()
+    rate = entry.get("rate_per_operation")
+    data_bytes = float(words["gb"]) * GB if "gb" in words else None
+    if "part" in entry:
+        size = int(words["n"])
+        part = _part(size, entry["part"], entry["points"])
+        words |= {name: str(count) for name, count in zip("xyz", part, strict=False)}
+        if "bytes_per_point" in entry:
+            data_bytes = entry["bytes_per_point"] * float(size) ** len(part)
+        if "rate_by_size" in entry:
+            rate = sum(factor / size**power for power, factor in enumerate(entry["rate_by_size"]))
     return InputInKind(
         arguments=tuple(argument.format(**words) for argument in entry["arguments"]),
-        shrink=shrink,
-        llc_shrink=float(entry.get("llc_shrink", shrink)),
+        data_bytes=data_bytes,
+        llc_shrink=float(entry.get("llc_shrink", 1.0)),
         operations=entry.get("operations"),
-        rate_per_operation=entry.get("rate_per_operation"),
+        rate_per_operation=rate,
         near_ns_per_operation=entry.get("near_ns_per_operation"),
+        threads=entry.get("threads"),
+        unmoved_seconds=float(entry.get("unmoved_seconds", 0.0)),
         assumed=entry.get("assumed", ""),
     )
+
+
+def _part(size: int, divided_by: list[int], points: int) -> list[int]:
+    """Return a process's part of a grid of `size` points a side, its last side cut to `points`."""
+    *sides, last = (max(round(size / by), 2) for by in divided_by)
+    return [*sides, min(last, max(round(points / math.prod(sides)), MIN_PLANES))]
 
 
 class Profiler:

@@ -32,6 +32,8 @@ from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.version import built_from
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
+from nearfar_studies.hardware.checks import FigureCheck, checked
+from nearfar_studies.hardware.growth import added_share
 from nearfar_studies.hardware.in_kind import (
     PHASE,
     InputInKind,
@@ -42,6 +44,9 @@ from nearfar_studies.hardware.in_kind import (
 
 MACHINES = Path(__file__).with_name("machines.toml")
 MEMORY_MODE = "memory-mode"
+SMALLER = re.compile(r"Memory Mode, (N=\d+)")
+"""Near memory of a case whose near run is that of a smaller input, in Memory Mode as well."""
+
 SOCKETS = 2
 """Sockets of every machine of the cases."""
 
@@ -79,6 +84,11 @@ class _Parts:
     moved: Array
     machine: CaseMachine
     model: str
+    moved_share: float
+    """Share of near time that memory may change."""
+    stored: Estimate
+    """Time of what only the far run stores, over near time."""
+    checks: list[FigureCheck]
 
 
 @cache
@@ -143,6 +153,8 @@ class CasePredictor:
 
     def __init__(self, profiles: Path) -> None:
         self.profiler = Profiler(profiles)
+        self.checks: dict[tuple[str, str], list[FigureCheck]] = {}
+        """Checks of programs in kind, by program and input, of all cases predicted so far."""
         self.commit = built_from()
 
     def predict(self, case: MemoryCase) -> CasePrediction:
@@ -161,11 +173,20 @@ class CasePredictor:
         kind = _input_of(case, program, case.input)
         parts = self._parts(case, program, kind)
         slowdown = _slowdown(parts)
-        size = re.fullmatch(r"Memory Mode, (N=\d+)", case.near_memory)
+        size = SMALLER.fullmatch(case.near_memory)
         if size is not None:  # near is a smaller input, in Memory Mode as well
-            smaller = _input_of(case, program, size[1])
-            slowdown = _over(slowdown, _slowdown(self._parts(case, program, smaller)))
+            smaller = self._parts(case, program, _input_of(case, program, size[1]))
+            near = near_memory(parts.machine.near, core=_core(parts))
+            added = added_share(parts.traffic, smaller.traffic, near)
+            slowdown = _over(_plus(slowdown, added), _slowdown(smaller))
+        self.checks[case.program, case.input] = parts.checks
         assumed = [f"{program.name} in kind", kind.assumed, parts.machine.assumed]
+        assumed += [
+            f"not as its source says: {check.figure.what} {check.ours:.3g} against "
+            f"{check.figure.value:.3g}"
+            for check in parts.checks
+            if not check.agrees
+        ]
         if case.near_seconds is None and case.near_rate is None and not kind.near_ns_per_operation:
             assumed.append("near time is that of the program in kind here")
         return slowdown, parts.model, "; ".join(filter(None, assumed))
@@ -173,19 +194,25 @@ class CasePredictor:
     def _parts(self, case: MemoryCase, program: ProgramInKind, kind: InputInKind) -> _Parts:
         machine = machine_of(case)
         in_memory_mode = case.placement == "Memory Mode"
-        profile = self.profiler.profile(program, kind, machine.llc_bytes, bursts=not in_memory_mode)
+        bursts = not in_memory_mode or SMALLER.fullmatch(case.near_memory) is not None
+        profile = self.profiler.profile(program, kind, machine.llc_bytes, bursts=bursts)
         (phase,) = phases_of(profile, [PHASE])
-        threads = float(machine.threads)
-        near_ns = _near_ns(case, kind, phase, threads)
+        threads = float((case.thread_count is None and kind.threads) or machine.threads)
+        unmoved = kind.unmoved_seconds / (case.near_seconds or math.inf)
+        near_ns = _near_ns(case, kind, phase, threads * (1.0 - unmoved))
         traffic = replace(phase, near_time_ns=near_ns, concurrency=threads)
         model = DEFAULT_MODEL
         if in_memory_mode:
             model = MEMORY_MODE
-            size = max(round(machine.cache_bytes / kind.shrink), LINE_BYTES)
+            used = phase.walked_bytes / (kind.data_bytes or math.inf)
+            size = max(round(machine.cache_bytes * used), LINE_BYTES)
             cached = msgspec.structs.replace(machine.near, capacity_bytes=size)
             machine = replace(machine, near=cached)
         names = [entry.name for entry in profile.objects]
-        return _Parts(traffic, _moved(case, program, traffic, names), machine, model)
+        moved = _moved(case, program, traffic, names)
+        stored = stored_share(case, program, kind, machine)
+        checks = checked(program.figures, f"{case.program}: {case.input}", profile, PHASE)
+        return _Parts(traffic, moved, machine, model, 1.0 - unmoved, stored, checks)
 
 
 def _input_of(case: MemoryCase, program: ProgramInKind, text: str) -> InputInKind:
@@ -218,20 +245,54 @@ def _moved(
     """Return the traffic that a placement moves, shape (COLUMNS,)."""
     if case.placement in ("all-far", "Memory Mode") or case.placement.startswith("all-far"):
         return traffic.total
-    for words, rule in program.placements.items():
-        if re.search(words, case.placement):
-            ends = tuple(f", {name}" for name in rule["objects"])
-            chosen = [i for i, name in enumerate(names) if name.endswith(ends)]
-            return np.asarray(traffic.objects[chosen].sum(axis=0) * rule.get("share", 1.0))
+    rule = _rule(case, program)
+    if rule is not None:
+        ends = tuple(f", {name}" for name in rule["objects"])
+        chosen = [i for i, name in enumerate(names) if name.endswith(ends)]
+        return np.asarray(traffic.objects[chosen].sum(axis=0))
     if "1:1" in case.placement:
         return traffic.total * 0.5
     raise NearfarError(f"{program.name}: the placement {case.placement!r} is not known: add it")
 
 
+def _rule(case: MemoryCase, program: ProgramInKind) -> dict[str, Any] | None:
+    """Return what the case's placement moves, None where the program does not say."""
+    rules = program.placements.items()
+    return next((rule for words, rule in rules if re.search(words, case.placement)), None)
+
+
+def stored_share(
+    case: MemoryCase, program: ProgramInKind, kind: InputInKind, machine: CaseMachine
+) -> Estimate:
+    """Return the time over near time of data that only the far run copies, and stores far.
+
+    One thread copies them within near memory, and from there to far memory past the caches.
+    """
+    each = (_rule(case, program) or {}).get("stored_bytes", 0)
+    if not each or not kind.operations or case.near_seconds is None:
+        return Estimate(0.0, 0.0, 0.0)
+    read = curves.bandwidth(machine.near, "read", threads=1).value_gb_per_s
+    write, far = (
+        curves.bandwidth(device, "nt-store", threads=1).value_gb_per_s
+        for device in (machine.near, machine.far)
+    )
+    ns = each * kind.operations * (2.0 / read + 1.0 / write + 1.0 / far)
+    value = ns * 1e-9 / case.near_seconds
+    return Estimate(value, value / ASSUMED_TIME_FACTOR, value * ASSUMED_TIME_FACTOR)
+
+
 def _slowdown(parts: _Parts) -> Estimate:
-    """Return the slowdown with its interval; of a part that moves, in proportion to all of it."""
-    core = core_behind(parts.machine.near, parts.machine.core)
-    near = near_memory(parts.machine.near, core=core)
+    """Return the slowdown with its interval."""
+    ends = _slowdown_of_moved(parts)
+    low, value, high = (
+        1.0 + (each - 1.0) * parts.moved_share for each in (ends.low, ends.value, ends.high)
+    )
+    return _plus(Estimate(value, low, high), parts.stored)
+
+
+def _slowdown_of_moved(parts: _Parts) -> Estimate:
+    """Return the slowdown of the time that memory changes; of a part, in proportion to all."""
+    near = near_memory(parts.machine.near, core=_core(parts))
     far = far_memory(parts.machine.far, near)
     kind = MODELS.get(parts.model)
     model: Model = kind(parts.traffic, near, far)
@@ -248,6 +309,14 @@ def _slowdown(parts: _Parts) -> Estimate:
         min(max(value - scale * (whole.value - whole.low), MIN_SLOWDOWN), value),
         value + scale * (whole.high - whole.value),
     )
+
+
+def _core(parts: _Parts) -> CoreFigures:
+    return core_behind(parts.machine.near, parts.machine.core)
+
+
+def _plus(first: Estimate, second: Estimate) -> Estimate:
+    return Estimate(first.value + second.value, first.low + second.low, first.high + second.high)
 
 
 def _over(slowdown: Estimate, base: Estimate) -> Estimate:

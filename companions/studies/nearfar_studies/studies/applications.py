@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from nearfar.documents.study import StudyResult
+from nearfar.documents.study import StudyResult, TextTable
 from nearfar_studies.compare import column, facts
-from nearfar_studies.hardware.cases import MemoryCase
+from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
+from nearfar_studies.hardware.checks import FigureCheck
 from nearfar_studies.hardware.in_kind import programs_in_kind
 from nearfar_studies.hardware.predictor import CasePredictor, latency_ratio
 from nearfar_studies.hardware.score import POINTS, score, scored
@@ -20,7 +24,11 @@ from nearfar_studies.study import STUDIES, Study, StudyInputs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MEASURED = Path(__file__).parents[1] / "hardware" / "measured.toml"
+HARDWARE = Path(__file__).parents[1] / "hardware"
+MEASURED, REASONS = HARDWARE / "measured.toml", HARDWARE / "reasons.toml"
+
+EXPLAINED_FROM = 0.1
+"""Relative error from which a case needs a reason."""
 
 KNOWN_THERE = "STREAM 5.10"
 """Begin of the names of programs whose far runs gave library devices their bandwidths: predictions
@@ -51,6 +59,8 @@ class Applications(Study):
             "else nothing of the far times",
             texts=[
                 *result.texts,
+                checks_table(predictor.checks),
+                reasons_table(predictions, cases),
                 facts(
                     "all of these cases were seen while the programs in kind were written",
                     *(f"{program.title}: {program.source}" for program in programs_in_kind()),
@@ -111,3 +121,51 @@ def measured_cases() -> list[MemoryCase]:
         for source in document["sources"]
         for case in source["cases"]
     ]
+
+
+def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> TextTable:
+    """Return what sources say of their programs beside what the programs in kind do."""
+    rows = [
+        [
+            f"{program}, {text}" if text else program,
+            check.figure.what,
+            f"{check.figure.value:.4g}",
+            f"{check.ours:.4g}",
+            f"{check.difference:+.0%}",
+            f"yes, within {check.figure.tolerance:.0%}" if check.agrees else "NO",
+            check.figure.source,
+        ]
+        for (program, text), made in checks.items()
+        for check in made
+    ]
+    return TextTable(
+        title="programs in kind beside what their sources say of them",
+        columns=["program", "figure", "source", "in kind", "difference", "agrees", "who says so"],
+        rows=rows,
+    )
+
+
+def reasons_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
+    """Return why cases are off by `EXPLAINED_FROM` or more, by the group that shares a reason."""
+    reasons = tomllib.loads(REASONS.read_text())["reasons"]
+    groups: dict[str, list[float]] = {}
+    for each, case in zip(predictions, cases, strict=True):
+        if each.slowdown is None or case.slowdown is None or case.suspect:
+            continue
+        error = each.slowdown / case.slowdown - 1.0
+        if abs(error) >= EXPLAINED_FROM:
+            why = [entry["why"] for entry in reasons if re.search(entry["match"], case.id)]
+            groups.setdefault(why[0] if why else f"nobody knows: {case.id}", []).append(error)
+    return TextTable(
+        title=f"what went wrong: cases off by {EXPLAINED_FROM:.0%} or more",
+        columns=["cases", "mean error", "bias", "why"],
+        rows=[
+            [
+                str(len(errors)),
+                f"{np.mean(np.abs(errors)):.1%}",
+                f"{np.mean(errors):+.1%}",
+                why,
+            ]
+            for why, errors in sorted(groups.items(), key=lambda item: -len(item[1]))
+        ],
+    )

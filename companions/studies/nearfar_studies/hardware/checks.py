@@ -1,0 +1,124 @@
+"""Checks of programs in kind: what their sources say of them beside what the profiles count.
+
+A `[[figures]]` entry of a program's TOML file says of which inputs (`match`), how much of which
+quantity an operation takes, who says so, and how far ours may be off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import LINE_BYTES
+from nearfar.documents.workload import Phase, Traffic, WorkloadProfile
+
+KEYS = {"match", "what", "quantity", "objects", "value", "tolerance", "source"}
+"""Keys of an entry; `objects` may be left out: then all count."""
+
+
+@dataclass(frozen=True)
+class SourceFigure:
+    """A figure that a source gives of a program."""
+
+    match: str
+    what: str
+    quantity: str
+    objects: tuple[str, ...]
+    value: float
+    tolerance: float
+    """Relative difference up to which ours agrees."""
+    source: str
+
+
+@dataclass(frozen=True)
+class FigureCheck:
+    """A source's figure beside that of a program in kind."""
+
+    figure: SourceFigure
+    ours: float
+
+    @property
+    def difference(self) -> float:
+        """Return ours over the source's, less 1."""
+        return self.ours / self.figure.value - 1.0
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether ours is within the tolerance."""
+        return abs(self.difference) <= self.figure.tolerance
+
+
+def read_figures(entries: list[dict[str, Any]], where: str) -> tuple[SourceFigure, ...]:
+    """Return the figures of a TOML file. Raises NearfarError for an unknown key or quantity."""
+    for entry in entries:
+        unknown = set(entry) - KEYS or KEYS - {"objects"} - set(entry)
+        if unknown:
+            raise NearfarError(f"{where}: a figure has or lacks {', '.join(sorted(unknown))}")
+        if entry["quantity"] not in QUANTITIES:
+            raise NearfarError(
+                f"{where}: {entry['quantity']!r} is no quantity: write {', '.join(QUANTITIES)}"
+            )
+    return tuple(
+        SourceFigure(**{**entry, "objects": tuple(entry.get("objects", ()))}) for entry in entries
+    )
+
+
+def checked(
+    figures: tuple[SourceFigure, ...], text: str, profile: WorkloadProfile, phase: str
+) -> list[FigureCheck]:
+    """Return the checks of the input `text`, "PROGRAM: INPUT", whose profile is given."""
+    (counted,) = (entry for entry in profile.phases if entry.name == phase)
+    return [
+        FigureCheck(figure, QUANTITIES[figure.quantity](_Counted(profile, counted, figure.objects)))
+        for figure in figures
+        if re.search(figure.match, text)
+    ]
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Counts of some objects in one phase."""
+
+    profile: WorkloadProfile
+    phase: Phase
+    objects: tuple[str, ...]
+
+    def each(self, count: Callable[[Traffic], float]) -> float:
+        """Return a count per operation."""
+        total = sum(count(row.traffic) for row in self.phase.objects if self._counts(row.object))
+        return total / (self.phase.operations or 1.0)
+
+    def data_bytes(self) -> float:
+        """Return the size of the objects."""
+        entries = self.profile.objects
+        return float(sum(entry.size_bytes for entry in entries if self._counts(entry.id)))
+
+    def instructions(self) -> float:
+        """Return instructions per operation; 0 without bursts."""
+        bursts = self.profile.bursts
+        phases = bursts.phases if bursts is not None else []
+        total = sum(entry.instructions for entry in phases if entry.phase == self.phase.name)
+        return total / (self.phase.operations or 1.0)
+
+    def _counts(self, number: int) -> bool:
+        name = self.profile.objects[number].name
+        return not self.objects or name.endswith(tuple(f", {each}" for each in self.objects))
+
+
+QUANTITIES: dict[str, Callable[[_Counted], float]] = {
+    "read_bytes": lambda c: LINE_BYTES * c.each(Traffic.misses),
+    "written_bytes": lambda c: LINE_BYTES * c.each(lambda t: t.write_backs),
+    "moved_bytes": lambda c: LINE_BYTES * c.each(lambda t: t.misses() + t.write_backs),
+    "misses": lambda c: c.each(Traffic.misses),
+    "accesses": lambda c: c.each(lambda t: t.accesses),
+    "nt_store_bytes": lambda c: c.each(lambda t: t.nt_store_bytes),
+    "flushes": lambda c: c.each(lambda t: t.flushes),
+    "fences": lambda c: c.each(lambda t: t.fences),
+    "instructions": _Counted.instructions,
+    "data_bytes": _Counted.data_bytes,
+    "data_bytes_per_operation": lambda c: c.data_bytes() / (c.phase.operations or 1.0),
+}
+"""Quantities by name; all but `data_bytes` are per operation. Lines read include stores' own."""
