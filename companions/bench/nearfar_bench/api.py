@@ -100,8 +100,8 @@ def _here(experiment: Experiment) -> Experiment:
     kind = find_kind(experiment.kind)
     if kind.needs:
         raise NearfarError(
-            f"the kind {kind.name} needs {kind.needs}, which was not there when nearfar was built: "
-            "run `make setup`",
+            f"the kind {kind.name} needs {kind.needs}, which was not installed when nearfar was "
+            "built: run `make setup`",
             ExitCode.MACHINE_LACKS,
         )
     valid = [each.name for each in kind.parameters if each.name not in ("mode", "pool")]

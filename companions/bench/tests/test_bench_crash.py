@@ -1,4 +1,4 @@
-"""A minute of exploration of each workload on a pool: nothing is reported."""
+"""A short exploration of each workload on a pool reports no bug."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECONDS = "60"
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [*_DUMPED, *_CHECKED])
-def test_nothing_is_reported(kind: str, tmp_path: Path) -> None:
+def test_a_correct_workload_has_no_findings(kind: str, tmp_path: Path) -> None:
     bench = native_folder("nearfar_bench") / "nearfar-bench"
     if not bench.exists():
         pytest.skip("nearfar-bench was not built here")

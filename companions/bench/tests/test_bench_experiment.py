@@ -1,4 +1,4 @@
-"""An experiment's text: what it means, what is refused, and how the command line changes it."""
+"""Parsing of an experiment's text, refusals, and changes from the command line."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_cells_are_all_combinations_but_those_left_out(tmp_path: Path) -> None:
+def test_cells_are_all_combinations_except_excluded_ones(tmp_path: Path) -> None:
     experiment = read_experiment(write(tmp_path, TEXT))
     assert cells(experiment) == [
         {"map": "a", "memory": "volatile"},
@@ -49,7 +49,7 @@ def test_cells_are_all_combinations_but_those_left_out(tmp_path: Path) -> None:
     assert baseline_of({"map": "a", "memory": "volatile"}, experiment.compare) is None
 
 
-def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> None:
+def test_the_command_line_replaces_arguments(tmp_path: Path) -> None:
     experiment = read_experiment(write(tmp_path, TEXT))
     memories = ["tmpfs,msync", "tmpfs,noflush", "disk"]
     updated = changed(experiment, ["memory=tmpfs,msync,tmpfs,noflush,disk", "n=1,2", "map=a"], 7)
@@ -74,7 +74,7 @@ def test_the_command_line_changes_arguments_in_their_place(tmp_path: Path) -> No
         ('kind = "map"', "kind = 3", "must be of type str"),
     ],
 )
-def test_what_is_wrong_in_it_is_said(tmp_path: Path, before: str, after: str, message: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, before: str, after: str, message: str) -> None:
     with pytest.raises(NearfarError, match=r"one\.toml") as raised:
         read_experiment(write(tmp_path, TEXT.replace(before, after, 1)))
     assert message in str(raised.value)
@@ -94,7 +94,7 @@ def test_memories_are_found_or_refused() -> None:
     assert not find_memory("volatile").is_pool
     with pytest.raises(NearfarError, match="did you mean 'volatile'"):
         find_memory("volatil")
-    with pytest.raises(NearfarError, match="no folder that can be written"):
+    with pytest.raises(NearfarError, match="cannot write to the folder"):
         find_memory("file:/no/such/folder")
 
 
@@ -109,7 +109,7 @@ def test_every_memory_is_read_from_the_mounts(tmp_path: Path) -> None:
     assert file_system(Path("/home"), mounts) == "ext4"
 
 
-@settings(deadline=None)  # a busy machine is no bug
+@settings(deadline=None)  # a busy machine is not an error
 @given(st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, unique=True), st.integers(1, 3))
 def test_a_matrix_has_the_product_of_its_lengths(values: list[str], others: int) -> None:
     experiment = Experiment(

@@ -1,4 +1,4 @@
-"""Folders that a terminated or killed run leaves behind."""
+"""Folders that a terminated or killed run leaves."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from nearfar.base.folders import OWNER, clear_dead, owned_folder
 from nearfar_bench.native import kinds
 
 
-def test_only_folders_whose_owner_is_dead_are_cleared(tmp_path: Path) -> None:
+def test_only_folders_of_dead_owners_are_removed(tmp_path: Path) -> None:
     later_s = time.time() + 3600
     for name in ("a-dead", "b-dead"):
         (tmp_path / name).mkdir()
         (tmp_path / name / OWNER).touch()
     (tmp_path / "a-nobody-knows").mkdir()
-    clear_dead("a-", tmp_path)  # too young to tell
+    clear_dead("a-", tmp_path)  # too young to judge
     assert (tmp_path / "a-dead").exists()
     with owned_folder("a-", str(tmp_path)) as mine:
         clear_dead("a-", tmp_path, now_s=later_s)
@@ -33,7 +33,7 @@ def test_only_folders_whose_owner_is_dead_are_cleared(tmp_path: Path) -> None:
     assert not mine.exists()
 
 
-def test_sigterm_ends_it_as_ctrl_c_does(tmp_path: Path) -> None:
+def test_sigterm_ends_it_like_ctrl_c(tmp_path: Path) -> None:
     try:
         if kinds()["log"].needs:
             pytest.skip("built without libpmem")

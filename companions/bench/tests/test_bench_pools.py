@@ -1,6 +1,4 @@
-"""Each kind of workload in a pool: its content after the run, after reopening, after a drive, and
-what it says of pools that are no good.
-"""
+"""Each kind in a pool: content after the run, after reopening, after a drive; damaged pools."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ def test_content_is_verified_before_and_after_reopening(name: str):
     assert "tmpfs is not persistent" in line.durability["survives"]
 
 
-def test_a_set_costs_what_it_was_counted_to(folder: Path):
+def test_a_set_costs_its_counted_operations(folder: Path):
     del folder
     arguments = {"structure": "hash", "initial": "200", "operations": "4000"}
     flushed = run("intset", arguments, find_memory("tmpfs"), "count")
@@ -77,9 +75,9 @@ def test_a_set_costs_what_it_was_counted_to(folder: Path):
     changes = flushed.operations * (flushed.notes["changes_share"] or 0.0)
     assert flushed.counts["transactions"] == pytest.approx(changes)
     assert flushed.counts["snapshots"] == pytest.approx(changes)
-    # What the SSD's prediction rests on: libpmem syncs each range that it would flush.
+    # The SSD's prediction depends on this: libpmem syncs each range that it would flush.
     assert synced.counts["msyncs"] == pytest.approx(flushed.counts["flush_calls"], rel=0.01)
-    # Each change allocates a node or frees one, and the pool's own functions are counted once.
+    # Each change allocates or frees a node, and libpmemobj's own functions are counted once.
     assert flushed.counts["allocations"] + flushed.counts["frees"] == pytest.approx(changes)
     unlogged = run("intset", {**arguments, "safety": "unlogged"}, find_memory("tmpfs"), "count")
     assert unlogged.counts["snapshots"] == 0
@@ -91,26 +89,26 @@ WORD = 8
 
 
 def _in_record(content: bytearray) -> None:
-    # Header of the pool, head of the log, then the first record: four words and its content.
+    # The pool's header, the log's head, then the first record: four words and its content.
     content[2 * PAGE + 4 * WORD] ^= 1
 
 
 def _in_pages(content: bytearray) -> None:
-    # Header, table, then six slots, of which four are in use.
+    # The header, a table, then six slots, of which four are in use.
     for slot in range(6):
         content[(2 + slot) * PAGE + 100] ^= 1
 
 
 def _unknown_key(content: bytearray) -> None:
-    # Header, two pages of log, then slots of two lines that begin with the key.
+    # The header, two pages of log, then slots of two lines that begin with the key.
     free = next(at for at in range(3 * PAGE, len(content), 128) if not any(content[at : at + WORD]))
     content[free] = 100
 
 
 def _other_key(content: bytearray) -> None:
-    # A node of a list is its key, then the next one's name: the pool's id and an offset.
+    # A node of a list is its key and the next node's name: the pool's id and an offset.
     words = array("Q", bytes(content[: len(content) // WORD * WORD]))
-    bits = 2**64 - 1  # of the allocator's bitmaps
+    bits = 2**64 - 1  # in the allocator's bitmaps
     identity, _ = Counter(word for word in words if word >> 32 and word != bits).most_common(1)[0]
     for at in range(0, len(words) - 1, 2):
         if 0 < words[at] < 64 and words[at + 1] == identity:
@@ -128,7 +126,7 @@ DAMAGE: dict[str, Callable[[bytearray], None]] = {
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_driven_pool_passes_its_check_and_a_damaged_one_does_not(kind: str, folder: Path):
     pool = folder / "pool"
-    for seed in ("2", "2"):  # made, then opened again
+    for seed in ("2", "2"):  # created, then opened again
         assert bench("drive", kind, str(pool), "60", seed).returncode == 0
         checked = bench("check", kind, str(pool))
         assert checked.returncode == 0, checked.stderr
@@ -161,7 +159,7 @@ def test_a_driven_pool_passes_its_check_and_a_damaged_one_does_not(kind: str, fo
         (("check", "intset", "{}/absent"), 2, "absent"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(
+def test_wrong_pools_are_refused_in_one_sentence(
     words: tuple[str, ...], code: int, message: str, folder: Path
 ):
     answer = bench(*(word.replace("{}", str(folder)) for word in words))
@@ -171,7 +169,7 @@ def test_what_is_wrong_is_said_in_one_sentence(
     assert not list(folder.iterdir()), "nothing is left behind"
 
 
-def test_other_layouts_and_pools_in_use_are_told_apart(folder: Path):
+def test_other_layouts_and_pools_in_use_are_distinguished(folder: Path):
     sets, pages = folder / "sets", folder / "pages"
     bench("drive", "intset", str(sets), "3", "1")
     bench("drive", "pages", str(pages), "3", "1")

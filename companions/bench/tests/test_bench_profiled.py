@@ -1,6 +1,6 @@
-"""A persistent program from its source to its time elsewhere: built, profiled, predicted.
+"""A persistent program is built, profiled and predicted for other memories.
 
-The log is the one whose flushes can be counted by hand.
+The log is the workload whose flushes can be counted by hand.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_a_logs_flushes_become_time_on_optane_and_on_an_ssd(tmp_path: Path) -> N
     )
     # Each record is copied and drained, then its tail's line flushed and fenced: two fences.
     assert fences == pytest.approx(2 * RECORDS, rel=0.01)
-    # 96 bytes behind a head of 32 are two lines, more often three; the tail is one.
+    # 96 bytes after a head of 32 are two lines, more often three; the tail is one.
     assert 2 * RECORDS < flushes + streamed / 64 < 4.2 * RECORDS
 
     prediction = tmp_path / "prediction.json"
@@ -75,6 +75,6 @@ def test_a_logs_flushes_become_time_on_optane_and_on_an_ssd(tmp_path: Path) -> N
         for device in load(prediction, Prediction).devices
     )
     assert optane.far_time_ns.value < 1e4 * RECORDS
-    # At least two syncs of 52 us a record.
+    # At least two syncs of 52 us per record.
     assert ssd.far_time_ns.value > 2 * 52_000 * 0.9 * RECORDS
     assert ssd.far_time_ns.low <= ssd.far_time_ns.value <= ssd.far_time_ns.high

@@ -1,4 +1,4 @@
-"""Slowdowns of sets: their intervals, their means, and which runs are compared."""
+"""Slowdowns of sets: their intervals, their means, and the compared runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar_bench.slowdowns import geometric_mean_slowdown, slowdown
 MINE = ("intset", "intset-disk", "intset-full", "log", "pages", "store", "stream-pool")
 
 
-def test_a_slowdown_is_of_means_and_its_interval_holds_it():
+def test_a_slowdown_is_a_ratio_of_means_within_its_interval():
     estimate = slowdown([100.0, 110.0, 90.0], [25.0, 24.0, 26.0])
     assert estimate.value == pytest.approx(4.0)
     assert estimate.low < 4.0 < estimate.high
@@ -27,25 +27,25 @@ def test_a_slowdown_is_of_means_and_its_interval_holds_it():
     assert single.low == single.value == single.high == pytest.approx(4.0)
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says():
+def test_the_interval_has_its_nominal_coverage():
     random = np.random.default_rng(1)
     inside = 0
     for seed in range(40):
         base, slower = random.normal(100, 10, 10), random.normal(20, 2, 10)
         estimate = slowdown(base.tolist(), slower.tolist(), seed)
         inside += estimate.low <= 5.0 <= estimate.high
-    # 95 % of 40 are 38; of ten runs a bootstrap's interval is a little too narrow.
+    # 95 % of 40 are 38; a bootstrap's interval of ten runs is slightly too narrow.
     assert inside >= 32
 
 
-def test_the_mean_of_several_is_geometric():
+def test_the_mean_of_several_slowdowns_is_geometric():
     estimate = geometric_mean_slowdown([([2.0], [1.0]), ([8.0], [1.0])])
     assert estimate.value == pytest.approx(4.0)
     with pytest.raises(ValueError, match="no runs"):
         geometric_mean_slowdown([])
 
 
-def test_both_baselines_are_said_of_each_structure():
+def test_both_baselines_are_reported_for_each_structure():
     def cell(structure: str, memory: str, per_s: float) -> BenchCell:
         return BenchCell(
             arguments={"structure": structure, "memory": memory},
@@ -80,7 +80,7 @@ def test_both_baselines_are_said_of_each_structure():
     assert "do not survive a crash" in Intset().summary(result)[-1]
 
 
-def test_file_systems_are_named_as_they_are_mounted(tmp_path: Path):
+def test_file_systems_are_named_as_mounted(tmp_path: Path):
     mounts = tmp_path / "mounts"
     mounts.write_text(
         "tmpfs /dev/shm tmpfs rw 0 0\n"
@@ -92,7 +92,7 @@ def test_file_systems_are_named_as_they_are_mounted(tmp_path: Path):
     assert kind_of_file_system("devdax:/dev/dax0.0", mounts) == "device-DAX"
 
 
-def test_experiments_are_shipped_with_ten_published_runs():
+def test_shipped_experiments_have_ten_runs_as_published():
     assert set(MINE) <= set(names())
     assert read_experiment("intset").repeats == 10
     assert read_experiment("intset-disk").arguments["updates"] == "50"

@@ -1,4 +1,4 @@
-"""`nearfar bench` from the command line, and `nearfar-bench` on pools that are wrong."""
+"""`nearfar bench` from the command line, and `nearfar-bench` on wrong pools."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_experiment_is_run_resumed_and_printed(
     )
 
 
-def test_an_interrupted_experiment_goes_on(
+def test_an_interrupted_experiment_is_resumed(
     executable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     experiment = changed(read_experiment("maps"), [*TINY[1::2], "memory=volatile"], 2)
@@ -86,13 +86,13 @@ def test_an_interrupted_experiment_goes_on(
     with pytest.raises(KeyboardInterrupt):
         api.bench(experiment, output)
     assert not output.exists()
-    done = []  # three more are allowed: the rest of six
+    done = []  # the limit allows three more: the rest of six
     result = api.bench(experiment, output)
     assert len(done) == 3
     assert [len(cell.samples["ns_per_operation"]) for cell in result.cells] == [2, 2]
 
 
-def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path: Path) -> None:
+def test_wrong_pools_are_refused_in_one_sentence(executable: Path, tmp_path: Path) -> None:
     pool = Path("/dev/shm") / f"nearfar-bench-test-{tmp_path.name}"
     other = tmp_path / "other"
     try:
@@ -125,14 +125,14 @@ def test_pools_that_are_wrong_are_said_in_a_sentence(executable: Path, tmp_path:
         assert (code, "has no room for this" in message) == (3, True)
         code, message = act(executable, *words, "pool=/proc/nearfar-pool")
         assert code in (2, 3)
-        assert "cannot make the pool" in message
+        assert "cannot create the pool" in message
         assert not Path(f"{pool}2").exists()
     finally:
         pool.unlink(missing_ok=True)
 
 
 def mixed(key: int) -> int:
-    """Return what companions/bench/native/bench/maps/hash.hpp makes of a key."""
+    """Return the hash of a key as companions/bench/native/bench/maps/hash.hpp does."""
     bits = 2**64 - 1
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         key = (key ^ key >> 33) * factor & bits
@@ -140,7 +140,7 @@ def mixed(key: int) -> int:
 
 
 @pytest.mark.parametrize("name", MAPS)
-def test_a_map_whose_content_is_changed_behind_it_fails(executable: Path, name: str) -> None:
+def test_a_map_with_externally_changed_content_fails(executable: Path, name: str) -> None:
     with owned_folder("nearfar-bench-test-", "/dev/shm") as folder:
         pool = folder / "pool"
         command = [executable, "turns", "map", f"map={name}", "n=300", "memory=pool"]
@@ -156,20 +156,20 @@ def test_a_map_whose_content_is_changed_behind_it_fails(executable: Path, name: 
             run.stdin.write(b"insert 300\n")
             run.stdin.flush()
             assert json.loads(run.stdout.readline())["operations"] == 300
-            value = mixed(mixed((1 << 40) + 5) + 0x5BD1E995)  # of the fifth key
+            value = mixed(mixed((1 << 40) + 5) + 0x5BD1E995)  # the fifth key's
             content, word = pool.read_bytes(), value.to_bytes(8, "little")
             assert word in content
             at = -1
             with pool.open("r+b") as file:
-                while (at := content.find(word, at + 1)) >= 0:  # in tables that were left, too
+                while (at := content.find(word, at + 1)) >= 0:  # also in abandoned tables
                     file.seek(at)
                     file.write((value ^ 1).to_bytes(8, "little"))
             message = run.communicate()[1]
     assert run.returncode == 1
-    assert b"another value than was inserted" in message
+    assert b"a wrong value" in message
 
 
-def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_use_of_the_verb_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench"]) == 2
     assert main(["bench", "no-such-thing"]) == 2
     assert main(["bench", "maps", "--set", "nn=5"]) in (2, 3)
@@ -180,7 +180,9 @@ def test_wrong_use_of_the_verb_is_said(capsys: pytest.CaptureFixture[str]) -> No
     assert message.count("\n") == 5
 
 
-def test_what_there_is_is_listed(executable: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_and_experiments_are_listed(
+    executable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["bench", "--list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {"map", "transaction"} <= {kind["name"] for kind in document["kinds"]}

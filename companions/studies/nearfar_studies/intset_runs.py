@@ -100,8 +100,8 @@ def measure(plan: SetPlan) -> SetRuns:
 def _need_pools() -> None:
     if find_kind("log").needs:
         raise NearfarError(
-            "sets in pools need libpmem-dev and libpmemobj-dev, which were not there when nearfar "
-            "was built: run `make setup`",
+            "sets in pools need libpmem-dev and libpmemobj-dev, which were not installed when "
+            "nearfar was built: run `make setup`",
             ExitCode.MACHINE_LACKS,
         )
 

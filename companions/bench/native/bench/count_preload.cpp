@@ -1,5 +1,6 @@
-// libnearfar_bench_count.so: stands before libpmem's and libpmemobj's functions and counts between
-// nearfar_bench_count_begin and _end. It needs neither library: it declares what it stands before.
+// libnearfar_bench_count.so: interposes libpmem's and libpmemobj's functions and counts their calls
+// between nearfar_bench_count_begin and _end. It needs neither library: it declares the functions
+// itself.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -35,7 +36,7 @@ void count_flush(const void* address, std::size_t length) noexcept {
   count(offsetof(Counts, flushed_lines), lines(address, length));
 }
 
-// libpmem's flags of pmem_memcpy and its kin.
+// libpmem's flags of pmem_memcpy and similar functions.
 constexpr unsigned no_drain = 1U << 0U;
 constexpr unsigned no_flush = 1U << 5U;
 
@@ -60,129 +61,129 @@ constexpr std::uint64_t no_snapshot = 1U << 2U;  // POBJ_XADD_NO_SNAPSHOT: decla
 constexpr int stage_none = 0;                    // TX_STAGE_NONE
 
 template <typename F>
-F* behind(const char* name) noexcept {
-  void* found = dlsym(RTLD_NEXT, name);
-  if (found == nullptr) std::abort();  // called, so it exists
+F* next_definition(const char* name) noexcept {
+  void* symbol = dlsym(RTLD_NEXT, name);
+  if (symbol == nullptr) std::abort();  // cannot happen: the program called it
   F* function = nullptr;
-  static_assert(sizeof function == sizeof found);
-  std::memcpy(&function, &found, sizeof function);
+  static_assert(sizeof function == sizeof symbol);
+  std::memcpy(&function, &symbol, sizeof function);
   return function;
 }
 
 }  // namespace
 
-// Exports `name`, which does `act` and then what the library's own does.
-#define STAND_BEFORE(result, name, parameters, arguments, act)                \
-  extern "C" __attribute__((visibility("default"))) result name parameters {  \
-    static result(*const real) parameters = behind<result parameters>(#name); \
-    act;                                                                      \
-    return real arguments;                                                    \
+// Exports `name`, which runs `act` and then the library's function.
+#define INTERPOSE(result, name, parameters, arguments, act)                            \
+  extern "C" __attribute__((visibility("default"))) result name parameters {           \
+    static result(*const real) parameters = next_definition<result parameters>(#name); \
+    act;                                                                               \
+    return real arguments;                                                             \
   }
 
 extern "C" __attribute__((visibility("default"))) void nearfar_bench_count_begin() {
-  for (auto& each : totals) each.store(0);
+  for (auto& total : totals) total.store(0);
   counting.store(true);
 }
 
 extern "C" __attribute__((visibility("default"))) void nearfar_bench_count_end(Counts* into) {
   counting.store(false);
-  std::uint64_t found[sizeof(Counts) / sizeof(std::uint64_t)];
-  for (std::size_t i = 0; i < std::size(found); ++i) found[i] = totals[i].load();
-  std::memcpy(into, found, sizeof found);
+  std::uint64_t values[sizeof(Counts) / sizeof(std::uint64_t)];
+  for (std::size_t i = 0; i < std::size(values); ++i) values[i] = totals[i].load();
+  std::memcpy(into, values, sizeof values);
 }
 
 // clang-format off
-STAND_BEFORE(void, pmem_flush, (const void* a, std::size_t n), (a, n), count_flush(a, n))
-STAND_BEFORE(void, pmem_deep_flush, (const void* a, std::size_t n), (a, n), count_flush(a, n))
-STAND_BEFORE(void, pmem_drain, (), (), count(offsetof(Counts, fences)))
-STAND_BEFORE(void, pmem_persist, (const void* a, std::size_t n), (a, n),
+INTERPOSE(void, pmem_flush, (const void* a, std::size_t n), (a, n), count_flush(a, n))
+INTERPOSE(void, pmem_deep_flush, (const void* a, std::size_t n), (a, n), count_flush(a, n))
+INTERPOSE(void, pmem_drain, (), (), count(offsetof(Counts, fences)))
+INTERPOSE(void, pmem_persist, (const void* a, std::size_t n), (a, n),
              (count_flush(a, n), count(offsetof(Counts, fences))))
-STAND_BEFORE(int, pmem_msync, (const void* a, std::size_t n), (a, n),
+INTERPOSE(int, pmem_msync, (const void* a, std::size_t n), (a, n),
              count(offsetof(Counts, msyncs)))
-STAND_BEFORE(void*, pmem_memcpy, (void* to, const void* from, std::size_t n, unsigned flags),
+INTERPOSE(void*, pmem_memcpy, (void* to, const void* from, std::size_t n, unsigned flags),
              (to, from, n, flags), count_copy(to, n, flags))
-STAND_BEFORE(void*, pmem_memmove, (void* to, const void* from, std::size_t n, unsigned flags),
+INTERPOSE(void*, pmem_memmove, (void* to, const void* from, std::size_t n, unsigned flags),
              (to, from, n, flags), count_copy(to, n, flags))
-STAND_BEFORE(void*, pmem_memset, (void* to, int c, std::size_t n, unsigned flags),
+INTERPOSE(void*, pmem_memset, (void* to, int c, std::size_t n, unsigned flags),
              (to, c, n, flags), count_copy(to, n, flags))
-STAND_BEFORE(void*, pmem_memcpy_persist, (void* to, const void* from, std::size_t n),
+INTERPOSE(void*, pmem_memcpy_persist, (void* to, const void* from, std::size_t n),
              (to, from, n), count_copy(to, n, 0))
-STAND_BEFORE(void*, pmem_memcpy_nodrain, (void* to, const void* from, std::size_t n),
+INTERPOSE(void*, pmem_memcpy_nodrain, (void* to, const void* from, std::size_t n),
              (to, from, n), count_copy(to, n, no_drain))
-STAND_BEFORE(void*, pmem_memmove_persist, (void* to, const void* from, std::size_t n),
+INTERPOSE(void*, pmem_memmove_persist, (void* to, const void* from, std::size_t n),
              (to, from, n), count_copy(to, n, 0))
-STAND_BEFORE(void*, pmem_memmove_nodrain, (void* to, const void* from, std::size_t n),
+INTERPOSE(void*, pmem_memmove_nodrain, (void* to, const void* from, std::size_t n),
              (to, from, n), count_copy(to, n, no_drain))
-STAND_BEFORE(void*, pmem_memset_persist, (void* to, int c, std::size_t n), (to, c, n),
+INTERPOSE(void*, pmem_memset_persist, (void* to, int c, std::size_t n), (to, c, n),
              count_copy(to, n, 0))
-STAND_BEFORE(void*, pmem_memset_nodrain, (void* to, int c, std::size_t n), (to, c, n),
+INTERPOSE(void*, pmem_memset_nodrain, (void* to, int c, std::size_t n), (to, c, n),
              count_copy(to, n, no_drain))
 
-STAND_BEFORE(int, pmemobj_tx_add_range, (Oid oid, std::uint64_t at, std::size_t n), (oid, at, n),
+INTERPOSE(int, pmemobj_tx_add_range, (Oid oid, std::uint64_t at, std::size_t n), (oid, at, n),
              count_snapshot(n))
-STAND_BEFORE(int, pmemobj_tx_add_range_direct, (const void* a, std::size_t n), (a, n),
+INTERPOSE(int, pmemobj_tx_add_range_direct, (const void* a, std::size_t n), (a, n),
              count_snapshot(n))
-STAND_BEFORE(int, pmemobj_tx_xadd_range,
+INTERPOSE(int, pmemobj_tx_xadd_range,
              (Oid oid, std::uint64_t at, std::size_t n, std::uint64_t flags), (oid, at, n, flags),
              if ((flags & no_snapshot) == 0) count_snapshot(n))
-STAND_BEFORE(int, pmemobj_tx_xadd_range_direct,
+INTERPOSE(int, pmemobj_tx_xadd_range_direct,
              (const void* a, std::size_t n, std::uint64_t flags), (a, n, flags),
              if ((flags & no_snapshot) == 0) count_snapshot(n))
 
-STAND_BEFORE(Oid, pmemobj_tx_alloc, (std::size_t n, std::uint64_t type), (n, type),
+INTERPOSE(Oid, pmemobj_tx_alloc, (std::size_t n, std::uint64_t type), (n, type),
              count(offsetof(Counts, allocations)))
-STAND_BEFORE(Oid, pmemobj_tx_zalloc, (std::size_t n, std::uint64_t type), (n, type),
+INTERPOSE(Oid, pmemobj_tx_zalloc, (std::size_t n, std::uint64_t type), (n, type),
              count(offsetof(Counts, allocations)))
-STAND_BEFORE(Oid, pmemobj_tx_xalloc, (std::size_t n, std::uint64_t type, std::uint64_t flags),
+INTERPOSE(Oid, pmemobj_tx_xalloc, (std::size_t n, std::uint64_t type, std::uint64_t flags),
              (n, type, flags), count(offsetof(Counts, allocations)))
-STAND_BEFORE(Oid, pmemobj_tx_realloc, (Oid oid, std::size_t n, std::uint64_t type), (oid, n, type),
+INTERPOSE(Oid, pmemobj_tx_realloc, (Oid oid, std::size_t n, std::uint64_t type), (oid, n, type),
              count(offsetof(Counts, allocations)))
-// pmemobj_tx_free calls pmemobj_tx_xfree by its name; were it otherwise, a test would tell.
-STAND_BEFORE(int, pmemobj_tx_xfree, (Oid oid, std::uint64_t flags), (oid, flags),
+// pmemobj_tx_free calls pmemobj_tx_xfree by name; a test checks it.
+INTERPOSE(int, pmemobj_tx_xfree, (Oid oid, std::uint64_t flags), (oid, flags),
              count(offsetof(Counts, frees)))
-STAND_BEFORE(int, pmemobj_alloc,
+INTERPOSE(int, pmemobj_alloc,
              (void* pool, Oid* into, std::size_t n, std::uint64_t type,
-              int (*make)(void*, void*, void*), void* given),
-             (pool, into, n, type, make, given), count(offsetof(Counts, allocations)))
-STAND_BEFORE(int, pmemobj_zalloc, (void* pool, Oid* into, std::size_t n, std::uint64_t type),
+              int (*make)(void*, void*, void*), void* arguments),
+             (pool, into, n, type, make, arguments), count(offsetof(Counts, allocations)))
+INTERPOSE(int, pmemobj_zalloc, (void* pool, Oid* into, std::size_t n, std::uint64_t type),
              (pool, into, n, type), count(offsetof(Counts, allocations)))
-STAND_BEFORE(int, pmemobj_xalloc,
+INTERPOSE(int, pmemobj_xalloc,
              (void* pool, Oid* into, std::size_t n, std::uint64_t type, std::uint64_t flags,
-              int (*make)(void*, void*, void*), void* given),
-             (pool, into, n, type, flags, make, given), count(offsetof(Counts, allocations)))
-STAND_BEFORE(void, pmemobj_free, (Oid* oid), (oid), count(offsetof(Counts, frees)))
-STAND_BEFORE(Oid, pmemobj_reserve, (void* pool, void* act, std::size_t n, std::uint64_t type),
+              int (*make)(void*, void*, void*), void* arguments),
+             (pool, into, n, type, flags, make, arguments), count(offsetof(Counts, allocations)))
+INTERPOSE(void, pmemobj_free, (Oid* oid), (oid), count(offsetof(Counts, frees)))
+INTERPOSE(Oid, pmemobj_reserve, (void* pool, void* act, std::size_t n, std::uint64_t type),
              (pool, act, n, type), count(offsetof(Counts, allocations)))
-STAND_BEFORE(Oid, pmemobj_xreserve,
+INTERPOSE(Oid, pmemobj_xreserve,
              (void* pool, void* act, std::size_t n, std::uint64_t type, std::uint64_t flags),
              (pool, act, n, type, flags), count(offsetof(Counts, allocations)))
-STAND_BEFORE(void, pmemobj_defer_free, (void* pool, Oid oid, void* act), (pool, oid, act),
+INTERPOSE(void, pmemobj_defer_free, (void* pool, Oid oid, void* act), (pool, oid, act),
              count(offsetof(Counts, frees)))
-STAND_BEFORE(int, pmemobj_publish, (void* pool, void* acts, std::size_t n), (pool, acts, n),
+INTERPOSE(int, pmemobj_publish, (void* pool, void* acts, std::size_t n), (pool, acts, n),
              count(offsetof(Counts, publications)))
-STAND_BEFORE(Oid, pmemobj_list_insert_new,
+INTERPOSE(Oid, pmemobj_list_insert_new,
              (void* pool, std::size_t at, void* head, Oid beside, int before, std::size_t n,
-              std::uint64_t type, int (*make)(void*, void*, void*), void* given),
-             (pool, at, head, beside, before, n, type, make, given),
+              std::uint64_t type, int (*make)(void*, void*, void*), void* arguments),
+             (pool, at, head, beside, before, n, type, make, arguments),
              count(offsetof(Counts, allocations)))
-STAND_BEFORE(int, pmemobj_list_remove,
+INTERPOSE(int, pmemobj_list_remove,
              (void* pool, std::size_t at, void* head, Oid oid, int free),
              (pool, at, head, oid, free), if (free != 0) count(offsetof(Counts, frees)))
 // clang-format on
 
-// Variable arguments (locks) cannot be handed on, so all that libpmemobj knows are: it reads pairs
-// of a kind and a lock up to 0 (TX_PARAM_NONE).
+// Variable arguments (locks) cannot be forwarded, so four are: libpmemobj reads pairs of a kind and
+// a lock, terminated by 0 (TX_PARAM_NONE).
 extern "C" __attribute__((visibility("default"))) int pmemobj_tx_begin(void* pool, void* jump,
                                                                        std::uint64_t p1,
                                                                        std::uint64_t p2,
                                                                        std::uint64_t p3,
                                                                        std::uint64_t p4) {
-  // Integers and pointers beyond the named arguments come in the same registers as named ones; so
-  // four of them, two locks, arrive as they were sent.
+  // Variable integers and pointers are passed in the same registers as named ones, so four of them
+  // (two locks) arrive unchanged.
   using Begin = int(void*, void*, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t);
   using Stage = int();
-  static Begin* const real = behind<Begin>("pmemobj_tx_begin");
-  static Stage* const stage = behind<Stage>("pmemobj_tx_stage");
+  static Begin* const real = next_definition<Begin>("pmemobj_tx_begin");
+  static Stage* const stage = next_definition<Stage>("pmemobj_tx_stage");
   if (stage() == stage_none) count(offsetof(Counts, transactions));
   return real(pool, jump, p1, p2, p3, p4);
 }

@@ -1,4 +1,4 @@
-// The pool of a program that `nearfar crash` drives: one whose making was cut off is made again.
+// Pool of a program driven by `nearfar crash`, whose creation a power cut may have interrupted.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,44 +15,44 @@
 
 namespace nearfar::bench {
 
-// Whether the file is absent or begins with zeros: power was cut before RawPool::sealed(), or
-// before libpmemobj had written its header. Nothing was promised of it yet.
-inline bool never_made(const std::string& path) {
-  struct stat found {};
-  if (stat(path.c_str(), &found) != 0) return true;
-  if (!S_ISREG(found.st_mode)) return false;  // device-DAX cannot be read, only mapped
+// Whether the file is absent or begins with zeros: power was cut before RawPool::seal(), or before
+// libpmemobj wrote its header. Its content is not guaranteed yet.
+inline bool is_absent_or_unfinished(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return true;
+  if (!S_ISREG(status.st_mode)) return false;  // device-DAX cannot be read, only mapped
   std::array<char, 8> signature{};
   std::ifstream(path, std::ios::binary).read(signature.data(), signature.size());
   return signature == std::array<char, 8>{};
 }
 
-// Of a check: whether there is nothing to check, for the pool was never made. A file that is absent
-// is for the open that follows to refuse.
-inline bool nothing_to_check(const std::string& path) {
-  struct stat found {};
-  return stat(path.c_str(), &found) == 0 && never_made(path);
+// For checks: whether the pool's creation did not finish. If the file is absent, the following open
+// fails.
+inline bool is_unfinished(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && is_absent_or_unfinished(path);
 }
 
-// Whether it was never made; what is there is then removed, so that it can be.
-inline bool cleared_to_make(const std::string& path) {
-  if (!never_made(path)) return false;
+// Returns whether the pool was not created, after removing an unfinished file.
+inline bool remove_unfinished(const std::string& path) {
+  if (!is_absent_or_unfinished(path)) return false;
   unlink(path.c_str());
   return true;
 }
 
-// Opens the pool, or makes it with room for `bytes`; returns whether it was made.
+// Opens the pool, or creates it with `bytes`; returns whether it was created.
 inline bool open_or_make(RawPool& pool, const std::string& path, const std::string& layout,
                          Bytes bytes) {
-  const bool fresh = cleared_to_make(path);
-  if (fresh) {
+  const bool created = remove_unfinished(path);
+  if (created) {
     pool.make(path, layout, bytes);
   } else {
     pool.open(path, layout);
   }
-  return fresh;
+  return created;
 }
 
-// Finishes what a power cut interrupted; throws if that leaves wrong content.
+// Recovers the table; throws if its content is then wrong.
 template <typename Table>
 void recover(Table& table) {
   if (const std::string wrong = table.recover(); !wrong.empty()) throw WrongContent(wrong);

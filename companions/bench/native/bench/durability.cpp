@@ -16,12 +16,12 @@
 namespace nearfar::bench {
 namespace {
 
-bool set(const char* variable) {  // as libpmem reads its variables
+bool set(const char* variable) {  // the way libpmem reads its variables
   const char* text = std::getenv(variable);
   return text != nullptr && std::strcmp(text, "1") == 0;
 }
 
-// The best instruction that libpmem takes on this processor, its variables obeyed.
+// Returns the flush instruction that libpmem uses on this processor, as set by its variables.
 std::string flush_instruction() {
 #ifdef NEARFAR_HAVE_PMEM
   if (pmem_has_auto_flush() == 1) return "fence only (caches survive a power cut here)";
@@ -52,7 +52,7 @@ Durability durability_of(const std::string& path, bool is_pmem) {
   const bool tmpfs = known && system.f_type == TMPFS_MAGIC;
   const std::string by = is_pmem ? flush_instruction() : "msync";
   if (tmpfs) return {by, "nothing: tmpfs is not persistent"};
-  if (!is_pmem) return {by, "a power cut, as far as the disk keeps what it was told to"};
+  if (!is_pmem) return {by, "a power cut, if the disk honours synchronisation"};
   if (set("PMEM_IS_PMEM_FORCE")) {
     return {by, "nothing, unless the file's pages are persistent memory (PMEM_IS_PMEM_FORCE=1)"};
   }

@@ -1,4 +1,4 @@
-// What made content durable, and what it survives: said with every result.
+// What made the content durable, and what it survives; reported with every result.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct Durability {
   std::string survives = "nothing: volatile memory";
 };
 
-// Of a file mapped by libpmem; `is_pmem` as it says (pmem_is_pmem, or forced).
+// Durability of a file mapped by libpmem; `is_pmem` as reported by pmem_is_pmem, or forced.
 Durability durability_of(const std::string& path, bool is_pmem);
 
 }  // namespace nearfar::bench

@@ -1,4 +1,4 @@
-// The executable's errors, one sentence each; the exit code is the error's kind (nearfar's own).
+// Errors of the executable, one sentence each; the exit code is the kind of error, as in nearfar.
 #pragma once
 
 #include <stdexcept>
@@ -12,7 +12,7 @@ class Failure : public std::runtime_error {
   int exit_code;
 };
 
-// The content is not what was put in: the time beside it is worth nothing.
+// The content differs from what was written, so the measured time is meaningless.
 class WrongContent : public Failure {
  public:
   explicit WrongContent(const std::string& sentence) : Failure(1, sentence) {}
@@ -23,9 +23,9 @@ class BadArgument : public Failure {
   explicit BadArgument(const std::string& sentence) : Failure(2, sentence) {}
 };
 
-class MachineLacks : public Failure {
+class MachineError : public Failure {
  public:
-  explicit MachineLacks(const std::string& sentence) : Failure(3, sentence) {}
+  explicit MachineError(const std::string& sentence) : Failure(3, sentence) {}
 };
 
 }  // namespace nearfar::bench

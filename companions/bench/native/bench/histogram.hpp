@@ -1,5 +1,5 @@
-// Latencies in log-linear buckets: 64 to each power of two, so a percentile is at most 1/64 high.
-// Debian 12 has no HdrHistogram for C; the buckets are its own.
+// Latencies in log-linear buckets: 64 per power of two, so a percentile is at most 1/64 too high.
+// Debian 12 has no HdrHistogram for C.
 #pragma once
 
 #include <algorithm>
@@ -18,32 +18,33 @@ class Histogram {
     ++buckets_[bucket(ns)];
     ++samples_;
     sum_ += ns;
-    greatest_ = std::max(greatest_, ns);
+    max_ = std::max(max_, ns);
   }
 
   void merge(const Histogram& other) {
     for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     samples_ += other.samples_;
     sum_ += other.sum_;
-    greatest_ = std::max(greatest_, other.greatest_);
+    max_ = std::max(max_, other.max_);
   }
 
-  // The least time that at least `share` of the samples do not exceed, up to 1/64 more.
+  // Returns the smallest time that at least `share` of the samples do not exceed, up to 1/64 too
+  // high.
   [[nodiscard]] Nanoseconds quantile(double share) const {
-    const auto wanted =
+    const auto required =
         static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(samples_)));
     std::uint64_t passed = 0;
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       passed += buckets_[i];
-      if (passed >= wanted && passed > 0) {
-        return {static_cast<double>(std::min(greatest_, greatest_in(i)))};
+      if (passed >= required && passed > 0) {
+        return {static_cast<double>(std::min(max_, max_of_bucket(i)))};
       }
     }
     return {0};
   }
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
-  [[nodiscard]] Nanoseconds greatest() const { return {static_cast<double>(greatest_)}; }
+  [[nodiscard]] Nanoseconds max() const { return {static_cast<double>(max_)}; }
   [[nodiscard]] Nanoseconds mean() const {
     return {samples_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(samples_)};
   }
@@ -58,7 +59,7 @@ class Histogram {
     return (above + 1) * linear + ((ns >> above) - linear);
   }
 
-  static std::uint64_t greatest_in(std::size_t index) noexcept {
+  static std::uint64_t max_of_bucket(std::size_t index) noexcept {
     if (index < linear) return index;
     const auto above = static_cast<unsigned>(index / linear - 1);
     return ((index % linear + linear + 1) << above) - 1;
@@ -68,7 +69,7 @@ class Histogram {
       std::vector<std::uint64_t>((64 - linear_bits + 1) * linear, 0);
   std::uint64_t samples_ = 0;
   std::uint64_t sum_ = 0;
-  std::uint64_t greatest_ = 0;
+  std::uint64_t max_ = 0;
 };
 
 }  // namespace nearfar::bench

@@ -1,4 +1,4 @@
-// Just enough JSON to print: objects and lists of text and numbers, on one line.
+// Minimal JSON writer: objects and lists of text and numbers, on one line.
 #pragma once
 
 #include <charconv>
@@ -64,8 +64,8 @@ class Json {
     return *this;
   }
   template <typename T>
-  Json& pair(std::string_view name, const T& found) {
-    return key(name).value(found);
+  Json& pair(std::string_view name, const T& field_value) {
+    return key(name).value(field_value);
   }
   [[nodiscard]] const std::string& text() const { return text_; }
 

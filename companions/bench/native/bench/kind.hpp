@@ -1,4 +1,4 @@
-// What a kind of workload is, and how it registers itself. README.md says how to add one.
+// Kinds of workloads and their registration. README.md explains how to add one.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,15 @@ class Workload {
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
 
-  virtual void set_up() = 0;  // neither timed nor counted
-  virtual void warm_up() {}   // likewise
+  virtual void set_up() = 0;  // not timed or counted
+  virtual void warm_up() {}   // not timed or counted
   virtual void run(Meter& meter) = 0;
-  // Part of a run that is asked for piece by piece.
+  // Part of a run that is requested in turns.
   virtual void turn(const std::string& /*operation*/, std::uint64_t /*count*/, Meter& /*meter*/) {
-    throw BadArgument("this kind takes no turns");
+    throw BadArgument("this kind does not support turns");
   }
   virtual void verify() = 0;  // throws WrongContent
-  // Closes and opens what would survive the process; false where nothing would.
+  // Closes and reopens content that survives the process; false if there is none.
   virtual bool reopen() { return false; }
   [[nodiscard]] virtual Durability durability() const { return {}; }
 };
@@ -38,12 +38,13 @@ struct Kind {
   std::string summary;
   std::vector<Parameter> parameters;
   std::function<std::unique_ptr<Workload>(Arguments&)> make;
-  std::string needs = {};  // a library that the build did not find; such a kind cannot run
-  // Opens the pool, lets it recover, walks it; throws WrongContent. Null: it keeps none.
+  std::string needs = {};  // missing library, without which the kind cannot run
+  // Opens the pool, recovers and verifies it; throws WrongContent. Null: the kind keeps no pool.
   std::function<void(const std::string& pool)> check = {};
-  // Prints "key value" for each key, then tries whether it still works; throws WrongContent.
+  // Prints "key value" for each key, then tests whether the pool still works; throws WrongContent.
   std::function<void(const std::string& pool)> dump = {};
-  // Makes the pool if it is absent and does `operations` random ones, marked for nearfar crash.
+  // Creates the pool if it is absent and runs `operations` random operations, marked for nearfar
+  // crash.
   std::function<void(const std::string& pool, std::uint64_t operations, std::uint64_t seed)> drive =
       {};
 };

@@ -1,4 +1,5 @@
-// nearfar-bench: runs one workload once, or checks or drives a pool. README.md has the contract.
+// nearfar-bench runs a workload once, or checks or drives a pool. README.md describes the
+// interface.
 #include <cstdio>
 #include <exception>
 #include <system_error>
@@ -11,7 +12,8 @@ namespace nearfar::bench {
 namespace {
 
 constexpr const char* usage =
-    "say list; run KIND key=value ...; turns KIND key=value ...; check KIND POOL; dump KIND POOL; "
+    "usage: list; run KIND key=value ...; turns KIND key=value ...; check KIND POOL; dump KIND "
+    "POOL; "
     "or drive KIND POOL OPERATIONS SEED";
 
 void list() {
@@ -21,9 +23,9 @@ void list() {
     json.open('{').pair("name", kind->name).pair("summary", kind->summary);
     json.pair("needs", kind->needs);
     json.key("parameters").open('[');
-    for (const Parameter& each : kind->parameters) {
-      json.open('{').pair("name", each.name).pair("default", each.fallback);
-      json.pair("meaning", each.meaning).close('}');
+    for (const Parameter& parameter : kind->parameters) {
+      json.open('{').pair("name", parameter.name).pair("default", parameter.fallback);
+      json.pair("meaning", parameter.meaning).close('}');
     }
     json.close(']').close('}');
   }
@@ -31,14 +33,14 @@ void list() {
   std::puts(json.text().c_str());
 }
 
-const Kind& kind_called(const std::string& name) {
+const Kind& kind_named(const std::string& name) {
   std::vector<std::string> names;
   for (const Kind* kind : kinds()) {
     if (kind->name == name) {
       if (kind->needs.empty()) return *kind;
-      throw MachineLacks(
+      throw MachineError(
           name + " needs " + kind->needs +
-          ", which was not there when nearfar was built: install it and build again");
+          ", which was not installed when nearfar was built: install it and build again");
     }
     names.push_back(kind->name);
   }
@@ -46,32 +48,32 @@ const Kind& kind_called(const std::string& name) {
 }
 
 std::uint64_t whole_number(const std::string& text, const char* what) {
-  Arguments one({{what, text, ""}}, {});
-  return one.count(what);
+  Arguments arguments({{what, text, ""}}, {});
+  return arguments.count(what);
 }
 
 void act(const std::vector<std::string>& words) {
   const std::string verb = words.empty() ? "" : words[0];
   if (verb == "list" && words.size() == 1) return list();
   if (verb == "run" && words.size() >= 2) {
-    return run(kind_called(words[1]), {words.begin() + 2, words.end()});
+    return run(kind_named(words[1]), {words.begin() + 2, words.end()});
   }
   if (verb == "turns" && words.size() >= 2) {
-    return run_turns(kind_called(words[1]), {words.begin() + 2, words.end()});
+    return run_turns(kind_named(words[1]), {words.begin() + 2, words.end()});
   }
   if (verb == "check" && words.size() == 3) {
-    const Kind& kind = kind_called(words[1]);
-    if (!kind.check) throw BadArgument(kind.name + " keeps no pool that could be checked");
+    const Kind& kind = kind_named(words[1]);
+    if (!kind.check) throw BadArgument(kind.name + " has no pool to check");
     return kind.check(words[2]);
   }
   if (verb == "dump" && words.size() == 3) {
-    const Kind& kind = kind_called(words[1]);
-    if (!kind.dump) throw BadArgument(kind.name + " keeps no keys that could be printed");
+    const Kind& kind = kind_named(words[1]);
+    if (!kind.dump) throw BadArgument(kind.name + " has no keys to print");
     return kind.dump(words[2]);
   }
   if (verb == "drive" && words.size() == 5) {
-    const Kind& kind = kind_called(words[1]);
-    if (!kind.drive) throw BadArgument(kind.name + " keeps no pool that could be driven");
+    const Kind& kind = kind_named(words[1]);
+    if (!kind.drive) throw BadArgument(kind.name + " has no pool to drive");
     return kind.drive(words[2], whole_number(words[3], "OPERATIONS"),
                       whole_number(words[4], "SEED"));
   }
@@ -90,13 +92,13 @@ int main(int count, char** words) {
     std::fprintf(stderr, "nearfar-bench: %s\n", failure.what());
     return failure.exit_code;
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "nearfar-bench: there is not enough memory for this; make it smaller\n");
+    std::fprintf(stderr, "nearfar-bench: not enough memory; reduce the workload's size\n");
     return 3;
   } catch (const std::system_error& error) {
-    std::fprintf(stderr, "nearfar-bench: the system refused: %s\n", error.what());
+    std::fprintf(stderr, "nearfar-bench: system error: %s\n", error.what());
     return 3;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "nearfar-bench: a mistake of nearfar's own: %s\n", error.what());
+    std::fprintf(stderr, "nearfar-bench: internal error: %s\n", error.what());
     return 4;
   }
 }

@@ -28,7 +28,7 @@ rusage usage_now() {
 }  // namespace
 
 void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
-  if (threads == 0) throw BadArgument("threads=0: at least one must run");
+  if (threads == 0) throw BadArgument("threads=0: it must be at least 1");
   std::atomic<bool> stop{false};
   std::vector<std::unique_ptr<Lane>> lanes;
   for (unsigned i = 0; i < threads; ++i) {
@@ -37,7 +37,7 @@ void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
   std::vector<std::exception_ptr> failed(threads);
   std::barrier<> begin(threads + 1);
   std::barrier<> end(threads + 1);
-  // The threads live beyond the end, so that neither their making nor their going is measured.
+  // The threads outlive the measurement, so that neither their creation nor their end is measured.
   const auto run = [&](unsigned i) {
     begin.arrive_and_wait();
     try {
@@ -48,12 +48,12 @@ void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
     end.arrive_and_wait();
   };
   std::vector<std::jthread> others;
-  // One thread without a limit of time runs here: nobody need be woken.
+  // A single thread without a time limit runs here, so no thread needs to be woken.
   const bool alone = threads == 1 && length.count == 0;
   if (!alone) {
     for (unsigned i = 0; i < threads; ++i) others.emplace_back(run, i);
   }
-  NEARFAR_BEGIN("timed");  // so that `nearfar profile` sees what is timed, and not the set-up
+  NEARFAR_BEGIN("timed");  // so that `nearfar profile` separates the timed part from the set-up
   const rusage before = usage_now();
   const bool counting = mode_ == Mode::count && nearfar_bench_count_begin != nullptr;
   if (counting) nearfar_bench_count_begin();
@@ -87,8 +87,8 @@ void Meter::measure(unsigned threads, Nanoseconds length, const Body& body) {
   for (const auto& lane : lanes) operations += lane->operations();
   NEARFAR_END("timed", operations);
   others.clear();
-  for (const std::exception_ptr& each : failed) {
-    if (each) std::rethrow_exception(each);
+  for (const std::exception_ptr& failure : failed) {
+    if (failure) std::rethrow_exception(failure);
   }
   for (const auto& lane : lanes) latency.merge(lane->latency);
 }

@@ -1,4 +1,4 @@
-// Measures the timed part of a run: wall, processor and kernel time, faults, counts, latencies.
+// Measures the timed part of a run: wall, CPU and kernel time, faults, counts, latencies.
 #pragma once
 
 #include <atomic>
@@ -18,16 +18,19 @@ namespace nearfar::bench {
 
 enum class Mode { time, latency, count };
 
-// One thread's part of the timed stretch.
+// A thread's part of the timed stretch.
 class Lane {
  public:
-  Lane(unsigned place, std::uint64_t seed, bool each, const std::atomic<bool>& ended)
-      : index(place), random(seed * 0x9e3779b97f4a7c15ULL + place), stop(ended), each_(each) {}
+  Lane(unsigned place, std::uint64_t seed, bool time_each, const std::atomic<bool>& stop_flag)
+      : index(place),
+        random(seed * 0x9e3779b97f4a7c15ULL + place),
+        stop(stop_flag),
+        time_each_(time_each) {}
 
-  // Runs `f` as one operation; its time is taken in mode latency only.
+  // Runs `f` as one operation; it is timed in mode latency only.
   template <typename F>
   void operation(F&& f) {
-    if (each_) {
+    if (time_each_) {
       const double before = os::wall_time().count;
       f();
       latency.add(static_cast<std::uint64_t>(os::wall_time().count - before));
@@ -42,12 +45,12 @@ class Lane {
 
   unsigned index;
   std::mt19937_64 random;
-  const std::atomic<bool>& stop;  // of timed_for: true when the time is over
+  const std::atomic<bool>& stop;  // set when the time of timed_for is over
   Histogram latency;
 
  private:
   std::uint64_t operations_ = 0;
-  bool each_;
+  bool time_each_;
 };
 
 class Meter {
@@ -56,9 +59,9 @@ class Meter {
 
   Meter(Mode mode, std::uint64_t seed) : mode_(mode), seed_(seed) {}
 
-  // Runs `body` in each of `threads`, which begin together; what it throws is thrown on.
+  // Runs `body` in each of `threads`, which start together; rethrows its exceptions.
   void timed(unsigned threads, const Body& body) { measure(threads, {0}, body); }
-  // The same, and sets `stop` after `length`.
+  // Runs likewise, and sets `stop` after `length`.
   void timed_for(Nanoseconds length, unsigned threads, const Body& body) {
     measure(threads, length, body);
   }
@@ -68,7 +71,7 @@ class Meter {
 
   [[nodiscard]] Mode mode() const { return mode_; }
 
-  // What was measured.
+  // Results.
   std::uint64_t operations = 0;
   Nanoseconds wall{};
   Nanoseconds cpu{};

@@ -1,4 +1,4 @@
-// Content that says of itself what it must be: words that follow from two numbers.
+// Self-describing content: words that are computed from two numbers.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ constexpr std::uint64_t mixed(std::uint64_t bits) noexcept {
   return bits ^ (bits >> 31U);
 }
 
-// The first word of the content that belongs to `what` in its `version`; the next ones add 1, so
-// that filling costs no more than storing.
+// Returns the first word of `what`'s content in its `version`. Each next word adds 1, so that
+// filling costs as much as storing.
 constexpr std::uint64_t first_word(std::uint64_t what, std::uint64_t version) noexcept {
   return mixed(mixed(what + 1) + version);
 }
@@ -24,22 +24,22 @@ constexpr std::uint64_t first_word(std::uint64_t what, std::uint64_t version) no
 inline void fill(std::span<std::uint64_t> words, std::uint64_t what,
                  std::uint64_t version) noexcept {
   std::uint64_t word = first_word(what, version);
-  for (std::uint64_t& each : words) each = word++;
+  for (std::uint64_t& slot : words) slot = word++;
 }
 
 inline bool is_filled(std::span<const std::uint64_t> words, std::uint64_t what,
                       std::uint64_t version) noexcept {
   std::uint64_t word = first_word(what, version);
-  for (const std::uint64_t each : words) {
-    if (each != word++) return false;
+  for (const std::uint64_t stored : words) {
+    if (stored != word++) return false;
   }
   return true;
 }
 
-// Of words that may be torn: any other content has the same with a chance of 2^-64.
+// Checksum of words that may be torn; other content has the same checksum with probability 2^-64.
 inline std::uint64_t checksum(std::span<const std::uint64_t> words, std::uint64_t start) noexcept {
   std::uint64_t sum = mixed(start);
-  for (const std::uint64_t each : words) sum = mixed(sum ^ each) + each;
+  for (const std::uint64_t word : words) sum = mixed(sum ^ word) + word;
   return sum;
 }
 

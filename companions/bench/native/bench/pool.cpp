@@ -8,17 +8,17 @@
 namespace nearfar::bench {
 
 void check_new_pool(const std::string& path) {
-  if (path.empty()) throw BadArgument("memory=pool needs pool=PATH, of a file that is not there");
-  struct stat found {};
-  // Device-DAX is there always and has no other content than what is mapped.
-  if (stat(path.c_str(), &found) == 0 && !S_ISCHR(found.st_mode)) {
+  if (path.empty()) throw BadArgument("memory=pool needs pool=PATH of a new file");
+  struct stat status {};
+  // A device-DAX file always exists; its content is only what is mapped.
+  if (stat(path.c_str(), &status) == 0 && !S_ISCHR(status.st_mode)) {
     throw BadArgument("pool=" + path + " exists; it would be overwritten: name another");
   }
 }
 
 RemovedAtEnd::~RemovedAtEnd() {
-  struct stat found {};
-  if (!path_.empty() && stat(path_.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+  struct stat status {};
+  if (!path_.empty() && stat(path_.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
     unlink(path_.c_str());
   }
 }

@@ -1,5 +1,5 @@
-// Pools: files mapped by libpmem (RawPool) or libpmemobj (ObjectPool), and one sentence for all
-// that can be wrong with one. Only where the libraries were there at the build.
+// Pools: files mapped by libpmem (RawPool) or libpmemobj (ObjectPool), with one sentence per kind
+// of failure. Available if the libraries were installed at the build.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace nearfar::bench {
 
-// What a kind that needs pools says in `needs`: nothing where they can be made.
+// Value of `needs` for kinds that need pools: empty if they are available.
 #ifdef NEARFAR_HAVE_PMEM
 inline constexpr const char* pools_need = "";
 #else
@@ -25,7 +25,7 @@ inline constexpr const char* pools_need = "libpmemobj-dev and libpmem-dev";
 
 #ifdef NEARFAR_HAVE_PMEM
 
-// A mapped file with a header that names its layout; the content begins after the header.
+// A mapped file with a header that names its layout; the content follows the header.
 class RawPool {
  public:
   RawPool() = default;
@@ -33,22 +33,23 @@ class RawPool {
   RawPool(const RawPool&) = delete;
   RawPool& operator=(const RawPool&) = delete;
 
-  // Makes the file of header and `bytes`, zero. It is a pool from sealed() on: a file whose making
-  // was cut off is refused by open().
+  // Creates the file with header and `bytes`, zero. It is valid after seal(): open() refuses a file
+  // whose creation was interrupted.
   void make(const std::string& path, const std::string& layout, Bytes bytes);
-  void sealed();
+  void seal();
   void open(const std::string& path, const std::string& layout);
   void close() noexcept;
 
-  [[nodiscard]] std::byte* data() const { return data_; }  // a whole page
+  [[nodiscard]] std::byte* data() const { return data_; }  // aligned to a page
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   [[nodiscard]] bool is_pmem() const { return is_pmem_; }
   [[nodiscard]] Durability durability() const { return durability_of(path_, is_pmem_); }
 
   void persist(const void* address, std::size_t length) const;  // flush and fence, or msync
-  // Copies and makes durable, by streaming stores where libpmem finds that better.
+  // Copies and makes durable, by non-temporal stores if libpmem prefers them.
   void copy(void* to, const void* from, std::size_t length) const;
-  // Without the fence (with msync: persists at once); drain() ends them.
+  // Like persist and copy, but without the fence (with msync: persists at once); drain() completes
+  // them.
   void flush(const void* address, std::size_t length) const;
   void copy_no_drain(void* to, const void* from, std::size_t length) const;
   void drain() const;
@@ -63,7 +64,7 @@ class RawPool {
   bool is_pmem_ = false;
 };
 
-// A libpmemobj pool. Its layout's name says kind and version: "nearfar-map-1 hash-tx".
+// A libpmemobj pool. Its layout's name contains kind and version: "nearfar-map-1 hash-tx".
 class ObjectPool {
  public:
   ObjectPool() = default;
@@ -75,16 +76,16 @@ class ObjectPool {
   void open(const std::string& path, const std::string& layout);
   void close() noexcept;
 
-  // Gives every page of persistent memory (or what is taken for it) now rather than while a
-  // workload is timed. Of other files nothing: the kernel would write them all to the disk.
+  // Allocates every page of persistent memory (real or assumed), so that no page fault is timed.
+  // Does nothing for other files: the kernel would write all pages to disk.
   void populate() const;
 
   [[nodiscard]] PMEMobjpool* handle() const { return handle_; }
   [[nodiscard]] std::byte* base() const { return reinterpret_cast<std::byte*>(handle_); }
   [[nodiscard]] Durability durability() const;
-  // The root object; zero but for what `fill` writes when it is new, which happens whole or not.
+  // Returns the root object; a new one is zero except for what `fill` writes, atomically.
   void* root(std::size_t bytes, const std::function<void(void*)>& fill = {}) const;
-  // False in a pool that was made and not begun.
+  // False in a pool that was created but not initialised.
   [[nodiscard]] bool has_root() const { return pmemobj_root_size(handle_) != 0; }
 
  private:
@@ -95,10 +96,10 @@ class ObjectPool {
 
 #endif
 
-// A path that a run's pool can be made at: refuses an empty one and one that exists.
+// Throws BadArgument if the path is empty or exists.
 void check_new_pool(const std::string& path);
 
-// Removes the file at its end.
+// Removes the file when destroyed.
 class RemovedAtEnd {
  public:
   explicit RemovedAtEnd(std::string path = "") : path_(std::move(path)) {}

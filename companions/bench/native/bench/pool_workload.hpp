@@ -1,4 +1,4 @@
-// What workloads on a raw pool share: making, opening again, removing it.
+// Base of workloads on a raw pool: creates, reopens and removes it.
 #pragma once
 
 #include <algorithm>
@@ -15,30 +15,31 @@ namespace nearfar::bench {
 
 class PoolWorkload : public Workload {
  public:
-  PoolWorkload(Arguments& given, std::string layout)
-      : path_(given.text("pool")), asked_(given.size("pool_bytes")), layout_(std::move(layout)) {
-    if (given.text("memory", {"pool", "volatile"}) != "pool") {
-      throw BadArgument("this kind keeps its data in a pool: say memory=pool pool=FILE");
+  PoolWorkload(Arguments& arguments, std::string layout)
+      : path_(arguments.text("pool")),
+        requested_bytes_(arguments.size("pool_bytes")),
+        layout_(std::move(layout)) {
+    if (arguments.text("memory", {"pool", "volatile"}) != "pool") {
+      throw BadArgument("this kind keeps its data in a pool: use memory=pool pool=FILE");
     }
-    (void)given.count("seed");
+    (void)arguments.count("seed");
     check_new_pool(path_);
   }
 
   void set_up() final {
-    const Bytes wanted = asked_.count == 0 ? usual_bytes() : asked_;
-    if (wanted < least_bytes()) {
-      throw BadArgument("pool_bytes=" + std::to_string(wanted.count) +
-                        " is too small: this needs " + std::to_string(least_bytes().count) +
-                        " bytes");
+    const Bytes bytes = requested_bytes_.count == 0 ? default_bytes() : requested_bytes_;
+    if (bytes < min_bytes()) {
+      throw BadArgument("pool_bytes=" + std::to_string(bytes.count) + " is too small: this needs " +
+                        std::to_string(min_bytes().count) + " bytes");
     }
     removed_.emplace(path_);
-    pool_.make(path_, layout_, wanted);
-    // Every page is there before anything is timed.
+    pool_.make(path_, layout_, bytes);
+    // Touches every page before anything is timed.
     constexpr std::uint64_t page = 4096;
-    for (std::uint64_t at = 0; at < wanted.count; at += page) pool_.data()[at] = std::byte{0};
+    for (std::uint64_t at = 0; at < bytes.count; at += page) pool_.data()[at] = std::byte{0};
     fill_new();
-    pool_.persist(pool_.data(), wanted.count);
-    pool_.sealed();
+    pool_.persist(pool_.data(), bytes.count);
+    pool_.seal();
     opened();
   }
   bool reopen() final {
@@ -51,10 +52,10 @@ class PoolWorkload : public Workload {
   [[nodiscard]] Durability durability() const override { return pool_.durability(); }
 
  protected:
-  [[nodiscard]] virtual Bytes least_bytes() const = 0;
-  [[nodiscard]] virtual Bytes usual_bytes() const { return least_bytes(); }
-  virtual void fill_new() {}  // of zeros; it is made durable afterwards
-  virtual void opened() = 0;  // recover
+  [[nodiscard]] virtual Bytes min_bytes() const = 0;
+  [[nodiscard]] virtual Bytes default_bytes() const { return min_bytes(); }
+  virtual void fill_new() {}  // fills a zeroed pool, which is then made durable
+  virtual void opened() = 0;  // recovers the content
   virtual void closing() {}
 
   [[nodiscard]] RawPool& pool() { return pool_; }
@@ -62,7 +63,7 @@ class PoolWorkload : public Workload {
 
  private:
   std::string path_;
-  Bytes asked_;
+  Bytes requested_bytes_;
   std::string layout_;
   std::optional<RemovedAtEnd> removed_;
   RawPool pool_;

@@ -14,7 +14,7 @@ void put_latency(Json& json, const Histogram& latency) {
   json.key("latency_ns").open('{');
   json.pair("p50", latency.quantile(0.5).count).pair("p90", latency.quantile(0.9).count);
   json.pair("p99", latency.quantile(0.99).count).pair("p99_9", latency.quantile(0.999).count);
-  json.pair("max", latency.greatest().count).pair("mean", latency.mean().count);
+  json.pair("max", latency.max().count).pair("mean", latency.mean().count);
   json.pair("samples", latency.samples()).close('}');
 }
 
@@ -28,7 +28,7 @@ void put_counts(Json& json, const Counts& counts) {
   json.pair("msyncs", counts.msyncs).close('}');
 }
 
-// A workload as its words ask, ready to run.
+// A workload that is set up and warmed up.
 class Prepared {
  public:
   Prepared(const Kind& kind, const std::vector<std::string>& words)
@@ -41,7 +41,7 @@ class Prepared {
     seed_ = arguments_.count("seed");
     workload_ = kind.make(arguments_);
     if (const std::vector<std::string> unread = arguments_.unread(); !unread.empty()) {
-      throw std::logic_error(kind.name + " declares " + unread.front() + " and does not read it");
+      throw std::logic_error(kind.name + " declares " + unread.front() + " but does not read it");
     }
     Unsynced pool(arguments_.text("pool"));
     workload_->set_up();
@@ -52,8 +52,8 @@ class Prepared {
   [[nodiscard]] Workload& workload() const { return *workload_; }
   [[nodiscard]] Meter meter() const { return {mode_, seed_}; }
 
-  // What was measured; the caller closes it.
-  [[nodiscard]] Json said(const Meter& meter) const {
+  // Returns the results; the caller closes the JSON object.
+  [[nodiscard]] Json result(const Meter& meter) const {
     const Durability durability = workload_->durability();
     Json json;
     json.open('{').pair("kind", kind_.name).key("arguments").open('{');
@@ -99,7 +99,7 @@ void run(const Kind& kind, const std::vector<std::string>& words) {
   const Prepared prepared(kind, words);
   Meter meter = prepared.meter();
   prepared.workload().run(meter);
-  Json json = prepared.said(meter);
+  Json json = prepared.result(meter);
   prepared.put_verified(json);
   std::puts(json.text().c_str());
 }
@@ -111,11 +111,11 @@ void run_turns(const Kind& kind, const std::vector<std::string>& words) {
     std::string operation;
     std::uint64_t count = 0;
     if (!(fields >> operation >> count) || count == 0) {
-      throw BadArgument("a turn is OPERATION COUNT, not '" + line + "'");
+      throw BadArgument("expected OPERATION COUNT, not '" + line + "'");
     }
     Meter meter = prepared.meter();
     prepared.workload().turn(operation, count, meter);
-    Json json = prepared.said(meter);
+    Json json = prepared.result(meter);
     std::puts(json.close('}').text().c_str());
     std::fflush(stdout);
   }

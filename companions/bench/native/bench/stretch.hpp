@@ -1,4 +1,4 @@
-// How long a workload's timed part is: a time, or a number of operations of each thread.
+// Length of a workload's timed part: a time, or a number of operations per thread.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,34 @@
 
 namespace nearfar::bench {
 
-// Its parameters, for a kind's own.
+// Adds its parameters to a kind's own.
 inline std::vector<Parameter> with_stretch(std::vector<Parameter> own) {
   own.push_back({"seconds", "1", "length of the timed stretch, s"});
-  own.push_back({"operations", "0", "of each thread, in place of a length of time; 0: by time"});
+  own.push_back({"operations", "0", "operations of each thread, instead of a time; 0: by time"});
   return with_common(std::move(own));
 }
 
 class Stretch {
  public:
-  explicit Stretch(Arguments& given)
-      : length_{given.number("seconds") * 1e9},
-        operations_(given.count("operations")),
-        threads_(static_cast<unsigned>(given.count("threads"))) {
+  explicit Stretch(Arguments& arguments)
+      : length_{arguments.number("seconds") * 1e9},
+        operations_(arguments.count("operations")),
+        threads_(static_cast<unsigned>(arguments.count("threads"))) {
     if (operations_ == 0 && !(length_.count > 0)) {
-      throw BadArgument("seconds must be more than 0 where operations does not say how many");
+      throw BadArgument("seconds must be more than 0 unless operations is set");
     }
   }
 
   [[nodiscard]] unsigned threads() const noexcept { return threads_; }
 
-  // `operation(lane)`, again and again in every thread.
+  // Repeats `operation(lane)` in every thread.
   template <typename Operation>
   void run(Meter& meter, Operation operation) const {
     run_threads(meter, [&](Lane& lane) {
       while (going(lane)) lane.operation([&] { operation(lane); });
     });
   }
-  // For threads with a state of their own: `body(lane)` loops while going(lane).
+  // For threads with their own state: `body(lane)` loops while going(lane).
   void run_threads(Meter& meter, const Meter::Body& body) const {
     if (operations_ > 0) {
       meter.timed(threads_, body);

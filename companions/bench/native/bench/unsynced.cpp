@@ -26,21 +26,21 @@ Unsynced::~Unsynced() { unsynced = false; }
 
 void Unsynced::sync() {
   unsynced = false;
-  struct stat found {};
-  if (path_.empty() || stat(path_.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  struct stat status {};
+  if (path_.empty() || stat(path_.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   const int file = open(path_.c_str(), O_RDWR | O_CLOEXEC);
   const bool written = file >= 0 && fsync(file) == 0;
-  const int why = errno;
+  const int error = errno;
   if (file >= 0) close(file);
   if (!written) {
-    throw MachineLacks("the pool " + path_ + " could not be written: " + std::strerror(why));
+    throw MachineError("the pool " + path_ + " could not be written: " + std::strerror(error));
   }
 }
 
 }  // namespace nearfar::bench
 
-// libpmem calls msync by its name, and the executable's comes before all others: a preloaded
-// library's, such as that of `nearfar crash`, which is asked next, and the C library's.
+// libpmem's calls of msync resolve to this definition first; the next one is a preloaded library's,
+// such as that of `nearfar crash`, or the C library's.
 extern "C" __attribute__((visibility("default"))) int msync(void* from, std::size_t bytes,
                                                             int flags) {
   using Msync = int(void*, std::size_t, int);

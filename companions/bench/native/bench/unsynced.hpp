@@ -1,5 +1,5 @@
-// While one is alive, msync does nothing: a pool on a disk is filled without a sync for each
-// change.
+// While an instance exists, msync does nothing, so that a pool on a disk is filled without a sync
+// per change.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@ namespace nearfar::bench {
 
 class Unsynced {
  public:
-  // Of the pool in the file `path`; none if it is empty.
+  // For the pool in the file `path`; has no effect if it is empty.
   explicit Unsynced(std::string path);
-  // Writes what was not synced, all at once: what is timed begins with nothing left to write.
+  // Writes all unsynced data at once, so that a timed part begins with nothing left to write.
   void sync();
   ~Unsynced();
   Unsynced(const Unsynced&) = delete;

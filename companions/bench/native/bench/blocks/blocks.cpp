@@ -1,6 +1,5 @@
-// blocks: blocks of a file overwritten at random, each made durable, in one of two ways: stores to
-// the mapped file and whatever makes them durable there, or pwrite and fdatasync. What file systems
-// are compared by.
+// blocks: overwrites random blocks of a file and makes each durable, by stores to the mapped file
+// or by pwrite and fdatasync, to compare file systems.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,21 +18,22 @@ namespace {
 
 #ifdef NEARFAR_HAVE_PMEM
 
-// An open file for pwrite; closed at the end.
+// An open file for pwrite.
 class File {
  public:
   explicit File(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_RDWR | O_CLOEXEC)) {
-    if (file_ < 0) throw MachineLacks("cannot open " + path + ": " + std::strerror(errno));
+    if (file_ < 0) throw MachineError("cannot open " + path + ": " + std::strerror(errno));
   }
   ~File() { close(file_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
   void write(const void* from, std::size_t bytes, std::uint64_t at) const {
-    const auto place = static_cast<off_t>(at);
-    if (pwrite(file_, from, bytes, place) != static_cast<ssize_t>(bytes) || fdatasync(file_) != 0) {
-      throw MachineLacks("cannot write to " + path_ + ": " + std::strerror(errno));
+    const auto offset = static_cast<off_t>(at);
+    if (pwrite(file_, from, bytes, offset) != static_cast<ssize_t>(bytes) ||
+        fdatasync(file_) != 0) {
+      throw MachineError("cannot write to " + path_ + ": " + std::strerror(errno));
     }
   }
 
@@ -44,17 +44,17 @@ class File {
 
 class Blocks final : public PoolWorkload {
  public:
-  explicit Blocks(Arguments& given)
-      : PoolWorkload(given, "nearfar-blocks-1"),
-        stretch_(given),
-        path_(given.text("pool")),
-        written_(given.text("way", {"mapped", "written"}) == "written"),
-        words_((given.size("block").count + 7) / 8),
-        versions_(given.count("blocks")) {
+  explicit Blocks(Arguments& arguments)
+      : PoolWorkload(arguments, "nearfar-blocks-1"),
+        stretch_(arguments),
+        path_(arguments.text("pool")),
+        written_(arguments.text("way", {"mapped", "written"}) == "written"),
+        words_((arguments.size("block").count + 7) / 8),
+        versions_(arguments.count("blocks")) {
     if (versions_.empty() || words_ == 0) throw BadArgument("blocks and block must be at least 1");
-    struct stat found {};
-    if (written_ && stat(path_.c_str(), &found) == 0 && S_ISCHR(found.st_mode)) {
-      throw MachineLacks("way=written: device-DAX can only be mapped");
+    struct stat status {};
+    if (written_ && stat(path_.c_str(), &status) == 0 && S_ISCHR(status.st_mode)) {
+      throw MachineError("way=written: device-DAX can only be mapped");
     }
   }
 
@@ -85,19 +85,19 @@ class Blocks final : public PoolWorkload {
     for (std::uint64_t block = 0; block < versions_.size(); ++block) {
       const auto* words = reinterpret_cast<const std::uint64_t*>(pool().data()) + block * words_;
       if (!is_filled({words, words_}, block, versions_[block])) {
-        throw WrongContent("block " + std::to_string(block) + " does not hold what was written");
+        throw WrongContent("block " + std::to_string(block) + " does not contain what was written");
       }
     }
   }
 
   [[nodiscard]] Durability durability() const override {
-    Durability found = pool().durability();
-    if (written_) found.instructions = "pwrite and fdatasync";
-    return found;
+    Durability durability = pool().durability();
+    if (written_) durability.instructions = "pwrite and fdatasync";
+    return durability;
   }
 
  protected:
-  [[nodiscard]] Bytes least_bytes() const override {
+  [[nodiscard]] Bytes min_bytes() const override {
     return {versions_.size() * words_ * sizeof(std::uint64_t)};
   }
   void fill_new() override {
@@ -109,7 +109,7 @@ class Blocks final : public PoolWorkload {
   void opened() override {}
 
  private:
-  // Where the pool's content begins in its file: behind the header's page.
+  // Offset of the pool's content in its file: after the header page.
   static std::uint64_t offset() { return 4096; }
 
   Stretch stretch_;
@@ -119,7 +119,7 @@ class Blocks final : public PoolWorkload {
   std::vector<std::uint64_t> versions_;
 };
 
-std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Blocks>(given); }
+std::unique_ptr<Workload> make(Arguments& arguments) { return std::make_unique<Blocks>(arguments); }
 
 #else
 std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }

@@ -6,17 +6,17 @@
 
 namespace nearfar::bench {
 
-// Makes the pool if it is absent, then does `operations`, each on the list, the hash set or the
-// skip list in turn, marked for `nearfar crash`.
+// Creates the pool if it is absent, then runs `operations`, marked for `nearfar crash`, on the
+// list, the hash set and the skip list in turn.
 void drive_sets(const std::string& pool, std::uint64_t operations, std::uint64_t seed);
 
-// Prints the keys of all three, those of the hash set and the skip list moved behind the list's,
-// then tries whether each still works.
+// Prints the keys of all three, the hash set's and the skip list's shifted behind the list's, then
+// tests whether each still works.
 void dump_sets(const std::string& pool);
 
-// Opens the pool and lets it recover; throws WrongContent where a set is broken or, of a pool that
-// drive_sets() made, holds what no prefix of its operations leaves. Then changes each set and
-// undoes that, so that one that looks sound and cannot be used is found.
+// Opens and recovers the pool; throws WrongContent if a set is invalid or, in a pool of
+// drive_sets(), if its content does not follow from any prefix of its operations. Then changes each
+// set and undoes the change, to detect sets that are valid but unusable.
 void check_sets(const std::string& pool);
 
 }  // namespace nearfar::bench

@@ -1,4 +1,4 @@
-// A hash table of chains; new elements come first in their chain.
+// A hash table with chains; new elements come first in their chain.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct HashLayout {
   };
 };
 
-// The published one makes a node in a transaction of its own, then overwrites links in others that
-// took no snapshot: these links are neither flushed nor restored.
+// The published version creates a node in a transaction, then overwrites links in other
+// transactions without a snapshot: these links are neither flushed nor restored.
 template <typename Memory, Safety safety>
 class HashSet {
   using Node = typename HashLayout<Memory>::Node;
@@ -37,10 +37,10 @@ class HashSet {
  public:
   using Root = typename HashLayout<Memory>::Root;
   static constexpr const char* name = "hash";
-  // Buckets share locks: enough that few threads meet.
+  // Locks shared by buckets; enough for little contention.
   static constexpr std::size_t locks = 256;
 
-  // `buckets`: a power of two; of a table that is there already, its own number counts.
+  // `buckets`: a power of two; an existing table keeps its own number.
   HashSet(Memory& memory, Root& root, std::uint64_t buckets) : memory_(memory), root_(root) {
     if (memory.at(root.table) == nullptr) {
       memory.transaction([&] {
@@ -57,17 +57,17 @@ class HashSet {
   static std::size_t lock_of(std::int64_t key) noexcept { return hash(key) % locks; }
 
   [[nodiscard]] bool contains(std::int64_t key) const {
-    return memory_.at(*place_of(bucket(key), key)) != nullptr;
+    return memory_.at(*link_to(bucket(key), key)) != nullptr;
   }
 
   template <typename Draw>
   bool insert(std::int64_t key, Draw& /*draw*/) {
     Ref& first = bucket(key);
-    if (memory_.at(*place_of(first, key)) != nullptr) return false;
+    if (memory_.at(*link_to(first, key)) != nullptr) return false;
     if constexpr (safety == Safety::published) {
-      Ref fresh{};
-      memory_.transaction([&] { fresh = node_of(key, first); });
-      memory_.transaction([&] { first = fresh; });
+      Ref node_ref{};
+      memory_.transaction([&] { node_ref = node_of(key, first); });
+      memory_.transaction([&] { first = node_ref; });
     } else {
       memory_.transaction([&] { link<safety>(memory_, first, node_of(key, first)); });
     }
@@ -75,17 +75,17 @@ class HashSet {
   }
 
   bool remove(std::int64_t key) {
-    Ref* from = place_of(bucket(key), key);
-    const Ref gone = *from;
-    const Node* node = memory_.at(gone);
+    Ref* from = link_to(bucket(key), key);
+    const Ref removed = *from;
+    const Node* node = memory_.at(removed);
     if (node == nullptr) return false;
     if constexpr (safety == Safety::published) {
       memory_.transaction([&] { *from = node->next; });
-      memory_.transaction([&] { memory_.release(gone); });
+      memory_.transaction([&] { memory_.release(removed); });
     } else {
       memory_.transaction([&] {
         link<safety>(memory_, *from, node->next);
-        memory_.release(gone);
+        memory_.release(removed);
       });
     }
     return true;
@@ -101,25 +101,25 @@ class HashSet {
     }
   }
 
-  [[nodiscard]] std::string check(std::uint64_t most) const {
+  [[nodiscard]] std::string check(std::uint64_t max_elements) const {
     std::uint64_t count = 0;
     for (std::uint64_t i = 0; i <= mask_; ++i) {
       for (const Node* node = memory_.at(table_->first[i]); node != nullptr;
            node = memory_.at(node->next)) {
-        if (++count > most) return "a bucket has a circle or there are more elements than keys";
+        if (++count > max_elements) return "a bucket has a cycle or more elements than keys";
         if (&bucket(node->key) != &table_->first[i]) {
           return "key " + std::to_string(node->key) + " is in bucket " + std::to_string(i);
         }
         const Node* rest = memory_.at(node->next);
         if (rest != nullptr && rest->key == node->key) {
-          return "key " + std::to_string(node->key) + " is there twice";
+          return "key " + std::to_string(node->key) + " occurs twice";
         }
       }
     }
     return {};
   }
 
-  // Gives all memory back; of a set on the heap.
+  // Frees all memory of a set on the heap.
   void clear() {
     for (std::uint64_t i = 0; i <= mask_; ++i) {
       while (Node* node = memory_.at(table_->first[i])) {
@@ -136,7 +136,7 @@ class HashSet {
     return (static_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15ULL) >> 32U;
   }
   [[nodiscard]] Ref& bucket(std::int64_t key) const { return table_->first[hash(key) & mask_]; }
-  [[nodiscard]] Ref* place_of(Ref& first, std::int64_t key) const {
+  [[nodiscard]] Ref* link_to(Ref& first, std::int64_t key) const {
     Ref* from = &first;
     for (Node* node = memory_.at(*from); node != nullptr && node->key != key;
          node = memory_.at(*from)) {
@@ -145,11 +145,11 @@ class HashSet {
     return from;
   }
   Ref node_of(std::int64_t key, Ref next) {
-    const Ref fresh = memory_.template make<Node>(sizeof(Node));
-    Node* node = memory_.at(fresh);
+    const Ref node_ref = memory_.template make<Node>(sizeof(Node));
+    Node* node = memory_.at(node_ref);
     node->key = key;
     node->next = next;
-    return fresh;
+    return node_ref;
   }
 
   Memory& memory_;

@@ -19,7 +19,7 @@ class HeapMemory {
   HeapMemory& operator=(const HeapMemory&) = delete;
   ~HeapMemory() { std::free(root_); }
 
-  // Zero bytes the first time.
+  // Returns zeroed memory the first time.
   void* root(std::size_t bytes) {
     if (root_ == nullptr) root_ = std::calloc(1, bytes);
     if (root_ == nullptr) throw std::bad_alloc();
@@ -33,24 +33,24 @@ class HeapMemory {
   void transaction(Body&& body) {
     std::forward<Body>(body)();
   }
-  // Changes what is reachable; of a persistent memory: so that it can be undone.
+  // Changes reachable data; in persistent memory with a snapshot.
   template <typename T>
-  void change(T& place, const T& value) noexcept {
-    place = value;
+  void change(T& field, const T& value) noexcept {
+    field = value;
   }
   template <typename T>
   void snapshot(T* /*what*/, std::size_t /*bytes*/) noexcept {}
   template <typename T>
   T* make(std::size_t bytes) {
-    void* got = std::malloc(bytes);
-    if (got == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(got);
+    void* block = std::malloc(bytes);
+    if (block == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(block);
   }
   template <typename T>
   T* make_zeroed(std::size_t bytes) {
-    void* got = std::calloc(1, bytes);
-    if (got == nullptr) throw std::bad_alloc();
-    return static_cast<T*>(got);
+    void* block = std::calloc(1, bytes);
+    if (block == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(block);
   }
   template <typename T>
   void release(T* ref) noexcept {

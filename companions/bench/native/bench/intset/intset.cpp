@@ -1,8 +1,8 @@
 // intset: a sorted list, a hash set or a skip list under look-ups, inserts and removals.
 //
-// One algorithm each over a memory: the heap, or a libpmemobj pool. The mix is that of the
-// benchmark of the same name (Felber, Fetzer, Riegel, PPoPP 2008), whose persistent version
-// (Bastelli, Baldassin, Francesquini, WSCAD 2022) is what the study `intset-measured` compares.
+// Each is one algorithm over a memory: the heap, or a libpmemobj pool. The mix is that of the
+// benchmark of the same name (Felber, Fetzer, Riegel, PPoPP 2008); the study `intset-measured`
+// compares its persistent version (Bastelli, Baldassin, Francesquini, WSCAD 2022).
 #include <bit>
 #include <optional>
 
@@ -21,7 +21,7 @@
 namespace nearfar::bench {
 namespace {
 
-struct Asked {
+struct Options {
   Mix mix{};
   std::uint64_t buckets = 0;
   bool in_pool = false;
@@ -32,10 +32,10 @@ struct Asked {
   Safety safety = Safety::safe;
 };
 
-// What a structure's constructor wants to know: buckets, or keys.
+// Size parameter of a structure's constructor: buckets or keys.
 template <typename Set>
-std::uint64_t scale_of(const Asked& asked) {
-  return std::string_view(Set::name) == "hash" ? asked.buckets : asked.mix.range;
+std::uint64_t scale_of(const Options& options) {
+  return std::string_view(Set::name) == "hash" ? options.buckets : options.mix.range;
 }
 
 template <template <typename, Safety> typename Structure>
@@ -43,10 +43,10 @@ class OnHeap final : public Workload {
   using Set = Structure<HeapMemory, Safety::safe>;
 
  public:
-  explicit OnHeap(const Asked& asked)
-      : run_(asked.mix),
+  explicit OnHeap(const Options& options)
+      : run_(options.mix),
         set_(memory_, *static_cast<typename Set::Root*>(memory_.root(sizeof(typename Set::Root))),
-             scale_of<Set>(asked)) {}
+             scale_of<Set>(options)) {}
   ~OnHeap() override { set_.clear(); }
 
   void set_up() override { run_.fill(set_); }
@@ -68,13 +68,13 @@ class InPool final : public Workload {
   using Set = Structure<Memory, safety>;
 
  public:
-  explicit InPool(const Asked& asked) : asked_(asked), run_(asked.mix) {
-    check_new_pool(asked.pool);
+  explicit InPool(const Options& options) : options_(options), run_(options.mix) {
+    check_new_pool(options.pool);
   }
 
   void set_up() override {
-    removed_.emplace(asked_.pool);
-    pool_.make(asked_.pool, asked_.pool_bytes, asked_.mix.range, asked_.buckets);
+    removed_.emplace(options_.pool);
+    pool_.make(options_.pool, options_.pool_bytes, options_.mix.range, options_.buckets);
     open();
     run_.fill(*set_);
   }
@@ -84,7 +84,7 @@ class InPool final : public Workload {
   bool reopen() override {
     set_.reset();
     pool_.close();
-    pool_.open(asked_.pool);
+    pool_.open(options_.pool);
     open();
     return true;
   }
@@ -93,10 +93,10 @@ class InPool final : public Workload {
  private:
   void open() {
     set_ = std::make_unique<Set>(pool_.memory(), pool_.root().template of<Set>(),
-                                 scale_of<Set>(asked_));
+                                 scale_of<Set>(options_));
   }
 
-  Asked asked_;
+  Options options_;
   SetRun<Set> run_;
   std::optional<RemovedAtEnd> removed_;
   SetPool<Reference> pool_;
@@ -104,78 +104,78 @@ class InPool final : public Workload {
 };
 
 template <template <typename, Safety> typename Structure, typename Reference>
-std::unique_ptr<Workload> in_pool(const Asked& asked) {
-  switch (asked.safety) {
+std::unique_ptr<Workload> in_pool(const Options& options) {
+  switch (options.safety) {
     case Safety::unlogged:
-      return std::make_unique<InPool<Structure, Reference, Safety::unlogged>>(asked);
+      return std::make_unique<InPool<Structure, Reference, Safety::unlogged>>(options);
     case Safety::published:
-      return std::make_unique<InPool<Structure, Reference, Safety::published>>(asked);
+      return std::make_unique<InPool<Structure, Reference, Safety::published>>(options);
     case Safety::safe:
       break;
   }
-  return std::make_unique<InPool<Structure, Reference, Safety::safe>>(asked);
+  return std::make_unique<InPool<Structure, Reference, Safety::safe>>(options);
 }
 
 #endif
 
 template <template <typename, Safety> typename Structure>
-std::unique_ptr<Workload> workload_of(const Asked& asked) {
+std::unique_ptr<Workload> workload_of(const Options& options) {
 #ifdef NEARFAR_HAVE_PMEM
-  if (asked.in_pool) {
-    return asked.reference == "offset" ? in_pool<Structure, Offset>(asked)
-                                       : in_pool<Structure, Pmemoid>(asked);
+  if (options.in_pool) {
+    return options.reference == "offset" ? in_pool<Structure, Offset>(options)
+                                         : in_pool<Structure, Pmemoid>(options);
   }
 #else
-  if (asked.in_pool) {
-    throw MachineLacks(
-        "memory=pool needs libpmemobj-dev, which was not there when nearfar was "
+  if (options.in_pool) {
+    throw MachineError(
+        "memory=pool needs libpmemobj-dev, which was not installed when nearfar was "
         "built: install it and build again");
   }
 #endif
-  return std::make_unique<OnHeap<Structure>>(asked);
+  return std::make_unique<OnHeap<Structure>>(options);
 }
 
-Asked read(Arguments& given) {
-  Asked asked;
-  Mix& mix = asked.mix;
-  mix.initial = given.count("initial");
-  mix.range = given.count("range");
-  mix.updates_percent = given.number("updates");
-  mix.alternate = given.text("removes", {"drawn", "last"}) == "last";
-  mix.length = {given.number("seconds") * 1e9};
-  mix.operations = given.count("operations");
-  mix.threads = static_cast<unsigned>(given.count("threads"));
-  mix.seed = given.count("seed");
-  asked.buckets = given.count("buckets");
-  asked.in_pool = given.text("memory", {"volatile", "pool"}) == "pool";
-  asked.pool = given.text("pool");
-  asked.pool_bytes = given.size("pool_bytes");
-  asked.structure = given.text("structure", {"list", "hash", "skip"});
-  asked.reference = given.text("reference", {"pmemoid", "offset"});
-  const std::string safety = given.text("safety", {"safe", "unlogged", "published"});
-  asked.safety = safety == "unlogged"    ? Safety::unlogged
-                 : safety == "published" ? Safety::published
-                                         : Safety::safe;
+Options read(Arguments& arguments) {
+  Options options;
+  Mix& mix = options.mix;
+  mix.initial = arguments.count("initial");
+  mix.range = arguments.count("range");
+  mix.updates_percent = arguments.number("updates");
+  mix.alternate = arguments.text("removes", {"drawn", "last"}) == "last";
+  mix.length = {arguments.number("seconds") * 1e9};
+  mix.operations = arguments.count("operations");
+  mix.threads = static_cast<unsigned>(arguments.count("threads"));
+  mix.seed = arguments.count("seed");
+  options.buckets = arguments.count("buckets");
+  options.in_pool = arguments.text("memory", {"volatile", "pool"}) == "pool";
+  options.pool = arguments.text("pool");
+  options.pool_bytes = arguments.size("pool_bytes");
+  options.structure = arguments.text("structure", {"list", "hash", "skip"});
+  options.reference = arguments.text("reference", {"pmemoid", "offset"});
+  const std::string safety = arguments.text("safety", {"safe", "unlogged", "published"});
+  options.safety = safety == "unlogged"    ? Safety::unlogged
+                   : safety == "published" ? Safety::published
+                                           : Safety::safe;
   if (mix.range == 0) mix.range = 2 * mix.initial;
-  if (mix.range < mix.initial || mix.range == 0 || mix.range > Requests::most_range) {
+  if (mix.range < mix.initial || mix.range == 0 || mix.range > Requests::max_range) {
     throw BadArgument("range=" + std::to_string(mix.range) +
-                      ": it must be at least initial, at least 1 and at most 2^32 keys");
+                      ": it must be at least `initial`, at least 1 and at most 2^32 keys");
   }
   if (mix.updates_percent < 0 || mix.updates_percent > 100) {
-    throw BadArgument("updates is a share of operations in per cent, 0 to 100");
+    throw BadArgument("updates is a percentage of operations, 0 to 100");
   }
   if (mix.operations == 0 && !(mix.length.count > 0)) {
-    throw BadArgument("seconds must be more than 0 where operations does not say how many");
+    throw BadArgument("seconds must be more than 0 unless operations is set");
   }
-  if (!std::has_single_bit(asked.buckets)) {
-    throw BadArgument("buckets=" + std::to_string(asked.buckets) + " is not a power of two");
+  if (!std::has_single_bit(options.buckets)) {
+    throw BadArgument("buckets=" + std::to_string(options.buckets) + " is not a power of two");
   }
-  if (asked.safety != Safety::safe && !asked.in_pool) {
+  if (options.safety != Safety::safe && !options.in_pool) {
     throw BadArgument("safety=" + safety +
-                      " says what a pool's transactions leave out: it needs "
+                      " applies to transactions of a pool: it needs "
                       "memory=pool");
   }
-  return asked;
+  return options;
 }
 
 const Registered intset{{
@@ -183,22 +183,24 @@ const Registered intset{{
     .summary = "a sorted list, hash set or skip list of integers under look-ups and updates",
     .parameters = with_common(
         {{"structure", "list", "list (sorted), hash, or skip (a skip list)"},
-         {"initial", "256", "keys that are there to begin with"},
-         {"range", "0", "keys are drawn from this many; 0: from twice `initial`"},
-         {"updates", "50", "per cent of operations that insert or remove, half of them each"},
-         {"removes", "drawn", "drawn: any key; last: what the thread inserted last (published)"},
+         {"initial", "256", "keys that are present at the start"},
+         {"range", "0", "number of possible keys; 0: twice `initial`"},
+         {"updates", "50", "percentage of operations that insert or remove, half of them each"},
+         {"removes", "drawn",
+          "drawn: any key; last: the thread's last inserted key (as published)"},
          {"seconds", "1", "length of the timed stretch, s"},
-         {"operations", "0", "of each thread, in place of a length of time; 0: by time"},
-         {"buckets", "131072", "of the hash set; a power of two (the published number)"},
-         {"reference", "pmemoid", "between nodes of a pool: pmemoid (16 bytes), offset (8)"},
+         {"operations", "0", "operations of each thread, instead of a time; 0: by time"},
+         {"buckets", "131072", "buckets of the hash set; a power of two (default: as published)"},
+         {"reference", "pmemoid",
+          "references between nodes of a pool: pmemoid (16 bytes), offset (8)"},
          {"safety", "safe",
-          "safe; WRONG after a crash, for the study of what that hides: unlogged (transactions "
+          "safe; WRONG after a crash, for studies: unlogged (transactions "
           "without snapshots), published (the published programs' steps)"}}),
-    .make = [](Arguments& given) -> std::unique_ptr<Workload> {
-      const Asked asked = read(given);
-      if (asked.structure == "hash") return workload_of<HashSet>(asked);
-      if (asked.structure == "skip") return workload_of<SkipList>(asked);
-      return workload_of<List>(asked);
+    .make = [](Arguments& arguments) -> std::unique_ptr<Workload> {
+      const Options options = read(arguments);
+      if (options.structure == "hash") return workload_of<HashSet>(options);
+      if (options.structure == "skip") return workload_of<SkipList>(options);
+      return workload_of<List>(options);
     },
 #ifdef NEARFAR_HAVE_PMEM
     .check = check_sets,

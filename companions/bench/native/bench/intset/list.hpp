@@ -8,7 +8,7 @@
 
 namespace nearfar::bench {
 
-// What lies in the memory, whatever its changes are.
+// Data layout, independent of the safety of changes.
 template <typename Memory>
 struct ListLayout {
   struct Node;
@@ -22,7 +22,7 @@ struct ListLayout {
   };
 };
 
-// The published list skips nothing: it takes snapshots of the whole node before and of its root.
+// The published list takes snapshots of the whole previous node and of its root.
 template <typename Memory, Safety safety>
 class List {
   using Node = typename ListLayout<Memory>::Node;
@@ -49,24 +49,24 @@ class List {
     if (const Node* node = memory_.at(*from); node != nullptr && node->key == key) return false;
     memory_.transaction([&] {
       if constexpr (safety == Safety::published) memory_.snapshot(&root_, sizeof root_);
-      const Ref fresh = memory_.template make<Node>(sizeof(Node));
-      Node* node = memory_.at(fresh);
+      const Ref node_ref = memory_.template make<Node>(sizeof(Node));
+      Node* node = memory_.at(node_ref);
       node->key = key;
       node->next = *from;
-      link<safety>(memory_, *from, fresh);
+      link<safety>(memory_, *from, node_ref);
     });
     return true;
   }
 
   bool remove(std::int64_t key) {
     Ref* from = before(key);
-    const Ref gone = *from;
-    const Node* node = memory_.at(gone);
+    const Ref removed = *from;
+    const Node* node = memory_.at(removed);
     if (node == nullptr || node->key != key) return false;
     memory_.transaction([&] {
       if constexpr (safety == Safety::published) memory_.snapshot(&root_, sizeof root_);
       link<safety>(memory_, *from, node->next);
-      memory_.release(gone);
+      memory_.release(removed);
     });
     return true;
   }
@@ -79,14 +79,13 @@ class List {
     }
   }
 
-  // What is wrong with it, or nothing. `most`: more elements than there can be, so that a circle
-  // ends.
-  [[nodiscard]] std::string check(std::uint64_t most) const {
+  // Returns an error, or an empty string. `max_elements` bounds the walk, so that a cycle ends.
+  [[nodiscard]] std::string check(std::uint64_t max_elements) const {
     std::uint64_t count = 0;
     const Node* last = nullptr;
     for (const Node* node = memory_.at(root_.head); node != nullptr;
          node = memory_.at(node->next)) {
-      if (++count > most) return "the list has a circle or more elements than keys";
+      if (++count > max_elements) return "the list has a cycle or more elements than keys";
       if (last != nullptr && last->key >= node->key) {
         return "key " + std::to_string(node->key) + " follows " + std::to_string(last->key);
       }
@@ -95,7 +94,7 @@ class List {
     return {};
   }
 
-  // Gives all memory back; of a set on the heap.
+  // Frees all memory of a set on the heap.
   void clear() {
     while (Node* node = memory_.at(root_.head)) {
       root_.head = node->next;
@@ -104,7 +103,7 @@ class List {
   }
 
  private:
-  // The reference that leads, or would lead, to the key.
+  // Returns the reference to the key, or the one that would refer to it.
   [[nodiscard]] Ref* before(std::int64_t key) const {
     Ref* from = &root_.head;
     for (Node* node = memory_.at(*from); node != nullptr && node->key < key;

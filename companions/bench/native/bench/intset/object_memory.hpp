@@ -1,7 +1,7 @@
 // A libpmemobj pool as the memory of a set.
 //
-// Transactions are begun without a jump buffer: a failed call only ends the transaction's work
-// stage, and we throw, so that destructors run.
+// Transactions begin without a jump buffer: a failed call only ends the transaction's work stage,
+// and then an exception is thrown, so that destructors run.
 #pragma once
 
 #include <libpmemobj.h>
@@ -16,8 +16,8 @@
 
 namespace nearfar::bench {
 
-// How one node names another. `Pmemoid`: libpmemobj's own 16 bytes, pool and offset, translated by
-// asking which pool was used last. `Offset`: 8 bytes from the pool's beginning.
+// References between nodes. `Pmemoid`: libpmemobj's 16 bytes, pool and offset, translated through
+// the last used pool. `Offset`: 8 bytes, from the pool's beginning.
 struct Pmemoid {
   template <typename T>
   struct Ref {
@@ -67,7 +67,7 @@ class ObjectMemory {
 
   void* root(std::size_t bytes) {
     root_ = pmemobj_root(pool_, bytes);
-    if (OID_IS_NULL(root_)) fail("make its root");
+    if (OID_IS_NULL(root_)) fail("create its root");
     return pmemobj_direct(root_);
   }
   template <typename T>
@@ -75,7 +75,7 @@ class ObjectMemory {
     return Reference::template at<T>(ref, base_);
   }
 
-  // Runs `body`, then makes all it changed durable at once. If it throws, nothing was changed.
+  // Runs `body`, then makes all its changes durable atomically. If it throws, nothing is changed.
   template <typename Body>
   void transaction(Body&& body) {
     if (pmemobj_tx_begin(pool_, nullptr, TX_PARAM_NONE) != 0) {
@@ -93,21 +93,21 @@ class ObjectMemory {
     if (pmemobj_tx_end() != 0) fail("end a transaction");
   }
   template <typename T>
-  void change(T& place, const T& value) {
-    snapshot(&place, sizeof place);
-    place = value;
+  void change(T& field, const T& value) {
+    snapshot(&field, sizeof field);
+    field = value;
   }
-  void snapshot(const void* what, std::size_t bytes) {
-    if (pmemobj_tx_add_range_direct(what, bytes) != 0) fail("take a snapshot");
+  void snapshot(const void* address, std::size_t bytes) {
+    if (pmemobj_tx_add_range_direct(address, bytes) != 0) fail("take a snapshot");
   }
-  // What is allocated here is flushed as the transaction ends, and needs no snapshot.
+  // Memory allocated in a transaction is flushed at its end and needs no snapshot.
   template <typename T>
   Ref<T> make(std::size_t bytes) {
-    return made<T>(pmemobj_tx_alloc(bytes, type_number));
+    return checked<T>(pmemobj_tx_alloc(bytes, type_number));
   }
   template <typename T>
   Ref<T> make_zeroed(std::size_t bytes) {
-    return made<T>(pmemobj_tx_zalloc(bytes, type_number));
+    return checked<T>(pmemobj_tx_zalloc(bytes, type_number));
   }
   template <typename T>
   void release(Ref<T> ref) {
@@ -115,19 +115,19 @@ class ObjectMemory {
   }
 
  private:
-  // libpmemobj keeps it with every allocation, for tools that walk pools; ours has one kind.
+  // libpmemobj stores it with every allocation, for tools that walk pools.
   static constexpr std::uint64_t type_number = 1;
 
-  [[noreturn]] static void fail(const char* what) {
+  [[noreturn]] static void fail(const char* address) {
     const int error = errno;
     if (error == ENOMEM) {
-      throw MachineLacks("the pool is full: give it more with pool_bytes=");
+      throw MachineError("the pool is full: increase pool_bytes=");
     }
-    throw MachineLacks("libpmemobj cannot " + std::string(what) + ": " + pmemobj_errormsg());
+    throw MachineError("libpmemobj cannot " + std::string(address) + ": " + pmemobj_errormsg());
   }
 
   template <typename T>
-  Ref<T> made(PMEMoid oid) {
+  Ref<T> checked(PMEMoid oid) {
     if (OID_IS_NULL(oid)) fail("allocate");
     return Reference::template ref<T>(oid);
   }

@@ -1,4 +1,4 @@
-// What a thread asks of a set, reproducible from its seed, and what came of it.
+// Requests of a thread to a set, reproducible from its seed, and their outcomes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Request {
   std::int64_t key;
 };
 
-// Does it; true: the key was found, was new, or was there to remove.
+// Runs the request; returns true if the key was found, was new, or was removed.
 template <typename Set>
 bool apply(Set& set, Request request, SplitMix& draw) {
   switch (request.verb) {
@@ -41,8 +41,8 @@ bool apply(Set& set, Request request, SplitMix& draw) {
   return false;
 }
 
-// Keys are drawn evenly from [0, range). Of updates, every second inserts and the others remove:
-// drawn keys, or (`alternate`, as the published program) the key this thread inserted last.
+// Draws keys uniformly from [0, range). Every second update inserts, the others remove: drawn keys
+// or, if `alternate` (like the published program), the thread's last inserted key.
 class Requests {
  public:
   Requests(std::uint64_t seed, std::uint64_t range, double updates_percent, bool alternate) noexcept
@@ -63,8 +63,8 @@ class Requests {
     }
     return {Verb::remove, last_};
   }
-  // Must follow each next().
-  void came_of(Verb verb, bool changed) noexcept {
+  // Must be called after each next().
+  void record_outcome(Verb verb, bool changed) noexcept {
     if (!alternate_ || verb == Verb::look_up) return;
     if (verb == Verb::remove) {
       last_ = -1;
@@ -73,20 +73,20 @@ class Requests {
     }
   }
 
-  static constexpr std::uint64_t most_range = 1ULL << 32U;
+  static constexpr std::uint64_t max_range = 1ULL << 32U;
 
  private:
   SplitMix draw_;
   std::uint64_t range_;
-  std::uint64_t updates_;  // of 2^32
+  std::uint64_t updates_;  // share of updates, times 2^32
   bool alternate_;
   std::int64_t last_ = -1;
   std::int64_t inserting_ = -1;
 };
 
-// What came of a thread's requests. `content`: the sum of a hash of every inserted key less that of
-// every removed one, so that the sums of all threads and of the final content must agree in
-// whatever order the threads ran.
+// Outcomes of a thread's requests. `content`: sum of the hashes of all inserted keys minus those of
+// all removed keys; the sums of all threads must equal that of the final content, in any order of
+// the threads.
 struct alignas(64) Tally {
   std::uint64_t requests = 0;
   std::uint64_t found = 0;
@@ -97,9 +97,9 @@ struct alignas(64) Tally {
   static std::uint64_t hash(std::int64_t key) noexcept {
     return SplitMix::mix(static_cast<std::uint64_t>(key) + 1);
   }
-  void add(Request request, bool done) noexcept {
+  void add(Request request, bool succeeded) noexcept {
     ++requests;
-    if (!done) return;
+    if (!succeeded) return;
     switch (request.verb) {
       case Verb::look_up:
         ++found;

@@ -1,22 +1,22 @@
-// What of a change a structure makes safe. The study compares them; everything else is `safe`.
+// How safe a structure's changes are. The study compares them; all other uses are `safe`.
 #pragma once
 
 namespace nearfar::bench {
 
 enum class Safety {
-  safe,       // a change is one transaction that can restore whatever it overwrites
-  unlogged,   // WRONG on purpose: the same transaction without its snapshots, so links that it
-              // overwrites are neither restored nor flushed
-  published,  // WRONG on purpose: the steps of the published programs, in their order
+  safe,       // a change is a transaction that can restore everything it overwrites
+  unlogged,   // WRONG on purpose: the same transaction without snapshots, so overwritten links are
+              // neither restored nor flushed
+  published,  // WRONG on purpose: the steps of the published programs
 };
 
-// Overwrites a link within a transaction, with a snapshot of it unless that is left out.
+// Overwrites a link within a transaction, with a snapshot unless `unlogged`.
 template <Safety safety, typename Memory, typename Ref>
-void link(Memory& memory, Ref& place, Ref to) {
+void link(Memory& memory, Ref& field, Ref to) {
   if constexpr (safety == Safety::unlogged) {
-    place = to;
+    field = to;
   } else {
-    memory.change(place, to);
+    memory.change(field, to);
   }
 }
 

@@ -1,4 +1,4 @@
-// A pool that holds the three sets, and says of itself what it was made for.
+// A pool with the three sets and a description of its creation.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ template <typename Reference>
 struct SetRoot {
   using Memory = ObjectMemory<Reference>;
   std::uint64_t range;    // keys are below it
-  std::uint64_t buckets;  // 0: the pool's making was cut off
-  std::uint64_t seed;     // of drive; 0: it was filled otherwise
+  std::uint64_t buckets;  // 0: the pool's creation was interrupted
+  std::uint64_t seed;     // of drive; 0: filled otherwise
   std::uint64_t operations;
   typename ListLayout<Memory>::Root list;
   typename HashLayout<Memory>::Root hash;
@@ -44,24 +44,24 @@ class SetPool {
     return std::is_same_v<Reference, Offset> ? "nearfar-intset-1 offset"
                                              : "nearfar-intset-1 pmemoid";
   }
-  // `bytes`: 0 for as much as `range` keys in each set need.
+  // `bytes`: 0 for the size of `range` keys in each set.
   void make(const std::string& path, Bytes bytes, std::uint64_t range, std::uint64_t buckets,
             std::uint64_t seed = 0, std::uint64_t operations = 0) {
     // An element takes at most an allocation of 64 bytes (skip list: of 1.3 levels on average);
-    // libpmemobj wants 8 MiB, keeps logs of 2 MiB beside, and fragments.
-    constexpr std::uint64_t least = 32U << 20U;
+    // libpmemobj needs 8 MiB, has 2 MiB of logs, and fragments.
+    constexpr std::uint64_t base_bytes = 32U << 20U;
     constexpr std::uint64_t element = 128;
     constexpr std::uint64_t bucket = 16;
-    if (bytes.count == 0) bytes = {least + range * element + buckets * bucket};
+    if (bytes.count == 0) bytes = {base_bytes + range * element + buckets * bucket};
     pool_.make(path, layout(), bytes);
     attach();
     describe(range, buckets, seed, operations);
   }
-  // Before other operations than make() was told of: of a pool whose making was cut off, says what
-  // it is; of any other, that its content is not known from a seed.
+  // Call it before operations other than those passed to make(). Describes a pool whose creation
+  // was interrupted; marks the content of any other as not known from a seed.
   void begin(std::uint64_t range, std::uint64_t buckets) {
-    const bool whole = root_->buckets != 0;
-    describe(whole ? root_->range : range, whole ? root_->buckets : buckets, 0, 0);
+    const bool complete = root_->buckets != 0;
+    describe(complete ? root_->range : range, complete ? root_->buckets : buckets, 0, 0);
   }
   void open(const std::string& path) {
     pool_.open(path, layout());

@@ -1,4 +1,4 @@
-// One set under a mix of look-ups and updates: what the kind `intset` runs.
+// Runs a mix of look-ups and updates on one set, for the kind `intset`.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Mix {
   double updates_percent;
   bool alternate;
   Nanoseconds length;
-  std::uint64_t operations;  // of each thread; 0: as many as `length` allows
+  std::uint64_t operations;  // per thread; 0: as many as `length` allows
   unsigned threads;
   std::uint64_t seed;
 };
@@ -32,29 +32,29 @@ class SetRun {
   explicit SetRun(const Mix& mix)
       : mix_(mix), locks_(std::make_unique<std::shared_mutex[]>(Set::locks)) {}
 
-  // Inserts `initial` different keys, evenly drawn.
+  // Inserts `initial` different keys, drawn uniformly.
   void fill(Set& set) {
     SplitMix draw(mix_.seed ^ 0x66696c6cULL);
-    for (std::uint64_t there = 0; there < mix_.initial;) {
+    for (std::uint64_t inserted = 0; inserted < mix_.initial;) {
       const auto key = static_cast<std::int64_t>(((draw() >> 32U) * mix_.range) >> 32U);
       if (!set.insert(key, draw)) continue;
-      ++there;
+      ++inserted;
       filled_.push_back(key);
       expected_ += Tally::hash(key);
     }
     size_ = mix_.initial;
   }
 
-  // Looks up enough keys that what fits into the caches is there; changes nothing.
+  // Looks up enough keys to warm the caches; changes nothing.
   void warm(const Set& set) const {
-    constexpr std::uint64_t most = 100'000;
+    constexpr std::uint64_t max_lookups = 100'000;
     SplitMix draw(mix_.seed ^ 0x7761726dULL);
-    std::uint64_t found = 0;
-    for (std::uint64_t i = 0; i < std::min(mix_.range, most) && i < most_steps / step_guess();
-         ++i) {
-      found += set.contains(static_cast<std::int64_t>(draw() % mix_.range)) ? 1 : 0;
+    std::uint64_t hits = 0;
+    for (std::uint64_t i = 0;
+         i < std::min(mix_.range, max_lookups) && i < max_steps / estimated_steps(); ++i) {
+      hits += set.contains(static_cast<std::int64_t>(draw() % mix_.range)) ? 1 : 0;
     }
-    asm volatile("" ::"r"(found));
+    asm volatile("" ::"r"(hits));
   }
 
   void run(Set& set, Meter& meter) {
@@ -81,7 +81,7 @@ class SetRun {
                                           static_cast<double>(all.requests));
   }
 
-  // Structure, number and content; with one thread, every answer too.
+  // Verifies structure, size and content; with one thread, every answer too.
   void verify(const Set& set) const {
     if (const std::string wrong = set.check(mix_.range); !wrong.empty()) {
       throw WrongContent("the " + std::string(Set::name) + " is broken: " + wrong);
@@ -94,16 +94,16 @@ class SetRun {
     });
     if (size != size_ || content != expected_) {
       throw WrongContent("the " + std::string(Set::name) + " holds " + std::to_string(size) +
-                         " keys and not the " + std::to_string(size_) +
+                         " keys, expected the " + std::to_string(size_) +
                          " that were inserted and not removed");
     }
     if (mix_.threads == 1) replay(set);
   }
 
  private:
-  // A list of n keys takes n/4 steps on average with keys drawn from 2n: keep warming short there.
-  static constexpr std::uint64_t most_steps = 20'000'000;
-  [[nodiscard]] std::uint64_t step_guess() const {
+  // A list of n keys takes n/4 steps on average with keys drawn from 2n: keeps its warm-up short.
+  static constexpr std::uint64_t max_steps = 20'000'000;
+  [[nodiscard]] std::uint64_t estimated_steps() const {
     return Set::locks == 1 && std::string(Set::name) == "list" ? mix_.initial / 2 + 1 : 1;
   }
 
@@ -115,16 +115,16 @@ class SetRun {
                                : !lane.stop.load(std::memory_order_relaxed)) {
       const Request request = requests.next();
       lane.operation([&] {
-        const bool done =
+        const bool succeeded =
             mix_.threads == 1 ? apply(set, request, draw) : locked(set, request, draw);
-        tally.add(request, done);
-        requests.came_of(request.verb, done);
+        tally.add(request, succeeded);
+        requests.record_outcome(request.verb, succeeded);
       });
     }
     tallies_[lane.index] = tally;
   }
 
-  // libpmemobj's transactions do not isolate threads; the volatile set takes the same locks.
+  // libpmemobj's transactions do not isolate threads; volatile sets take the same locks.
   bool locked(Set& set, Request request, SplitMix& draw) {
     std::shared_mutex& mutex = locks_[Set::lock_of(request.key)];
     if (request.verb == Verb::look_up) {
@@ -139,29 +139,29 @@ class SetRun {
     return {SplitMix::mix(mix_.seed) + lane, mix_.range, mix_.updates_percent, mix_.alternate};
   }
 
-  // One thread's requests again, on an array of what is there.
+  // Replays a single thread's requests on a plain array.
   void replay(const Set& set) const {
-    std::vector<bool> there(mix_.range);
-    for (const std::int64_t key : filled_) there[static_cast<std::size_t>(key)] = true;
+    std::vector<bool> present(mix_.range);
+    for (const std::int64_t key : filled_) present[static_cast<std::size_t>(key)] = true;
     Requests requests = requests_of(0);
     Tally model;
     for (std::uint64_t i = 0; i < total_.requests; ++i) {
       const Request request = requests.next();
-      const auto place = static_cast<std::size_t>(request.key);
-      const bool done = request.verb == Verb::insert ? !there[place] : there[place];
-      if (done && request.verb != Verb::look_up) there[place] = request.verb == Verb::insert;
-      model.add(request, done);
-      requests.came_of(request.verb, done);
+      const auto index = static_cast<std::size_t>(request.key);
+      const bool succeeded = request.verb == Verb::insert ? !present[index] : present[index];
+      if (succeeded && request.verb != Verb::look_up) present[index] = request.verb == Verb::insert;
+      model.add(request, succeeded);
+      requests.record_outcome(request.verb, succeeded);
     }
     if (model.found != total_.found || model.inserted != total_.inserted ||
         model.removed != total_.removed) {
       throw WrongContent("the " + std::string(Set::name) +
-                         " answered otherwise than a plain array did to the same requests");
+                         " answered differently from a plain array");
     }
-    set.for_each([&](std::int64_t key) { there[static_cast<std::size_t>(key)].flip(); });
-    for (std::size_t key = 0; key < there.size(); ++key) {
-      if (there[key]) {
-        throw WrongContent("key " + std::to_string(key) + " is wrongly there or missing in the " +
+    set.for_each([&](std::int64_t key) { present[static_cast<std::size_t>(key)].flip(); });
+    for (std::size_t key = 0; key < present.size(); ++key) {
+      if (present[key]) {
+        throw WrongContent("key " + std::to_string(key) + " is wrongly present or missing in the " +
                            std::string(Set::name));
       }
     }

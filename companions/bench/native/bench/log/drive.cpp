@@ -14,9 +14,9 @@
 namespace nearfar::bench {
 namespace {
 
-// Small, so that it is full and begins anew within some tens of operations.
+// Small, so that the log is full and restarts within some tens of operations.
 constexpr Bytes driven_bytes{16384};
-constexpr std::uint64_t most_words = 40;
+constexpr std::uint64_t max_words = 40;
 
 Commit commit_of(std::uint64_t seed) { return seed % 2 == 0 ? Commit::tail : Commit::checksum; }
 
@@ -30,7 +30,7 @@ void check_records(const RecordLog& log, std::uint64_t words) {
   log.for_each([&](std::uint64_t sequence, std::span<const std::uint64_t> content) {
     if ((words != 0 && content.size() != words) || !is_filled(content, sequence, 0)) {
       throw WrongContent("record " + std::to_string(sequence) +
-                         " of the log does not hold what was appended");
+                         " of the log does not contain what was appended");
     }
   });
 }
@@ -38,13 +38,13 @@ void check_records(const RecordLog& log, std::uint64_t words) {
 void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
   const std::string layout = layout_of_log(commit_of(seed));
-  if (open_or_make(pool, path, layout, driven_bytes)) pool.sealed();
+  if (open_or_make(pool, path, layout, driven_bytes)) pool.seal();
   RecordLog log(pool, pool.data(), pool.bytes(), commit_of(seed));
   log.recover();
   std::mt19937_64 random(seed);
   std::vector<std::uint64_t> record;
   for (std::uint64_t i = 0; i < operations; ++i) {
-    record.resize(1 + random() % most_words);
+    record.resize(1 + random() % max_words);
     fill(record, log.next_sequence(), 0);
     NEARFAR_CRASH_BEGIN(i);
     if (!log.append(record)) {
@@ -56,7 +56,7 @@ void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t 
 }
 
 void check_log(const std::string& path) {
-  if (nothing_to_check(path)) return;
+  if (is_unfinished(path)) return;
   RawPool pool;
   Commit commit = Commit::tail;
   try {
@@ -77,7 +77,7 @@ void check_log(const std::string& path) {
   }
   log.recover();
   if (log.next_sequence() != next + 1) {
-    throw WrongContent("the log looks sound, and a record cannot be appended to it");
+    throw WrongContent("the log is valid, but a record cannot be appended to it");
   }
   check_records(log, 0);
 }

@@ -10,11 +10,11 @@ namespace nearfar::bench {
 
 std::string layout_of_log(Commit commit);
 
-// Throws WrongContent at the first record whose content is not its own; `words`: of each record,
-// 0 for any.
+// Throws WrongContent at the first record with wrong content; `words`: length of each record, 0 for
+// any.
 void check_records(const RecordLog& log, std::uint64_t words);
 
-// Records of 1 to 40 words, one operation each; an odd seed commits by checksum.
+// Appends records of 1 to 40 words, one per operation; an odd seed commits by checksum.
 void drive_log(const std::string& path, std::uint64_t operations, std::uint64_t seed);
 void check_log(const std::string& path);
 

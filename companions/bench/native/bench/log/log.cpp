@@ -19,7 +19,8 @@ namespace {
 
 class Log final : public PoolWorkload {
  public:
-  explicit Log(Arguments& given) : Log(given, given.text("commit", {"tail", "checksum"})) {}
+  explicit Log(Arguments& arguments)
+      : Log(arguments, arguments.text("commit", {"tail", "checksum"})) {}
 
   void run(Meter& meter) override {
     stretch_.run_threads(meter, [&](Lane& lane) {
@@ -34,18 +35,18 @@ class Log final : public PoolWorkload {
   void verify() override {
     if (log_->next_sequence() != expected_) {
       throw WrongContent("the log ends with record " + std::to_string(log_->next_sequence()) +
-                         " where " + std::to_string(expected_) + " were appended");
+                         ", but " + std::to_string(expected_) + " were appended");
     }
     check_records(*log_, words_);
   }
 
  protected:
-  [[nodiscard]] Bytes least_bytes() const override {
+  [[nodiscard]] Bytes min_bytes() const override {
     return {RecordLog::overhead + RecordLog::bytes_of(words_)};
   }
-  // Larger than what a core usually gets of a last-level cache, and quickly made on a disk.
-  [[nodiscard]] Bytes usual_bytes() const override {
-    return {std::max<std::uint64_t>(least_bytes().count, 64U << 20U)};
+  // Larger than a core's usual share of a last-level cache, and quickly written to a disk.
+  [[nodiscard]] Bytes default_bytes() const override {
+    return {std::max<std::uint64_t>(min_bytes().count, 64U << 20U)};
   }
   void opened() override {
     log_ = std::make_unique<RecordLog>(pool(), pool().data(), pool().bytes(), commit_);
@@ -54,15 +55,15 @@ class Log final : public PoolWorkload {
   void closing() override { log_.reset(); }
 
  private:
-  Log(Arguments& given, const std::string& commit)
-      : PoolWorkload(given, layout_of_log(commit == "tail" ? Commit::tail : Commit::checksum)),
-        stretch_(given),
-        words_((given.size("record").count + 7) / 8),
+  Log(Arguments& arguments, const std::string& commit)
+      : PoolWorkload(arguments, layout_of_log(commit == "tail" ? Commit::tail : Commit::checksum)),
+        stretch_(arguments),
+        words_((arguments.size("record").count + 7) / 8),
         commit_(commit == "tail" ? Commit::tail : Commit::checksum) {
-    if (words_ == 0) throw BadArgument("record=0: a record has at least 1 byte");
+    if (words_ == 0) throw BadArgument("record=0: a record must have at least 1 byte");
   }
 
-  // The content follows from the sequence number. A log that is full begins anew.
+  // The content is computed from the sequence number. A full log restarts.
   void append(std::vector<std::uint64_t>& record) {
     std::unique_lock lock(mutex_, std::defer_lock);
     if (stretch_.threads() > 1) lock.lock();
@@ -80,7 +81,7 @@ class Log final : public PoolWorkload {
   std::uint64_t expected_ = 0;
 };
 
-std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Log>(given); }
+std::unique_ptr<Workload> make(Arguments& arguments) { return std::make_unique<Log>(arguments); }
 
 #else
 std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
@@ -91,7 +92,7 @@ const Registered log{{
     .summary = "records appended to a log in a pool, each durable before the next",
     .parameters = with_stretch(
         {{"record", "64", "bytes of a record's content"},
-         {"commit", "tail", "tail: two fences a record; checksum: one, and a sum to compute"}}),
+         {"commit", "tail", "tail: two fences per record; checksum: one fence and a checksum"}}),
     .make = make,
     .needs = pools_need,
 #ifdef NEARFAR_HAVE_PMEM

@@ -8,11 +8,11 @@
 
 namespace nearfar::bench {
 
-RecordLog::RecordLog(RawPool& pool, std::byte* begin, Bytes room, Commit commit) noexcept
+RecordLog::RecordLog(RawPool& pool, std::byte* begin, Bytes capacity, Commit commit) noexcept
     : pool_(pool),
       head_(reinterpret_cast<Head*>(begin)),
       records_(begin + overhead),
-      room_(room.count - overhead),
+      capacity_(capacity.count - overhead),
       commit_(commit) {}
 
 std::uint64_t RecordLog::checksum_of(const Record& record) noexcept {
@@ -24,19 +24,19 @@ void RecordLog::recover() noexcept {
   used_ = 0;
   if (commit_ == Commit::tail) {
     const std::uint64_t tail = head_->tail & ~slot_bit;
-    while (used_ < tail && tail <= room_) {
+    while (used_ < tail && tail <= capacity_) {
       const Record& record = at_offset(used_);
-      if (record.sequence != next_ || record.words > (room_ - used_) / sizeof(std::uint64_t))
+      if (record.sequence != next_ || record.words > (capacity_ - used_) / sizeof(std::uint64_t))
         return;
       used_ += bytes_of(record.words);
       ++next_;
     }
     return;
   }
-  while (used_ + sizeof(Record) <= room_) {
+  while (used_ + sizeof(Record) <= capacity_) {
     const Record& record = at_offset(used_);
-    // A sequence number of 0 may be what a new pool holds: then its checksum is not.
-    if (record.sequence != next_ || record.words > (room_ - used_ - sizeof(Record)) / 8 ||
+    // A new pool may contain sequence number 0, but not its checksum.
+    if (record.sequence != next_ || record.words > (capacity_ - used_ - sizeof(Record)) / 8 ||
         record.checksum != checksum_of(record)) {
       return;
     }
@@ -47,16 +47,16 @@ void RecordLog::recover() noexcept {
 
 bool RecordLog::append(std::span<const std::uint64_t> words) {
   const std::uint64_t bytes = bytes_of(words.size());
-  if (bytes > room_ - used_) return false;
+  if (bytes > capacity_ - used_) return false;
   Record head{next_, words.size(), 0, 0};
   if (commit_ == Commit::checksum) {
     head.checksum = checksum(words, head.sequence * 2 + 1);
   }
-  whole_.resize(bytes / sizeof(std::uint64_t));
-  std::memcpy(whole_.data(), &head, sizeof head);
-  std::memcpy(whole_.data() + sizeof head / sizeof(std::uint64_t), words.data(),
+  record_buffer_.resize(bytes / sizeof(std::uint64_t));
+  std::memcpy(record_buffer_.data(), &head, sizeof head);
+  std::memcpy(record_buffer_.data() + sizeof head / sizeof(std::uint64_t), words.data(),
               words.size_bytes());
-  pool_.copy(&at_offset(used_), whole_.data(), bytes);
+  pool_.copy(&at_offset(used_), record_buffer_.data(), bytes);
   used_ += bytes;
   ++next_;
   if (commit_ == Commit::tail) {
@@ -67,14 +67,14 @@ bool RecordLog::append(std::span<const std::uint64_t> words) {
 }
 
 void RecordLog::truncate() {
-  // Both change at once: with a tail by the 8 bytes that say which `first` counts and that nothing
-  // is there; without one by `first`, which no old record's number can reach.
+  // Both values change atomically: with a tail, by the 8 bytes that select `first` and set the
+  // length to 0; without one, by `first`, which is larger than any old record's number.
   const std::uint64_t slot = head_->tail & slot_bit;
-  const std::uint64_t other = commit_ == Commit::tail ? slot ^ slot_bit : slot;
-  head_->first[other] = next_;
-  pool_.persist(&head_->first[other], sizeof head_->first[other]);
+  const std::uint64_t next_slot = commit_ == Commit::tail ? slot ^ slot_bit : slot;
+  head_->first[next_slot] = next_;
+  pool_.persist(&head_->first[next_slot], sizeof head_->first[next_slot]);
   if (commit_ == Commit::tail) {
-    head_->tail = other;
+    head_->tail = next_slot;
     pool_.persist(&head_->tail, sizeof head_->tail);
   }
   used_ = 0;

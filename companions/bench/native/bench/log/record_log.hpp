@@ -1,13 +1,12 @@
 // A log of records in a mapped pool: append, truncate, recover.
 //
-//   line 0   first[2]: the sequence number that the record at the beginning has; which of both
-//            counts is the lowest bit of tail
-//   line 1   tail: bytes of records behind which nothing counts (Commit::tail)
-//   page 1   records: {sequence, words, checksum, 0}, then the words
+//   line 0   first[2]: sequence number of the first record; the lowest bit of tail selects the
+//   valid one line 1   tail: bytes of valid records (Commit::tail) page 1   records: {sequence,
+//   words, checksum, 0}, then the words
 //
-// Commit::tail: the record is made durable, then the 8 bytes of `tail` that let it count: two
-// fences. Commit::checksum: one; a record counts if it has the next sequence number and its
-// checksum is right.
+// Commit::tail: makes the record durable, then the 8 bytes of `tail` that validate it: two fences.
+// Commit::checksum: one fence; a record is valid if it has the next sequence number and its
+// checksum is correct.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +24,18 @@ enum class Commit { tail, checksum };
 
 class RecordLog {
  public:
-  // Room is whatever the pool has behind its first page, or `room`.
-  RecordLog(RawPool& pool, std::byte* begin, Bytes room, Commit commit) noexcept;
+  // Uses `capacity` from `begin` on, first page included.
+  RecordLog(RawPool& pool, std::byte* begin, Bytes capacity, Commit commit) noexcept;
 
-  // Finds what counts. Of a new, zero pool: nothing.
+  // Finds the valid records; none in a new, zeroed pool.
   void recover() noexcept;
 
-  // Returns once the record survives a power cut; false where there is no room for it.
+  // Returns once the record survives a power cut; false if it does not fit.
   bool append(std::span<const std::uint64_t> words);
-  // From now on there are no records; sequence numbers go on.
+  // Removes all records; sequence numbers continue.
   void truncate();
 
-  // `visit(sequence, words)` for every record that counts.
+  // Calls `visit(sequence, words)` for every valid record.
   template <typename Visit>
   void for_each(Visit visit) const {
     std::uint64_t sequence = first();
@@ -79,9 +78,9 @@ class RecordLog {
   RawPool& pool_;
   Head* head_;
   std::byte* records_;
-  std::uint64_t room_;
+  std::uint64_t capacity_;
   Commit commit_;
-  std::vector<std::uint64_t> whole_;  // the record to come, so that it is copied at once
+  std::vector<std::uint64_t> record_buffer_;  // the next record, so that it is copied at once
   std::uint64_t used_ = 0;
   std::uint64_t next_ = 0;
 };

@@ -1,6 +1,6 @@
 #include "bench/maps/b_tree.hpp"
 
-#include "bench/maps/held.hpp"
+#include "bench/maps/owned.hpp"
 
 namespace nearfar::bench {
 namespace {

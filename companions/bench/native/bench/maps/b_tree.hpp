@@ -1,6 +1,6 @@
-// B-tree, up to 15 items a node: a leaf is four cache lines. Items lie in inner nodes too. An
-// insert splits from the leaf upwards only what is full; a remove mends nodes of fewer than 4
-// items, not of half, so that a mend makes room for several more removes.
+// B-tree with up to 15 items per node: a leaf is four cache lines. Inner nodes contain items too.
+// An insert splits full nodes from the leaf upwards. A remove repairs nodes with fewer than 4 items
+// (not half), so that a repair makes room for several more removes.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@ namespace nearfar::bench {
 
 template <typename Memory>
 class BTree {
-  static constexpr unsigned most = 15;
-  static constexpr unsigned least = 4;
-  static constexpr unsigned half = most / 2;
-  // Levels: 4 children at least make 4^32 leaves.
-  static constexpr unsigned deepest = 33;
+  static constexpr unsigned max_items = 15;
+  static constexpr unsigned min_items = 4;
+  static constexpr unsigned half = max_items / 2;
+  // Maximum levels: at least 4 children each give 4^32 leaves.
+  static constexpr unsigned max_depth = 33;
 
   struct Item {
     std::uint64_t key;
@@ -28,16 +28,16 @@ class BTree {
   struct Node {
     std::uint32_t items;
     std::uint32_t inner;
-    Item item[most];
-    Ref<Node> child[most + 1];  // not there in a leaf
+    Item item[max_items];
+    Ref<Node> child[max_items + 1];  // absent in a leaf
   };
   struct Step {
     Node* node;
     Ref<Node> ref;
-    unsigned place;  // of the first item that is not less; the child before it was taken
+    unsigned place;  // index of the first item that is not less, and of the child taken
   };
   struct Path {
-    Step step[deepest];
+    Step step[max_depth];
     unsigned length = 0;
     Step& last() { return step[length - 1]; }
   };
@@ -92,7 +92,7 @@ class BTree {
     const std::uint64_t old = found->word;
     memory_.change([&] {
       if (path.last().node->inner != 0) {
-        // The greatest item before it takes its place, and is removed from its leaf.
+        // Its predecessor replaces it, and is removed from its leaf.
         Ref<Node> at = path.last().node->child[path.last().place];
         for (;;) {
           Node* node = memory_.at(at);
@@ -103,7 +103,7 @@ class BTree {
         memory_.touch(found);
         *found = path.last().node->item[path.last().place];
       }
-      take_out(path);
+      remove_from_leaf(path);
     });
     return old;
   }
@@ -117,7 +117,7 @@ class BTree {
     if (!header_.root) return;
     unsigned depth = 0;
     for (Ref<Node> at = header_.root; memory_.at(at)->inner != 0; at = memory_.at(at)->child[0]) {
-      require(++depth < deepest, "it is deeper than it can be");
+      require(++depth < max_depth, "it is too deep");
     }
     std::uint64_t last = 0;
     bool first = true;
@@ -143,7 +143,8 @@ class BTree {
     return place;
   }
 
-  // The item of `key` or null; the steps to it, or to the leaf where it belongs.
+  // Returns the item of `key` or null; `path` gets the steps to it, or to the leaf where it
+  // belongs.
   Item* find(std::uint64_t key, Path& path) const {
     Ref<Node> at = header_.root;
     while (at) {
@@ -157,31 +158,31 @@ class BTree {
   }
 
   void insert(Path& path, Item item) {
-    Ref<Node> right{};  // the child after `item`, of inner nodes
+    Ref<Node> right{};  // in inner nodes: the child after `item`
     while (path.length > 0) {
       const Step step = path.step[--path.length];
       Node& node = *step.node;
-      if (node.items < most) {
+      if (node.items < max_items) {
         if (node.inner != 0) {
           touch(node);
-        } else {  // what is used, and the next item
+        } else {  // the used items and the next one
           memory_.touch(&node, offsetof(Node, item) + (node.items + 1) * sizeof(Item));
         }
-        put_in(node, step.place, item, right);
+        insert_item(node, step.place, item, right);
         return;
       }
       touch(node);
       const Ref<Node> made = make(node.inner != 0);
-      Node& fresh = *memory_.at(made);
+      Node& new_node = *memory_.at(made);
       const Item middle = node.item[half];
-      fresh.items = most - half - 1;
-      std::copy_n(node.item + half + 1, fresh.items, fresh.item);
-      if (node.inner != 0) std::copy_n(node.child + half + 1, fresh.items + 1, fresh.child);
+      new_node.items = max_items - half - 1;
+      std::copy_n(node.item + half + 1, new_node.items, new_node.item);
+      if (node.inner != 0) std::copy_n(node.child + half + 1, new_node.items + 1, new_node.child);
       node.items = half;
       if (step.place <= half) {
-        put_in(node, step.place, item, right);
+        insert_item(node, step.place, item, right);
       } else {
-        put_in(fresh, step.place - half - 1, item, right);
+        insert_item(new_node, step.place - half - 1, item, right);
       }
       item = middle;
       right = made;
@@ -195,7 +196,7 @@ class BTree {
     memory_.set(header_.root, made);
   }
 
-  static void put_in(Node& node, unsigned place, Item item, Ref<Node> right) {
+  static void insert_item(Node& node, unsigned place, Item item, Ref<Node> right) {
     std::copy_backward(node.item + place, node.item + node.items, node.item + node.items + 1);
     node.item[place] = item;
     if (node.inner != 0) {
@@ -206,8 +207,8 @@ class BTree {
     ++node.items;
   }
 
-  // Takes the item and, of inner nodes, the child after it.
-  static void take_from(Node& node, unsigned place) {
+  // Erases the item and, in inner nodes, the child after it.
+  static void erase_item(Node& node, unsigned place) {
     std::copy(node.item + place + 1, node.item + node.items, node.item + place);
     if (node.inner != 0) {
       std::copy(node.child + place + 2, node.child + node.items + 1, node.child + place + 1);
@@ -215,19 +216,19 @@ class BTree {
     --node.items;
   }
 
-  // The item of the path's last step, which is in a leaf.
-  void take_out(Path& path) {
+  // Removes the item of the path's last step, which is in a leaf.
+  void remove_from_leaf(Path& path) {
     Step step = path.step[--path.length];
-    if (step.node->items > least || path.length == 0) {
-      // Nobody else changes this leaf: what is used of it is enough.
+    if (step.node->items > min_items || path.length == 0) {
+      // Nothing else changes this leaf: its used items suffice.
       memory_.touch(step.node, offsetof(Node, item) + step.node->items * sizeof(Item));
     } else {
       touch(*step.node);
     }
-    take_from(*step.node, step.place);
-    while (step.node->items < least && path.length > 0) {
+    erase_item(*step.node, step.place);
+    while (step.node->items < min_items && path.length > 0) {
       const Step above = path.step[--path.length];
-      mend(*above.node, above.place);
+      repair(*above.node, above.place);
       step = above;
     }
     if (path.length == 0 && step.node->items == 0 && step.ref == header_.root) {
@@ -236,25 +237,26 @@ class BTree {
     }
   }
 
-  // The child at `place` has too few items: it gets one of a neighbour, or both become one.
-  void mend(Node& parent, unsigned place) {
+  // Repairs the child at `place`, which has too few items: takes one from a sibling, or joins them.
+  void repair(Node& parent, unsigned place) {
     touch(parent);
-    if (place < parent.items && memory_.at(parent.child[place + 1])->items > least) {
+    if (place < parent.items && memory_.at(parent.child[place + 1])->items > min_items) {
       Node& node = *memory_.at(parent.child[place]);
       Node& right = *memory_.at(parent.child[place + 1]);
       touch(node);
       touch(right);
-      put_in(node, node.items, parent.item[place], right.inner != 0 ? right.child[0] : Ref<Node>{});
+      insert_item(node, node.items, parent.item[place],
+                  right.inner != 0 ? right.child[0] : Ref<Node>{});
       parent.item[place] = right.item[0];
       if (right.inner != 0) right.child[0] = right.child[1];
-      take_from(right, 0);
-    } else if (place > 0 && memory_.at(parent.child[place - 1])->items > least) {
+      erase_item(right, 0);
+    } else if (place > 0 && memory_.at(parent.child[place - 1])->items > min_items) {
       Node& node = *memory_.at(parent.child[place]);
       Node& left = *memory_.at(parent.child[place - 1]);
       touch(node);
       touch(left);
       const Ref<Node> first = node.inner != 0 ? node.child[0] : Ref<Node>{};
-      put_in(node, 0, parent.item[place - 1], first);
+      insert_item(node, 0, parent.item[place - 1], first);
       if (node.inner != 0) node.child[0] = left.child[left.items];
       parent.item[place - 1] = left.item[left.items - 1];
       --left.items;
@@ -263,11 +265,11 @@ class BTree {
     }
   }
 
-  // The children beside the item at `place`, and it, become one.
+  // Joins the children next to the item at `place`, and the item.
   void join(Node& parent, unsigned place) {
     Node& left = *memory_.at(parent.child[place]);
-    const Ref<Node> gone = parent.child[place + 1];
-    const Node& right = *memory_.at(gone);
+    const Ref<Node> removed = parent.child[place + 1];
+    const Node& right = *memory_.at(removed);
     touch(left);
     left.item[left.items] = parent.item[place];
     std::copy_n(right.item, right.items, left.item + left.items + 1);
@@ -275,8 +277,8 @@ class BTree {
       std::copy_n(right.child, right.items + 1, left.child + left.items + 1);
     }
     left.items += right.items + 1;
-    take_from(parent, place);
-    drop(gone);
+    erase_item(parent, place);
+    drop(removed);
   }
 
   template <typename F>
@@ -293,7 +295,8 @@ class BTree {
   void check(Ref<Node> at, unsigned depth, bool root, std::uint64_t& last, bool& first) const {
     require(static_cast<bool>(at), "a child is missing");
     const Node& node = *memory_.at(at);
-    require(node.items <= most && node.items >= (root ? 1 : least), "a node has too few items");
+    require(node.items <= max_items && node.items >= (root ? 1 : min_items),
+            "a node has too few items");
     require((node.inner != 0) == (depth > 0), "leaves are not all equally deep");
     for (unsigned i = 0; i <= node.items; ++i) {
       if (node.inner != 0) check(node.child[i], depth - 1, false, last, first);

@@ -1,4 +1,4 @@
-// An invariant of a map that does not hold.
+// Throws WrongContent if an invariant of a map does not hold.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "bench/maps/crit_bit.hpp"
 
-#include "bench/maps/held.hpp"
+#include "bench/maps/owned.hpp"
 
 namespace nearfar::bench {
 namespace {

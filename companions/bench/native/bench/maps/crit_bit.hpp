@@ -1,6 +1,6 @@
-// Crit-bit tree: an inner node has two sides, by the first bit in which the keys below differ. Keys
-// and words lie in the sides themselves; one new node an insert, one side changed. Which bit it is
-// stands beside the reference to the node: one load a level on the way down, from one cache line.
+// Crit-bit tree: an inner node has two sides, by the first bit in which the keys below differ.
+// Sides contain keys and words themselves, so an insert creates one node and changes one side. The
+// bit is stored next to the reference to the node: one load per level, from one cache line.
 #pragma once
 
 #include <bit>
@@ -15,11 +15,11 @@ namespace nearfar::bench {
 template <typename Memory>
 class CritBit {
   struct Node;
-  // A leaf (a key and its word), or a subtree (its bit, 63 to 0, and the reference to its node).
+  // A leaf (key and word), or a subtree (bit, 63 to 0, and reference to its node).
   struct Side {
     std::uint64_t key;
     std::uint64_t word;
-    std::uint64_t what;
+    std::uint64_t kind;
   };
   struct Node {
     Side side[2];  // bits decrease downwards
@@ -39,8 +39,8 @@ class CritBit {
 
   std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
     Side* nearest = &header_.root;
-    while (nearest->what == subtree) nearest = &down(*nearest, key);
-    if (nearest->what == nothing) {
+    while (nearest->kind == subtree) nearest = &down(*nearest, key);
+    if (nearest->kind == nothing) {
       memory_.change([&] { change(*nearest, {key, word, leaf}); });
       return std::nullopt;
     }
@@ -50,15 +50,15 @@ class CritBit {
       return old;
     }
     const auto bit = static_cast<std::uint64_t>(std::bit_width(nearest->key ^ key) - 1);
-    // The new node's place: bits decrease downwards.
+    // Finds the new node's position: bits decrease downwards.
     Side* place = &header_.root;
-    while (place->what == subtree && place->key > bit) place = &down(*place, key);
+    while (place->kind == subtree && place->key > bit) place = &down(*place, key);
     memory_.change([&] {
       const Ref<Node> made = memory_.template make<Node>();
-      Node& fresh = *memory_.at(made);
-      fresh.side[key >> bit & 1U] = {key, word, leaf};
-      fresh.side[~(key >> bit) & 1U] = *place;
-      memory_.wrote(&fresh, sizeof fresh);
+      Node& new_node = *memory_.at(made);
+      new_node.side[key >> bit & 1U] = {key, word, leaf};
+      new_node.side[~(key >> bit) & 1U] = *place;
+      memory_.persist_new(&new_node, sizeof new_node);
       change(*place, {bit, made.where, subtree});
     });
     return std::nullopt;
@@ -66,25 +66,25 @@ class CritBit {
 
   [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const {
     const Side* side = &header_.root;
-    while (side->what == subtree) side = &down(*side, key);
-    if (side->what == nothing || side->key != key) return std::nullopt;
+    while (side->kind == subtree) side = &down(*side, key);
+    if (side->kind == nothing || side->key != key) return std::nullopt;
     return side->word;
   }
 
   std::optional<std::uint64_t> remove(std::uint64_t key) {
     Side* above = nullptr;
     Side* side = &header_.root;
-    while (side->what == subtree) {
+    while (side->kind == subtree) {
       above = side;
       side = &down(*side, key);
     }
-    if (side->what == nothing || side->key != key) return std::nullopt;
+    if (side->kind == nothing || side->key != key) return std::nullopt;
     const std::uint64_t old = side->word;
     memory_.change([&] {
       if (above == nullptr) {
         change(*side, {0, 0, nothing});
       } else {
-        // The other side takes the node's place.
+        // The other side replaces the node.
         const Ref<Node> dropped{above->word};
         const Side other = node(*above).side[~(key >> above->key) & 1U];
         change(*above, other);
@@ -113,8 +113,8 @@ class CritBit {
 
   template <typename F>
   void walk(const Side& side, const F& f) const {
-    if (side.what == leaf) f(side);
-    if (side.what != subtree) return;
+    if (side.kind == leaf) f(side);
+    if (side.kind != subtree) return;
     walk(node(side).side[0], f);
     walk(node(side).side[1], f);
   }
@@ -122,10 +122,10 @@ class CritBit {
   // Keys below share the bits of `mask` with `prefix`.
   void check(const Side& side, std::uint64_t above, std::uint64_t mask,
              std::uint64_t prefix) const {
-    if (side.what == leaf) require((side.key & mask) == prefix, "a key is on the wrong side");
-    require(side.what <= subtree, "a side is neither leaf nor subtree");
-    require(side.what != nothing || above == 64, "a node has an empty side");
-    if (side.what != subtree) return;
+    if (side.kind == leaf) require((side.key & mask) == prefix, "a key is on the wrong side");
+    require(side.kind <= subtree, "a side is neither leaf nor subtree");
+    require(side.kind != nothing || above == 64, "a node has an empty side");
+    if (side.kind != subtree) return;
     const Node& below = node(side);
     require(side.key < above, "bits do not decrease downwards");
     const std::uint64_t bit = 1ULL << side.key;

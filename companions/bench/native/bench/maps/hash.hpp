@@ -1,5 +1,5 @@
-// What a key is hashed by: the finaliser of MurmurHash3 (A. Appleby, public domain). It loses
-// nothing, so two keys never have the same 64 bits and a hash can stand for its key.
+// Hash of keys: the finaliser of MurmurHash3 (A. Appleby, public domain). It is a bijection, so
+// different keys have different hashes, and a hash can replace its key.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ constexpr std::uint64_t mixed(std::uint64_t key) noexcept {
   return key;
 }
 
-// The key whose mixed() it is: the same steps backwards, by the factors' inverses modulo 2^64.
+// Inverse of mixed(): the steps in reverse, with the factors' inverses modulo 2^64.
 constexpr std::uint64_t unmixed(std::uint64_t hash) noexcept {
   hash ^= hash >> 33U;
   hash *= 0x9cb4b2f8129337dbULL;

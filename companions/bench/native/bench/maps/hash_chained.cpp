@@ -1,6 +1,6 @@
 #include "bench/maps/hash_chained.hpp"
 
-#include "bench/maps/held.hpp"
+#include "bench/maps/owned.hpp"
 
 namespace nearfar::bench {
 namespace {

@@ -1,8 +1,8 @@
-// Hash map with a chain of entries per bucket. By transactions (hash-tx) or by published sets of
-// words (hash-atomic): both write single words of old objects only.
+// Hash map with a chain of entries per bucket, with transactions (hash-tx) or published sets of
+// words (hash-atomic): both write only single words of old objects.
 //
-// It grows fourfold when there is an entry a bucket: fewer rebuilds than doubling, so fewer words
-// of old entries to write a second time. An entry that keeps its successor is not written at all.
+// It grows fourfold at one entry per bucket: fewer rebuilds than doubling, so fewer rewritten
+// words. An entry that keeps its successor is not written at all.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class HashChained {
 
   HashChained(Memory& memory, Header& header) : memory_(memory), header_(header) {}
 
-  // Before each put(), outside of any change: the table may be rebuilt.
+  // Call it before each put(), outside of any change: it may rebuild the table.
   void make_room(std::uint64_t) {
     if (!header_.buckets) {
       memory_.change([&] { grow(first_bits); });
@@ -42,18 +42,18 @@ class HashChained {
     }
   }
 
-  // Puts `word` at `key`; the word that was there before, if any.
+  // Sets the word of `key`; returns the previous word, if any.
   std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
     Bucket& bucket = bucket_of(key);
-    if (Entry* found = find(bucket, key)) {
-      const std::uint64_t old = found->word;
-      memory_.change([&] { memory_.set(found->word, word); });
+    if (Entry* entry = find(bucket, key)) {
+      const std::uint64_t old = entry->word;
+      memory_.change([&] { memory_.set(entry->word, word); });
       return old;
     }
     memory_.change([&] {
       const Ref<Entry> made = memory_.template make<Entry>();
       *memory_.at(made) = {key, word, bucket};
-      memory_.wrote(memory_.at(made), sizeof(Entry));
+      memory_.persist_new(memory_.at(made), sizeof(Entry));
       memory_.set(bucket, made);
       memory_.set(header_.count, header_.count + 1);
     });
@@ -62,9 +62,9 @@ class HashChained {
 
   [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const {
     if (!header_.buckets) return std::nullopt;
-    const Entry* found = find(bucket_of(key), key);
-    if (found == nullptr) return std::nullopt;
-    return found->word;
+    const Entry* entry = find(bucket_of(key), key);
+    if (entry == nullptr) return std::nullopt;
+    return entry->word;
   }
 
   std::optional<std::uint64_t> remove(std::uint64_t key) {
@@ -72,12 +72,12 @@ class HashChained {
     Ref<Entry>* link = &bucket_of(key);
     while (*link && memory_.at(*link)->key != key) link = &memory_.at(*link)->next;
     if (!*link) return std::nullopt;
-    const Ref<Entry> gone = *link;
-    const Entry entry = *memory_.at(gone);
+    const Ref<Entry> removed = *link;
+    const Entry entry = *memory_.at(removed);
     memory_.change([&] {
       memory_.set(*link, entry.next);
       memory_.set(header_.count, header_.count - 1);
-      memory_.drop(gone);
+      memory_.drop(removed);
     });
     return entry.word;
   }
@@ -94,13 +94,13 @@ class HashChained {
   }
 
   void check() const {
-    if (!header_.buckets) return require(header_.count == 0, "entries and no buckets");
+    if (!header_.buckets) return require(header_.count == 0, "there are entries but no buckets");
     const Bucket* buckets = memory_.at(header_.buckets);
     std::uint64_t seen = 0;
     for (std::uint64_t i = 0; i < 1ULL << header_.bits; ++i) {
       for (Ref<Entry> e = buckets[i]; e; e = memory_.at(e)->next) {
-        require(index(memory_.at(e)->key, header_.bits) == i, "an entry is in another's bucket");
-        require(++seen <= header_.count, "there are more entries than counted, or a circle");
+        require(index(memory_.at(e)->key, header_.bits) == i, "an entry is in the wrong bucket");
+        require(++seen <= header_.count, "there are more entries than counted, or a cycle");
       }
     }
     require(seen == header_.count, "there are fewer entries than counted");
@@ -125,36 +125,36 @@ class HashChained {
     return nullptr;
   }
 
-  // Takes every entry to a table of 2^bits buckets. The top bits choose the bucket, so those of one
-  // old bucket go to neighbours, and entries keep their order.
+  // Moves every entry to a table of 2^bits buckets. The top bits select the bucket, so the entries
+  // of an old bucket go to adjacent ones and keep their order.
   void grow(std::uint64_t bits) {
     const std::size_t bytes = sizeof(Bucket) << bits;
     const Ref<Bucket> made = memory_.template make<Bucket>(bytes);
-    Bucket* fresh = memory_.at(made);
-    std::memset(static_cast<void*>(fresh), 0, bytes);
+    Bucket* new_buckets = memory_.at(made);
+    std::memset(static_cast<void*>(new_buckets), 0, bytes);
     if (header_.buckets) {
       const Ref<Bucket> old = header_.buckets;
       const std::uint64_t old_bits = header_.bits;
       for (std::uint64_t i = 0; i < 1ULL << old_bits; ++i) {
-        split(memory_.at(old)[i], fresh + (i << (bits - old_bits)), bits);
+        split(memory_.at(old)[i], new_buckets + (i << (bits - old_bits)), bits);
       }
       memory_.drop(old, sizeof(Bucket) << old_bits);
     }
-    memory_.wrote(fresh, bytes);
+    memory_.persist_new(new_buckets, bytes);
     memory_.set(header_.buckets, made);
     memory_.set(header_.bits, bits);
   }
 
-  void split(Ref<Entry> chain, Bucket* fresh, std::uint64_t bits) {
+  void split(Ref<Entry> chain, Bucket* new_buckets, std::uint64_t bits) {
     constexpr std::uint64_t parts = 1U << growth_bits;
     Entry* last[parts] = {};
-    Ref<Entry> last_next[parts] = {};  // what last's next holds now
+    Ref<Entry> last_next[parts] = {};  // current value of last's next
     while (chain) {
       Entry* entry = memory_.at(chain);
       const Ref<Entry> next = entry->next;
       const std::uint64_t part = index(entry->key, bits) % parts;
       if (last[part] == nullptr) {
-        fresh[part] = chain;
+        new_buckets[part] = chain;
       } else if (last_next[part] != chain) {
         memory_.set(last[part]->next, chain);
       }

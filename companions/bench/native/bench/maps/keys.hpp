@@ -1,4 +1,4 @@
-// The keys of a run: distinct, in the order in which they are inserted; and their values.
+// The keys of a run, distinct and in insertion order, and their values.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ inline std::vector<std::uint64_t> keys_of(const std::string& order, std::uint64_
                                           std::uint64_t seed) {
   std::vector<std::uint64_t> keys(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    // mixed() never takes two numbers to one: random keys are distinct.
+    // mixed() is a bijection, so random keys are distinct.
     keys[i] = order == "random"      ? mixed((seed << 40U) + i + 1)
               : order == "ascending" ? i + 1
                                      : count - i;
@@ -27,7 +27,7 @@ inline std::vector<std::uint64_t> keys_of(const std::string& order, std::uint64_
   return keys;
 }
 
-// The order in which they are looked up or removed.
+// Returns the order of look-ups or removals.
 inline std::vector<std::uint64_t> visits_of(const std::string& order,
                                             const std::vector<std::uint64_t>& inserted,
                                             std::uint64_t seed) {

@@ -10,8 +10,8 @@ namespace nearfar::bench {
 namespace {
 
 std::vector<MapType>& types() {
-  static std::vector<MapType> found;
-  return found;
+  static std::vector<MapType> registered;
+  return registered;
 }
 
 }  // namespace
@@ -26,19 +26,19 @@ const std::vector<MapType>& map_types() { return types(); }
 
 const MapType& map_type(const std::string& name) {
   std::vector<std::string> names;
-  for (const MapType& each : types()) {
-    if (each.name == name) return each;
-    names.push_back(each.name);
+  for (const MapType& type : types()) {
+    if (type.name == name) return type;
+    names.push_back(type.name);
   }
   throw BadArgument("there is no map '" + name + "'" + nearest(name, names));
 }
 
 RegisteredMap::RegisteredMap(MapType type) {
   register_map_kind(type.name, type.meaning);
-  const auto place =
+  const auto position =
       std::lower_bound(types().begin(), types().end(), type,
                        [](const MapType& a, const MapType& b) { return a.name < b.name; });
-  types().insert(place, std::move(type));
+  types().insert(position, std::move(type));
 }
 
 }  // namespace nearfar::bench

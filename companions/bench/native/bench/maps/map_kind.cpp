@@ -1,4 +1,4 @@
-// The kinds `map` and `map-NAME`: runs, and pools that are checked, printed and driven.
+// The kinds `map` and `map-NAME`: runs, and pools that can be checked, printed and driven.
 #include "bench/maps/map_kind.hpp"
 
 #include <sys/stat.h>
@@ -19,50 +19,51 @@ const MapType& persistent(const std::string& name) {
   const MapType& type = map_type(name);
   if (type.open_pool) return type;
   if (*pools_need == '\0') throw BadArgument(name + " is volatile only: it has no pools");
-  throw MachineLacks(std::string("pools need ") + pools_need +
-                     ", which was not there when nearfar was built: install it and build again");
+  throw MachineError(
+      std::string("pools need ") + pools_need +
+      ", which was not installed when nearfar was built: install it and build again");
 }
 
 void check(const std::string& name, const std::string& pool) {
-  const auto held = persistent(name).open_pool(pool);
-  held->map().check();
-  const Map& map = held->map();
+  const auto owned = persistent(name).open_pool(pool);
+  owned->map().check();
+  const Map& map = owned->map();
   map.foreach ([&](std::uint64_t key, std::uint64_t) {
-    require(map.get(key).has_value(), "a key that the walk shows is not found");
+    require(map.get(key).has_value(), "a key of the walk is not found");
   });
 }
 
-// The content, then whether the map still does what maps do.
+// Prints the content, then tests whether the map still works.
 void dump(const std::string& name, const std::string& pool) {
-  const auto held = persistent(name).open_pool(pool);
-  Map& map = held->map();
+  const auto owned = persistent(name).open_pool(pool);
+  Map& map = owned->map();
   map.check();
-  std::uint64_t fresh = 0;
+  std::uint64_t new_key = 0;
   map.foreach ([&](std::uint64_t key, std::uint64_t value) {
     std::printf("%lld %lld\n", static_cast<long long>(key), static_cast<long long>(value));
-    fresh ^= key;
+    new_key ^= key;
   });
-  while (map.get(fresh)) ++fresh;
-  map.put(fresh, 1);
-  require(map.get(fresh).has_value(), "a key that is inserted now is not found");
-  require(map.remove(fresh) && !map.get(fresh), "a key that is inserted now cannot be removed");
+  while (map.get(new_key)) ++new_key;
+  map.put(new_key, 1);
+  require(map.get(new_key).has_value(), "a newly inserted key is not found");
+  require(map.remove(new_key) && !map.get(new_key), "a newly inserted key cannot be removed");
   map.check();
 }
 
-// Keys are few, so that they come again, half of them neighbours and half of them far apart; first
-// mostly inserts, then mostly removes: what splits and what merges are both gone through.
+// Keys are few, so that they repeat; half are adjacent and half far apart. First mostly inserts,
+// then mostly removes, to cover splits and merges.
 void drive(const std::string& name, const std::string& pool, std::uint64_t operations,
            std::uint64_t seed) {
-  constexpr Bytes small{16U << 20U};           // twice libpmemobj's least: explorers copy pools
-  constexpr std::uint64_t inserts_first = 75;  // per cent; then the rest
+  constexpr Bytes small{16U << 20U};           // twice libpmemobj's minimum: explorers copy pools
+  constexpr std::uint64_t inserts_first = 75;  // percentage of inserts in the first half
   constexpr std::uint64_t key_bits = 62;       // so that a key is a positive long long
-  constexpr Elements elements{64, 16};         // blocks of their own belong to what can go wrong
+  constexpr Elements elements{64, 16};         // separate blocks are also tested
   const MapType& type = persistent(name);
-  struct stat found {};
-  const auto held = stat(pool.c_str(), &found) == 0
-                        ? type.open_pool(pool)
-                        : type.make_pool(pool, small + Bytes{512 * operations}, elements);
-  Map& map = held->map();
+  struct stat status {};
+  const auto owned = stat(pool.c_str(), &status) == 0
+                         ? type.open_pool(pool)
+                         : type.make_pool(pool, small + Bytes{512 * operations}, elements);
+  Map& map = owned->map();
   std::mt19937_64 random(seed);
   for (std::uint64_t i = 0; i < operations; ++i) {
     const std::uint64_t number = random() % (operations / 2 + 1);
@@ -84,18 +85,19 @@ void drive(const std::string& name, const std::string& pool, std::uint64_t opera
 const Registered any{{.name = "map",
                       .summary = "inserts into, looks up in or removes from a map, by its name",
                       .parameters = map_parameters(true),
-                      .make = [](Arguments& given) {
-                        return std::make_unique<MapWorkload>(given, given.text("map"));
+                      .make = [](Arguments& arguments) {
+                        return std::make_unique<MapWorkload>(arguments, arguments.text("map"));
                       }}};
 
 }  // namespace
 
 void register_map_kind(const std::string& name, const std::string& meaning) {
-  const Registered one{{
+  const Registered registered{{
       .name = "map-" + name,
       .summary = meaning,
       .parameters = map_parameters(false),
-      .make = [name](Arguments& given) { return std::make_unique<MapWorkload>(given, name); },
+      .make =
+          [name](Arguments& arguments) { return std::make_unique<MapWorkload>(arguments, name); },
       .check = [name](const std::string& pool) { check(name, pool); },
       .dump = [name](const std::string& pool) { dump(name, pool); },
       .drive = [name](const std::string& pool, std::uint64_t operations,

@@ -1,4 +1,4 @@
-// Inserts into, looks up in and removes from a map; what it holds is compared afterwards.
+// Inserts into, looks up in and removes from a map, and verifies its content.
 #pragma once
 
 #include <memory>
@@ -17,25 +17,24 @@ std::vector<Parameter> map_parameters(bool with_name);
 
 class MapWorkload final : public Workload {
  public:
-  // Of the map `name`.
-  MapWorkload(Arguments& given, const std::string& name);
+  // Uses the map `name`.
+  MapWorkload(Arguments& arguments, const std::string& name);
 
   void set_up() override;
   void warm_up() override;
   void run(Meter& meter) override;
-  // Keys are inserted in their order; when all are there, looked up, then removed, each in the
-  // order of visits.
+  // Inserts keys in their order; then looks up, then removes, in the order of visits.
   void turn(const std::string& operation, std::uint64_t count, Meter& meter) override;
   void verify() override;
   bool reopen() override;
-  [[nodiscard]] Durability durability() const override { return held_->durability(); }
+  [[nodiscard]] Durability durability() const override { return owned_->durability(); }
 
  private:
-  // The operations from `begin` to `end`, in their order.
+  // Runs the operations from `begin` to `end`.
   void part(Meter& meter, std::uint64_t begin, std::uint64_t end);
   template <bool Locked>
   void operate(Lane& lane, std::uint64_t begin, std::uint64_t end);
-  void note_removed(std::uint64_t begin, std::uint64_t end);
+  void mark_removed(std::uint64_t begin, std::uint64_t end);
   void mixed_operation(Lane& lane);
   std::uint64_t read(std::uint64_t key) const;
   [[nodiscard]] Bytes pool_bytes() const;
@@ -57,12 +56,13 @@ class MapWorkload final : public Workload {
 
   std::vector<std::uint64_t> keys_;
   std::vector<std::uint64_t> visits_;
-  std::vector<unsigned char> there_;                         // by place in keys_
-  std::unordered_map<std::uint64_t, std::uint64_t> places_;  // in keys_; when something is removed
+  std::vector<unsigned char> present_;  // by index in keys_
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      places_;  // key -> index in keys_; built by the first removal
   struct {
     std::uint64_t inserted, got, removed;
-  } turns_{};  // operations that turns did
-  std::unique_ptr<HeldMap> held_;
+  } turn_counts_{};  // operations done by turns
+  std::unique_ptr<OwnedMap> owned_;
   mutable std::shared_mutex lock_;
 };
 

@@ -1,12 +1,12 @@
-// Where a map lives, so that one algorithm is volatile and persistent: the difference is this file.
+// Memories of maps, so that one algorithm is volatile or persistent.
 //
-// - Ref<T>: a T in that memory: an address (volatile) or an offset in the pool.
-// - at(ref): its T; valid until the pool is closed.
-// - change(f): what f does happens whole or not at all; changes within a change are part of it.
-// - make(bytes): room for a new object, unset; part of the change. drop(ref, bytes) gives it back.
-// - touch(object): says, before it is written, that an old object will be (not of Published).
-// - set(field, value): writes words of an old object; Published writes them at the change's end.
-// - wrote(object, n): says, after it was written, that a new object is whole.
+//  - Ref<T>: a T in that memory: an address (volatile) or an offset in the pool.
+//  - at(ref): its T; valid until the pool is closed.
+//  - change(f): runs f atomically; nested changes belong to the outer one.
+//  - make(bytes): allocates a new object, uninitialised, in the change. drop(ref, bytes) frees it.
+//  - touch(object): announces a write to an old object (not for Published).
+//  - set(field, value): writes words of an old object; Published writes them at the change's end.
+//  - persist_new(object, n): announces that a new object is complete.
 #pragma once
 
 #include <algorithm>
@@ -55,14 +55,14 @@ class Volatile {
   void set(T& field, T value) {
     field = value;
   }
-  void wrote(const void*, std::size_t) {}
+  void persist_new(const void*, std::size_t) {}
 };
 
 #ifdef NEARFAR_HAVE_PMEM
 
-// After a call of libpmemobj that failed.
-[[noreturn]] inline void full(const std::string& why = pmemobj_errormsg()) {
-  throw MachineLacks("the pool has no room for this: " + why + "; give it more with pool_bytes");
+// Throws after a failed call of libpmemobj.
+[[noreturn]] inline void full(const std::string& reason = pmemobj_errormsg()) {
+  throw MachineError("the pool has no room for this: " + reason + "; increase pool_bytes");
 }
 
 class InPool {
@@ -77,10 +77,10 @@ class InPool {
  protected:
   PMEMobjpool* pool_;
   std::byte* base_;
-  bool inside_ = false;  // a change
+  bool inside_ = false;  // within a change
 };
 
-// In a pool, by transactions: old content is snapshotted before it is changed.
+// A pool with transactions: old content is snapshotted before it changes.
 class Transactional : public InPool {
  public:
   using InPool::InPool;
@@ -100,7 +100,7 @@ class Transactional : public InPool {
 
   template <typename T>
   Ref<T> make(std::size_t bytes = sizeof(T)) {
-    // Flushed whole at the end of the transaction: wrote() has nothing to do.
+    // Flushed at the end of the transaction: persist_new() has nothing to do.
     const PMEMoid made = pmemobj_tx_alloc(bytes, 1);
     if (OID_IS_NULL(made)) full();
     const Ref<T> ref{made.off};
@@ -111,7 +111,7 @@ class Transactional : public InPool {
   void drop(Ref<T> ref, std::size_t = sizeof(T)) {
     if (pmemobj_tx_free(oid(ref.where)) != 0) full();
   }
-  // An object is snapshotted once a change, a new one never.
+  // An object is snapshotted once per change, a new one never.
   template <typename T>
   void touch(T* object, std::size_t bytes = sizeof(T)) {
     if (std::find(known_.begin(), known_.end(), object) != known_.end()) return;
@@ -123,7 +123,7 @@ class Transactional : public InPool {
     snapshot(&field, sizeof field);
     field = value;
   }
-  void wrote(const void*, std::size_t) {}
+  void persist_new(const void*, std::size_t) {}
 
  private:
   PMEMoid oid(std::uint64_t offset) const { return pmemobj_oid(base_ + offset); }
@@ -148,11 +148,11 @@ class Transactional : public InPool {
     inside_ = false;
     pmemobj_tx_end();
   }
-  std::vector<const void*> known_;  // new or snapshotted in this change; a few
+  std::vector<const void*> known_;  // new or snapshotted in this change
 };
 
-// In a pool, without transactions: new objects are reserved and written first; then one redo log
-// allocates them, writes words of old ones and frees, all at once.
+// A pool without transactions: new objects are reserved and written first; then one redo log
+// allocates them, writes words of old ones and frees, atomically.
 class Published : public InPool {
  public:
   using InPool::InPool;
@@ -172,12 +172,12 @@ class Published : public InPool {
     }
     inside_ = false;
     if (actions_.empty()) return;
-    // What is published must be there before it can be reached.
+    // Published objects must be durable before they are reachable.
     if (flushed_) pmemobj_drain(pool_);
     if (pmemobj_publish(pool_, actions_.data(), actions_.size()) == 0) return;
-    const std::string why = pmemobj_errormsg();
+    const std::string reason = pmemobj_errormsg();
     pmemobj_cancel(pool_, actions_.data(), actions_.size());
-    full(why);
+    full(reason);
   }
 
   template <typename T>
@@ -197,22 +197,22 @@ class Published : public InPool {
   void set(T& field, T value) {
     constexpr std::size_t bytes = sizeof(std::uint64_t);
     static_assert(sizeof(T) % bytes == 0);
-    auto* place = reinterpret_cast<std::byte*>(&field);
+    auto* destination = reinterpret_cast<std::byte*>(&field);
     const auto* from = reinterpret_cast<const std::byte*>(&value);
     for (std::size_t at = 0; at < sizeof(T); at += bytes) {
       std::uint64_t word = 0;
       std::memcpy(&word, from + at, bytes);
       pmemobj_set_value(pool_, &actions_.emplace_back(),
-                        reinterpret_cast<std::uint64_t*>(place + at), word);
+                        reinterpret_cast<std::uint64_t*>(destination + at), word);
     }
   }
-  void wrote(const void* object, std::size_t bytes) {
+  void persist_new(const void* object, std::size_t bytes) {
     pmemobj_flush(pool_, object, bytes);
     flushed_ = true;
   }
 
  private:
-  bool flushed_ = false;  // since the last fence
+  bool flushed_ = false;  // flushed since the last fence
   std::vector<pobj_action> actions_;
 };
 

@@ -1,5 +1,5 @@
-// Radix tree over 4-bit digits, the greatest first. A node says which digit it branches on, so
-// digits that all keys below share take no node; each has 16 children.
+// Radix tree over 4-bit digits, most significant first. A node stores the digit it branches on, so
+// digits shared by all keys below take no node; each has 16 children.
 #pragma once
 
 #include <bit>
@@ -28,8 +28,8 @@ class Radix {
     friend bool operator==(Child, Child) = default;
   };
   struct Node {
-    std::uint64_t shift;   // of the digit it branches on
-    std::uint64_t prefix;  // the digits above it, shifted down
+    std::uint64_t shift;   // position of its digit
+    std::uint64_t prefix;  // the digits above, shifted down
     Child child[fan];
   };
 
@@ -44,7 +44,7 @@ class Radix {
 
   std::optional<std::uint64_t> put(std::uint64_t key, std::uint64_t word) {
     Child* place = &header_.root;
-    std::uint64_t other = 0;  // a key below `place`, as far as digits that matter go
+    std::uint64_t other = 0;  // a key below `place`, in its relevant digits
     for (;;) {
       if (!*place) {
         memory_.change([&] { memory_.set(*place, new_leaf(key, word)); });
@@ -62,7 +62,7 @@ class Radix {
       }
       Node& below = node(*place);
       if (above(key, below.shift) != below.prefix) {
-        // Its digits above the one it branches on; shifted twice as 64 at once is undefined.
+        // The digits above its own; two shifts, because a shift by 64 is undefined.
         other = below.prefix << below.shift << digit_bits;
         break;
       }
@@ -75,7 +75,7 @@ class Radix {
   [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const {
     Child at = header_.root;
     while (at && !is_leaf(at)) {
-      // The leaf's key is compared at the end, so prefixes need not be.
+      // Comparing the leaf's key at the end suffices.
       const Node& below = node(at);
       at = below.child[digit(key, below.shift)];
     }
@@ -84,7 +84,7 @@ class Radix {
   }
 
   std::optional<std::uint64_t> remove(std::uint64_t key) {
-    Child* parent = nullptr;  // the place of the node that holds `place`
+    Child* parent = nullptr;  // reference to the node that contains `place`
     Child* place = &header_.root;
     while (*place && !is_leaf(*place)) {
       parent = place;
@@ -92,18 +92,18 @@ class Radix {
       place = &below.child[digit(key, below.shift)];
     }
     if (!*place || leaf(*place).key != key) return std::nullopt;
-    const Child gone = *place;
-    const std::uint64_t old = leaf(gone).word;
+    const Child removed = *place;
+    const std::uint64_t old = leaf(removed).word;
     memory_.change([&] {
       const Child last = parent == nullptr ? Child{} : only_other(node(*parent), place);
-      if (last) {  // a node with one child would not branch
+      if (last) {  // a node with a single child does not branch
         const Child dropped = *parent;
         memory_.set(*parent, last);
         memory_.drop(Ref<Node>{dropped.tagged});
       } else {
         memory_.set(*place, Child{});
       }
-      memory_.drop(Ref<Leaf>{gone.tagged & ~1ULL});
+      memory_.drop(Ref<Leaf>{removed.tagged & ~1ULL});
     });
     return old;
   }
@@ -128,35 +128,34 @@ class Radix {
   Child new_leaf(std::uint64_t key, std::uint64_t word) {
     const Ref<Leaf> made = memory_.template make<Leaf>();
     *memory_.at(made) = {key, word};
-    memory_.wrote(memory_.at(made), sizeof(Leaf));
+    memory_.persist_new(memory_.at(made), sizeof(Leaf));
     return {made.where | 1U};
   }
 
-  // Puts a node in front of what is at `place`, which has the digits of `other`, and the key
-  // beside.
+  // Inserts a node above `place`, whose keys have the digits of `other`, with the key as a sibling.
   void branch(Child& place, std::uint64_t key, std::uint64_t word, std::uint64_t other) {
     const auto bit = static_cast<std::uint64_t>(std::bit_width(key ^ other)) - 1;
     const std::uint64_t shift = bit / digit_bits * digit_bits;
     const Ref<Node> made = memory_.template make<Node>();
-    Node& fresh = *memory_.at(made);
-    std::memset(static_cast<void*>(&fresh), 0, sizeof fresh);
-    fresh.shift = shift;
-    fresh.prefix = above(key, shift);
-    fresh.child[digit(key, shift)] = new_leaf(key, word);
-    fresh.child[digit(other, shift)] = place;
-    memory_.wrote(&fresh, sizeof fresh);
+    Node& new_node = *memory_.at(made);
+    std::memset(static_cast<void*>(&new_node), 0, sizeof new_node);
+    new_node.shift = shift;
+    new_node.prefix = above(key, shift);
+    new_node.child[digit(key, shift)] = new_leaf(key, word);
+    new_node.child[digit(other, shift)] = place;
+    memory_.persist_new(&new_node, sizeof new_node);
     memory_.set(place, {made.where});
   }
 
-  // The one child beside `place`; none if there are more, or none.
-  static Child only_other(const Node& of, const Child* place) {
-    Child found{};
-    for (const Child& each : of.child) {
-      if (&each == place || !each) continue;
-      if (found) return {};
-      found = each;
+  // Returns the only other child than `place`, if there is exactly one.
+  static Child only_other(const Node& node, const Child* place) {
+    Child other{};
+    for (const Child& child : node.child) {
+      if (&child == place || !child) continue;
+      if (other) return {};
+      other = child;
     }
-    return found;
+    return other;
   }
 
   template <typename F>

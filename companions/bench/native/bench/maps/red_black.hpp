@@ -1,5 +1,5 @@
-// Red-black tree. Nodes have no parent: the way down is remembered instead, so a rotation writes
-// three old nodes and never those that it moves along.
+// Red-black tree. Nodes have no parent pointer: the path is stored instead, so a rotation writes
+// three old nodes and not the subtrees that it moves.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ class RedBlack {
   };
   struct Step {
     Node* node;
-    unsigned side;  // of the child that was taken
+    unsigned side;  // of the child taken
   };
-  // At most twice log2 of the nodes.
-  static constexpr unsigned deepest = 128;
+  // Maximum depth: twice log2 of the nodes.
+  static constexpr unsigned max_depth = 128;
   struct Path {
-    Step step[deepest];
+    Step step[max_depth];
     unsigned length = 0;
     void push(Node* node, unsigned side) { step[length++] = {node, side}; }
   };
@@ -52,7 +52,7 @@ class RedBlack {
     memory_.change([&] {
       const Ref<Node> made = memory_.template make<Node>();
       *memory_.at(made) = {key, word, {}, 1};
-      memory_.wrote(memory_.at(made), sizeof(Node));
+      memory_.persist_new(memory_.at(made), sizeof(Node));
       link(path, path.length, made);
       colour_after_insert(path, memory_.at(made));
     });
@@ -74,22 +74,22 @@ class RedBlack {
     if (found == nullptr) return std::nullopt;
     const std::uint64_t old = found->word;
     memory_.change([&] {
-      Node* gone = found;
+      Node* removed = found;
       if (found->child[0] && found->child[1]) {
-        // The least key after it takes its place, and that one's node goes.
+        // Its successor replaces it, and the successor's node is removed.
         path.push(found, 1);
-        gone = memory_.at(found->child[1]);
-        while (gone->child[0]) {
-          path.push(gone, 0);
-          gone = memory_.at(gone->child[0]);
+        removed = memory_.at(found->child[1]);
+        while (removed->child[0]) {
+          path.push(removed, 0);
+          removed = memory_.at(removed->child[0]);
         }
         memory_.touch(found);
-        found->key = gone->key;
-        found->word = gone->word;
+        found->key = removed->key;
+        found->word = removed->word;
       }
       const Ref<Node> dropped = linked(path, path.length);
-      const Ref<Node> below = gone->child[gone->child[0] ? 0 : 1];
-      const bool black = gone->red == 0;
+      const Ref<Node> below = removed->child[removed->child[0] ? 0 : 1];
+      const bool black = removed->red == 0;
       link(path, path.length, below);
       memory_.drop(dropped);
       if (black) colour_after_remove(path, below);
@@ -212,7 +212,7 @@ class RedBlack {
         continue;
       }
       if (!far_red) {
-        // The sibling is at the other side of the parent: a way of its own.
+        // The sibling is on the parent's other side, so it needs its own path.
         Path to_sibling;
         to_sibling.push(parent, 1 - side);
         Node* near = rotate(to_sibling, 1, 1 - side);
@@ -236,7 +236,7 @@ class RedBlack {
     walk(node.child[1], f);
   }
 
-  // Returns the black nodes on every way down.
+  // Returns the number of black nodes on every path.
   unsigned check(Ref<Node> at, std::uint64_t& last, bool& first) const {
     if (!at) return 0;
     const Node& node = *memory_.at(at);
@@ -246,7 +246,8 @@ class RedBlack {
     require(first || node.key > last, "keys are not in order");
     last = node.key;
     first = false;
-    require(check(node.child[1], last, first) == left, "ways down have unlike numbers of blacks");
+    require(check(node.child[1], last, first) == left,
+            "paths have different numbers of black nodes");
     return left + (node.red == 0 ? 1 : 0);
   }
 

@@ -1,11 +1,11 @@
-// Skip list, half of the nodes of a level in the next. With 24 levels the topmost has one of 2^23
-// nodes: a search stays logarithmic up to 10^7 keys, where four levels walk n/8 of them.
+// Skip list with half of a level's nodes in the next level. With 24 levels, the top level has one
+// of 2^23 nodes: a search stays logarithmic up to 10^7 keys, where four levels walk n/8 of them.
 //
-// A link knows the key that it leads to, so a search touches only nodes that it goes on from: with
-// a share p of each level in the next those are (1 - p) / (p ln 1/p) ln n, 20 of a million for a
-// half, 30 for a quarter.
+// A link contains the key it leads to, so a search touches only nodes that it continues from: with
+// a share p of each level in the next, these are (1 - p) / (p ln 1/p) ln n, i.e. 20 of a million
+// for a half, 30 for a quarter.
 //
-// A node's height comes from its key's hash: as good as random, the same in every memory and run.
+// A node's height is computed from its key's hash, equal in every memory and run.
 #pragma once
 
 #include <bit>
@@ -29,7 +29,7 @@ class SkipList {
     friend bool operator==(Link, Link) = default;
   };
   struct Node {
-    Link next[levels];  // as many as it is high; then its word, so that no link lies on two lines
+    Link next[levels];  // as many as its height; then its word, so that no link straddles two lines
   };
 
  public:
@@ -49,13 +49,13 @@ class SkipList {
       return old;
     }
     memory_.change([&] {
-      const unsigned high = height(key);
-      const Ref<Node> made = memory_.template make<Node>(bytes(high));
-      Node* fresh = memory_.at(made);
-      word_of(fresh, key) = word;
-      for (unsigned i = 0; i < high; ++i) fresh->next[i] = *links[i];
-      memory_.wrote(fresh, bytes(high));
-      for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], Link{made, key});
+      const unsigned node_height = height(key);
+      const Ref<Node> made = memory_.template make<Node>(bytes(node_height));
+      Node* new_node = memory_.at(made);
+      word_of(new_node, key) = word;
+      for (unsigned i = 0; i < node_height; ++i) new_node->next[i] = *links[i];
+      memory_.persist_new(new_node, bytes(node_height));
+      for (unsigned i = 0; i < node_height; ++i) memory_.set(*links[i], Link{made, key});
     });
     return std::nullopt;
   }
@@ -77,19 +77,19 @@ class SkipList {
     Node* found = find(key, links);
     if (found == nullptr) return std::nullopt;
     const std::uint64_t old = word_of(found, key);
-    const Ref<Node> gone = links[0]->to;
-    const unsigned high = height(key);
+    const Ref<Node> removed = links[0]->to;
+    const unsigned node_height = height(key);
     memory_.change([&] {
-      for (unsigned i = 0; i < high; ++i) memory_.set(*links[i], found->next[i]);
-      memory_.drop(gone, bytes(high));
+      for (unsigned i = 0; i < node_height; ++i) memory_.set(*links[i], found->next[i]);
+      memory_.drop(removed, bytes(node_height));
     });
     return old;
   }
 
   template <typename F>
   void foreach (F&& f) const {
-    for (Link each = header_.first[0]; each.to; each = memory_.at(each.to)->next[0]) {
-      f(each.key, word_of(memory_.at(each.to), each.key));
+    for (Link link = header_.first[0]; link.to; link = memory_.at(link.to)->next[0]) {
+      f(link.key, word_of(memory_.at(link.to), link.key));
     }
   }
 
@@ -97,41 +97,43 @@ class SkipList {
     for (unsigned level = 0; level < levels; ++level) {
       bool first = true;
       std::uint64_t last = 0;
-      // Every node of the level below that is high enough is on this one.
+      // Every node of the level below that is tall enough must be on this level.
       Link lower = header_.first[level == 0 ? 0 : level - 1];
-      for (Link each = header_.first[level]; each.to; each = memory_.at(each.to)->next[level]) {
-        require(first || each.key > last, "keys are not in order");
-        require(height(each.key) > level, "a node is on a level above its height");
+      for (Link link = header_.first[level]; link.to; link = memory_.at(link.to)->next[level]) {
+        require(first || link.key > last, "keys are not in order");
+        require(height(link.key) > level, "a node is on a level above its height");
         if (level > 0) {
           lower = next_high(lower, level);
-          require(lower == each, "a node is missing on a level");
+          require(lower == link, "a node is missing on a level");
           lower = memory_.at(lower.to)->next[level - 1];
         }
         first = false;
-        last = each.key;
+        last = link.key;
       }
       if (level > 0) require(!next_high(lower, level).to, "a node is missing on a level");
     }
   }
 
  private:
-  // From `each` on level - 1, the first link to a node that is on `level` too.
-  Link next_high(Link each, unsigned level) const {
-    while (each.to && height(each.key) <= level) each = memory_.at(each.to)->next[level - 1];
-    return each;
+  // Returns the first link from `link` on, on level - 1, to a node that is on `level` too.
+  Link next_high(Link link, unsigned level) const {
+    while (link.to && height(link.key) <= level) link = memory_.at(link.to)->next[level - 1];
+    return link;
   }
 
   static unsigned height(std::uint64_t key) {
     const auto zeros = static_cast<unsigned>(std::countr_zero(mixed(key)));
     return zeros + 1 < levels ? zeros + 1 : levels;
   }
-  static std::size_t bytes(unsigned high) { return high * sizeof(Link) + sizeof(std::uint64_t); }
+  static std::size_t bytes(unsigned node_height) {
+    return node_height * sizeof(Link) + sizeof(std::uint64_t);
+  }
   static std::uint64_t& word_of(Node* node, std::uint64_t key) {
     auto* beyond = reinterpret_cast<std::byte*>(node) + height(key) * sizeof(Link);
     return *reinterpret_cast<std::uint64_t*>(beyond);
   }
 
-  // The node of `key` or null; and on each level the link that points to it or beyond it.
+  // Returns the node of `key` or null; `links` gets the link to it or beyond it on each level.
   Node* find(std::uint64_t key, Link* links[levels]) const {
     Link* next = header_.first;
     for (unsigned level = levels; level-- > 0;) {

@@ -1,4 +1,4 @@
-// The standard library's maps, volatile: what ours are measured beside.
+// The standard library's maps, volatile, for comparison.
 #include <map>
 #include <unordered_map>
 
@@ -9,29 +9,31 @@ namespace nearfar::bench {
 namespace {
 
 template <typename Container>
-class Standard final : public HeldMap, public Map {
+class Standard final : public OwnedMap, public Map {
  public:
   explicit Standard(Elements elements) {
     if (elements.element_bytes != 0) {
-      throw BadArgument("element: the standard library's maps are measured with 0 only");
+      throw BadArgument("element: the standard library's maps support only 0");
     }
   }
   Map& map() override { return *this; }
 
-  void put(std::uint64_t key, std::uint64_t value) override { held_.insert_or_assign(key, value); }
-  [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const override {
-    const auto found = held_.find(key);
-    if (found == held_.end()) return std::nullopt;
-    return found->second;
+  void put(std::uint64_t key, std::uint64_t value) override {
+    container_.insert_or_assign(key, value);
   }
-  bool remove(std::uint64_t key) override { return held_.erase(key) != 0; }
+  [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const override {
+    const auto entry = container_.find(key);
+    if (entry == container_.end()) return std::nullopt;
+    return entry->second;
+  }
+  bool remove(std::uint64_t key) override { return container_.erase(key) != 0; }
   void foreach (const Visit& visit) const override {
-    for (const auto& [key, value] : held_) visit(key, value);
+    for (const auto& [key, value] : container_) visit(key, value);
   }
   void check() const override {}
 
  private:
-  Container held_;
+  Container container_;
 };
 
 template <typename Container>

@@ -16,11 +16,11 @@ namespace {
 constexpr const char* layout = "nearfar-pages-1 driven";
 constexpr std::uint64_t pages = 4;
 constexpr std::uint64_t spare = 2;
-// A version that a page of a driven pool may have; more than a driver makes in its time.
-constexpr std::uint64_t most_versions = 100'000;
+// Maximum version of a page, more than a driver reaches.
+constexpr std::uint64_t max_versions = 100'000;
 
 std::optional<std::uint64_t> version_of(std::span<const std::uint64_t> words, std::uint64_t page) {
-  for (std::uint64_t version = 0; version < most_versions; ++version) {
+  for (std::uint64_t version = 0; version < max_versions; ++version) {
     if (words[0] == first_word(page, version)) return version;
   }
   return std::nullopt;
@@ -30,7 +30,7 @@ std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
   const auto words = page_words(table, page);
   const auto version = version_of(words, page);
   if (!version || !is_filled(words, page, *version)) {
-    throw WrongContent("page " + std::to_string(page) + " is no version of itself as a whole");
+    throw WrongContent("page " + std::to_string(page) + " is not a complete version of itself");
   }
   return *version;
 }
@@ -39,13 +39,13 @@ std::uint64_t checked_version(const PageTable& table, std::uint64_t page) {
 
 void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  const bool fresh = open_or_make(pool, path, layout, PageTable::bytes_for(pages, spare));
+  const bool created = open_or_make(pool, path, layout, PageTable::bytes_for(pages, spare));
   PageTable table(pool, pages, spare);
-  if (fresh) {
+  if (created) {
     table.make();
     for (std::uint64_t page = 0; page < pages; ++page) fill(page_words(table, page), page, 0);
     pool.persist(pool.data(), pool.bytes().count);
-    pool.sealed();
+    pool.seal();
   }
   recover(table);
   std::mt19937_64 random(seed);
@@ -62,10 +62,10 @@ void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_
 
 namespace {
 
-// `visit(page, version)`, then tries whether a page can still be replaced.
+// Calls `visit(page, version)` for each page, then tests whether a page can still be replaced.
 template <typename Visit>
-void look(const std::string& path, Visit visit) {
-  if (nothing_to_check(path)) return;
+void visit_pages(const std::string& path, Visit visit) {
+  if (is_unfinished(path)) return;
   RawPool pool;
   pool.open(path, layout);
   PageTable table(pool, pages, spare);
@@ -80,12 +80,12 @@ void look(const std::string& path, Visit visit) {
 }  // namespace
 
 void check_pages(const std::string& path) {
-  look(path, [](std::uint64_t, std::uint64_t) {});
+  visit_pages(path, [](std::uint64_t, std::uint64_t) {});
 }
 
 void dump_pages(const std::string& path) {
-  look(path, [](std::uint64_t page, std::uint64_t version) {
-    // What no operation made is not there.
+  visit_pages(path, [](std::uint64_t page, std::uint64_t version) {
+    // Version 0 was not written by an operation.
     if (version != 0) print_version(page, version);
   });
 }

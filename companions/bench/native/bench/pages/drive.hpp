@@ -17,7 +17,7 @@ inline std::span<std::uint64_t> page_words(const PageTable& table, std::uint64_t
 }
 
 void drive_pages(const std::string& path, std::uint64_t operations, std::uint64_t seed);
-// Every page must be one of its versions as a whole.
+// Throws unless every page is a complete version of itself.
 void check_pages(const std::string& path);
 // Prints each replaced page and its version.
 void dump_pages(const std::string& path);

@@ -28,25 +28,25 @@ void PageTable::make() noexcept {
 }
 
 std::string PageTable::recover() {
-  std::vector<bool> taken(pages_ + spare_);
+  std::vector<bool> used(pages_ + spare_);
   for (std::uint64_t page = 0; page < pages_; ++page) {
     const std::uint64_t at = table_[page];
-    if (at >= taken.size()) return "page " + std::to_string(page) + " has a slot beyond the pool";
-    if (taken[at]) return "two pages share slot " + std::to_string(at);
-    taken[at] = true;
+    if (at >= used.size()) return "page " + std::to_string(page) + " has a slot beyond the pool";
+    if (used[at]) return "two pages share slot " + std::to_string(at);
+    used[at] = true;
   }
   free_.clear();
-  for (std::uint64_t at = 0; at < taken.size(); ++at) {
-    if (!taken[at]) free_.push_back(at);
+  for (std::uint64_t at = 0; at < used.size(); ++at) {
+    if (!used[at]) free_.push_back(at);
   }
   return {};
 }
 
 void PageTable::replace(std::uint64_t page, const void* content) {
-  const std::uint64_t fresh = free_.back();
-  pool_.copy(slot(fresh), content, page_bytes);
+  const std::uint64_t free_slot = free_.back();
+  pool_.copy(slot(free_slot), content, page_bytes);
   free_.back() = table_[page];
-  table_[page] = fresh;
+  table_[page] = free_slot;
   pool_.persist(&table_[page], sizeof table_[page]);
 }
 

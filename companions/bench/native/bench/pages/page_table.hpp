@@ -1,8 +1,8 @@
-// Pages that are replaced, never overwritten: a new version is made durable in a free slot, then 8
-// bytes of the table switch to it.
+// Copy-on-write pages: a new version is made durable in a free slot, then 8 bytes of the table
+// switch to it.
 //
 //   table   slot of each page, 8 bytes
-//   slots   as many pages as the table has, and some that are free
+//   slots   one per page, and some free ones
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ class PageTable {
  public:
   static constexpr std::uint64_t page_bytes = 4096;
 
-  // `spare`: slots beyond one for each page.
+  // `spare`: number of additional slots.
   PageTable(RawPool& pool, std::uint64_t pages, std::uint64_t spare) noexcept;
   static Bytes bytes_for(std::uint64_t pages, std::uint64_t spare) noexcept;
 
-  // Gives each page a slot of its own; not yet durable.
+  // Assigns a slot to each page; not durable yet.
   void make() noexcept;
-  // Finds the free slots; says what is wrong with the table, or nothing.
+  // Finds the free slots; returns an error of the table, or an empty string.
   std::string recover();
 
   [[nodiscard]] std::byte* content(std::uint64_t page) const noexcept { return slot(table_[page]); }
-  // Makes `content` (page_bytes) the page's, durably and at once.
+  // Replaces the page's content (page_bytes), durably and atomically.
   void replace(std::uint64_t page, const void* content);
 
  private:

@@ -1,4 +1,4 @@
-// pages: whole pages replaced by copy on write.
+// pages: replaces whole pages by copy on write.
 #include <array>
 #include <mutex>
 #include <vector>
@@ -19,14 +19,16 @@ namespace {
 
 class Pages final : public PoolWorkload {
  public:
-  explicit Pages(Arguments& given)
-      : PoolWorkload(given, "nearfar-pages-1"), stretch_(given), versions_(given.count("pages")) {
-    if (versions_.empty()) throw BadArgument("pages=0: there must be one");
+  explicit Pages(Arguments& arguments)
+      : PoolWorkload(arguments, "nearfar-pages-1"),
+        stretch_(arguments),
+        versions_(arguments.count("pages")) {
+    if (versions_.empty()) throw BadArgument("pages=0: it must be at least 1");
   }
 
   void run(Meter& meter) override {
     stretch_.run(meter, [&](Lane& lane) {
-      // The thread's own part of the pages, so that no two write one.
+      // Each thread has its own part of the pages.
       const std::uint64_t share = versions_.size() / stretch_.threads();
       const std::uint64_t page =
           share == 0 ? lane.index % versions_.size() : lane.index * share + lane.random() % share;
@@ -46,7 +48,7 @@ class Pages final : public PoolWorkload {
   }
 
  protected:
-  [[nodiscard]] Bytes least_bytes() const override {
+  [[nodiscard]] Bytes min_bytes() const override {
     return PageTable::bytes_for(versions_.size(), spare);
   }
   void fill_new() override {
@@ -63,7 +65,7 @@ class Pages final : public PoolWorkload {
   void closing() override { table_.reset(); }
 
  private:
-  // Free slots, taken in turn: a written page is not at once overwritten in the caches.
+  // Free slots, used in turn, so that a written page is not overwritten in the caches at once.
   static constexpr std::uint64_t spare = 64;
 
   void replace(std::uint64_t page) {
@@ -80,7 +82,7 @@ class Pages final : public PoolWorkload {
   std::mutex mutex_;
 };
 
-std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Pages>(given); }
+std::unique_ptr<Workload> make(Arguments& arguments) { return std::make_unique<Pages>(arguments); }
 
 #else
 std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
@@ -88,7 +90,7 @@ std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
 
 const Registered pages{{
     .name = "pages",
-    .summary = "pages of 4 KiB replaced by copy on write: made durable, then switched to",
+    .summary = "pages of 4 KiB replaced by copy on write: made durable, then switched",
     .parameters = with_stretch({{"pages", "4096", "pages of 4 KiB that are replaced at random"}}),
     .make = make,
     .needs = pools_need,

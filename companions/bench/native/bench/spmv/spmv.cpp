@@ -1,37 +1,37 @@
-// spmv: a sparse matrix in a pool (or plain memory) times a vector, again and again.
+// spmv: multiplies a sparse matrix in a pool (or plain memory) by a vector.
 //
-// Rows have the same number of entries at drawn columns; all numbers are small and whole, so that
-// sums are exact in whatever order they are taken, and the result is computed again, without the
-// matrix, from the rule that made it.
+// Rows have the same number of entries in random columns. All numbers are small integers, so that
+// sums are exact in any order, and the result is recomputed from the generating rule, without the
+// matrix.
 #include <algorithm>
 #include <memory>
 #include <string>
 
 #include "bench/kind.hpp"
 #include "bench/pattern.hpp"
-#include "bench/room.hpp"
+#include "bench/storage.hpp"
 
 namespace nearfar::bench {
 namespace {
 
-constexpr std::uint64_t most_value = 15;
+constexpr std::uint64_t max_value = 15;
 
 struct Rule {
   std::uint64_t rows;
-  std::uint64_t entries;  // of each row
+  std::uint64_t entries;  // per row
   std::uint64_t seed;
 
-  [[nodiscard]] std::uint64_t drawn(std::uint64_t row, std::uint64_t entry) const noexcept {
+  [[nodiscard]] std::uint64_t random_word(std::uint64_t row, std::uint64_t entry) const noexcept {
     return mixed(seed + row * entries + entry);
   }
   [[nodiscard]] std::uint32_t column(std::uint64_t row, std::uint64_t entry) const noexcept {
-    return static_cast<std::uint32_t>(((drawn(row, entry) >> 32U) * rows) >> 32U);
+    return static_cast<std::uint32_t>(((random_word(row, entry) >> 32U) * rows) >> 32U);
   }
   [[nodiscard]] double value(std::uint64_t row, std::uint64_t entry) const noexcept {
-    return static_cast<double>(1 + drawn(row, entry) % most_value);
+    return static_cast<double>(1 + random_word(row, entry) % max_value);
   }
   [[nodiscard]] double vector(std::uint64_t column) const noexcept {
-    return static_cast<double>(1 + mixed(seed ^ column) % most_value);
+    return static_cast<double>(1 + mixed(seed ^ column) % max_value);
   }
   [[nodiscard]] double product(std::uint64_t row) const noexcept {
     double sum = 0;
@@ -40,7 +40,7 @@ struct Rule {
   }
 };
 
-// Compressed sparse rows and the two vectors, one after the other.
+// Compressed sparse rows and the two vectors, contiguous.
 struct Arrays {
   double* values;
   double* x;
@@ -67,23 +67,23 @@ struct Arrays {
 
 class SpMV final : public Workload {
  public:
-  explicit SpMV(Arguments& given)
-      : rule_{given.count("rows"), given.count("entries"), given.count("seed")},
-        rounds_(given.count("rounds")),
-        threads_(static_cast<unsigned>(given.count("threads"))),
-        persist_(given.flag("persist")),
-        room_(given, "nearfar-spmv-1", "matrix and vectors") {
-    constexpr std::uint64_t most_rows = 1ULL << 32U;
-    if (rule_.rows == 0 || rule_.rows >= most_rows || rule_.entries == 0 || rounds_ == 0 ||
+  explicit SpMV(Arguments& arguments)
+      : rule_{arguments.count("rows"), arguments.count("entries"), arguments.count("seed")},
+        rounds_(arguments.count("rounds")),
+        threads_(static_cast<unsigned>(arguments.count("threads"))),
+        persist_(arguments.flag("persist")),
+        storage_(arguments, "nearfar-spmv-1", "matrix and vectors") {
+    constexpr std::uint64_t max_rows = 1ULL << 32U;
+    if (rule_.rows == 0 || rule_.rows >= max_rows || rule_.entries == 0 || rounds_ == 0 ||
         threads_ == 0) {
       throw BadArgument("rows (below 2^32), entries, rounds and threads must be at least 1");
     }
-    room_.check();
+    storage_.check();
   }
 
   void set_up() override {
     const std::uint64_t bytes = Arrays::bytes(rule_);
-    std::byte* const begin = room_.make(bytes);
+    std::byte* const begin = storage_.make(bytes);
     at_ = Arrays::at(begin, rule_);
     std::uint64_t next = 0;
     for (std::uint64_t row = 0; row < rule_.rows; ++row) {
@@ -96,8 +96,8 @@ class SpMV final : public Workload {
       }
     }
     at_.begins[rule_.rows] = next;
-    room_.persist(begin, bytes);
-    room_.seal();
+    storage_.persist(begin, bytes);
+    storage_.seal();
   }
   void warm_up() override { multiply(0, rule_.rows); }
 
@@ -113,7 +113,7 @@ class SpMV final : public Workload {
     const auto all = static_cast<double>(rule_.rows * rule_.entries * rounds_);
     const double ns = std::max(meter.wall.count, 1.0);
     meter.note("gflop_per_s", 2 * all / ns);
-    // What is read once a round: values, columns, where rows begin; and the result.
+    // Read once per round: values, columns, row offsets; and the result.
     const double per_row = sizeof(std::uint64_t) + sizeof(double);
     meter.note("matrix_gb_per_s", (all * (sizeof(double) + sizeof(std::uint32_t)) +
                                    static_cast<double>(rule_.rows * rounds_) * per_row) /
@@ -124,23 +124,24 @@ class SpMV final : public Workload {
     for (std::uint64_t row = 0; row < rule_.rows; ++row) {
       if (at_.y[row] != rule_.product(row)) {
         throw WrongContent("row " + std::to_string(row) + " of the product is " +
-                           std::to_string(at_.y[row]) + " where " +
-                           std::to_string(rule_.product(row)) + " belongs");
+                           std::to_string(at_.y[row]) + " instead of " +
+                           std::to_string(rule_.product(row)));
       }
     }
   }
   bool reopen() override {
-    std::byte* const begin = room_.reopen();
+    std::byte* const begin = storage_.reopen();
     if (begin == nullptr) return false;
     at_ = Arrays::at(begin, rule_);
-    verify();                 // what was left behind,
-    multiply(0, rule_.rows);  // and the matrix that was
+    verify();                 // the stored result
+    multiply(0, rule_.rows);  // and the stored matrix
     return true;
   }
   [[nodiscard]] Durability durability() const override {
-    Durability found = room_.durability();
-    if (!room_.in_pool() || persist_) return found;
-    return {"none for the result; " + found.instructions + " for the matrix", found.survives};
+    Durability durability = storage_.durability();
+    if (!storage_.in_pool() || persist_) return durability;
+    return {"none for the result; " + durability.instructions + " for the matrix",
+            durability.survives};
   }
 
  private:
@@ -155,14 +156,14 @@ class SpMV final : public Workload {
   }
   void part(std::uint64_t from, std::uint64_t end) {
     multiply(from, end);
-    if (persist_ && end > from) room_.persist(at_.y + from, (end - from) * sizeof(double));
+    if (persist_ && end > from) storage_.persist(at_.y + from, (end - from) * sizeof(double));
   }
 
   Rule rule_;
   std::uint64_t rounds_;
   unsigned threads_;
   bool persist_;
-  Room room_;
+  Storage storage_;
   Arrays at_{};
 };
 
@@ -170,11 +171,11 @@ const Registered spmv{{
     .name = "spmv",
     .summary = "a sparse matrix in a pool or in plain memory times a vector",
     .parameters = with_common({{"rows", "100000", "rows and columns"},
-                               {"entries", "16", "entries of each row, at drawn columns"},
+                               {"entries", "16", "entries of each row, in random columns"},
                                {"rounds", "10", "products"},
                                {"persist", "1", "1: each product is made durable; 0: it is not"}}),
-    .make = [](Arguments& given) -> std::unique_ptr<Workload> {
-      return std::make_unique<SpMV>(given);
+    .make = [](Arguments& arguments) -> std::unique_ptr<Workload> {
+      return std::make_unique<SpMV>(arguments);
     },
 }};
 

@@ -20,20 +20,20 @@ constexpr std::uint64_t keys = 8;
 constexpr std::uint64_t slots = 32;
 constexpr std::uint64_t words = 12;  // two lines with the key: a value can be torn
 constexpr Bytes log_bytes{8192};
-// More than a driver makes in its time.
-constexpr std::uint64_t most_versions = 100'000;
+// More than a driver reaches.
+constexpr std::uint64_t max_versions = 100'000;
 
 using Value = std::array<std::uint64_t, words>;
 
-// The version of a key's value; 0 where there is none.
+// Returns the version of a key's value.
 std::uint64_t version_of(std::uint64_t key, std::span<const std::uint64_t> value) {
-  for (std::uint64_t version = 1; version < most_versions; ++version) {
+  for (std::uint64_t version = 1; version < max_versions; ++version) {
     if (value[0] == first_word(key, version)) {
       if (is_filled(value, key, version)) return version;
       break;
     }
   }
-  throw WrongContent("key " + std::to_string(key) + " has no value of its own as a whole");
+  throw WrongContent("key " + std::to_string(key) + " has no complete value of its own");
 }
 
 std::uint64_t version_in(const KeyValue& table, std::uint64_t key) {
@@ -45,7 +45,7 @@ std::uint64_t version_in(const KeyValue& table, std::uint64_t key) {
 
 void drive_store(const std::string& path, std::uint64_t operations, std::uint64_t seed) {
   RawPool pool;
-  if (open_or_make(pool, path, layout, KeyValue::bytes_for(log_bytes, slots, words))) pool.sealed();
+  if (open_or_make(pool, path, layout, KeyValue::bytes_for(log_bytes, slots, words))) pool.seal();
   KeyValue table(pool, log_bytes, slots, words);
   recover(table);
   std::mt19937_64 random(seed);
@@ -63,33 +63,33 @@ void drive_store(const std::string& path, std::uint64_t operations, std::uint64_
 
 namespace {
 
-// `visit(key, version)` for each key, then tries whether a put still works.
+// Calls `visit(key, version)` for each key, then tests whether a put still works.
 template <typename Visit>
-void look(const std::string& path, Visit visit) {
-  if (nothing_to_check(path)) return;
+void visit_keys(const std::string& path, Visit visit) {
+  if (is_unfinished(path)) return;
   RawPool pool;
   pool.open(path, layout);
   KeyValue table(pool, log_bytes, slots, words);
   recover(table);
   table.for_each([&](std::uint64_t key, std::span<const std::uint64_t> value) {
-    if (key >= keys) throw WrongContent("there is a key that was never put");
+    if (key >= keys) throw WrongContent("the store contains a key that was never put");
     visit(key, version_of(key, value));
   });
   Value value;
   const std::uint64_t version = version_in(table, 0) + 1;
   fill(value, 0, version);
   if (!table.put(0, value) || version_in(table, 0) != version) {
-    throw WrongContent("the store looks sound, and a value cannot be put into it");
+    throw WrongContent("the store is valid, but a value cannot be put into it");
   }
 }
 
 }  // namespace
 
 void check_store(const std::string& path) {
-  look(path, [](std::uint64_t, std::uint64_t) {});
+  visit_keys(path, [](std::uint64_t, std::uint64_t) {});
 }
 
-void dump_store(const std::string& path) { look(path, print_version); }
+void dump_store(const std::string& path) { visit_keys(path, print_version); }
 
 }  // namespace nearfar::bench
 

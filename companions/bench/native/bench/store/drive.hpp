@@ -6,9 +6,9 @@
 
 namespace nearfar::bench {
 
-// Puts of a few keys, a small log: checkpoints come often.
+// Puts a few keys with a small log, so that checkpoints are frequent.
 void drive_store(const std::string& path, std::uint64_t operations, std::uint64_t seed);
-// Every key must have one of its values as a whole, and a put must still work.
+// Throws unless every key has a complete value and a put still works.
 void check_store(const std::string& path);
 // Prints each key and the version of its value.
 void dump_store(const std::string& path);

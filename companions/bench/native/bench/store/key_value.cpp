@@ -31,14 +31,14 @@ Bytes KeyValue::bytes_for(Bytes log_bytes, std::uint64_t slots, std::uint64_t wo
   return {log_bytes.count + slots * stride_of(words) * sizeof(std::uint64_t)};
 }
 
-std::uint64_t* KeyValue::place_of(std::uint64_t key) const noexcept {
+std::uint64_t* KeyValue::slot_of(std::uint64_t key) const noexcept {
   std::uint64_t number = mixed(key) & (slots_ - 1);
   while (slot(number)[0] != 0 && slot(number)[0] != key + 1) number = (number + 1) & (slots_ - 1);
   return slot(number);
 }
 
 void KeyValue::apply(std::uint64_t key, std::span<const std::uint64_t> value) noexcept {
-  std::uint64_t* at = place_of(key);
+  std::uint64_t* at = slot_of(key);
   if (at[0] == 0) ++used_;
   at[0] = key + 1;
   std::ranges::copy(value, at + 1);
@@ -47,12 +47,12 @@ void KeyValue::apply(std::uint64_t key, std::span<const std::uint64_t> value) no
 std::string KeyValue::recover() {
   used_ = 0;
   for (std::uint64_t i = 0; i < slots_; ++i) used_ += slot(i)[0] != 0 ? 1 : 0;
-  if (used_ > slots_ / 2) return "the table is fuller than it ever gets";
+  if (used_ > slots_ / 2) return "the table is more than half full";
   log_.recover();
   std::string wrong;
   log_.for_each([&](std::uint64_t sequence, std::span<const std::uint64_t> record) {
     if (record.size() != 1 + words_) {
-      wrong = "record " + std::to_string(sequence) + " of the write-ahead log is no put";
+      wrong = "record " + std::to_string(sequence) + " of the write-ahead log is not a put";
     } else if (wrong.empty()) {
       apply(record[0], record.subspan(1));
     }
@@ -64,9 +64,9 @@ std::string KeyValue::recover() {
 void KeyValue::checkpoint() {
   std::vector<std::uint64_t*> changed;
   log_.for_each([&](std::uint64_t, std::span<const std::uint64_t> record) {
-    changed.push_back(place_of(record[0]));
+    changed.push_back(slot_of(record[0]));
   });
-  // A value that was put several times is flushed once.
+  // Flushes a value that was put several times once.
   std::ranges::sort(changed);
   const auto rest = std::ranges::unique(changed);
   changed.erase(rest.begin(), rest.end());
@@ -76,7 +76,7 @@ void KeyValue::checkpoint() {
 }
 
 bool KeyValue::put(std::uint64_t key, std::span<const std::uint64_t> value) {
-  if (used_ >= slots_ / 2 && place_of(key)[0] == 0) return false;
+  if (used_ >= slots_ / 2 && slot_of(key)[0] == 0) return false;
   record_[0] = key;
   std::ranges::copy(value, record_.begin() + 1);
   if (!log_.append(record_)) {
@@ -88,7 +88,7 @@ bool KeyValue::put(std::uint64_t key, std::span<const std::uint64_t> value) {
 }
 
 const std::uint64_t* KeyValue::get(std::uint64_t key) const noexcept {
-  const std::uint64_t* at = place_of(key);
+  const std::uint64_t* at = slot_of(key);
   return at[0] == 0 ? nullptr : at + 1;
 }
 

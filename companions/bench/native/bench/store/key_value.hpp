@@ -1,11 +1,11 @@
-// A table of values under 64-bit keys, with a write-ahead log.
+// A table of values with 64-bit keys and a write-ahead log.
 //
-// A put is a record of the log, made durable, then the table is overwritten in place: lines of it
-// reach the medium whenever they like, and recovery applies the log's records again, in order. When
-// the log is full the changed values are flushed and the log begins anew (a checkpoint).
+// A put appends a durable record to the log, then overwrites the table in place. The table's lines
+// reach the medium at any time, and recovery reapplies the log's records in order. When the log is
+// full, the changed values are flushed and the log restarts (a checkpoint).
 //
-//   log     RecordLog of {key, value...}, committed by checksum: one fence a put
-//   table   slots of {key + 1, value...}; open addressing, never fuller than half
+//   log     RecordLog of {key, value...}, committed by checksum: one fence per put
+//   table   slots of {key + 1, value...}; open addressing, at most half full
 #pragma once
 
 #include <cstddef>
@@ -22,28 +22,28 @@ namespace nearfar::bench {
 
 class KeyValue {
  public:
-  // `words`: of each value, 8 bytes each. `slots`: a power of two.
+  // `words`: length of each value in 8 bytes. `slots`: a power of two.
   KeyValue(RawPool& pool, Bytes log_bytes, std::uint64_t slots, std::uint64_t words);
   static Bytes bytes_for(Bytes log_bytes, std::uint64_t slots, std::uint64_t words) noexcept;
 
-  // Applies what the log holds, makes that durable, empties the log. Says what is wrong, or
-  // nothing.
+  // Applies the log's records, makes them durable, empties the log. Returns an error, or an empty
+  // string.
   std::string recover();
 
-  // A value to begin with: durable once the pool is.
+  // Sets an initial value, durable once the pool is.
   void preset(std::uint64_t key, std::span<const std::uint64_t> value) noexcept {
     apply(key, value);
   }
-  // Returns once the value survives a power cut; false where the table is half full.
+  // Returns once the value survives a power cut; false if the table is half full.
   bool put(std::uint64_t key, std::span<const std::uint64_t> value);
-  // Flushes what was put; the log is empty then. Not needed for safety: opening is quicker.
+  // Flushes all values and empties the log. Optional: it makes opening faster.
   void close() {
     if (!log_.empty()) checkpoint();
   }
-  // Null where the key is not there.
+  // Returns null if there is no such key.
   [[nodiscard]] const std::uint64_t* get(std::uint64_t key) const noexcept;
 
-  // `visit(key, value)` for every key.
+  // Calls `visit(key, value)` for every key.
   template <typename Visit>
   void for_each(Visit visit) const {
     for (std::uint64_t i = 0; i < slots_; ++i) {
@@ -56,8 +56,8 @@ class KeyValue {
   [[nodiscard]] std::uint64_t* slot(std::uint64_t number) const noexcept {
     return table_ + number * stride_;
   }
-  // The slot that has the key, or the free one where it would go.
-  [[nodiscard]] std::uint64_t* place_of(std::uint64_t key) const noexcept;
+  // Returns the key's slot, or the free slot for it.
+  [[nodiscard]] std::uint64_t* slot_of(std::uint64_t key) const noexcept;
   void apply(std::uint64_t key, std::span<const std::uint64_t> value) noexcept;
   void checkpoint();
 
@@ -66,7 +66,7 @@ class KeyValue {
   std::uint64_t* table_;
   std::uint64_t slots_;
   std::uint64_t words_;
-  std::uint64_t stride_;  // words of a slot: whole lines, so that no two share one
+  std::uint64_t stride_;  // words per slot: whole lines, so that slots share none
   std::uint64_t used_ = 0;
   std::vector<std::uint64_t> record_;
 };

@@ -20,20 +20,20 @@ namespace {
 
 class Store final : public PoolWorkload {
  public:
-  explicit Store(Arguments& given)
-      : PoolWorkload(given, "nearfar-store-1"),
-        stretch_(given),
-        versions_(given.count("keys")),
-        words_((given.size("value").count + 7) / 8),
-        puts_percent_(given.number("puts")),
-        log_bytes_{given.size("log").count / page * page} {
+  explicit Store(Arguments& arguments)
+      : PoolWorkload(arguments, "nearfar-store-1"),
+        stretch_(arguments),
+        versions_(arguments.count("keys")),
+        words_((arguments.size("value").count + 7) / 8),
+        puts_percent_(arguments.number("puts")),
+        log_bytes_{arguments.size("log").count / page * page} {
     if (versions_.empty() || words_ == 0) throw BadArgument("keys and value must be at least 1");
     if (puts_percent_ < 0 || puts_percent_ > 100) {
-      throw BadArgument("puts is a share of operations in per cent, 0 to 100");
+      throw BadArgument("puts is a percentage of operations, 0 to 100");
     }
     if (log_bytes_.count < RecordLog::overhead + RecordLog::bytes_of(1 + words_)) {
       throw BadArgument("log=" + std::to_string(log_bytes_.count) +
-                        " is too small for one put: its first 4 KiB are its head");
+                        " is too small for one put: its first 4 KiB are its header");
     }
   }
 
@@ -51,21 +51,22 @@ class Store final : public PoolWorkload {
   }
 
   void verify() override {
-    std::uint64_t there = 0;
+    std::uint64_t count = 0;
     table_->for_each([&](std::uint64_t key, std::span<const std::uint64_t> value) {
       if (key >= versions_.size() || !is_filled(value, key, versions_[key])) {
-        throw WrongContent("key " + std::to_string(key) + " does not have the value last put");
+        throw WrongContent("key " + std::to_string(key) +
+                           " does not have the value of the last put");
       }
-      ++there;
+      ++count;
     });
-    if (there != versions_.size()) {
-      throw WrongContent("the store has " + std::to_string(there) + " keys of " +
+    if (count != versions_.size()) {
+      throw WrongContent("the store has " + std::to_string(count) + " keys of " +
                          std::to_string(versions_.size()));
     }
   }
 
  protected:
-  [[nodiscard]] Bytes least_bytes() const override {
+  [[nodiscard]] Bytes min_bytes() const override {
     return KeyValue::bytes_for(log_bytes_, slots(), words_);
   }
   void opened() override {
@@ -103,11 +104,11 @@ class Store final : public PoolWorkload {
       (void)table_->put(key, value);
       return;
     }
-    const std::uint64_t* found = table_->get(key);
-    if (found == nullptr || found[0] != first_word(key, versions_[key])) {
+    const std::uint64_t* value_in_table = table_->get(key);
+    if (value_in_table == nullptr || value_in_table[0] != first_word(key, versions_[key])) {
       throw WrongContent("a get of key " + std::to_string(key) + " returned another value");
     }
-    std::ranges::copy(std::span(found, words_), value.begin());
+    std::ranges::copy(std::span(value_in_table, words_), value.begin());
     asm volatile("" ::"r"(value.data()) : "memory");
   }
 
@@ -120,7 +121,7 @@ class Store final : public PoolWorkload {
   std::shared_mutex mutex_;
 };
 
-std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Store>(given); }
+std::unique_ptr<Workload> make(Arguments& arguments) { return std::make_unique<Store>(arguments); }
 
 #else
 std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
@@ -129,11 +130,11 @@ std::unique_ptr<Workload> make(Arguments& /*given*/) { return nullptr; }
 const Registered store{{
     .name = "store",
     .summary = "puts and gets of a table with a write-ahead log",
-    .parameters =
-        with_stretch({{"keys", "65536", "keys, all there to begin with"},
-                      {"value", "100", "bytes of a value"},
-                      {"puts", "50", "per cent of operations that put; the others get"},
-                      {"log", "4MiB", "bytes of the write-ahead log; full, it is checkpointed"}}),
+    .parameters = with_stretch(
+        {{"keys", "65536", "keys, all present at the start"},
+         {"value", "100", "bytes of a value"},
+         {"puts", "50", "percentage of operations that put; the others get"},
+         {"log", "4MiB", "bytes of the write-ahead log; when full, it is checkpointed"}}),
     .make = make,
     .needs = pools_need,
 #ifdef NEARFAR_HAVE_PMEM

@@ -1,7 +1,6 @@
 // stream: McCalpin's copy, scale, add and triad on arrays in a pool or in plain memory.
 //
-// Bytes are counted as STREAM counts them: what the loop reads and writes, without the reads that
-// stores cause.
+// Bytes are counted as in STREAM: the loop's reads and writes, without reads for ownership.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -16,7 +15,7 @@
 #endif
 
 #include "bench/kind.hpp"
-#include "bench/room.hpp"
+#include "bench/storage.hpp"
 
 namespace nearfar::bench {
 namespace {
@@ -25,14 +24,14 @@ enum class Stores { plain, flushed, streamed };
 
 constexpr std::size_t kernels = 4;
 constexpr std::array<const char*, kernels> names{"copy", "scale", "add", "triad"};
-constexpr std::array<double, kernels> arrays{2, 2, 3, 3};  // touched by each
+constexpr std::array<double, kernels> arrays{2, 2, 3, 3};  // arrays touched by each kernel
 
-// STREAM's 3 makes all elements infinite within some 260 rounds, and then every content looks
-// right. With the square root of 2 + 2^-30, less 1, a round multiplies `a` by 1 + 2^-30: each round
-// leaves other numbers than the one before, for more rounds than anybody waits for.
+// STREAM's scalar 3 makes all elements infinite within some 260 rounds, and then any content looks
+// correct. With the square root of 2 + 2^-30, minus 1, a round multiplies `a` by 1 + 2^-30: every
+// round changes all numbers, for more rounds than ever run.
 constexpr double scalar = 0.4142135627023673;
 
-// As STREAM initialises them.
+// Initial values of STREAM.
 constexpr double first_a = 1.0;
 constexpr double first_b = 2.0;
 constexpr double first_c = 0.0;
@@ -60,7 +59,7 @@ void streamed(double* to, std::uint64_t from, std::uint64_t end, Value value) {
 #endif
 }
 
-// Elements [from, end) of a kernel; returns the array it wrote.
+// Runs elements [from, end) of a kernel; returns the array that it wrote.
 template <typename Loop>
 double* work(std::size_t kernel, const Arrays& at, Loop loop) {
   switch (kernel) {
@@ -81,35 +80,35 @@ double* work(std::size_t kernel, const Arrays& at, Loop loop) {
 
 class Stream final : public Workload {
  public:
-  explicit Stream(Arguments& given)
-      : elements_(given.count("elements") / granule * granule),
-        rounds_(given.count("rounds")),
-        threads_(static_cast<unsigned>(given.count("threads"))),
-        room_(given, "nearfar-stream-1", "three arrays") {
-    (void)given.count("seed");
-    const std::string stores = given.text("stores", {"plain", "flushed", "streamed"});
+  explicit Stream(Arguments& arguments)
+      : elements_(arguments.count("elements") / granule * granule),
+        rounds_(arguments.count("rounds")),
+        threads_(static_cast<unsigned>(arguments.count("threads"))),
+        storage_(arguments, "nearfar-stream-1", "three arrays") {
+    (void)arguments.count("seed");
+    const std::string stores = arguments.text("stores", {"plain", "flushed", "streamed"});
     stores_ = stores == "flushed"    ? Stores::flushed
               : stores == "streamed" ? Stores::streamed
                                      : Stores::plain;
     if (elements_ == 0 || rounds_ == 0 || threads_ == 0) {
-      throw BadArgument("elements (in eights), rounds and threads must be at least 1");
+      throw BadArgument("elements must be at least 8, rounds and threads at least 1");
     }
-    room_.check();
-    if (!room_.in_pool() && stores_ == Stores::flushed) {
-      throw BadArgument("stores=flushed makes a pool durable: it needs memory=pool");
+    storage_.check();
+    if (!storage_.in_pool() && stores_ == Stores::flushed) {
+      throw BadArgument("stores=flushed needs memory=pool");
     }
   }
 
   void set_up() override {
-    place(room_.make(3 * elements_ * sizeof(double)));
-    room_.seal();
+    place(storage_.make(3 * elements_ * sizeof(double)));
+    storage_.seal();
     std::fill_n(at_.a, elements_, first_a);
     std::fill_n(at_.b, elements_, first_b);
     std::fill_n(at_.c, elements_, first_c);
   }
 
   void run(Meter& meter) override {
-    // As STREAM: the best of all rounds but the first, where there are more.
+    // Like STREAM: the best of all rounds except the first, if there are several.
     std::array<double, kernels> best_ns{};
     best_ns.fill(std::numeric_limits<double>::infinity());
     std::barrier<> together(threads_);
@@ -135,8 +134,8 @@ class Stream final : public Workload {
       meter.note(std::string(names[kernel]) + "_gb_per_s", bytes / best_ns[kernel]);
     }
     meter.say("stores", stores_ == Stores::flushed    ? "flushed after each kernel"
-                        : stores_ == Stores::streamed ? "past the caches, and a fence"
-                                                      : "plain: nothing makes them durable");
+                        : stores_ == Stores::streamed ? "non-temporal, and a fence"
+                                                      : "plain, not made durable");
   }
 
   void verify() override {
@@ -152,41 +151,42 @@ class Stream final : public Workload {
     const std::array<std::pair<const double*, double>, 3> expected{
         {{at_.a, a}, {at_.b, b}, {at_.c, c}}};
     for (const auto& [array, value] : expected) {
-      // The same operations in the same order: exact.
+      // The same operations in the same order give exact results.
       const auto* wrong = std::find_if(
-          array, array + elements_, [expect = value](double found) { return !(found == expect); });
+          array, array + elements_,
+          [expected_value = value](double element) { return !(element == expected_value); });
       if (wrong != array + elements_) {
         throw WrongContent("element " + std::to_string(wrong - array) + " is " +
-                           std::to_string(*wrong) + " where " + std::to_string(value) + " belongs");
+                           std::to_string(*wrong) + " instead of " + std::to_string(value));
       }
     }
   }
 
   bool reopen() override {
-    std::byte* const begin = room_.reopen();
+    std::byte* const begin = storage_.reopen();
     if (begin == nullptr) return false;
     place(begin);
     return true;
   }
 
   [[nodiscard]] Durability durability() const override {
-    Durability found = room_.durability();
-    if (!room_.in_pool()) return found;
+    Durability durability = storage_.durability();
+    if (!storage_.in_pool()) return durability;
     if (stores_ == Stores::plain) {
-      found.instructions = "none";
-      found.survives = "nothing: plain stores stay in the caches";
+      durability.instructions = "none";
+      durability.survives = "nothing: plain stores stay in the caches";
     } else if (stores_ == Stores::streamed) {
-      if (room_.is_pmem()) {
-        found.instructions = "streaming stores and sfence";
+      if (storage_.is_pmem()) {
+        durability.instructions = "non-temporal stores and sfence";
       } else {
-        found = {"none", "nothing: streaming stores reach the page cache and no further"};
+        durability = {"none", "nothing: non-temporal stores only reach the page cache"};
       }
     }
-    return found;
+    return durability;
   }
 
  private:
-  static constexpr std::uint64_t granule = 8;  // a line: no two threads share one
+  static constexpr std::uint64_t granule = 8;  // a line, so that threads share none
 
   void place(std::byte* at) noexcept {
     at_.a = reinterpret_cast<double*>(at);
@@ -200,13 +200,13 @@ class Stream final : public Workload {
     }
     const double* const wrote =
         work(kernel, at_, [&](double* to, auto value) { plain(to, from, end, value); });
-    if (stores_ == Stores::flushed) room_.persist(wrote + from, (end - from) * sizeof(double));
+    if (stores_ == Stores::flushed) storage_.persist(wrote + from, (end - from) * sizeof(double));
   }
 
   std::uint64_t elements_;
   std::uint64_t rounds_;
   unsigned threads_;
-  Room room_;
+  Storage storage_;
   Stores stores_ = Stores::plain;
   Arrays at_{};
 };
@@ -216,11 +216,11 @@ const Registered stream{{
     .summary = "STREAM's copy, scale, add and triad on arrays in a pool or in plain memory",
     .parameters = with_common(
         {{"elements", "2000000", "doubles of each of the three arrays"},
-         {"rounds", "10", "times that the four kernels are run; the best time of each counts"},
+         {"rounds", "10", "rounds of the four kernels; the best time of each counts"},
          {"stores", "plain",
-          "plain; flushed: each kernel's result is made durable; streamed: past the caches"}}),
-    .make = [](Arguments& given) -> std::unique_ptr<Workload> {
-      return std::make_unique<Stream>(given);
+          "plain; flushed: each kernel's result is made durable; streamed: non-temporal"}}),
+    .make = [](Arguments& arguments) -> std::unique_ptr<Workload> {
+      return std::make_unique<Stream>(arguments);
     },
 }};
 

@@ -1,5 +1,5 @@
-// What one transaction of libpmemobj costs: a word snapshotted and changed, and as asked a block
-// allocated in it, or one freed. The unit in which costs of maps are told apart from the machine's.
+// Cost of a libpmemobj transaction: it snapshots and changes a word and, optionally, allocates or
+// frees a block. It is the unit that separates costs of maps from the machine's.
 #include <memory>
 
 #include "bench/kind.hpp"
@@ -18,30 +18,30 @@ class Transaction final : public Workload {
   };
 
  public:
-  explicit Transaction(Arguments& given)
-      : operations_(given.count("operations")),
-        with_(given.text("with", {"nothing", "alloc", "free"})),
-        block_(given.size("block")),
-        path_(given.text("pool")),
-        pool_bytes_(given.size("pool_bytes")) {
-    if (given.text("memory", {"volatile", "pool"}) == "volatile") {
-      throw BadArgument("a transaction is of a pool: say memory=pool");
+  explicit Transaction(Arguments& arguments)
+      : operations_(arguments.count("operations")),
+        with_(arguments.text("with", {"nothing", "alloc", "free"})),
+        block_(arguments.size("block")),
+        path_(arguments.text("pool")),
+        pool_bytes_(arguments.size("pool_bytes")) {
+    if (arguments.text("memory", {"volatile", "pool"}) == "volatile") {
+      throw BadArgument("transactions need a pool: use memory=pool");
     }
-    if (given.count("threads") != 1)
-      throw BadArgument("threads: one thread measures a transaction");
-    given.count("seed");  // nothing here is chosen at random
-    if (block_.count < sizeof(std::uint64_t)) throw BadArgument("block is of 8 bytes at least");
+    if (arguments.count("threads") != 1)
+      throw BadArgument("threads: transactions are measured with one thread");
+    arguments.count("seed");  // unused: nothing is random
+    if (block_.count < sizeof(std::uint64_t)) throw BadArgument("block must be at least 8 bytes");
     check_new_pool(path_);
     removed_ = std::make_unique<RemovedAtEnd>(path_);
   }
 
   void set_up() override {
-    constexpr Bytes besides{64U << 20U};
-    constexpr std::uint64_t header = 80;  // of a block, rounded up
-    const Bytes wanted = pool_bytes_.count != 0
-                             ? pool_bytes_
-                             : besides + Bytes{operations_ * (block_.count + header) * 5 / 4};
-    pool_.make(path_, layout, wanted);
+    constexpr Bytes overhead{64U << 20U};
+    constexpr std::uint64_t header = 80;  // per block, rounded up
+    const Bytes pool_bytes = pool_bytes_.count != 0
+                                 ? pool_bytes_
+                                 : overhead + Bytes{operations_ * (block_.count + header) * 5 / 4};
+    pool_.make(path_, layout, pool_bytes);
     pool_.populate();
     open();
     if (with_ != "free") return;
@@ -57,7 +57,7 @@ class Transaction final : public Workload {
           } else if (with_ == "alloc") {
             add();
           } else {
-            take();
+            remove();
           }
         });
       }
@@ -66,12 +66,12 @@ class Transaction final : public Workload {
   }
 
   void verify() override {
-    std::uint64_t found = root_->word;
+    std::uint64_t result = root_->word;
     if (with_ == "alloc") {
-      found = 0;
-      for (auto each = root_->block; each; each.where = *memory_->at(each)) ++found;
+      result = 0;
+      for (auto each = root_->block; each; each.where = *memory_->at(each)) ++result;
     }
-    if (found != expected_) throw WrongContent("the word is not what the transactions made it");
+    if (result != expected_) throw WrongContent("the word is not the transactions' result");
   }
 
   bool reopen() override {
@@ -89,22 +89,22 @@ class Transaction final : public Workload {
     root_ = static_cast<Root*>(pool_.root(sizeof(Root)));
     memory_ = std::make_unique<Transactional>(pool_);
   }
-  // Blocks hang one after another at the root.
+  // Blocks form a linked list from the root.
   void add() {
     memory_->change([&] {
-      const auto made = memory_->make<std::uint64_t>(block_.count);
-      *memory_->at(made) = root_->block.where;
-      memory_->set(root_->block, made);
+      const auto block = memory_->make<std::uint64_t>(block_.count);
+      *memory_->at(block) = root_->block.where;
+      memory_->set(root_->block, block);
       if (with_ == "free") memory_->set(root_->word, root_->word + 1);
     });
   }
-  void take() {
+  void remove() {
     memory_->change([&] {
-      const auto gone = root_->block;
+      const auto block = root_->block;
       memory_->touch(root_);
-      root_->block = {*memory_->at(gone)};
+      root_->block = {*memory_->at(block)};
       --root_->word;
-      memory_->drop(gone);
+      memory_->drop(block);
     });
   }
 
@@ -120,19 +120,21 @@ class Transaction final : public Workload {
   std::uint64_t expected_ = 0;
 };
 
-std::unique_ptr<Workload> make(Arguments& given) { return std::make_unique<Transaction>(given); }
+std::unique_ptr<Workload> make(Arguments& arguments) {
+  return std::make_unique<Transaction>(arguments);
+}
 
 #else
 
-std::unique_ptr<Workload> make(Arguments&) { return nullptr; }  // `needs` keeps it from being made
+std::unique_ptr<Workload> make(Arguments&) { return nullptr; }  // `needs` prevents it
 
 #endif
 
 const Registered transaction{{
     .name = "transaction",
-    .summary = "one transaction of libpmemobj that changes a word",
+    .summary = "transactions of libpmemobj that change a word",
     .parameters = with_common({{"operations", "100000", "transactions"},
-                               {"with", "nothing", "nothing; alloc or free: of a block in each"},
+                               {"with", "nothing", "nothing; alloc or free: a block in each"},
                                {"block", "64", "bytes of a block"}}),
     .make = make,
     .needs = pools_need,

@@ -1,4 +1,4 @@
-// The frame of nearfar-bench: arguments, percentiles, what is declared and read.
+// Tests the core of nearfar-bench: arguments, percentiles, threads, declared parameters.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -8,11 +8,11 @@
 
 using namespace nearfar::bench;
 
-TEST_CASE("arguments are read by type and refused by name") {
-  Arguments given({{"n", "5", ""}, {"size", "4KiB", ""}, {"way", "up", ""}}, {"n=7"});
-  CHECK(given.count("n") == 7);
-  CHECK(given.size("size").count == 4096);
-  CHECK(given.text("way", {"up", "down"}) == "up");
+TEST_CASE("arguments are parsed by type; errors name the argument") {
+  Arguments arguments({{"n", "5", ""}, {"size", "4KiB", ""}, {"way", "up", ""}}, {"n=7"});
+  CHECK(arguments.count("n") == 7);
+  CHECK(arguments.size("size").count == 4096);
+  CHECK(arguments.text("way", {"up", "down"}) == "up");
   CHECK_THROWS_WITH_AS(Arguments({{"n", "5", ""}}, {"m=7"}),
                        "there is no argument 'm'; did you mean 'n'?", BadArgument);
   CHECK_THROWS_AS(Arguments({{"n", "5", ""}}, {"n"}), BadArgument);
@@ -26,7 +26,7 @@ TEST_CASE("arguments are read by type and refused by name") {
   }
 }
 
-TEST_CASE("a percentile is the least time that the share does not exceed, 1/64 high at most") {
+TEST_CASE("a percentile is at most 1/64 above the exact value") {
   Histogram histogram;
   for (std::uint64_t ns = 1; ns <= 100000; ++ns) histogram.add(ns);
   for (const double share : {0.001, 0.5, 0.9, 0.99, 0.999}) {
@@ -38,14 +38,14 @@ TEST_CASE("a percentile is the least time that the share does not exceed, 1/64 h
   CHECK(Histogram().quantile(0.5).count == 0);
 }
 
-TEST_CASE("each thread runs its part, and what one throws is thrown on") {
+TEST_CASE("each thread runs its part, and an exception in a thread reaches the caller") {
   Meter meter(Mode::latency, 1);
   meter.timed(3, [](Lane& lane) {
     for (unsigned i = 0; i <= lane.index; ++i) lane.operation([] {});
   });
   CHECK(meter.operations == 6);
   CHECK(meter.latency.samples() == 6);
-  CHECK_THROWS_AS(meter.timed(2, [](Lane&) { throw WrongContent("no"); }), WrongContent);
+  CHECK_THROWS_AS(meter.timed(2, [](Lane&) { throw WrongContent("test"); }), WrongContent);
 }
 
 TEST_CASE("every kind declares a parameter once") {

@@ -1,4 +1,4 @@
-// Every map, volatile and in a pool, against std::map: the same operations, the same content.
+// Compares every map, volatile and in a pool, with std::map: same operations, same content.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -18,21 +18,21 @@ namespace {
 using Model = std::map<std::uint64_t, std::uint64_t>;
 
 std::string new_pool() {
-  static int made = 0;
-  return "/dev/shm/nearfar-maps-test-" + std::to_string(getpid()) + "-" + std::to_string(++made);
+  static int pools = 0;
+  return "/dev/shm/nearfar-maps-test-" + std::to_string(getpid()) + "-" + std::to_string(++pools);
 }
 
-void same(const Map& map, const Model& model, const Elements& elements) {
+void check_equal(const Map& map, const Model& model, const Elements& elements) {
   map.check();
-  Model found;
+  Model content;
   map.foreach (
-      [&](std::uint64_t key, std::uint64_t value) { CHECK(found.emplace(key, value).second); });
-  CHECK(found == model);
+      [&](std::uint64_t key, std::uint64_t value) { CHECK(content.emplace(key, value).second); });
+  CHECK(content == model);
   for (const auto& [key, value] : model) CHECK(map.get(key) == sum_of(value, elements));
 }
 
-// Few keys, so that they come again: 0 and the greatest, neighbours, and far apart ones.
-std::uint64_t some_key(std::mt19937_64& random, std::uint64_t range) {
+// Few keys, so that they repeat: 0 and the maximum, neighbours, and distant keys.
+std::uint64_t draw_key(std::mt19937_64& random, std::uint64_t range) {
   const std::uint64_t number = random() % range;
   switch (number % 4) {
     case 0:
@@ -50,8 +50,8 @@ void exercise(Map& map, Model& model, const Elements& elements, std::uint64_t se
               std::uint64_t range) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < operations; ++i) {
-    const std::uint64_t key = some_key(random, range);
-    // Grows, then shrinks to nothing: what splits also joins.
+    const std::uint64_t key = draw_key(random, range);
+    // The map grows, then shrinks to nothing, so that nodes split and merge.
     const bool put = random() % 100 < (i < operations / 2 ? 75U : 25U);
     if (put) {
       const std::uint64_t value = random();
@@ -62,7 +62,7 @@ void exercise(Map& map, Model& model, const Elements& elements, std::uint64_t se
     }
     if (i % 97 == 0) map.check();
   }
-  same(map, model, elements);
+  check_equal(map, model, elements);
 }
 
 }  // namespace
@@ -72,14 +72,14 @@ TEST_CASE("volatile maps hold what std::map holds") {
     CAPTURE(type.name);
     for (const Elements elements : {Elements{}, Elements{64, 24}}) {
       if (elements.element_bytes != 0 && type.name.starts_with("std-")) continue;
-      const auto held = type.make_volatile(elements);
+      const auto owner = type.make_volatile(elements);
       Model model;
-      exercise(held->map(), model, elements, 1, 4000, 1000);
+      exercise(owner->map(), model, elements, 1, 4000, 1000);
       while (!model.empty()) {
-        CHECK(held->map().remove(model.begin()->first));
+        CHECK(owner->map().remove(model.begin()->first));
         model.erase(model.begin());
       }
-      same(held->map(), model, elements);
+      check_equal(owner->map(), model, elements);
     }
   }
 }
@@ -90,36 +90,36 @@ TEST_CASE("maps in pools hold what std::map holds, also after reopening") {
     CAPTURE(type.name);
     for (const Elements elements : {Elements{}, Elements{64, 24}}) {
       const std::string path = new_pool();
-      auto held = type.make_pool(path, {32U << 20U}, elements);
+      auto owner = type.make_pool(path, {32U << 20U}, elements);
       Model model;
-      exercise(held->map(), model, elements, 2, 1500, 400);
-      held.reset();
-      held = type.open_pool(path);
-      same(held->map(), model, elements);
-      exercise(held->map(), model, elements, 3, 200, 400);
+      exercise(owner->map(), model, elements, 2, 1500, 400);
+      owner.reset();
+      owner = type.open_pool(path);
+      check_equal(owner->map(), model, elements);
+      exercise(owner->map(), model, elements, 3, 200, 400);
       CHECK_THROWS_AS(type.open_pool(path), Failure);  // in use
-      held.reset();
+      owner.reset();
       unlink(path.c_str());
     }
   }
 }
 
-TEST_CASE("a full pool is said, and the map is as it was") {
+TEST_CASE("a full pool is reported and leaves the map unchanged") {
   for (const MapType& type : map_types()) {
     if (!type.make_pool) continue;
     CAPTURE(type.name);
     const std::string path = new_pool();
-    auto held = type.make_pool(path, {8U << 20U}, {4096, 8});
+    auto owner = type.make_pool(path, {8U << 20U}, {4096, 8});
     Model model;
     const auto fill = [&] {
       for (std::uint64_t key = 1; key < 4096; ++key) {
-        held->map().put(mixed(key), key);
+        owner->map().put(mixed(key), key);
         model[mixed(key)] = key;
       }
     };
-    CHECK_THROWS_AS(fill(), MachineLacks);
-    same(held->map(), model, {4096, 8});
-    held.reset();
+    CHECK_THROWS_AS(fill(), MachineError);
+    check_equal(owner->map(), model, {4096, 8});
+    owner.reset();
     unlink(path.c_str());
   }
 }

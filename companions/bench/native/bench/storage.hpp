@@ -1,4 +1,4 @@
-// Bytes in a new pool or in plain memory, as `memory=` says: for workloads that keep arrays.
+// Storage in a new pool or in plain memory, by `memory=`, for workloads on arrays.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,31 @@
 
 namespace nearfar::bench {
 
-class Room {
+class Storage {
  public:
-  // `holds` names the content in a refusal. Reads memory=, pool= and pool_bytes=.
-  Room(Arguments& given, const char* layout, const char* holds)
-      : in_pool_(given.text("memory", {"volatile", "pool"}) == "pool"),
-        path_(given.text("pool")),
-        asked_(given.size("pool_bytes")),
+  // `content` names the content in errors. Reads memory=, pool= and pool_bytes=.
+  Storage(Arguments& arguments, const char* layout, const char* content)
+      : in_pool_(arguments.text("memory", {"volatile", "pool"}) == "pool"),
+        path_(arguments.text("pool")),
+        requested_bytes_(arguments.size("pool_bytes")),
         layout_(layout),
-        holds_(holds) {}
+        content_(content) {}
 
-  // Refuses what cannot be made, before anything is.
+  // Throws if the storage cannot be created.
   void check() const {
     if (!in_pool_) return;
 #ifdef NEARFAR_HAVE_PMEM
     check_new_pool(path_);
 #else
-    throw MachineLacks(
-        "memory=pool needs libpmem-dev, which was not there when nearfar was "
+    throw MachineError(
+        "memory=pool needs libpmem-dev, which was not installed when nearfar was "
         "built: install it and build again");
 #endif
   }
 
   [[nodiscard]] bool in_pool() const noexcept { return in_pool_; }
 
-  // Returns `bytes`, at the begin of a page in plain memory. A pool is to be sealed.
+  // Returns `bytes`, page-aligned in plain memory. A pool must be sealed afterwards.
   std::byte* make(std::uint64_t bytes) {
     if (!in_pool_) {
       constexpr std::size_t page = 4096;
@@ -47,19 +47,19 @@ class Room {
       return heap_.get();
     }
 #ifdef NEARFAR_HAVE_PMEM
-    if (asked_.count != 0 && asked_.count < bytes) {
-      throw BadArgument("pool_bytes=" + std::to_string(asked_.count) + " is too small: " + holds_ +
-                        " need " + std::to_string(bytes));
+    if (requested_bytes_.count != 0 && requested_bytes_.count < bytes) {
+      throw BadArgument("pool_bytes=" + std::to_string(requested_bytes_.count) +
+                        " is too small: " + content_ + " need " + std::to_string(bytes));
     }
     removed_.emplace(path_);
     pool_.make(path_, layout_, {bytes});
     return pool_.data();
 #else
-    return nullptr;  // check() refused
+    return nullptr;  // unreachable: check() threw
 #endif
   }
 
-  // Returns where the content is after the pool was closed and opened; null in plain memory.
+  // Closes and opens the pool; returns the content, or null in plain memory.
   std::byte* reopen() {
 #ifdef NEARFAR_HAVE_PMEM
     if (in_pool_) {
@@ -71,10 +71,10 @@ class Room {
     return nullptr;
   }
 
-  // In plain memory these do nothing.
+  // These do nothing in plain memory.
   void seal() {
 #ifdef NEARFAR_HAVE_PMEM
-    if (in_pool_) pool_.sealed();
+    if (in_pool_) pool_.seal();
 #endif
   }
   void persist([[maybe_unused]] const void* at, [[maybe_unused]] std::size_t bytes) {
@@ -104,9 +104,9 @@ class Room {
 
   bool in_pool_;
   std::string path_;
-  Bytes asked_;
+  Bytes requested_bytes_;
   const char* layout_;
-  const char* holds_;
+  const char* content_;
   std::unique_ptr<std::byte[], Free> heap_;
 #ifdef NEARFAR_HAVE_PMEM
   std::optional<RemovedAtEnd> removed_;

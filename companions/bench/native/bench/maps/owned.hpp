@@ -1,4 +1,4 @@
-// Puts an algorithm (hash_chained.hpp and its like) into a memory and behind the interface Map.
+// Combines an algorithm (such as hash_chained.hpp) with a memory, behind the interface Map.
 #pragma once
 
 #include <cstring>
@@ -12,8 +12,7 @@
 
 namespace nearfar::bench {
 
-// With this, a pool of another version of the maps is refused: count it up when a Header, a node or
-// Elements changes.
+// Version of the layout of pools: increment it when a Header, a node or Elements changes.
 inline constexpr const char* maps_version = "nearfar-map-2";
 
 template <typename Algorithm, typename Memory>
@@ -29,18 +28,18 @@ class MapOf final : public Map {
       return;
     }
     memory_.change([&] {
-      const auto made = memory_.template make<std::uint64_t>(elements_.element_bytes);
-      std::uint64_t* words = memory_.at(made);
+      const auto element = memory_.template make<std::uint64_t>(elements_.element_bytes);
+      std::uint64_t* words = memory_.at(element);
       for (std::uint64_t i = 0; i < written(); ++i) words[i] = value + i;
-      memory_.wrote(words, written() * sizeof *words);
-      if (const auto old = algorithm_.put(key, made.where)) drop(*old);
+      memory_.persist_new(words, written() * sizeof *words);
+      if (const auto old = algorithm_.put(key, element.where)) drop(*old);
     });
   }
 
   [[nodiscard]] std::optional<std::uint64_t> get(std::uint64_t key) const override {
-    const std::optional<std::uint64_t> found = algorithm_.get(key);
-    if (!found || elements_.element_bytes == 0) return found;
-    const std::uint64_t* words = memory_.at(Ref<std::uint64_t>{*found});
+    const std::optional<std::uint64_t> word = algorithm_.get(key);
+    if (!word || elements_.element_bytes == 0) return word;
+    const std::uint64_t* words = memory_.at(Ref<std::uint64_t>{*word});
     std::uint64_t sum = 0;
     for (std::uint64_t i = 0; i < elements_.value_bytes / sizeof *words; ++i) sum += words[i];
     return sum;
@@ -63,7 +62,7 @@ class MapOf final : public Map {
       if (elements_.element_bytes == 0) return visit(key, word);
       const std::uint64_t* words = memory_.at(Ref<std::uint64_t>{word});
       for (std::uint64_t i = 1; i < written(); ++i) {
-        require(words[i] == words[0] + i, "an element is not what was written");
+        require(words[i] == words[0] + i, "an element's content is wrong");
       }
       visit(key, words[0]);
     });
@@ -72,7 +71,7 @@ class MapOf final : public Map {
   void check() const override { algorithm_.check(); }
 
  private:
-  // Words of an element that hold something.
+  // Number of words written to an element.
   [[nodiscard]] std::uint64_t written() const {
     return std::max<std::uint64_t>(elements_.value_bytes / sizeof(std::uint64_t), 1);
   }
@@ -84,11 +83,11 @@ class MapOf final : public Map {
 };
 
 template <template <typename> typename Algorithm>
-class HeldVolatile final : public HeldMap {
+class OwnedVolatileMap final : public OwnedMap {
   using Header = typename Algorithm<Volatile>::Header;
 
  public:
-  explicit HeldVolatile(Elements elements) : map_(memory_, header_, elements) {}
+  explicit OwnedVolatileMap(Elements elements) : map_(memory_, header_, elements) {}
   Map& map() override { return map_; }
 
  private:
@@ -100,30 +99,30 @@ class HeldVolatile final : public HeldMap {
 #ifdef NEARFAR_HAVE_PMEM
 
 template <template <typename> typename Algorithm, typename Memory>
-class HeldInPool final : public HeldMap {
+class OwnedPoolMap final : public OwnedMap {
   struct Root {
     Elements elements;
     typename Algorithm<Memory>::Header header;
   };
 
  public:
-  HeldInPool(const std::string& path, const std::string& layout, Bytes size, Elements elements) {
+  OwnedPoolMap(const std::string& path, const std::string& layout, Bytes size, Elements elements) {
     pool_.make(path, layout, size);
     pool_.populate();
-    hold(elements);
+    attach(elements);
   }
-  HeldInPool(const std::string& path, const std::string& layout) {
+  OwnedPoolMap(const std::string& path, const std::string& layout) {
     pool_.open(path, layout);
-    // A pool whose making was cut off is an empty map.
-    hold({});
+    // A pool whose creation was interrupted is an empty map.
+    attach({});
   }
   Map& map() override { return *map_; }
   [[nodiscard]] Durability durability() const override { return pool_.durability(); }
 
  private:
-  void hold(Elements elements) {
+  void attach(Elements elements) {
     auto* root = static_cast<Root*>(pool_.root(
-        sizeof(Root), [&](void* made) { static_cast<Root*>(made)->elements = elements; }));
+        sizeof(Root), [&](void* root) { static_cast<Root*>(root)->elements = elements; }));
     memory_ = std::make_unique<Memory>(pool_);
     map_ =
         std::make_unique<MapOf<Algorithm<Memory>, Memory>>(*memory_, root->header, root->elements);
@@ -134,13 +133,13 @@ class HeldInPool final : public HeldMap {
   std::unique_ptr<MapOf<Algorithm<Memory>, Memory>> map_;
 };
 
-// A map that is volatile, and persistent in a pool by `InPool`.
+// Describes a map with a volatile version and, by `InPool`, a persistent one.
 template <template <typename> typename Algorithm, typename InPool>
 MapType both(const std::string& name, const std::string& meaning) {
   const std::string layout = std::string(maps_version) + " " + name;
-  using Held = HeldInPool<Algorithm, InPool>;
+  using Held = OwnedPoolMap<Algorithm, InPool>;
   return {name, meaning,
-          [](Elements elements) { return std::make_unique<HeldVolatile<Algorithm>>(elements); },
+          [](Elements elements) { return std::make_unique<OwnedVolatileMap<Algorithm>>(elements); },
           [layout](const std::string& path, Bytes size, Elements elements) {
             return std::make_unique<Held>(path, layout, size, elements);
           },
@@ -153,8 +152,9 @@ class Transactional;
 class Published;
 template <template <typename> typename Algorithm, typename InPool>
 MapType both(const std::string& name, const std::string& meaning) {
-  return {name, meaning,
-          [](Elements elements) { return std::make_unique<HeldVolatile<Algorithm>>(elements); }};
+  return {name, meaning, [](Elements elements) {
+            return std::make_unique<OwnedVolatileMap<Algorithm>>(elements);
+          }};
 }
 
 #endif
