@@ -1,3 +1,3 @@
-// doctest's own code, compiled once for all tests.
+// Compiles doctest's code once for all tests.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

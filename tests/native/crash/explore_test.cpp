@@ -1,4 +1,4 @@
-// States of a failure point by hand-made traces: no program and no checker runs.
+// Explores the crash states of hand-made traces; no program and no real checker runs.
 #include <doctest/doctest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// A pool of zeros in a folder of its own.
+// A pool of zeros in its own folder.
 class Pool {
  public:
   Pool() {
@@ -39,7 +39,7 @@ class Pool {
 
   void feed(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, char value = 0,
             std::uint32_t thread = 0) {
-    // Contents are pointed to, as those of a trace are.
+    // Records point to their contents, as those of a trace do.
     contents_.push_back(std::make_unique<std::string>(NF_CRASH_LINE, value));
     const nf_crash_record record{static_cast<std::uint16_t>(kind), 0, 64, a, b, thread, 0};
     memory->feed({&record, nullptr, contents_.back()->data(), 0, 0}, 0);
@@ -53,9 +53,9 @@ class Pool {
 
   std::string image_of(const State& state) const {
     std::string whole(image->durable(0), 8192);
-    for (const InState& one : state) {
-      const char* content = memory->line(one.offset)->stores[one.stores - 1].content;
-      whole.replace(one.offset, NF_CRASH_LINE, content, NF_CRASH_LINE);
+    for (const InState& line : state) {
+      const char* content = memory->line(line.offset)->stores[line.stores - 1].content;
+      whole.replace(line.offset, NF_CRASH_LINE, content, NF_CRASH_LINE);
     }
     return whole;
   }
@@ -76,10 +76,10 @@ class Pool {
   std::vector<std::unique_ptr<std::string>> contents_;
 };
 
-// Looks at line 0, and leaves something there.
-class Looks final : public Checker {
+// A checker that records the pool's first byte and overwrites it.
+class RecordingChecker final : public Checker {
  public:
-  explicit Looks(const Image& image) : image_(image) {}
+  explicit RecordingChecker(const Image& image) : image_(image) {}
   Verdict run(const Cut& /*cut*/) override {
     seen.push_back(*image_.mapped());
     FILE* file = fopen(image_.path().c_str(), "r+b");
@@ -97,16 +97,16 @@ class Looks final : public Checker {
 
 }  // namespace
 
-TEST_CASE("each check sees the state, also where one is left out, and none what another left") {
+TEST_CASE("each check sees the unchanged state, also where another check is left out") {
   Pool pool;
   pool.store(0, 'a');
   pool.store(0, 'b');
   std::vector<Check> checks(2);
-  std::vector<const Looks*> looks;
+  std::vector<const RecordingChecker*> recorders;
   for (Check& check : checks) {
-    auto one = std::make_unique<Looks>(*pool.image);
-    looks.push_back(one.get());
-    check.plain = std::move(one);
+    auto recorder = std::make_unique<RecordingChecker>(*pool.image);
+    recorders.push_back(recorder.get());
+    check.plain = std::move(recorder);
   }
   checks[1].main_states_only = true;
   Judge judge(*pool.image, checks);
@@ -114,13 +114,13 @@ TEST_CASE("each check sees the state, also where one is left out, and none what 
   CHECK(judge.judge(*pool.memory, {{0, 2}}, 0, false).symptom.empty());
   CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
   CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
-  CHECK(looks[0]->seen == std::string("ab\0", 3));
-  CHECK(looks[1]->seen == std::string("a\0", 2));
+  CHECK(recorders[0]->seen == std::string("ab\0", 3));
+  CHECK(recorders[1]->seen == std::string("a\0", 2));
   CHECK(*pool.image->mapped() == 0);
   CHECK(judge.states == 3);
 }
 
-TEST_CASE("a fence makes durable what its own thread flushed, and nothing else") {
+TEST_CASE("a fence makes only the lines durable that its own thread flushed") {
   Pool pool;
   pool.store(0, 1);
   pool.flush(0);
@@ -134,7 +134,7 @@ TEST_CASE("a fence makes durable what its own thread flushed, and nothing else")
   CHECK(pool.memory->candidates().size() == 2);
 }
 
-TEST_CASE("a flush of a line that became durable meanwhile takes no later stores") {
+TEST_CASE("a flush of a line that became durable meanwhile covers no later stores") {
   Pool pool;
   pool.store(0, 1);
   pool.flush(0, 0);
@@ -145,7 +145,7 @@ TEST_CASE("a flush of a line that became durable meanwhile takes no later stores
   CHECK(pool.durable(0) == 1);
 }
 
-TEST_CASE("few lines are judged in all their states, many in some, no line beyond its stores") {
+TEST_CASE("few lines are explored in all states, many in a sample, no line beyond its stores") {
   Pool pool;
   for (std::uint64_t line = 0; line < 4; ++line) pool.store(line, 1);
   CHECK(pool.states().size() == 16);
@@ -157,9 +157,9 @@ TEST_CASE("few lines are judged in all their states, many in some, no line beyon
   CHECK(states[0].empty());
   CHECK(states[1].size() == 100);
   for (const State& state : states) {
-    for (const InState& one : state) {
-      CHECK(one.stores >= 1);
-      CHECK(one.stores <= pool.memory->line(one.offset)->count());
+    for (const InState& line : state) {
+      CHECK(line.stores >= 1);
+      CHECK(line.stores <= pool.memory->line(line.offset)->count());
     }
   }
 }
@@ -176,7 +176,7 @@ TEST_CASE("the same seed gives the same states") {
   CHECK(images(1) != images(2));
 }
 
-TEST_CASE("two states have one key if and only if they are one image") {
+TEST_CASE("two states have the same key if and only if their images are equal") {
   std::mt19937 dice(7);
   for (int round = 0; round < 50; ++round) {
     Pool pool;
@@ -199,7 +199,7 @@ TEST_CASE("two states have one key if and only if they are one image") {
   }
 }
 
-TEST_CASE("an image is whole again whatever was done to its file") {
+TEST_CASE("an image is restored after its file was removed, cut or overwritten") {
   Pool pool;
   pool.store(1, 5);
   pool.flush(1);
@@ -215,8 +215,8 @@ TEST_CASE("an image is whole again whatever was done to its file") {
   };
   const std::string before = content();
   SUBCASE("removed") { CHECK(unlink(path.c_str()) == 0); }
-  SUBCASE("cut") { CHECK(truncate(path.c_str(), 100) == 0); }
-  SUBCASE("written") {
+  SUBCASE("truncated") { CHECK(truncate(path.c_str(), 100) == 0); }
+  SUBCASE("overwritten") {
     FILE* file = fopen(path.c_str(), "r+b");
     REQUIRE(file != nullptr);
     fputs("nonsense", file);

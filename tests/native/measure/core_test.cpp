@@ -19,7 +19,7 @@ bool all_positive(const Trials& times) {
   return std::ranges::all_of(times, [](float ns) { return ns > 0; });
 }
 
-TEST_CASE("every instruction and operation that is named can be generated and takes time") {
+TEST_CASE("every named instruction and operation can be generated and takes time") {
   if (!missing_code().empty()) return;
   CoreProbe probe(chain, some_cpu(), 1);
   for (const std::string& filler : filler_names()) {
@@ -33,7 +33,7 @@ TEST_CASE("every instruction and operation that is named can be generated and ta
   }
 }
 
-TEST_CASE("there is a row of trials for each point") {
+TEST_CASE("a probe returns a row of trials for each point") {
   if (!missing_code().empty()) return;
   CoreProbe probe(chain, some_cpu(), 1);
   CHECK(probe.overlap({"lea", "nop"}, {1, 2, 3}, 4).size() == 12);
@@ -42,7 +42,7 @@ TEST_CASE("there is a row of trials for each point") {
   CHECK(probe.after_stream(4, 64, 1, true, 7).size() == 7);
 }
 
-TEST_CASE("what cannot be generated or does not fit is refused") {
+TEST_CASE("unknown instructions and sizes that do not fit are refused") {
   if (!missing_code().empty()) return;
   CoreProbe probe(chain, some_cpu(), 1);
   CHECK_THROWS_AS(probe.overlap({"no such"}, {1}, 1), std::invalid_argument);

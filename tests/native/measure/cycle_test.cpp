@@ -12,7 +12,7 @@ using namespace nearfar::literals;
 
 namespace {
 
-bool holds_each_once(std::vector<std::uint32_t> order) {
+bool is_permutation_of_all(std::vector<std::uint32_t> order) {
   std::ranges::sort(order);
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i] != i) return false;
@@ -30,13 +30,13 @@ TEST_CASE("an order holds every line once, for every length and block size") {
       // Lines behind the last whole block are not visited.
       const auto order = chase_order(lines, blocks_of(block), true, lines);
       CHECK(order.size() == lines / block * block);
-      CHECK(holds_each_once(order));
+      CHECK(is_permutation_of_all(order));
     }
   }
-  CHECK(holds_each_once(chase_order(1 << 16, {}, true, 5)));
+  CHECK(is_permutation_of_all(chase_order(1 << 16, {}, true, 5)));
 }
 
-TEST_CASE("lines of a block follow each other in turn") {
+TEST_CASE("lines of a block follow each other") {
   constexpr std::uint64_t block = 64;
   const auto order = chase_order(1024, blocks_of(block), true, 3);
   std::set<std::uint64_t> blocks;
@@ -60,7 +60,7 @@ TEST_CASE("a strided order visits every stride, and nothing between") {
 
 TEST_CASE("a windowed order leaves a window only when it has visited all of it") {
   const auto order = chase_order(1000, {.window = 4_KiB}, true, 1);
-  CHECK(holds_each_once(order));
+  CHECK(is_permutation_of_all(order));
   for (std::size_t i = 0; i < order.size(); ++i) CHECK(order[i] / 64 == i / 64);
   CHECK(!std::ranges::is_sorted(order.begin(), order.begin() + 64));
 }
@@ -70,15 +70,15 @@ TEST_CASE("seeds differ, and one seed repeats") {
   CHECK(chase_order(1000, {}, true, 1) != chase_order(1000, {}, true, 2));
 }
 
-TEST_CASE("a random order has no short steps to speak of") {
-  // Of 10,000 shuffled lines 2 in 10,000 follow their neighbour; a prefetcher's feast has more.
+TEST_CASE("a random order has next to no short steps") {
+  // In a random order of 10,000 lines, one line on average follows its neighbour.
   const auto order = chase_order(10000, {}, true, 9);
   int neighbours = 0;
   for (std::size_t i = 1; i < order.size(); ++i) neighbours += order[i] == order[i - 1] + 1;
   CHECK(neighbours < 10);
 }
 
-TEST_CASE("too much and too little memory for an order are refused") {
+TEST_CASE("an order refuses too much and too little memory") {
   CHECK_THROWS_AS(chase_order(std::uint64_t{1} << 32U, {}, true, 1), std::length_error);
   CHECK_THROWS_AS(chase_order(3, blocks_of(4), true, 1), std::invalid_argument);
 }
@@ -98,7 +98,7 @@ TEST_CASE("chains are equally spaced") {
   }
 }
 
-TEST_CASE("chains that fit visit no line twice, and the next run none of theirs") {
+TEST_CASE("chains that fit visit no line twice, in their run and the next") {
   constexpr std::uint64_t lines = 1000;
   std::set<std::uint64_t> visited;
   std::uint64_t position = 0;
@@ -120,7 +120,7 @@ TEST_CASE("the low bits of a scattered sequence take every value, for every numb
   }
 }
 
-TEST_CASE("jumping to a state is stepping there") {
+TEST_CASE("jumping to a state equals stepping there") {
   std::uint64_t state = scatter_at(0);
   for (std::uint64_t i = 0; i < 5000; ++i) {
     CHECK(scatter_at(i) == state);

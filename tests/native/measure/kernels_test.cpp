@@ -1,5 +1,5 @@
-// What every kernel declares, against what it does, on every instruction set this machine has. A
-// new kernel is judged by this as it is.
+// Tests on every instruction set of this machine that each kernel does what it declares. New
+// kernels are covered without changes here.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t words = 8;
 
-// Of which no two words are alike, so that a copy changes what it is copied to.
+// Returns memory with pairwise different words, so that a copy changes its target.
 Memory memory_of(std::uint64_t lines) {
   Memory memory = Memory::anonymous(cache_line * lines, os::Pages::base, std::nullopt);
   auto* word = reinterpret_cast<std::uint64_t*>(memory.data());
@@ -40,13 +40,14 @@ Lane lane_on(Memory& memory, const Kernel& kernel, const Shape& shape = {}) {
 }
 
 std::vector<std::uint64_t> content(const Memory& memory) {
-  std::vector<std::uint64_t> words_now(memory.size().count / sizeof(std::uint64_t));
-  std::memcpy(words_now.data(), memory.data(), memory.size().count);
-  return words_now;
+  std::vector<std::uint64_t> copied(memory.size().count / sizeof(std::uint64_t));
+  std::memcpy(copied.data(), memory.data(), memory.size().count);
+  return copied;
 }
 
-// Iterations after which every line the kernel would ever touch has been touched once.
-std::uint64_t whole_pass(const Kernel& kernel, const Memory& memory, const Shape& shape = {}) {
+// Returns the iterations after which the kernel has touched each of its lines once.
+std::uint64_t iterations_per_pass(const Kernel& kernel, const Memory& memory,
+                                  const Shape& shape = {}) {
   return memory.size() / kernel.traffic(shape).touched();
 }
 
@@ -71,7 +72,7 @@ std::set<std::size_t> lines_written(const Kernel& kernel, const Shape& shape,
   return lines_changed(before, content(memory));
 }
 
-// Every kernel on every instruction set it can run on.
+// Checks every kernel on every instruction set that it supports.
 template <typename Check>
 void for_all(Check check) {
   for (const auto& operations : all_operations()) {
@@ -85,7 +86,7 @@ void for_all(Check check) {
 
 }  // namespace
 
-TEST_CASE("the kernels of this version are there, sorted") {
+TEST_CASE("all kernels are registered, sorted by name") {
   std::vector<std::string> names;
   for (const auto& entry : kernels()) names.emplace_back(entry.name);
   CHECK(std::ranges::is_sorted(names));
@@ -130,12 +131,13 @@ TEST_CASE("the kernels of this version are there, sorted") {
   CHECK_THROWS_AS(kernel("chasse"), std::out_of_range);
 }
 
-TEST_CASE("a kernel writes as many lines as it declares, and each pass reaches all of them") {
+TEST_CASE("a kernel writes as many lines as it declares") {
   for_all([](const Kernel& kernel, const Operations& operations) {
-    for (const std::uint64_t lines : {64U, 192U}) {  // a power of two, and not
+    for (const std::uint64_t lines : {64U, 192U}) {  // a power of two and another number
       for (const std::uint64_t iterations : {1U, 5U, 0U}) {
         Memory memory = memory_of(lines);
-        const std::uint64_t count = iterations == 0 ? whole_pass(kernel, memory) : iterations;
+        const std::uint64_t count =
+            iterations == 0 ? iterations_per_pass(kernel, memory) : iterations;
         Lane lane = lane_on(memory, kernel, {.read_share = 0.5});
         const Traffic traffic = kernel.traffic(lane.shape);
         if (iterations != 0 && traffic.read.count % cache_line.count != 0) continue;
@@ -150,15 +152,15 @@ TEST_CASE("a kernel writes as many lines as it declares, and each pass reaches a
   });
 }
 
-TEST_CASE("what a kernel declares as read changes its checksum, line by line") {
+TEST_CASE("every line that a kernel declares as read changes its checksum") {
   constexpr std::uint64_t lines = 64;
   for_all([](const Kernel& kernel, const Operations& operations) {
     const Traffic traffic = kernel.traffic({});
-    // What is read after it was written cannot be seen from outside.
+    // Reads of freshly written lines are not visible from outside.
     if (kernel.links() != Links::none || traffic.read.count == 0 || traffic.fences > 0) return;
     std::uint64_t seen = 0;
     Memory memory = memory_of(lines);
-    const std::uint64_t pass = whole_pass(kernel, memory);
+    const std::uint64_t pass = iterations_per_pass(kernel, memory);
     auto run = [&] {
       Lane lane = lane_on(memory, kernel);
       lane.operations = &operations;
@@ -175,7 +177,7 @@ TEST_CASE("what a kernel declares as read changes its checksum, line by line") {
   });
 }
 
-TEST_CASE("a chase returns to where it began after all lines, and not before") {
+TEST_CASE("a chase returns to its start after all lines and not before") {
   constexpr std::uint64_t lines = 64;
   for (const char* name : {"chase", "chase-sequential"}) {
     CAPTURE(name);
@@ -192,7 +194,7 @@ TEST_CASE("a chase returns to where it began after all lines, and not before") {
   }
 }
 
-TEST_CASE("k chains together do the accesses they are asked for") {
+TEST_CASE("k chains together do the requested accesses") {
   Memory memory = memory_of(1024);
   for (unsigned chains = 1; chains <= 32; ++chains) {
     CAPTURE(chains);
@@ -208,7 +210,7 @@ TEST_CASE("k chains together do the accesses they are asked for") {
   }
 }
 
-TEST_CASE("accesses are as large as asked for, whole, and each once a pass") {
+TEST_CASE("accesses have the requested size, and a pass makes each once") {
   for (const char* name : {"write-random", "nt-store-random", "persist-nt-store", "overwrite",
                            "persist-store-sequential", "write", "nt-store"}) {
     CAPTURE(name);
@@ -216,14 +218,14 @@ TEST_CASE("accesses are as large as asked for, whole, and each once a pass") {
     if (!writes.missing(operations()).empty()) continue;
     const Shape shape{.access = 256_B};
     CHECK(writes.traffic(shape).stored() == 256_B);
-    const auto some = lines_written(writes, shape, 5, 96);
-    CHECK(some.size() == 20);
-    for (const std::size_t line : some) CHECK(some.contains(line / 4 * 4));
+    const auto written = lines_written(writes, shape, 5, 96);
+    CHECK(written.size() == 20);
+    for (const std::size_t line : written) CHECK(written.contains(line / 4 * 4));
     CHECK(lines_written(writes, shape, 24, 96).size() == 96);
   }
 }
 
-TEST_CASE("strided accesses lie a stride apart, and reach every line in the end") {
+TEST_CASE("strided accesses are a stride apart and finally reach every line") {
   for (const char* name : {"write-strided", "nt-store-strided", "overwrite"}) {
     CAPTURE(name);
     const Kernel& writes = kernel(name);
@@ -236,7 +238,7 @@ TEST_CASE("strided accesses lie a stride apart, and reach every line in the end"
   }
 }
 
-TEST_CASE("windowed accesses leave a window only when all of it was touched") {
+TEST_CASE("windowed accesses touch a whole window before the next") {
   for (const char* name : {"write-random", "persist-store", "nt-store-random"}) {
     CAPTURE(name);
     const Kernel& writes = kernel(name);
@@ -252,7 +254,7 @@ TEST_CASE("windowed accesses leave a window only when all of it was touched") {
   }
 }
 
-TEST_CASE("read after write returns what it wrote, window by window") {
+TEST_CASE("read-after-write returns what it wrote, window by window") {
   const Kernel& both = kernel("read-after-write");
   if (!both.missing(operations()).empty()) return;
   for (const Bytes window : {0_B, 512_B}) {
@@ -265,7 +267,7 @@ TEST_CASE("read after write returns what it wrote, window by window") {
   }
 }
 
-TEST_CASE("a mixture has the share that was asked for, at any point and over a pass") {
+TEST_CASE("a mix has the requested read share, at any point and over a pass") {
   constexpr std::uint64_t lines = 6400;
   for (const char* name : {"mixed", "mixed-nt", "mixed-random", "mixed-nt-random"}) {
     CAPTURE(name);
@@ -290,7 +292,7 @@ TEST_CASE("a mixture has the share that was asked for, at any point and over a p
   }
 }
 
-TEST_CASE("a kernel in two runs does what it does in one") {
+TEST_CASE("a kernel does the same in two short runs as in one long run") {
   for_all([](const Kernel& kernel, const Operations& operations) {
     if (kernel.traffic({}).stored().count != 0 || kernel.links() != Links::none) return;
     Memory memory = memory_of(96);
@@ -298,7 +300,6 @@ TEST_CASE("a kernel in two runs does what it does in one") {
     once.operations = &operations;
     Lane twice = once;
     const std::uint64_t sum = kernel.run(twice, 3) + kernel.run(twice, 4);
-    // Stores and loads of one kind start from the position, which its sum may hold as well.
     CHECK(twice.position == 7);
     kernel.run(once, 7);
     CHECK(once.position == twice.position);
@@ -307,7 +308,7 @@ TEST_CASE("a kernel in two runs does what it does in one") {
   });
 }
 
-TEST_CASE("kernels copy to another memory if they are given one") {
+TEST_CASE("kernels copy to a second memory if they get one") {
   for_all([](const Kernel& kernel, const Operations& operations) {
     if (!kernel.has_target()) return;
     Memory from = memory_of(64);
@@ -326,7 +327,7 @@ TEST_CASE("kernels copy to another memory if they are given one") {
   });
 }
 
-TEST_CASE("single accesses are timed where a kernel can, each at its place") {
+TEST_CASE("single accesses are timed where the kernel can") {
   for_all([](const Kernel& kernel, const Operations& operations) {
     Memory memory = memory_of(64);
     Lane lane = lane_on(memory, kernel);
@@ -339,24 +340,24 @@ TEST_CASE("single accesses are timed where a kernel can, each at its place") {
     const auto before = content(memory);
     kernel.each(lane, ticks, 10);
     CHECK(lane.position == 20);
-    for (const std::uint32_t one : ticks) CHECK(one != 0xFFFFFFFFU);
+    for (const std::uint32_t each : ticks) CHECK(each != 0xFFFFFFFFU);
     const std::uint64_t written = 20 * kernel.traffic({}).stored().count / cache_line.count;
     CHECK(lines_changed(before, content(memory)).size() == written);
   });
 }
 
-TEST_CASE("read share counts what crosses the bus") {
+TEST_CASE("the read share counts what crosses the bus") {
   auto share = [](const char* name) { return kernel(name).traffic({}).read_share(); };
   CHECK(share("read") == 1.0);
   CHECK(share("nt-store") == 0.0);
   CHECK(share("copy-nt") == 0.5);
-  CHECK(share("write") == 0.5);  // lines are owned before they are written
+  CHECK(share("write") == 0.5);  // a store reads the line for ownership first
   CHECK(share("copy") == doctest::Approx(2.0 / 3));
   CHECK(share("stream-triad") == 0.75);
-  CHECK(share("read-modify-write") == 0.5);  // owned by the read itself
+  CHECK(share("read-modify-write") == 0.5);  // the read already brought the line
 }
 
-TEST_CASE("what is flushed and fenced is declared") {
+TEST_CASE("kernels declare their flushes and fences") {
   const Shape shape{.access = 256_B, .fence_every = 4};
   const Traffic clwb = kernel("persist-clwb").traffic(shape);
   CHECK(clwb.flushed == 256_B);

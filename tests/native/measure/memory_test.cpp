@@ -10,8 +10,8 @@ using namespace nearfar::literals;
 
 namespace {
 
-// Whether following the set's links visits its lines in order and comes back.
-bool leads_round(const Memory& memory, const LinkSet& set) {
+// Returns whether the set's links visit its lines in order and return to the start.
+bool is_cycle(const Memory& memory, const LinkSet& set) {
   auto word = [&](std::uint64_t visit) {
     const std::uint64_t line = set.order.empty() ? visit : set.order[visit];
     return memory.data() + line * cache_line.count + set.word * sizeof(std::byte*);
@@ -28,62 +28,62 @@ Memory memory_of(Bytes size) { return Memory::anonymous(size, os::Pages::base, s
 
 }  // namespace
 
-TEST_CASE("orders of several regions and shapes live in one memory, and leave each other alone") {
+TEST_CASE("orders of several regions and shapes coexist in a memory") {
   Memory memory = memory_of(64_KiB);
-  struct Wanted {
+  struct Order {
     Bytes region;
     Shape shape;
     Links kind;
   };
-  const Wanted all[] = {{64_KiB, {}, Links::random},
-                        {16_KiB, {}, Links::random},
-                        {64_KiB, {.access = 256_B}, Links::random},
-                        {64_KiB, {.stride = 4_KiB}, Links::random},
-                        {64_KiB, {.window = 4_KiB}, Links::random},
-                        {32_KiB, {.stride = 128_B}, Links::sequential},
-                        {64_KiB, {}, Links::sequential}};
-  for (const auto& one : all) CHECK(memory.link(one.region, one.shape, one.kind));
-  for (const auto& one : all) {
-    CHECK(!memory.link(one.region, one.shape, one.kind));  // there already
-    const LinkSet* set = memory.linked(one.region, one.shape, one.kind);
+  const Order orders[] = {{64_KiB, {}, Links::random},
+                          {16_KiB, {}, Links::random},
+                          {64_KiB, {.access = 256_B}, Links::random},
+                          {64_KiB, {.stride = 4_KiB}, Links::random},
+                          {64_KiB, {.window = 4_KiB}, Links::random},
+                          {32_KiB, {.stride = 128_B}, Links::sequential},
+                          {64_KiB, {}, Links::sequential}};
+  for (const auto& order : orders) CHECK(memory.link(order.region, order.shape, order.kind));
+  for (const auto& order : orders) {
+    CHECK(!memory.link(order.region, order.shape, order.kind));  // already linked
+    const LinkSet* set = memory.linked(order.region, order.shape, order.kind);
     REQUIRE(set != nullptr);
-    CHECK(leads_round(memory, *set));
+    CHECK(is_cycle(memory, *set));
   }
 }
 
-TEST_CASE("of more orders than there are words, those that cost least to make again go first") {
+TEST_CASE("when the words run out, the orders that are cheapest to rebuild are dropped") {
   Memory memory = memory_of(64_KiB);
   for (std::uint64_t kib = 1; kib <= 20; ++kib) {
     const Bytes region{kib << 10U};
     CHECK(memory.link(region, {}, Links::random));
-    CHECK(leads_round(memory, *memory.linked(region, {}, Links::random)));
+    CHECK(is_cycle(memory, *memory.linked(region, {}, Links::random)));
   }
   CHECK(memory.linked(20_KiB, {}, Links::random) != nullptr);
   CHECK(memory.linked(1_KiB, {}, Links::random) == nullptr);
   CHECK(memory.link(1_KiB, {}, Links::random));
-  // A large one that nobody asks for any more goes in the end.
+  // A large order that nobody uses any more is dropped in the end.
   for (int again = 0; again < 200; ++again) {
     for (std::uint64_t kib = 1; kib <= 8; ++kib) memory.link({kib << 10U}, {}, Links::random);
   }
   CHECK(memory.linked(20_KiB, {}, Links::random) == nullptr);
 }
 
-TEST_CASE("a sequence is one at a time, whatever its region") {
+TEST_CASE("a memory has one sequential order at a time") {
   Memory memory = memory_of(64_KiB);
   memory.link(64_KiB, {}, Links::sequential);
   memory.link(8_KiB, {}, Links::sequential);
   CHECK(memory.linked(64_KiB, {}, Links::sequential) == nullptr);
-  CHECK(leads_round(memory, *memory.linked(8_KiB, {}, Links::sequential)));
+  CHECK(is_cycle(memory, *memory.linked(8_KiB, {}, Links::sequential)));
 }
 
-TEST_CASE("what is written over is no longer linked") {
+TEST_CASE("overwritten memory is no longer linked") {
   Memory memory = memory_of(4_KiB);
   memory.link(4_KiB, {}, Links::random);
   memory.forget_links();
   CHECK(memory.linked(4_KiB, {}, Links::random) == nullptr);
 }
 
-TEST_CASE("regions and shapes that cannot be are refused") {
+TEST_CASE("impossible regions and shapes are refused") {
   Memory memory = memory_of(4_KiB);
   CHECK_THROWS_AS(memory.link(8_KiB, {}, Links::random), std::invalid_argument);
   CHECK_THROWS_AS(memory.link(64_B, {.access = 128_B}, Links::random), std::invalid_argument);
@@ -97,7 +97,7 @@ TEST_CASE("regions and shapes that cannot be are refused") {
   CHECK_NOTHROW(check({.access = 64_B, .stride = 64_B, .window = 64_B, .read_share = 1}));
 }
 
-TEST_CASE("memory is as large as asked for, whatever its pages") {
+TEST_CASE("memory has the requested size with any page size") {
   CHECK(Memory::anonymous(16_KiB, os::Pages::transparent_huge, std::nullopt).size() == 16_KiB);
   CHECK(Memory::anonymous(100_B, os::Pages::base, std::nullopt).size() == 128_B);
   CHECK_THROWS_AS(Memory::file(-1, 4_KiB, false), std::system_error);

@@ -1,4 +1,4 @@
-// The arithmetic of delays. That it is the model's is tested from Python (tests/python/emulate).
+// Tests the arithmetic of delays; tests/python/emulate compares it with the model.
 #include "profile/runtime/core_time.cpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@ using namespace nearfar::profile;
 
 namespace {
 
-// Chases alone, so many ns each at every overlap.
+// Costs of chases only, `ns` each at every overlap.
 struct Chases {
   explicit Chases(double ns) { costs[0] = {ns, 0, 0, 0, 0}; }
   LineCost costs[charges] = {};
@@ -31,14 +31,14 @@ TEST_CASE("a chase that explains all of near time takes the far latency") {
   CHECK(far_time_ns(100e3, lines, lines, near.costs, far.costs, 1) == doctest::Approx(300e3));
 }
 
-TEST_CASE("what memory does not explain stays") {
+TEST_CASE("near time that memory does not explain stays") {
   const Chases near(100.0);
   const Chases far(300.0);
   const double lines[charges] = {1000.0};
   CHECK(far_time_ns(150e3, lines, lines, near.costs, far.costs, 1) == doctest::Approx(350e3));
 }
 
-TEST_CASE("what is not moved costs what it did") {
+TEST_CASE("lines that are not moved keep their cost") {
   const Chases near(100.0);
   const Chases far(300.0);
   const double lines[charges] = {1000.0};
@@ -48,7 +48,7 @@ TEST_CASE("what is not moved costs what it did") {
   CHECK(far_time_ns(120e3, lines, half, near.costs, far.costs, 1) == doctest::Approx(220e3));
 }
 
-TEST_CASE("a batch is settled when it took long enough, or is as large as batches get") {
+TEST_CASE("a batch is due when it took long enough or has the maximum size") {
   EmulationFile file = {};
   file.batch = 256;
   file.min_ns = 1'000'000;
@@ -69,7 +69,7 @@ TEST_CASE("near time between two degrees of overlap lies between their far times
   CHECK(far_time_ns(100e3, lines, lines, near, far, 2) == doctest::Approx(300e3));
   CHECK(far_time_ns(95e3, lines, lines, near, far, 2) == doctest::Approx(250e3).epsilon(1e-3));
   CHECK(far_time_ns(90e3, lines, lines, near, far, 2) == doctest::Approx(200e3));
-  // Beyond, the near costs are too high, and so are the far ones.
+  // Below the lowest near cost, both costs scale down.
   CHECK(far_time_ns(45e3, lines, lines, near, far, 2) == doctest::Approx(100e3));
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("far bandwidth is not beaten by near time between two degrees of overl
   }
 }
 
-TEST_CASE("what a batch was short of is taken from the next") {
+TEST_CASE("what a batch falls short of is taken from the next") {
   double carried_ns = 0.0;
   CHECK(even_out(95.0, 100.0, carried_ns) == doctest::Approx(100.0));
   CHECK(carried_ns == doctest::Approx(-5.0));
@@ -95,18 +95,18 @@ TEST_CASE("what a batch was short of is taken from the next") {
   CHECK(even_out(108.0, 100.0, carried_ns) == doctest::Approx(108.0));
 }
 
-TEST_CASE("batches that are always short are reckoned with what they took") {
+TEST_CASE("batches that are always short are charged the time they took") {
   double carried_ns = 0.0;
   double near_ns = 0.0;
   for (int batch = 0; batch < 10; ++batch) near_ns = even_out(95.0, 100.0, carried_ns);
   CHECK(near_ns == doctest::Approx(95.0));
   CHECK(carried_ns == doctest::Approx(-max_carried * 100.0));
-  // The last of them, cut short by a mark, cannot take less than nothing.
+  // The last batch, cut short by a mark, does not take negative time.
   CHECK(even_out(1.0, 0.0, carried_ns) == 0.0);
   CHECK(carried_ns == 0.0);
 }
 
-TEST_CASE("a stream whose batches scatter takes what it takes in the far memory") {
+TEST_CASE("a stream with scattering batches takes its far time") {
   LineCost near[charges] = {};
   LineCost far[charges] = {};
   near[2] = {0, 2, 2, 0, 0};
@@ -114,13 +114,13 @@ TEST_CASE("a stream whose batches scatter takes what it takes in the far memory"
   const double lines[charges] = {0, 0, 1000.0};
   double carried_ns = 0.0;
   double sum_ns = 0.0;
-  double alone_ns = 0.0;
+  double uncarried_ns = 0.0;
   for (const double off : {0.08, -0.08, 0.05, -0.05, 0.08, -0.08, 0.03, -0.03}) {
     const double took_ns = 2e3 * (1.0 + off);
-    alone_ns += far_time_ns(took_ns, lines, lines, near, far, 1);
+    uncarried_ns += far_time_ns(took_ns, lines, lines, near, far, 1);
     const double near_ns = even_out(took_ns, min_time_ns(lines, near, 1), carried_ns);
     sum_ns += far_time_ns(near_ns, lines, lines, near, far, 1);
   }
   CHECK(sum_ns == doctest::Approx(8 * 22e3).epsilon(0.002));
-  CHECK(alone_ns < 0.975 * 8 * 22e3);
+  CHECK(uncarried_ns < 0.975 * 8 * 22e3);
 }

@@ -1,4 +1,4 @@
-// The map of large ranges. The run time is no library to link tests to: its sources are included.
+// Tests the map of large ranges. The runtime is not a linkable library: include its sources.
 #include "profile/runtime/regions.cpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ TEST_CASE("a hole cut into a region leaves both its sides") {
   CHECK(regions.find(0xfff) == 0);
 }
 
-TEST_CASE("fill takes only what nothing holds") {
+TEST_CASE("fill takes only unoccupied ranges") {
   Regions regions;
   REQUIRE(regions.reserve());
   CHECK(regions.insert({0x3000, 0x4000, 7, true}));
@@ -66,15 +66,15 @@ TEST_CASE("random mappings and unmappings agree with a map of pages") {
     CHECK(regions.insert({begin << 12, end << 12, site, true}));
     for (std::uint64_t page = begin; page < end; ++page) pages[page] = site;
     const std::uint64_t probe = dice() % 220;
-    const auto held = pages.find(probe);
-    CHECK(regions.find((probe << 12) + 5) == (held == pages.end() ? 0 : held->second));
+    const auto page = pages.find(probe);
+    CHECK(regions.find((probe << 12) + 5) == (page == pages.end() ? 0 : page->second));
   }
 }
 
-TEST_CASE("a full table refuses and keeps what it has") {
+TEST_CASE("a full table refuses new regions and keeps its own") {
   Regions regions;
   REQUIRE(regions.reserve());
-  // From the top down would move every region each time: from the bottom up is quick.
+  // Ascending order is quick; descending order would move all regions at each insertion.
   for (std::uint64_t i = 0; i < Regions::capacity; ++i) {
     REQUIRE(regions.insert({i << 13, (i << 13) + 4096, 4, true}));
   }

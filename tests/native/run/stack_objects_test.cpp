@@ -18,17 +18,17 @@ nf_run_state state;
 
 namespace {
 
-std::atomic<unsigned> asked;
-std::atomic<bool> answers;
+std::atomic<unsigned> requests;
+std::atomic<bool> may_answer;
 
-// A return address that no table knows, on no stack: nothing is above it.
+// An unknown return address without callers.
 constexpr Call only_call{0x1234, UINT64_MAX};
 
 }  // namespace
 
 bool ask(nf_run_ask&, nf_run_answer& answer) {
-  ++asked;
-  while (!answers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ++requests;
+  while (!may_answer) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   answer = {7, 1, 1};
   return true;
 }
@@ -37,28 +37,28 @@ bool ask(nf_run_ask&, nf_run_answer& answer) {
 
 using namespace nearfar::run;
 
-TEST_CASE("a fork waits for the stack that another thread asks after, and its child knows it") {
-  static nf_run_table made{};
-  table = &made;
-  asked = 0;
-  answers = false;
+TEST_CASE("a fork waits for another thread's pending stack, and the child inherits the answer") {
+  static nf_run_table storage{};
+  table = &storage;
+  requests = 0;
+  may_answer = false;
   std::thread other([] { recognise(only_call, 64, false); });
-  while (asked == 0) std::this_thread::yield();
+  while (requests == 0) std::this_thread::yield();
   std::thread verb([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    answers = true;
+    may_answer = true;
   });
   recognise_before_fork();
-  CHECK(answers);
-  // As in a handler that runs inside ours: it must not wait for what its own thread holds.
+  CHECK(may_answer);
+  // A nested call in the forking thread does not wait for its own lock.
   CHECK(recognise({0x4321, UINT64_MAX}, 64, false).target == 0);
   const pid_t child = fork();
   if (child == 0) {
     recognise_in_child();
-    const bool known = recognise(only_call, 64, false).object == 7 && asked == 1;
+    const bool known = recognise(only_call, 64, false).object == 7 && requests == 1;
     forget_stacks();
     recognise(only_call, 64, false);
-    _exit(known && asked == 2 ? 0 : 1);
+    _exit(known && requests == 2 ? 0 : 1);
   }
   recognise_in_parent();
   other.join();
@@ -67,5 +67,5 @@ TEST_CASE("a fork waits for the stack that another thread asks after, and its ch
   waitpid(child, &status, 0);
   CHECK(status == 0);
   CHECK(recognise(only_call, 64, false).object == 7);
-  CHECK(asked == 1);
+  CHECK(requests == 1);
 }

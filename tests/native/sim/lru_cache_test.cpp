@@ -1,4 +1,4 @@
-// The last-level cache against closed forms.
+// Compares the last-level cache with closed forms.
 #include "sim/cache/lru_cache.hpp"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ TEST_CASE("a sweep that fits misses once per line, however often it is repeated"
   CHECK(bench.write_backs == 0);
 }
 
-TEST_CASE("one line more than fits: its set thrashes, the others still hit") {
+TEST_CASE("with one line more than fits, its set thrashes and the others still hit") {
   Bench bench(small);
   for (int i = 0; i < 5; ++i) bench.sweep(16384 + 1);
   // 17 lines take turns in 16 ways of set 0: LRU misses each of them every time.
@@ -56,14 +56,14 @@ TEST_CASE("a cyclic sweep of twice the capacity misses always") {
   CHECK(bench.misses == bench.accesses);
 }
 
-TEST_CASE("every line stored to is written back once it leaves, and only then") {
+TEST_CASE("every stored line is written back when it is evicted, and only then") {
   Bench bench(small);
   bench.sweep(16384, true);
   CHECK(bench.write_backs == 0);
   for (std::uint64_t line = 0; line < 16384; ++line) bench.touch(line + 16384);
   CHECK(bench.write_backs == 16384);
   for (std::uint64_t line = 0; line < 16384; ++line) bench.touch(line + 2 * 16384);
-  CHECK(bench.write_backs == 16384);  // what was only read leaves silently
+  CHECK(bench.write_backs == 16384);  // clean lines are evicted silently
 }
 
 TEST_CASE("a line stays dirty when it is read after being written") {
@@ -78,7 +78,7 @@ TEST_CASE("a line stays dirty when it is read after being written") {
   CHECK(bench.write_backs == 1);
 }
 
-TEST_CASE("a write-back is its last owner's") {
+TEST_CASE("a write-back belongs to the line's last owner") {
   std::vector<LineWord> ways(2);
   LruCache cache({1, 2}, ways.data());
   cache.access(7, 10, true);
@@ -90,8 +90,8 @@ TEST_CASE("a write-back is its last owner's") {
   CHECK(outcome.evicted.dirty());
 }
 
-TEST_CASE("uniformly random lines hit with the share of them that is cached") {
-  // With n lines on s sets of w ways, each set serves n/s lines uniformly: LRU holds w of them.
+TEST_CASE("uniformly random accesses hit with the cached share of the lines") {
+  // With n lines on s sets of w ways, each set serves n/s lines uniformly; LRU caches w of them.
   for (const std::uint64_t lines : {32768ull, 65536ull, 262144ull}) {
     Bench bench(small);
     std::mt19937_64 dice(lines);
@@ -113,7 +113,7 @@ TEST_CASE("LRU holds exactly the most recent lines of a set") {
   CHECK(bench.misses == before + 1);
 }
 
-TEST_CASE("sets that are no power of two are all used") {
+TEST_CASE("all sets are used when their number is not a power of two") {
   const CacheGeometry odd = CacheGeometry::of(Bytes{48ull * 64 * 12}, 12, 0);
   CHECK(odd.sets == 48);
   Bench bench(odd);
@@ -121,9 +121,9 @@ TEST_CASE("sets that are no power of two are all used") {
   CHECK(bench.misses == 48 * 12);
 }
 
-TEST_CASE("a sampled cache is the whole one divided by the rate") {
+TEST_CASE("a sampled cache is the whole cache divided by the rate") {
   CHECK(CacheGeometry::of(Bytes{32 << 20}, 16, 6).sets == 512);
   CHECK(CacheGeometry::of(Bytes{32 << 20}, 16, 6).simulated(6) == Bytes{32 << 20});
-  // Too small for the rate: one set is the least, and it stands for more than was asked.
+  // Too small for the rate: the minimum of one set represents more than the requested size.
   CHECK(CacheGeometry::of(Bytes{16 << 10}, 16, 6).simulated(6) == Bytes{64 << 10});
 }

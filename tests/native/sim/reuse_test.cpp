@@ -1,4 +1,4 @@
-// Reuse distances against a list that is searched from its front.
+// Compares reuse distances with a linearly searched list.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct Stack {
   ReuseStack stack;
 };
 
-// What the stack must say, by definition.
-struct Listed {
+// The reuse distance by its definition.
+struct ReferenceStack {
   std::uint32_t touch(std::uint64_t line) {
     const auto at = std::find(order.begin(), order.end(), line);
     const auto distance = at == order.end()
@@ -36,32 +36,32 @@ struct Listed {
 
 }  // namespace
 
-TEST_CASE("distances are the number of other lines since, through many compactions") {
-  Stack made(64);
-  Listed truth;
+TEST_CASE("distances count the other lines since the last touch, through many compactions") {
+  Stack tested(64);
+  ReferenceStack reference;
   std::mt19937_64 dice(1);
   for (int i = 0; i < 20'000; ++i) {
     const std::uint64_t line = dice() % 60 * 977;
-    REQUIRE(made.stack.touch(line) == truth.touch(line));
+    REQUIRE(tested.stack.touch(line) == reference.touch(line));
   }
 }
 
-TEST_CASE("dropping the oldest keeps distances below the capacity exact") {
-  Stack made(64);
-  Listed truth;
+TEST_CASE("dropping the oldest lines keeps distances below the capacity exact") {
+  Stack tested(64);
+  ReferenceStack reference;
   std::mt19937_64 dice(2);
   for (int i = 0; i < 20'000; ++i) {
     const std::uint64_t line = dice() % 200;
-    const std::uint32_t expected = truth.touch(line);
-    const std::uint32_t found = made.stack.touch(line);
-    if (made.stack.over()) made.stack.drop_oldest();
-    if (expected < 64) REQUIRE(found == expected);
-    if (expected >= 64) REQUIRE(found == ReuseStack::unseen);
-    REQUIRE(made.stack.live() <= 64);
+    const std::uint32_t expected = reference.touch(line);
+    const std::uint32_t distance = tested.stack.touch(line);
+    if (tested.stack.over()) tested.stack.drop_oldest();
+    if (expected < 64) REQUIRE(distance == expected);
+    if (expected >= 64) REQUIRE(distance == ReuseStack::unseen);
+    REQUIRE(tested.stack.live() <= 64);
   }
 }
 
-TEST_CASE("a cyclic sweep of any length has one distance, and the tracker finds it") {
+TEST_CASE("the tracker finds the single distance of a cyclic sweep of any length") {
   for (const std::uint64_t lines : {1000ull, 10'000ull, 100'000ull, 1'000'000ull}) {
     std::vector<std::uint64_t> memory(ReuseTracker::bytes() / 8);
     ReuseTracker tracker(memory.data());
@@ -70,7 +70,7 @@ TEST_CASE("a cyclic sweep of any length has one distance, and the tracker finds 
       for (std::uint64_t line = 0; line < lines; ++line) {
         if (!ReuseTracker::sampled(line)) continue;
         const auto touch = tracker.touch(line);
-        if (pass < 2) continue;  // the far stack thins itself out in the first pass
+        if (pass < 2) continue;  // the far stack lowers its sampling rate in the first pass
         if (touch.known) {
           ++known;
           sum += static_cast<double>(touch.distance);

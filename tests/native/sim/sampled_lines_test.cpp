@@ -1,4 +1,4 @@
-// Which lines are sampled, and that sampling them does not change miss ratios.
+// Tests which lines are sampled and that sampling does not change miss ratios.
 #include "sim/cache/sampled_lines.hpp"
 
 #include <doctest/doctest.h>
@@ -17,19 +17,20 @@ using nearfar::sim::SampledLines;
 
 namespace {
 
-// A whole number of the sets of the caches below.
+// A multiple of the number of sets of the caches below.
 constexpr std::uint64_t base = 0x7f1234500000;
 
 std::vector<std::uint64_t> sampled_in(const SampledLines& lines, std::uint64_t begin,
                                       std::uint64_t size) {
-  std::vector<std::uint64_t> found;
-  lines.for_each(begin, size, [&](std::uint64_t line) { found.push_back(line); });
-  return found;
+  std::vector<std::uint64_t> lines_in_range;
+  lines.for_each(begin, size, [&](std::uint64_t line) { lines_in_range.push_back(line); });
+  return lines_in_range;
 }
 
-// Misses per access of `next()`'s lines, on a cache of `size`, one line in 2^rate_log2 simulated.
-// Misses are scaled by the rate, as profiles do: the share of *accesses* that is sampled depends on
-// whether the hottest lines happen to be, the share of misses hardly does.
+// Returns the misses per access to the lines that `next()` draws, on a cache of `size` with one
+// line in 2^rate_log2 simulated. Misses are scaled by the rate, as profiles do: the sampled share
+// of the accesses depends on whether the hottest lines are sampled, the sampled share of the misses
+// hardly does.
 template <typename Next>
 double miss_ratio(Bytes size, unsigned rate_log2, int accesses, Next next) {
   const SampledLines lines(rate_log2);
@@ -46,7 +47,7 @@ double miss_ratio(Bytes size, unsigned rate_log2, int accesses, Next next) {
             .access_in(cache.physical_set_of(lines.index(line), lines.lines_per_page()), line, 1,
                        false)
             .hit;
-    if (i < accesses) continue;  // the first half warms
+    if (i < accesses) continue;  // the first half warms up
     misses += hit ? 0 : 1;
   }
   return static_cast<double>(misses << rate_log2) / accesses;
@@ -54,7 +55,7 @@ double miss_ratio(Bytes size, unsigned rate_log2, int accesses, Next next) {
 
 }  // namespace
 
-TEST_CASE("at rate 64 every page has exactly one sampled line, at other rates their share") {
+TEST_CASE("every page has 64 / rate sampled lines up to rate 64, larger rates sample pages") {
   for (const unsigned rate_log2 : {0u, 2u, 4u, 5u, 6u}) {
     const SampledLines lines(rate_log2);
     for (std::uint64_t page = 0; page < 1000; ++page) {
@@ -65,7 +66,7 @@ TEST_CASE("at rate 64 every page has exactly one sampled line, at other rates th
   CHECK(sampled_in(sparse, base, 4096 * 80'000).size() == doctest::Approx(10'000).epsilon(0.05));
 }
 
-TEST_CASE("enumerating and testing find the same lines") {
+TEST_CASE("enumerating and testing agree on the sampled lines") {
   for (const unsigned rate_log2 : {0u, 1u, 3u, 6u, 8u}) {
     const SampledLines lines(rate_log2);
     std::vector<std::uint64_t> tested;
@@ -76,7 +77,7 @@ TEST_CASE("enumerating and testing find the same lines") {
   }
 }
 
-TEST_CASE("any_in and overlap agree with looking at every byte") {
+TEST_CASE("any_in and overlap agree with a test of every byte") {
   std::mt19937_64 dice(1);
   for (const unsigned rate_log2 : {0u, 4u, 6u, 8u}) {
     const SampledLines lines(rate_log2);
@@ -101,7 +102,7 @@ TEST_CASE("ordinals are dense and unique") {
   }
 }
 
-TEST_CASE("a cyclic sweep hits below the capacity and misses above it, sampled as in full") {
+TEST_CASE("a cyclic sweep hits below the capacity and misses above it, sampled or in full") {
   for (const unsigned rate_log2 : {0u, 6u}) {
     for (const double share : {0.95, 1.0, 1.5}) {
       const auto lines = static_cast<std::uint64_t>(share * (8 << 20) / 64);
@@ -113,8 +114,9 @@ TEST_CASE("a cyclic sweep hits below the capacity and misses above it, sampled a
   }
 }
 
-TEST_CASE("near the capacity the sampled cache thrashes in as many sets as the whole one") {
-  // With half a line per set too many, half of the sets get 17 lines for 16 ways and always miss.
+TEST_CASE(
+    "near the capacity the sampled cache thrashes in the same share of sets as the whole cache") {
+  // At 16.5 lines per set, half of the sets get 17 lines for 16 ways and always miss.
   const std::uint64_t capacity_lines = (8 << 20) / 64;
   const std::uint64_t lines = capacity_lines + capacity_lines / 32;
   double ratios[2];
@@ -127,13 +129,13 @@ TEST_CASE("near the capacity the sampled cache thrashes in as many sets as the w
   CHECK(ratios[1] == doctest::Approx(ratios[0]).epsilon(0.03));
 }
 
-TEST_CASE("uniform and skewed random accesses: sampled within 3 % of full") {
+TEST_CASE("sampled miss ratios of random accesses are within 3 % of the full ones") {
   std::mt19937_64 dice(3);
   const std::uint64_t lines = (32 << 20) / 64;
   auto uniform = [&] { return dice() % lines; };
   auto skewed = [&] {
     const double u = static_cast<double>(dice() >> 11) * 0x1p-53;
-    // Spread over the footprint, or hot lines would share pages, as they may, but need not.
+    // Hot lines are spread over the footprint, so that they do not share pages.
     const auto rank = static_cast<std::uint64_t>(u * u * u * static_cast<double>(lines));
     return rank * 0x9E3779B1ull % lines;
   };
@@ -145,7 +147,7 @@ TEST_CASE("uniform and skewed random accesses: sampled within 3 % of full") {
         doctest::Approx(full_skewed).epsilon(0.03));
 }
 
-TEST_CASE("the inline filter of instrumented code is the same test") {
+TEST_CASE("the inline filter of instrumented code samples the same lines") {
   for (const unsigned rate_log2 : {0u, 3u, 6u, 8u}) {
     const SampledLines lines(rate_log2);
     for (std::uint64_t at = base; at < base + (1 << 16); at += 8) {

@@ -15,7 +15,7 @@ using nearfar::sim::Translations;
 constexpr unsigned page_log2 = 12;
 constexpr std::uint64_t entries = 1536;
 
-// Touches as they are looked at: of every page one line in 64, of these pages one in four.
+// Counts the misses of sampled touches: one line in 64 of each page, one page in four.
 std::uint64_t count(unsigned rate_log2, const std::vector<std::uint64_t>& addresses) {
   std::vector<LineWord> memory(Translations::geometry(entries, page_log2, rate_log2).lines());
   Translations pages(entries, page_log2, rate_log2, memory.data());
@@ -34,7 +34,7 @@ std::uint64_t next(std::uint64_t& state) { return state = state * 63641362238467
 
 }  // namespace
 
-TEST_CASE("a walk through memory misses once a page") {
+TEST_CASE("a sequential walk misses once per page") {
   std::vector<std::uint64_t> addresses;
   constexpr std::uint64_t size = 64 << 20;
   for (std::uint64_t at = 0; at < size; at += 64) addresses.push_back(at);
@@ -42,17 +42,17 @@ TEST_CASE("a walk through memory misses once a page") {
   CHECK(count(8, addresses) == doctest::Approx(size >> page_log2).epsilon(0.05));
 }
 
-TEST_CASE("random accesses miss as often as their pages are not known") {
+TEST_CASE("random accesses miss at the share of pages that are not cached") {
   std::vector<std::uint64_t> addresses;
   constexpr std::uint64_t size = 256 << 20;
   std::uint64_t state = 1;
   for (unsigned i = 0; i < 2'000'000; ++i) addresses.push_back((next(state) >> 20) % size & ~63ull);
-  const double truth = 2e6 * (1.0 - static_cast<double>(entries << page_log2) / size);
-  CHECK(static_cast<double>(count(0, addresses)) == doctest::Approx(truth).epsilon(0.02));
-  CHECK(static_cast<double>(count(8, addresses)) == doctest::Approx(truth).epsilon(0.1));
+  const double expected = 2e6 * (1.0 - static_cast<double>(entries << page_log2) / size);
+  CHECK(static_cast<double>(count(0, addresses)) == doctest::Approx(expected).epsilon(0.02));
+  CHECK(static_cast<double>(count(8, addresses)) == doctest::Approx(expected).epsilon(0.1));
 }
 
-TEST_CASE("pages that fit are missed once") {
+TEST_CASE("pages that fit miss once") {
   std::vector<std::uint64_t> addresses;
   for (unsigned round = 0; round < 50; ++round)
     for (std::uint64_t at = 0; at < 2 << 20; at += 64) addresses.push_back(at);
@@ -60,7 +60,7 @@ TEST_CASE("pages that fit are missed once") {
   CHECK(count(8, addresses) <= 2 * 512);
 }
 
-TEST_CASE("a flushed line is clean or gone") {
+TEST_CASE("a flushed line is clean or evicted") {
   std::vector<LineWord> ways(4);
   const auto store = [&](std::uint64_t line) {
     return nearfar::sim::access_lru_set(ways.data(), 4, line, 7, true);
@@ -68,7 +68,7 @@ TEST_CASE("a flushed line is clean or gone") {
   store(1);
   store(2);
   CHECK(nearfar::sim::flush_lru_set(ways.data(), 4, 1, true));
-  CHECK_FALSE(nearfar::sim::flush_lru_set(ways.data(), 4, 1, true));  // clean by now
+  CHECK_FALSE(nearfar::sim::flush_lru_set(ways.data(), 4, 1, true));  // already clean
   CHECK_FALSE(nearfar::sim::flush_lru_set(ways.data(), 4, 9, false));
   CHECK(nearfar::sim::flush_lru_set(ways.data(), 4, 2, false));
   CHECK_FALSE(store(2).hit);

@@ -12,24 +12,25 @@ using namespace nearfar::measure;
 namespace {
 
 constexpr std::size_t words = 8;
-constexpr std::size_t lines = 7;  // odd: the loops work on pairs
+constexpr std::size_t lines = 7;  // odd, because the loops work on pairs
 
 struct alignas(64) Buffer {
   std::array<std::uint64_t, words*(lines + 2)> word{};
   [[nodiscard]] std::byte* line(std::size_t i) {
     return reinterpret_cast<std::byte*>(word.data() + words * i);
   }
-  [[nodiscard]] std::uint64_t sum() const {  // of the lines used, not those around them
+  [[nodiscard]] std::uint64_t sum()
+      const {  // of the used lines, not of the guard lines around them
     std::uint64_t all = 0;
     for (std::size_t i = words; i < words * (lines + 1); ++i) all += word[i];
     return all;
   }
-  // Whether the words used are what `of` says and those around them untouched.
-  template <typename Of>
-  [[nodiscard]] bool holds(Of of) const {
+  // Returns whether the used words have their expected values and the guard words are zero.
+  template <typename Expected>
+  [[nodiscard]] bool holds(Expected expected) const {
     for (std::size_t i = 0; i < word.size(); ++i) {
       const bool used = i >= words && i < words * (lines + 1);
-      if (word[i] != (used ? of(i) : 0)) return false;
+      if (word[i] != (used ? expected(i) : 0)) return false;
     }
     return true;
   }
@@ -45,7 +46,7 @@ Buffer filled(std::uint64_t salt) {
 
 }  // namespace
 
-TEST_CASE("every instruction set loads its lines, all of them, and no others") {
+TEST_CASE("every instruction set loads exactly its lines") {
   for (const auto& operations : all_operations()) {
     CAPTURE(operations.name);
     Buffer source = filled(1);
@@ -57,7 +58,7 @@ TEST_CASE("every instruction set loads its lines, all of them, and no others") {
   }
 }
 
-TEST_CASE("every instruction set stores to its lines, all of them, and no others") {
+TEST_CASE("every instruction set stores exactly its lines") {
   for (const auto& operations : all_operations()) {
     CAPTURE(operations.name);
     for (const auto store : {operations.write, operations.nt_store}) {
@@ -71,16 +72,16 @@ TEST_CASE("every instruction set stores to its lines, all of them, and no others
   }
 }
 
-TEST_CASE("every instruction set combines arrays as it says") {
+TEST_CASE("every instruction set computes the array kernels") {
   Buffer a = filled(1);
   Buffer b = filled(2);
   Buffer c = filled(3);
   for (const auto& operations : all_operations()) {
     CAPTURE(operations.name);
-    auto check = [&](auto run, auto of) {
+    auto check = [&](auto run, auto expected) {
       Buffer target;
       const std::uint64_t sum = run(target.line(1));
-      CHECK(target.holds(of));
+      CHECK(target.holds(expected));
       CHECK(sum == target.sum());
     };
     for (const auto copy : {operations.copy, operations.copy_nt}) {
@@ -102,13 +103,13 @@ TEST_CASE("every instruction set combines arrays as it says") {
   }
 }
 
-TEST_CASE("a mixture reads and writes by its pattern") {
+TEST_CASE("a mix reads and writes by its pattern") {
   for (const auto& operations : all_operations()) {
     CAPTURE(operations.name);
     for (const auto mixed : {operations.mixed, operations.mixed_nt}) {
       Buffer source = filled(1);
       Buffer target;
-      // Of 10: seven reads, from the source's first line on, and three writes.
+      // Ten accesses: seven reads from the source's first line on, three writes.
       const std::uint64_t sum = mixed(source.line(1), target.line(1), 0b1110111100, 10, 9);
       CHECK(sum == source.sum());
       for (std::size_t i = 0; i < target.word.size(); ++i) {
@@ -134,7 +135,7 @@ TEST_CASE("gather and scatter touch the first word of eight lines") {
   }
 }
 
-TEST_CASE("there is always a form that needs no extension, and an unknown one is refused") {
+TEST_CASE("a scalar form always exists, and an unknown instruction set is refused") {
   CHECK(std::strcmp(all_operations().back().name, "scalar") == 0);
   CHECK(&operations("") == &operations());
   CHECK(&operations("scalar") == &all_operations().back());

@@ -1,4 +1,4 @@
-// Caches and buffers against closed forms, and every instruction set against the scalar form.
+// Compares caches and buffers with closed forms, and every instruction set with the scalar form.
 #include "sim/device/blocks.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ LookupResult access(Blocks& blocks, Isa isa, std::uint32_t block, bool write) {
   return blocks.access<Scalar>(block, write);
 }
 
-double hits_of_second_sweep(const Shape& shape, std::uint32_t blocks, unsigned sweeps = 1) {
+double hit_share_of_last_sweep(const Shape& shape, std::uint32_t blocks, unsigned sweeps = 1) {
   Blocks cache(shape);
   std::uint32_t hits = 0;
   for (unsigned sweep = 0; sweep <= sweeps; ++sweep) {
@@ -39,7 +39,7 @@ double hits_of_second_sweep(const Shape& shape, std::uint32_t blocks, unsigned s
 
 }  // namespace
 
-TEST_CASE("a sweep that fits hits always, one block more never, in every kind of LRU") {
+TEST_CASE("LRU always hits in a sweep that fits and never in a longer one") {
   const std::vector<Shape> shapes{{.sets = 1, .ways = 2},   {.sets = 1, .ways = 16},
                                   {.sets = 1, .ways = 100}, {.sets = 1, .ways = 5000},
                                   {.sets = 64, .ways = 8},  {.sets = 48, .ways = 12}};
@@ -47,14 +47,15 @@ TEST_CASE("a sweep that fits hits always, one block more never, in every kind of
     CAPTURE(shape.sets);
     CAPTURE(shape.ways);
     const std::uint32_t blocks = shape.sets * shape.ways;
-    CHECK(hits_of_second_sweep(shape, blocks) == 1.0);
-    // One block more in a single set is one too many for all of it.
-    if (shape.sets == 1) CHECK(hits_of_second_sweep(shape, blocks + 1) == 0.0);
-    CHECK(hits_of_second_sweep(shape, blocks + shape.sets) == 0.0);
+    CHECK(hit_share_of_last_sweep(shape, blocks) == 1.0);
+    // In a single set one more block makes every access miss.
+    if (shape.sets == 1) CHECK(hit_share_of_last_sweep(shape, blocks + 1) == 0.0);
+    CHECK(hit_share_of_last_sweep(shape, blocks + shape.sets) == 0.0);
   }
 }
 
-TEST_CASE("random replacement has no cliff: a sweep over C + C hits as the fixed point says") {
+TEST_CASE(
+    "a sweep over twice the capacity hits with random replacement as the fixed point predicts") {
   // Between two visits of a block of a cyclic sweep over n there are (n - 1) m misses, each of
   // which evicts it with probability 1/C: h = (1 - 1/C)^((n - 1)(1 - h)).
   for (const std::uint32_t capacity : {64U, 100U, 1000U}) {
@@ -73,7 +74,7 @@ TEST_CASE("random replacement has no cliff: a sweep over C + C hits as the fixed
   }
 }
 
-TEST_CASE("every instruction set gives what the scalar form gives") {
+TEST_CASE("every instruction set agrees with the scalar form") {
   for (const Isa isa : usable_isas()) {
     for (const auto replacement : {Replacement::lru, Replacement::random}) {
       for (const std::uint32_t ways : {1U, 2U, 3U, 4U, 5U, 8U, 11U, 12U, 16U, 72U, 128U, 129U}) {
@@ -94,12 +95,12 @@ TEST_CASE("every instruction set gives what the scalar form gives") {
   }
 }
 
-TEST_CASE("a block leaves dirty if it was written, at any time, and clean otherwise") {
+TEST_CASE("a block is evicted dirty if and only if it was written") {
   for (const auto replacement : {Replacement::lru, Replacement::random}) {
     for (const std::uint32_t ways : {2U, 40U, 300U}) {
       Blocks cache({.sets = 1, .ways = ways, .replacement = replacement});
       for (std::uint32_t i = 0; i < ways; ++i) cache.access<Scalar>(i, i % 2 == 0);
-      cache.access<Scalar>(1, true);  // written while it is held
+      cache.access<Scalar>(1, true);  // written while cached
       for (std::uint32_t i = 0; i < 50 * ways; ++i) {
         const LookupResult looked = cache.access<Scalar>(ways + i, false);
         if (looked.hit || looked.evicted_block() >= ways) continue;
@@ -110,7 +111,7 @@ TEST_CASE("a block leaves dirty if it was written, at any time, and clean otherw
   }
 }
 
-TEST_CASE("shapes that are none are refused") {
+TEST_CASE("impossible shapes are refused") {
   CHECK_THROWS_AS(Blocks({.sets = 0, .ways = 1}), std::invalid_argument);
   CHECK_THROWS_AS(Blocks({.sets = 1, .ways = 0}), std::invalid_argument);
   CHECK_THROWS_AS(Blocks({.sets = 2, .ways = 17}), std::invalid_argument);

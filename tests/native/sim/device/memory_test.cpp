@@ -1,4 +1,4 @@
-// Whole memories: where loads are served, write-backs, interleaving, stalls; replay and batches.
+// Tests whole memories: serving levels, write-backs, interleaving, stalls, replay and batches.
 #include "sim/device/memory.hpp"
 
 #include <doctest/doctest.h>
@@ -60,36 +60,36 @@ TEST_CASE("a chase that fits a level is served there, at its latency") {
   CHECK(ran.elapsed.count == doctest::Approx(180.0 * static_cast<double>(ran.lines)));
 }
 
-TEST_CASE("the first line of a block pays for it, the others are served by the nearer buffer") {
+TEST_CASE("the first line of a block misses, the nearer buffer serves the others") {
   Memory memory(optane(1));
   const Pattern pattern{.region = {64 << 20}, .access = {256}, .stride = {256}};
   const RunResult ran = run(memory, pattern, {.accesses = 10'000}, Isa::scalar);
   CHECK(ran.read[0] >= 30'000);
-  CHECK(ran.read[0] <= 30'050);  // a block of 256 B is seldom still there
+  CHECK(ran.read[0] <= 30'050);  // a 256 B block is seldom still buffered
 }
 
-TEST_CASE("six devices have six times the buffers, and each address its own place") {
+TEST_CASE("six devices have six times the buffers") {
   Memory memory(optane(6));
   const RunResult ran = chase(memory, Bytes{6 * 8 << 10});
   CHECK(ran.read[0] == ran.lines);
-  Memory one(optane(1));
-  CHECK(chase(one, Bytes{6 * 8 << 10}).read[0] < ran.lines / 2);
+  Memory single(optane(1));
+  CHECK(chase(single, Bytes{6 * 8 << 10}).read[0] < ran.lines / 2);
 }
 
-TEST_CASE("a batch finds what loads and stores one by one find, in every instruction set") {
+TEST_CASE("a batch agrees with single loads and stores in every instruction set") {
   const auto words = stream(50'000, 40'000, 2);
   Memory one_by_one(with_caches(optane(6)));
-  std::vector<std::uint64_t> found(one_by_one.levels());
+  std::vector<std::uint64_t> served(one_by_one.levels());
   for (const std::uint64_t word : words) {
     const std::uint64_t address = word >> 1U;
-    ++found[(word & 1U) != 0 ? one_by_one.store<Scalar>(address)
-                             : one_by_one.load<Scalar>(address)];
+    ++served[(word & 1U) != 0 ? one_by_one.store<Scalar>(address)
+                              : one_by_one.load<Scalar>(address)];
   }
   for (const Isa isa : usable_isas()) {
     CAPTURE(name_of(isa));
     Memory memory(with_caches(optane(6)));
     const ReplayResult replayed = replay(memory, words, isa);
-    CHECK(replayed.found == found);
+    CHECK(replayed.found == served);
     CHECK(replayed.written_back == one_by_one.written_back());
     CHECK(replayed.written_back > 1000);
   }
@@ -103,7 +103,7 @@ TEST_CASE("runs are equal in every instruction set") {
   }
 }
 
-TEST_CASE("every n-th write to a block stalls, wherever in the block") {
+TEST_CASE("every n-th write to a block stalls, at any offset in the block") {
   Parameters p = optane(1);
   p.wear = {.period_writes = 100, .block_log2 = 12, .length = {50'000}};
   Memory memory(p);
@@ -118,7 +118,7 @@ TEST_CASE("every n-th write to a block stalls, wherever in the block") {
   }
 }
 
-TEST_CASE("writes spread over more blocks than are tracked never stall") {
+TEST_CASE("writes spread over more blocks than tracked never stall") {
   for (const std::uint32_t blocks : {4U, 5U}) {
     Parameters p = optane(1);
     p.wear = {.period_writes = 50, .block_log2 = 12, .length = {50'000}, .tracked_blocks = 4};
@@ -144,7 +144,7 @@ TEST_CASE("a periodic stall costs its share of the time") {
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 100 / 0.95).epsilon(0.01));
 }
 
-TEST_CASE("a periodic stall does not reach what a cache serves") {
+TEST_CASE("a periodic stall does not delay cache hits") {
   Parameters p;
   p.caches = {level(16, 4, 6, 2)};
   p.media_read = {100};
@@ -154,14 +154,14 @@ TEST_CASE("a periodic stall does not reach what a cache serves") {
   const RunResult ran = run(memory, pattern, {.warm_up = 64, .accesses = 100'000}, Isa::scalar);
   CHECK(ran.refresh_stalls == 0);
   CHECK(ran.elapsed.count == doctest::Approx(100'000 * 2));
-  // Nor does one that came while the cache served stall the access to the device after it.
+  // A stall that passed during cache hits does not delay the next access to the device.
   memory.rest({1000});
   memory.load<Scalar>(1U << 20U);
   CHECK(memory.refresh_stalls() == 0);
 }
 
-TEST_CASE("half a block written twice costs the medium once while buffered, twice beyond") {
-  // First the first halves of all blocks, then the second ones, as LATTester does (FAST 2020).
+TEST_CASE("two writes of half a block cost one write of the medium while buffered, else two") {
+  // Writes the first halves of all blocks, then the second halves, as LATTester (FAST 2020) does.
   for (const auto& [blocks, least, most] :
        {std::tuple{32U, 0.999, 1.001}, std::tuple{4096U, 1.9, 2.0}}) {
     Memory memory(optane(1));

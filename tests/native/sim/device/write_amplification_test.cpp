@@ -1,6 +1,6 @@
-// The buffer of an Optane DIMM against a published curve: J. Yang et al., An Empirical Guide to the
-// Behavior and Use of Scalable Persistent Memory, FAST 2020; data github.com/NVSL/OptaneStudy at
-// 61d0b5e859a3, graphs/09-infer_xpbuffer.csv.
+// Compares the buffer of an Optane DIMM with a published curve: J. Yang et al., An Empirical Guide
+// to the Behavior and Use of Scalable Persistent Memory, FAST 2020; data
+// github.com/NVSL/OptaneStudy at 61d0b5e859a3, graphs/09-infer_xpbuffer.csv.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -18,8 +18,8 @@ struct Published {
   double amplification;
 };
 
-// First halves of all 256 B blocks of a region are written, then second halves, again and again.
-// Regions below 1 KiB, where the published figure falls below 1, are left out.
+// The first halves of all 256 B blocks of a region are written, then the second halves, repeatedly.
+// Regions below 1 KiB are left out: their published amplification is below 1.
 constexpr std::array<Published, 34> published{
     {{1024, 0.970},   {2048, 1.036},   {4096, 1.034},    {8192, 1.036},   {16384, 1.036},
      {18432, 1.039},  {20480, 1.359},  {22528, 1.503},   {24576, 1.608},  {26624, 1.681},
@@ -29,8 +29,8 @@ constexpr std::array<Published, 34> published{
      {59392, 2.029},  {61440, 2.034},  {63488, 2.040},   {65536, 2.043},  {131072, 2.076},
      {262144, 2.076}, {524288, 2.076}, {1048576, 2.075}, {2097152, 2.074}}};
 
-// What the medium writes beyond the blocks themselves, at every size alike: the first plateau.
-constexpr double beside = 1.036;
+// The medium's writes per block at the first plateau, a constant factor at every size.
+constexpr double plateau = 1.036;
 
 double simulated(std::uint64_t region_bytes, std::uint32_t blocks, Replacement replacement) {
   Parameters parameters;
@@ -54,7 +54,7 @@ double simulated(std::uint64_t region_bytes, std::uint32_t blocks, Replacement r
 double mean_error(std::uint32_t blocks, Replacement replacement) {
   double sum = 0;
   for (const auto& [region_bytes, amplification] : published) {
-    const double ours = beside * simulated(region_bytes, blocks, replacement);
+    const double ours = plateau * simulated(region_bytes, blocks, replacement);
     MESSAGE(blocks << " blocks, " << region_bytes << " B: " << ours << ", published "
                    << amplification);
     sum += std::abs(ours / amplification - 1);
@@ -68,6 +68,6 @@ TEST_CASE("70 blocks and random replacement give the published write amplificati
   CHECK(mean_error(70, Replacement::random) < 0.012);
 }
 
-TEST_CASE("least recently used has a cliff that the hardware does not") {
+TEST_CASE("LRU replacement has a cliff that the hardware does not have") {
   CHECK(mean_error(70, Replacement::lru) > 0.05);
 }

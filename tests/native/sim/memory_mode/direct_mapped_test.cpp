@@ -7,22 +7,22 @@
 using nearfar::Bytes;
 using nearfar::sim::DirectMapped;
 
-TEST_CASE("lines a capacity apart share a place, others do not") {
+TEST_CASE("lines a capacity apart share a slot, other lines do not") {
   DirectMapped near(Bytes{64 * 100});
   CHECK_FALSE(near.access(7, false).hit);
   CHECK(near.access(7, false).hit);
   CHECK_FALSE(near.access(8, false).hit);
   CHECK(near.access(7, true).hit);
-  const auto looked = near.access(107, false);
-  CHECK_FALSE(looked.hit);
-  CHECK(looked.evicted_dirty());
-  CHECK(looked.evicted_block() == 7);
+  const auto conflict = near.access(107, false);
+  CHECK_FALSE(conflict.hit);
+  CHECK(conflict.evicted_dirty());
+  CHECK(conflict.evicted_block() == 7);
   const auto back = near.access(7, false);
   CHECK_FALSE(back.evicted_dirty());
   CHECK(back.evicted_block() == 107);
 }
 
-TEST_CASE("a memory too large for the tags is refused, the largest is not") {
+TEST_CASE("an address too large for the tags is refused, the largest possible is not") {
   DirectMapped near(Bytes{64});
   CHECK_NOTHROW(near.access(32766, false));
   CHECK_THROWS_AS(near.access(32767, false), std::out_of_range);

@@ -1,4 +1,4 @@
-// Against what follows by hand from a core's sizes and a memory's latency.
+// Compares the window with results computed by hand from core sizes and memory latency.
 #include "sim/window/window.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr double latency = 300;
 constexpr std::uint32_t buffers = 15;
-constexpr double best = latency / buffers;  // between misses, when all buffers are taken
+constexpr double best = latency / buffers;  // time between misses when all buffers are in use
 
 Core core(std::uint32_t window) { return {window, 4, 64, buffers, 1, 1, 5, 14, 45, 16}; }
 
@@ -21,7 +21,7 @@ Medium medium() {
   return medium;
 }
 
-// One instruction: its registers, 0 for none.
+// An instruction's registers; 0 is none.
 struct Row {
   Register address = 0;
   Register use = 0;
@@ -35,7 +35,7 @@ void add_row(RegisterLists& lists, Register value) {
   lists.begins.push_back(static_cast<std::uint32_t>(lists.values.size()));
 }
 
-// A loop of `rows`, of which the first touches a new line each time round.
+// Returns a loop over `rows` whose first row touches a new line in each iteration.
 Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
            std::uint32_t step = 3) {
   Trace trace;
@@ -48,7 +48,7 @@ Trace loop(const std::vector<Row>& rows, unsigned times, bool store = false,
     trace.code.computing.push_back(0);
   }
   const auto count = static_cast<std::uint32_t>(rows.size());
-  // Two blocks of the same code at two places: a branch to the second was not taken.
+  // Two blocks of the same code at two addresses: a branch to the second was not taken.
   trace.blocks = {{0, count, 0, 100}, {0, count, 100, 200}};
   Burst burst;
   for (unsigned i = 0; i < times; ++i) {
@@ -66,9 +66,9 @@ double per_access(const Trace& trace, Served served, std::uint32_t window,
   const std::vector<Served> places(trace.bursts[0].accesses.size(), served);
   Core wide = core(window);
   wide.miss_buffers = miss_buffers;
-  const WindowResult found = run_window(trace, places, wide, memory, memory);
-  // What comes before a tenth is not counted.
-  return found.cycles / (0.9 * static_cast<double>(places.size()));
+  const WindowResult result = run_window(trace, places, wide, memory, memory);
+  // The first tenth is not counted.
+  return result.cycles / (0.9 * static_cast<double>(places.size()));
 }
 
 }  // namespace
@@ -80,74 +80,75 @@ TEST_CASE("A chase takes the whole latency each time") {
   CHECK(dependences(chase, chase.bursts[0])[0] == 0);
 }
 
-TEST_CASE("Independent misses go as fast as there are buffers") {
+TEST_CASE("The miss buffers limit independent misses") {
   const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
   CHECK(per_access(gather, Served::near, 320) == doctest::Approx(best).epsilon(0.05));
   CHECK(dependences(gather, gather.bursts[0])[1] == 0);
 }
 
-TEST_CASE("Misses further apart than the window is long wait one after another") {
-  std::vector<Row> far_apart(300);
-  far_apart[0] = {.address = 1, .def = 2};
-  const Trace trace = loop(far_apart, 200);
-  // The window of 256 is full of the miss and what follows; the next enters 44 later.
+TEST_CASE("Misses further apart than the window's length are served one after another") {
+  std::vector<Row> distant(300);
+  distant[0] = {.address = 1, .def = 2};
+  const Trace trace = loop(distant, 200);
+  // The miss and its followers fill the window of 256; the next miss enters 44 instructions later.
   CHECK(per_access(trace, Served::near, 256) > latency);
-  // One of 602 has two misses at any time.
+  // A window of 602 always has two misses.
   CHECK(per_access(trace, Served::near, 602) < 0.6 * latency);
 }
 
-TEST_CASE("Hits are the caches' own latencies") {
+TEST_CASE("Hits take the latencies of the caches") {
   const Trace chase = loop({{.address = 1, .def = 1}}, 1000);
   CHECK(per_access(chase, Served::last_level, 320) == doctest::Approx(46).epsilon(0.02));
   CHECK(per_access(chase, Served::private_cache, 320) == doctest::Approx(15).epsilon(0.02));
 }
 
-TEST_CASE("A branch on what was loaded holds up the next load only if it is mispredicted") {
+TEST_CASE("A branch on loaded data delays the next load only if it is mispredicted") {
   const std::vector<Row> rows = {{.address = 1, .def = 2}, {.use = 2, .branch = true}};
   Trace trace = loop(rows, 2000);
-  const double known = per_access(trace, Served::near, 320);
-  // No pattern: the bits of a good mixer.
+  const double predictable = per_access(trace, Served::near, 320);
+  // The directions have no pattern: they are a generator's high bits.
   std::uint64_t state = 1;
   for (std::uint32_t& block : trace.bursts[0].blocks) {
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     block = static_cast<std::uint32_t>(state >> 63);
   }
   predict(trace);
-  const double unknown = per_access(trace, Served::near, 320);
-  CHECK(known == doctest::Approx(best).epsilon(0.05));
-  // Every second one goes either way, and half of these are wrong: a quarter waits for the load.
-  CHECK(unknown > 0.2 * (latency + 16));
-  CHECK(unknown < 0.35 * (latency + 16));
+  const double random = per_access(trace, Served::near, 320);
+  CHECK(predictable == doctest::Approx(best).epsilon(0.05));
+  // Half of the branches, those of the first block, are random; half of these are mispredicted:
+  // a quarter of the loads waits.
+  CHECK(random > 0.2 * (latency + 16));
+  CHECK(random < 0.35 * (latency + 16));
 }
 
-TEST_CASE("Stores wait in their buffer, not in the window") {
+TEST_CASE("Stores wait in the store buffer, not in the window") {
   std::vector<Row> rows(10);
   rows[0] = {.address = 1, .use = 2};
   const Trace stores = loop(rows, 1000, true);
   CHECK(per_access(stores, Served::near, 320) == doctest::Approx(best).epsilon(0.05));
   Medium slow = medium();
   slow.latency.fill(20000);
-  // 64 at a time, when the buffer is full.
+  // 64 stores at a time when the store buffer is full.
   CHECK(per_access(stores, Served::near, 320, slow, 100) ==
         doctest::Approx(20000.0 / 64).epsilon(0.1));
-  // With fewer buffers for misses, as many as these.
+  // Fewer miss buffers are the tighter limit.
   CHECK(per_access(stores, Served::near, 320, slow) ==
         doctest::Approx(20000.0 / buffers).epsilon(0.1));
 }
 
-TEST_CASE("What loads and computes takes the entries of both where a core does not fuse them") {
-  // 300 instructions from miss to miss: two misses are in a window of 400, one in that of 200.
-  std::vector<Row> far_apart(300);
-  far_apart[0] = {.address = 1, .def = 2};
-  Trace trace = loop(far_apart, 200);
+TEST_CASE("A load with arithmetic takes two entries where the core does not fuse them") {
+  // Misses are 300 instructions apart: a window of 400 has two, a window of 200 has one.
+  std::vector<Row> distant(300);
+  distant[0] = {.address = 1, .def = 2};
+  Trace trace = loop(distant, 200);
   const double fused = per_access(trace, Served::near, 400);
   trace.code.computing.assign(300, 1);
   Core split = core(400);
   split.computing = 2;
   const std::vector<Served> places(200, Served::near);
-  const WindowResult apart = run_window(trace, places, split, medium(), medium());
+  const WindowResult unfused = run_window(trace, places, split, medium(), medium());
   CHECK(fused < 0.7 * latency);
-  CHECK(apart.cycles / 180 > latency);
+  CHECK(unfused.cycles / 180 > latency);
 }
 
 TEST_CASE("Arithmetic takes its cycles, times a factor") {
@@ -156,12 +157,12 @@ TEST_CASE("Arithmetic takes its cycles, times a factor") {
   Core none = core(320);
   none.arithmetic = 0;
   const std::vector<Served> places(500, Served::private_cache);
-  const double with = per_access(trace, Served::private_cache, 320);
-  const WindowResult without = run_window(trace, places, none, medium(), medium());
-  CHECK(with - without.cycles / 450 == doctest::Approx(20).epsilon(0.02));
+  const double slow = per_access(trace, Served::private_cache, 320);
+  const WindowResult fast = run_window(trace, places, none, medium(), medium());
+  CHECK(slow - fast.cycles / 450 == doctest::Approx(20).epsilon(0.02));
 }
 
-TEST_CASE("Bandwidth bounds, write-backs included") {
+TEST_CASE("Bandwidth limits misses, including write-backs") {
   const Trace gather = loop({{.address = 1, .def = 2}, {}, {}}, 1000);
   Medium narrow = medium();
   narrow.line = 40;
@@ -170,7 +171,7 @@ TEST_CASE("Bandwidth bounds, write-backs included") {
   CHECK(per_access(gather, Served::near, 320, narrow) == doctest::Approx(70).epsilon(0.05));
 }
 
-TEST_CASE("A prefetcher brings lines in sequence at its own pace") {
+TEST_CASE("A prefetcher brings sequential lines at its own pace") {
   const Trace stream = loop({{.address = 1, .def = 1}}, 1000, false, 1);
   Medium ahead = medium();
   ahead.stream = 25;
@@ -180,8 +181,8 @@ TEST_CASE("A prefetcher brings lines in sequence at its own pace") {
   CHECK(per_access(random, Served::near, 320, ahead) == doctest::Approx(latency + 1).epsilon(0.01));
 }
 
-TEST_CASE("A pointer kept in memory for a while is still waited for") {
-  // Load a pointer, store it, load it again, and it is the next address.
+TEST_CASE("A dependence through memory is waited for") {
+  // Each iteration loads a pointer, stores it, and loads it again as the next address.
   Trace trace =
       loop({{.address = 1, .def = 2}, {.address = 9, .use = 2}, {.address = 9, .def = 1}}, 1000);
   std::vector<Access> accesses;
@@ -195,7 +196,7 @@ TEST_CASE("A pointer kept in memory for a while is still waited for") {
   trace.lines = 3 * 1000 + 3;
   CHECK(dependences(trace, trace.bursts[0])[3] == 3);
   std::vector<Served> places(accesses.size(), Served::near);
-  const WindowResult found = run_window(trace, places, core(320), medium(), medium());
-  // And two instructions and a hit.
-  CHECK(found.cycles / 900 == doctest::Approx(latency + 1 + 1 + 6).epsilon(0.01));
+  const WindowResult result = run_window(trace, places, core(320), medium(), medium());
+  // A step is the latency, two instructions and a hit.
+  CHECK(result.cycles / 900 == doctest::Approx(latency + 1 + 1 + 6).epsilon(0.01));
 }
