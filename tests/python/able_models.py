@@ -1,4 +1,4 @@
-"""The models that any profile serves: others need flushes, curves, bursts, formulas or stalls."""
+"""The models that need only a profile; others need flushes, curves, bursts, formulas or stalls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A made-up measured device with everything that inference can say of one."""
+"""A made-up measured device with every inferred quantity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _tail(gb_per_s: float, p50_ns: float) -> Tail:
 
 
 def inferred_device() -> DeviceProfile:
-    """Return a measured device with everything that is inferred."""
+    """Return a measured device with all inferred quantities."""
     device: DeviceProfile = samples.device()
     (source, *_) = device.sources
     device.buffers = [

@@ -1,4 +1,4 @@
-"""A memory made of a formula, whose truth tests know: latency from region, pages, order, timing."""
+"""A subject computed by a formula: latency from region, pages, order and timing."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ SIZES = [float(1 << log2) for log2 in range(15, 41)]
 
 
 def made_up(llc_bytes: int = 1 << 20) -> WorkloadProfile:
-    """One phase, one object of 64 MiB touched at random: misses fall in proportion to the rest."""
+    """Return a profile of one phase and one 64 MiB object with random accesses."""
     workload = samples.workload(objects=1)
     curve = [max(0.0, 1e6 * (1 - size / (64 << 20))) for size in SIZES]
     misses = float(np.interp(llc_bytes, SIZES, curve))

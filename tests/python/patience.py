@@ -1,4 +1,4 @@
-"""Deadlines that grow where the machine is slow or busy."""
+"""Deadlines that grow on slow or busy machines."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MAX_FACTOR = 20.0
 
 @functools.cache
 def machine_factor() -> float:
-    """Return how many times as long as on a quiet machine the reference job takes; 1 to 20."""
+    """Return the reference job's time relative to a quiet machine, from 1 to 20."""
     started = time.monotonic()
     subprocess.run([sys.executable, "-c", REFERENCE_JOB], check=True)
     return min(max(1.0, (time.monotonic() - started) / QUIET_REFERENCE_S), MAX_FACTOR)
 
 
 def patience(seconds: float) -> float:
-    """Return the deadline of what may take `seconds` on a quiet machine."""
+    """Return the deadline for work that takes `seconds` on a quiet machine."""
     return seconds * machine_factor()

@@ -1,4 +1,4 @@
-"""Processes that a test started: whether the program that it is about runs by now."""
+"""Waits until a program that a test started runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from patience import patience
 
 
 def wait_until_it_runs(process: subprocess.Popen[Any], last_word: str) -> None:
-    """Wait until a descendant of `process`, its group's leader, has that last word."""
+    """Wait until a descendant of `process`, its group's leader, runs with that last argument."""
     end = time.monotonic() + patience(120)
     while not _runs(process.pid, last_word):
         assert process.poll() is None, "it ended before"
@@ -25,7 +25,7 @@ def _runs(group: int, last_word: str) -> bool:
             behind_name = (entry / "stat").read_text().rpartition(")")[2].split()
             words = (entry / "cmdline").read_bytes().rstrip(b"\0").split(b"\0")
         except OSError:
-            continue  # gone meanwhile
+            continue  # it ended meanwhile
         in_group = int(behind_name[2]) == group and int(entry.name) != group
         if in_group and words[-1] == last_word.encode():
             return True

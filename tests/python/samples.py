@@ -1,4 +1,4 @@
-"""Documents made up for tests: small, valid, reproducible from a seed."""
+"""Small, valid documents for tests, reproducible from a seed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def device(
     write_gb_per_s: float = 9.0,
     parallelism: float = 10.0,
 ) -> DeviceProfile:
-    """A device whose chains curve is latency / k up to `parallelism`, as a core would see it."""
+    """Return a device whose chains curve is latency
+
+    k up to `parallelism`.
+    """
     had = {"how": "measured", "source": "here"}
     return DeviceProfile(
         producer=producer(["tests"]),
@@ -74,7 +77,7 @@ def device(
 
 
 def measured_here(memory_spec: str = "dram", **environment: str) -> MeasuredContext:
-    """What `nearfar measure` says of a machine of two CPUs with 32 MiB of last-level cache."""
+    """Return `nearfar measure`'s figures of two CPUs with a 32 MiB last-level cache."""
     return MeasuredContext(
         memory_spec=memory_spec,
         repetitions=5,
@@ -90,9 +93,9 @@ def measured_here(memory_spec: str = "dram", **environment: str) -> MeasuredCont
 def workload(
     objects: int = 8, seed: int = 1, phases: tuple[str, ...] = ("load", "get")
 ) -> WorkloadProfile:
-    """A profile of `objects` heap objects with skewed sizes and misses, and a globals object."""
-    dice = random.Random(seed)
-    things = [
+    """Return a profile of the globals and `objects` heap objects with skewed sizes and misses."""
+    rng = random.Random(seed)
+    program_objects = [
         MemoryObject(
             id=i,
             name=f"make_{i} store.c:{100 + i}",
@@ -102,7 +105,7 @@ def workload(
                 Frame(function="main", file="main.c", line=10 + i, module="store"),
             ],
             allocations=1 + i,
-            allocated_bytes=(size := int(2 ** dice.uniform(12, 28))),
+            allocated_bytes=(size := int(2 ** rng.uniform(12, 28))),
             peak_live_bytes=size,
             live_bytes_at_peak=size,
             size_bytes=size,
@@ -116,7 +119,7 @@ def workload(
             line=200 + i,
             column=9,
             operation="load",
-            access_class=dice.choice(["chase", "indirect", "stream", "opaque"]),
+            access_class=rng.choice(["chase", "indirect", "stream", "opaque"]),
             bytes=8,
         )
         for i in range(objects)
@@ -125,12 +128,12 @@ def workload(
     for name in phases:
         rows: list[ObjectTraffic] = []
         for i in range(objects):
-            misses = 10 ** dice.uniform(2, 6)
+            misses = 10 ** rng.uniform(2, 6)
             rows.append(
                 ObjectTraffic(
                     object=i,
                     traffic=Traffic(
-                        accesses=misses * dice.uniform(2, 20),
+                        accesses=misses * rng.uniform(2, 20),
                         read_misses=AccessClasses(**{instructions[i].access_class: misses}),
                         write_misses=AccessClasses(opaque=misses * 0.1),
                         write_backs=misses * 0.15,
@@ -152,7 +155,7 @@ def workload(
                 ],
             )
         )
-    total = sum(thing.size_bytes for thing in things)
+    total = sum(program_object.size_bytes for program_object in program_objects)
     return WorkloadProfile(
         producer=producer(["tests"]),
         program=Program(
@@ -168,14 +171,16 @@ def workload(
         cache=CacheModel(size_bytes=32 << 20, ways=16, line_bytes=64, origin="detected"),
         sampling=Sampling(rate=64, sampled_accesses=10**6, sampled_misses=0, relative_error=0.006),
         instrumented_slowdown=1.3,
-        objects=things,
+        objects=program_objects,
         instructions=instructions,
         phases=made,
         live=[
             LiveSample(
                 time_ns=step * 1e8,
                 phase=phases[min(step // 5, len(phases) - 1)],
-                bytes_by_object={str(t.id): t.size_bytes * (step + 1) // 10 for t in things},
+                bytes_by_object={
+                    str(t.id): t.size_bytes * (step + 1) // 10 for t in program_objects
+                },
             )
             for step in range(10)
         ],
@@ -184,7 +189,7 @@ def workload(
 
 
 def machine(limit: JointLimit) -> MachineProfile:
-    """A machine whose memories hold each other back as `limit` says."""
+    """Return a machine whose memories limit each other as `limit` gives."""
     return MachineProfile(
         producer=producer(["tests"]),
         cpu_model="made up",

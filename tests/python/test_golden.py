@@ -1,4 +1,4 @@
-"""The verbs' documents are those that were accepted: no change inside alters a number."""
+"""Compares the verbs' documents with the accepted ones: no internal change alters a number."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ MAX_SHOWN = 20
         for name, case in cases().items()
     ],
 )
-def test_output_is_the_accepted_one(name: str) -> None:
+def test_output_equals_the_accepted_output(name: str) -> None:
     expected = json.loads(expected_path(name).read_text())
-    found = list(differences(result(cases()[name]), expected))
-    if found:
-        lines = "\n".join(found[:MAX_SHOWN])
+    changes = list(differences(result(cases()[name]), expected))
+    if changes:
+        lines = "\n".join(changes[:MAX_SHOWN])
         pytest.fail(
-            f"{name}: {len(found)} differences\n{lines}\n"
+            f"{name}: {len(changes)} differences\n{lines}\n"
             f"To accept the new output: .venv/bin/python tests/golden/accept.py {name}",
             pytrace=False,
         )
 
 
-def test_every_expected_output_has_its_case() -> None:
+def test_every_expected_output_has_a_case() -> None:
     kept = {path.stem for path in (GOLDEN / "expected").glob("*.json")}
     assert kept == set(cases())

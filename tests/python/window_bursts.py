@@ -1,4 +1,4 @@
-"""Bursts made up of one loop, and two memories, whose times follow by hand."""
+"""Made-up bursts of one loop, and two memories, with times known by calculation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAR = far_memory(samples.device("far", FAR_NS, read_gb_per_s=100.0, write_gb_per
 
 
 def many_bursts(phases: tuple[str, ...], count: int = 32, loads: int = 1000) -> Bursts:
-    """Return `count` bursts of a loop for each phase: of three instructions, one a missing load."""
+    """Return `count` bursts for each phase of a loop of three instructions, one a missing load."""
     loop = [Code(address=[1], defs=[2], access=0), Code(uses=[2], defs=[3]), Code()]
     return Bursts(
         code=loop,
@@ -50,7 +50,7 @@ def many_bursts(phases: tuple[str, ...], count: int = 32, loads: int = 1000) -> 
 
 
 def phase(near_ns: float, *, dependent: bool, lines: float = LINES) -> PhaseTraffic:
-    """A loop of a load and two others; each load misses."""
+    """Return a phase of a loop of a load and two other instructions; each load misses."""
     code = [Code(address=[1], defs=[1 if dependent else 2], access=0), Code(), Code()]
     bursts = Bursts(
         code=code,

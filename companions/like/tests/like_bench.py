@@ -1,4 +1,4 @@
-"""A bench of known truth: two nodes with CPUs, one without, made-up numbers."""
+"""A bench of known values: two nodes with CPUs, one without."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GB_PER_S = {0: 20.0, 1: 10.0, 2: 2.5}
 
 @dataclass
 class KnownBench:
-    """Nodes 0 (CPUs 0-3), 1 (CPUs 4-7), 2 (no CPUs); CPUs 2n and 2n+1 are one core."""
+    """Implements nodes 0 (CPUs 0-3), 1 (CPUs 4-7), 2 (no CPUs); CPUs 2n and 2n+1 share a core."""
 
     name: str = ""
     ghz: float = 2.0

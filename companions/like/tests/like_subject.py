@@ -1,4 +1,4 @@
-"""A subject of known truth: one buffer of 16 MiB and 256-byte blocks before a slow medium."""
+"""A subject of known values: a 16 MiB buffer of 256-byte blocks before a slow medium."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STALL_EVERY = 1000
 
 
 class KnownSubject:
-    """Answers every point by a formula."""
+    """Computes every point by a formula."""
 
     def __init__(self, without: tuple[str, ...] = ()) -> None:
         self.seen: list[SamplePoint] = []
@@ -44,7 +44,7 @@ class KnownSubject:
         if point.kernel.startswith("chase"):
             return self._chase(point)
         kind = point.kernel.removesuffix("-random").removesuffix("-strided")
-        # Blocks of 256 bytes: 64 of them at random use a quarter of what is fetched.
+        # 64 random blocks of 256 bytes use a quarter of the fetched bytes.
         used = min(point.access_bytes / 256, 1) if point.kernel.endswith("-random") else 1
         return Sample(ONE_THREAD[kind] * point.threads * used)
 

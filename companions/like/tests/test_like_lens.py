@@ -1,4 +1,4 @@
-"""LENS' probers on a subject of known truth."""
+"""LENS' probers on a subject of known values."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ def test_bandwidth_by_size() -> None:
     assert rates["read-random", 4, 256] == rates["read-random", 4, 4096] == pytest.approx(16)
 
 
-def test_what_is_not_there_is_said() -> None:
+def test_a_missing_prober_is_reported() -> None:
     printed, result = lens(["policy"], KnownSubject(without=("overwrite",)))
     assert "*** the overwrite test is left out: there is no kernel overwrite here" in printed
     assert result["results"]["policy"]["overwrite"] == []
 
 
-def test_a_region_beyond_the_memory() -> None:
+def test_a_region_beyond_the_memory_is_refused() -> None:
     with pytest.raises(NearfarError, match="regions of model:known have at most"):
         lens(["buffer", "--largest", "1GiB"])
 

@@ -1,4 +1,4 @@
-"""Free memory on made-up machines: sockets, nodes without CPUs, Memory Mode."""
+"""Free memory of made-up machines: sockets, nodes without CPUs, Memory Mode."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearfar_like import local_machine
 from nearfar_like.bench import BufferPlace, Chase, NodeFacts, Worker
 
 GIB = 1 << 30
-# The guide's second machine: four sockets, 6144 GB in all.
+# The guide's second machine has four sockets and 6144 GB.
 FOUR = [NodeFacts(node, (node,), 1536 * GIB, 1500 * GIB) for node in range(4)]
 CXL = [NodeFacts(0, (0, 1), 64 * GIB, 60 * GIB), NodeFacts(1, (), 128 * GIB, 128 * GIB)]
 MEMORY_MODE = [NodeFacts(0, (0, 1), 252 * GIB, 240 * GIB, cache_bytes=64 * GIB)]
@@ -26,7 +26,7 @@ def worker(cpu: int, size_bytes: int, shared: bool = False) -> Worker:
     return Worker(cpu, BufferPlace(), size_bytes, "read", shared=shared)
 
 
-def test_a_buffer_beyond_one_sockets_memory() -> None:
+def test_a_buffer_beyond_one_sockets_memory_is_refused() -> None:
     with pytest.raises(NearfarError, match=r"on node 0: it has 1\.50 TiB") as caught:
         local_machine.check_free_memory(chase(6144 * GIB), [], FOUR, PLENTY)
     assert caught.value.exit_code == ExitCode.MACHINE_LACKS
@@ -46,7 +46,7 @@ def test_buffers_of_all_threads_count_together() -> None:
     )
 
 
-def test_the_node_named_counts_and_so_does_the_control_group() -> None:
+def test_the_named_node_counts_and_so_does_the_control_group() -> None:
     local_machine.check_free_memory(chase(100 * GIB, BufferPlace(1)), [], CXL, PLENTY)
     with pytest.raises(NearfarError, match="on this machine"):
         local_machine.check_free_memory(chase(100 * GIB, BufferPlace(1)), [], CXL, 8 * GIB)
@@ -54,13 +54,13 @@ def test_the_node_named_counts_and_so_does_the_control_group() -> None:
     local_machine.check_free_memory(chase(1000 * GIB, folder), [], CXL, 8 * GIB)
 
 
-def test_a_cpu_without_memory_of_its_own_takes_the_nearest_there_is() -> None:
+def test_a_cpu_without_own_memory_takes_the_nearest() -> None:
     nodes = [NodeFacts(0, (0,), 0, 0), NodeFacts(1, (1,), GIB, GIB)]
     assert local_machine.home_node(BufferPlace(), 0, nodes) == 1
     assert local_machine.home_node(BufferPlace(0), 0, nodes) == 0
 
 
-def test_memory_mode_is_said() -> None:
+def test_memory_mode_is_reported() -> None:
     (within,) = local_machine.memory_mode_notes(chase(60 * GIB), [], MEMORY_MODE)
     assert "so this is the cache, which is DRAM" in within
     (beyond,) = local_machine.memory_mode_notes(
@@ -101,7 +101,7 @@ def test_pages_and_cores(tmp_path: Path) -> None:
     assert local_machine.one_per_core((3, 2), tmp_path) == (3, 2)
 
 
-def test_app_direct_is_said_where_memory_is_short(tmp_path: Path) -> None:
+def test_app_direct_is_reported_where_memory_is_short(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     assert local_machine.app_direct_hint(tmp_path) == ""
     write(tmp_path, "sys/bus/nd/devices/region0/size", str(128 * GIB))

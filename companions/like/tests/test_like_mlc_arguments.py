@@ -1,4 +1,4 @@
-"""MLC's command lines as people type them, and what is refused."""
+"""MLC's command lines as users type them, and refusals."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MIB = 1 << 20
         ("--loaded_latency -gdelays.txt -oDRAM.txt -t30", "loaded_latency", {"t": 30}),
         ("--loaded_latency -m 0xfe -R", "loaded_latency", {"m": (1, 2, 3, 4, 5, 6, 7), "R": True}),
         ("--memory_bandwidth_scan -t4 -j1 -n0", "memory_bandwidth_scan", {"t": 4, "j": 1, "n": 0}),
-        # Intel's support article writes one dash.
+        # Intel's support article writes a single dash.
         ("-latency_matrix", "latency_matrix", {}),
         ("", "", {}),
         ("-e -r", "", {"e": True, "r": True}),
@@ -110,7 +110,7 @@ def test_refused(line: str, says: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_options_that_change_nothing_are_said_not_ignored() -> None:
+def test_options_without_effect_are_reported() -> None:
     assert parse(["--idle_latency", "-X", "-U"]).notes == ["-U changes nothing in --idle_latency"]
 
 
@@ -131,7 +131,7 @@ def test_every_option_belongs_to_a_mode() -> None:
         assert option.modes
 
 
-def test_the_page_says_every_option_mode_and_type() -> None:
+def test_the_page_lists_every_option_mode_and_type() -> None:
     page = (Path(__file__).parents[3] / "docs" / "like.md").read_text()
     for letter in OPTIONS:
         assert f"`-{letter}" in page, letter

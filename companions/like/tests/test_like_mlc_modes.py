@@ -1,4 +1,4 @@
-"""Every mode on a bench of known truth: tables to the letter, and what was asked of the bench."""
+"""Every mode on a bench of known values: exact tables, and the requests to the bench."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_idle_latency() -> None:
     printed, result = mlc("--idle_latency -c0 -j2 -r -b200m", bench)
     assert "Using buffer size of 200.000MiB" in printed
     assert printed[-1] == "Each iteration took 500.0 base frequency clocks (\t250.0\tns)"
-    # What public wrappers look for.
+    # Public wrappers search for these lines.
     assert (
         re.search(r"Each iteration took\s+([\d.]+).*\(\s*([\d.]+)\s*ns", printed[-1])[2] == "250.0"
     )
@@ -59,7 +59,7 @@ def test_idle_latency_of_another_cpus_node_and_of_a_folder() -> None:
     assert bench.seen[1][0].window_bytes == 0, "a window of all of it is none"
 
 
-def test_without_r_or_e_random_access_is_said_in_one_line() -> None:
+def test_without_r_or_e_random_access_is_reported_in_one_line() -> None:
     printed, _ = mlc("--latency_matrix")
     lines = [line for line in printed if "enabling random access for latency measurements" in line]
     assert len(lines) == 1
@@ -140,13 +140,13 @@ def test_loaded_latency() -> None:
     assert [worker.cpu for worker in workers] == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_a_delay_is_cycles_of_two_lines_on_the_bus() -> None:
+def test_a_delay_is_in_cycles_per_two_lines_on_the_bus() -> None:
     bench = KnownBench(ghz=2.0)
     mlc("--loaded_latency -d1000 -R", bench)
     mlc("--loaded_latency -d1000 -W5", bench)
-    # 1000 cycles of 2 GHz are 500 ns, and 2 KiB are 32 lines: 16 delays of reads.
+    # 1000 cycles at 2 GHz are 500 ns, and 2 KiB are 32 lines: 16 delays of reads.
     assert bench.seen[0][1][0].pause_ns == pytest.approx(8000)
-    # A stored line is two on the bus.
+    # A stored line crosses the bus twice.
     assert bench.seen[1][1][0].pause_ns == pytest.approx(16000)
 
 
@@ -191,7 +191,7 @@ def test_loaded_latency_of_a_file(tmp_path: Path) -> None:
         ("1 W21 seq 1m dram 0 dram 1 50", "two different memories in one thread"),
     ],
 )
-def test_a_file_that_asks_for_what_is_not_here(tmp_path: Path, line: str, says: str) -> None:
+def test_a_file_with_unsupported_requests_is_refused(tmp_path: Path, line: str, says: str) -> None:
     path = tmp_path / "perthreadfile"
     path.write_text(line + "\n")
     with pytest.raises(NearfarError, match=re.escape(says)):
@@ -210,7 +210,7 @@ def test_a_file_that_asks_for_what_is_not_here(tmp_path: Path, line: str, says: 
         ("--loaded_latency -Z -Q -W2", "goes with W5 only"),
     ],
 )
-def test_what_is_not_here(line: str, says: str) -> None:
+def test_missing_resources_are_refused(line: str, says: str) -> None:
     with pytest.raises(NearfarError, match=re.escape(says)):
         mlc(line)
 
@@ -246,10 +246,10 @@ def test_cache_to_cache() -> None:
     assert len(result["results"]["c2c_latency"]["pairs"]) == 4
 
 
-def test_a_bare_run_does_all_that_mlc_does() -> None:
+def test_a_run_without_arguments_runs_all_modes_of_mlc() -> None:
     printed, result = mlc("-x3 -X")
     assert tuple(result["results"]) == BARE
-    # Sections that public parsers look for.
+    # Public parsers search for these sections.
     for title in (
         "Measuring idle latencies for random access",
         "Measuring Peak Injection Memory Bandwidths",
@@ -260,7 +260,7 @@ def test_a_bare_run_does_all_that_mlc_does() -> None:
         assert sum(title in line for line in printed) == 1
 
 
-def test_nothing_is_said_within_a_table(tmp_path: Path) -> None:
+def test_messages_never_interrupt_a_table(tmp_path: Path) -> None:
     class Says(KnownBench):
         def check(self, chase: Any, workers: Any) -> list[str]:
             return ["something is not as asked"]

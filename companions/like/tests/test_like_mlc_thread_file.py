@@ -1,4 +1,4 @@
-"""Per-thread files of MLC: its manual's lines, OCP's and the guide's, and every mistake."""
+"""Per-thread files of MLC: lines of its manual, of OCP and of the guide, and every mistake."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_cpu_has_one_line(tmp_path: Path) -> None:
         read(tmp_path, "0-3 R seq 200m dram\n3 W2 seq 200m dram\n")
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="has no line"):
         read(tmp_path, "# nothing\n")
     with pytest.raises(CommandError, match="No such file"):

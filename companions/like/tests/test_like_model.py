@@ -1,4 +1,4 @@
-"""MLC's modes on a model: what its points say, and what a model cannot do."""
+"""MLC's modes on a model: results of its points, and refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_idle_latency() -> None:
     assert float(printed[-1].split()[-1]) == pytest.approx((NEAR_NS + FAR_NS) / 2)
 
 
-def test_instruction_sets_are_no_models() -> None:
+def test_instruction_sets_do_not_apply_to_models() -> None:
     printed, _ = mlc("--idle_latency -r -b16m -Z")
     assert any("-Z changes nothing" in line for line in printed)
 
@@ -45,11 +45,11 @@ def test_instruction_sets_are_no_models() -> None:
 def test_bandwidth() -> None:
     printed, _ = mlc("--peak_injection_bandwidth -b1m")
     rates = [float(line.split(":\t")[1]) for line in printed[-5:]]
-    # 4 threads; ordinary stores with their reads for ownership; the triad as a mixture.
+    # 4 threads; ordinary stores with their reads for ownership; the triad as a mix.
     assert rates == pytest.approx([16e3, 10e3 * 4 / 3, 10e3 * 3 / 2, 4e3 * 2, 12e3], abs=0.1)
 
 
-def test_loaded_latency_says_what_a_delay_is() -> None:
+def test_loaded_latency_explains_delays() -> None:
     printed, result = mlc("--loaded_latency -d1000 -r -b16m")
     assert "*** delays are in ns: a model has no clock" in printed
     row = result["results"]["loaded_latency"]["rows"][0]
@@ -59,7 +59,7 @@ def test_loaded_latency_says_what_a_delay_is() -> None:
     )
 
 
-def test_a_bare_run_leaves_out_cores() -> None:
+def test_a_run_without_arguments_leaves_out_cores() -> None:
     printed, result = mlc("-b16m -x3")
     assert "c2c_latency" not in result["results"]
     assert any("is a memory and has no cores" in line for line in printed)
@@ -82,12 +82,12 @@ def test_refused(line: str, says: str) -> None:
         mlc(line)
 
 
-def test_a_kernel_that_the_model_lacks() -> None:
+def test_a_kernel_that_the_model_lacks_is_refused() -> None:
     with pytest.raises(CommandError, match="has no kernel 'write'"):
         mlc("--loaded_latency -W5 -d0 -b1m", KnownSubject(without=("write",)))
 
 
-def test_lines_of_a_file_must_be_alike(tmp_path: Any) -> None:
+def test_lines_of_a_file_must_be_equal(tmp_path: Any) -> None:
     path = tmp_path / "file"
     path.write_text("0 R seq 1m dram\n1 W6 seq 1m dram\n")
     with pytest.raises(CommandError, match="all threads do the same"):

@@ -1,4 +1,4 @@
-"""The verb on this machine: it runs, prints what scripts scrape, and refuses in one sentence."""
+"""The verb on this machine runs, prints what scripts parse, and refuses in one sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Finished:
 
 @pytest.fixture
 def like(capsys: pytest.CaptureFixture[str]) -> Callable[..., _Finished]:
-    """Run ``nearfar measure --like ...`` in this process."""
+    """Return a function that runs ``nearfar measure --like ...`` in this process."""
 
     def run(*arguments: str, before: tuple[str, ...] = ("--like",)) -> _Finished:
         code = main(["measure", *before, *arguments])
@@ -90,7 +90,7 @@ def test_delays_slow_traffic_down() -> None:
     for pause in (0.0, 20e3):
         workers = [Worker(cpu, BufferPlace(), 8 << 20, "read", pause_ns=pause)]
         rates.append(bench.measure(None, workers, Effort(0)).gb_per_s[0][0])
-    # 2 KiB in 20 us and a little.
+    # 2 KiB per 20 us and a little more.
     assert 0.02 < rates[1] < 0.11 < rates[0]
 
 
@@ -129,7 +129,7 @@ def test_refused(like: Like, arguments: list[str], code: int, says: str) -> None
     assert done.stderr.count("\n") == 1, "one sentence"
 
 
-def test_what_stands_before_like(like: Like) -> None:
+def test_options_before_like(like: Like) -> None:
     for before in (
         ("model:optane-100-1dimm", "--like", "mlc"),
         ("--like=mlc", "model:thesis-dram"),
@@ -170,7 +170,7 @@ def test_a_wrong_element_is_counted() -> None:
         arrays.gb_per_s(function)
         assert arrays.wrong(function) == []
     (memory,) = arrays._memories.values()
-    real._words(memory)[5] += 1  # a source of the triad: what follows from it is wrong too
+    real._words(memory)[5] += 1  # a source of the triad: its result is wrong too
     (mistake,) = arrays.wrong(STREAM_FUNCTIONS["Triad"])
     assert mistake.startswith("Triad: 2 elements of CPU")
 
@@ -200,7 +200,7 @@ def test_lens_on_this_machine(like: Like) -> None:
     assert "Read amplification" in done.stdout
 
 
-def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scan_writes_every_block(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scan, "BLOCK_BYTES", 4 << 20)
     monkeypatch.setattr(room, "available_bytes", lambda: 14 << 20)
     done = like("mlc", "--memory_bandwidth_scan", "-t1", "--json")
@@ -212,7 +212,7 @@ def test_the_scan_holds_every_block(like: Like, monkeypatch: pytest.MonkeyPatch)
     assert all(block["mb_per_s"] > 0 for block in blocks)
 
 
-def test_reserved_pages_that_are_not_there(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_reserved_pages_are_reported(like: Like, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "free_huge_pages", lambda _bytes: 3)
     done = like("mlc", "--idle_latency", "-L", "-b200m")
     assert done.returncode == 3

@@ -46,7 +46,7 @@ def test_the_table() -> None:
     arrays = ModelArrays("model:known", 4, KnownSubject())
     result = stream(arrays, StreamOptions("model:known", 10_000_000, 3), printed.append)
     head = printed.index("Function    Best Rate MB/s  Avg time     Min time     Max time")
-    # 4 threads of 1.6 GB/s: 160 MB in 25 ms.
+    # 4 threads at 1.6 GB/s move 160 MB in 25 ms.
     assert printed[head + 1] == "Copy:            6400.0     0.025000     0.025000     0.025000"
     assert printed[head + 3] == "Add:             9600.0     0.025000     0.025000     0.025000"
     assert [row["function"] for row in result["results"]] == [
@@ -80,7 +80,7 @@ def test_wrong_elements_fail_the_validation() -> None:
     assert caught.value.exit_code == ExitCode.FOUND
 
 
-def test_arrays_that_caches_hold_are_warned_of() -> None:
+def test_arrays_that_fit_in_caches_give_a_warning() -> None:
     class Cached(ModelArrays):
         def __init__(self) -> None:
             super().__init__("m", 4, KnownSubject())

@@ -1,4 +1,4 @@
-"""API functions take options objects or keywords, and refuse what the verb refuses."""
+"""API functions take option objects or keywords and refuse what the verb refuses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_keywords_options_and_documents_give_the_same_as_the_verb(files: Path, capsys) -> None:
+def test_keywords_options_and_documents_agree_with_the_verb(files: Path, capsys) -> None:
     paths = [str(files / name) for name in ("run.json", "near.json", "slow.json")]
     by_keyword = api.predict(profile=Path(paths[0]), near=paths[1], far=[paths[2]])
     by_object = api.predict(
@@ -41,7 +41,7 @@ def test_keywords_options_and_documents_give_the_same_as_the_verb(files: Path, c
     assert (by_keyword.profile, in_memory.profile) == (paths[0], "")
 
 
-def test_a_path_may_be_text_and_a_sequence_one_value(files: Path) -> None:
+def test_a_path_may_be_text_and_a_sequence_a_single_value(files: Path) -> None:
     options = api.PredictOptions(
         profile="run.json",  # type: ignore[arg-type]
         near="near.json",
@@ -62,15 +62,15 @@ def test_a_path_may_be_text_and_a_sequence_one_value(files: Path) -> None:
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
-def test_the_sentence_of_the_command_line(files: Path, wrong: dict, capsys) -> None:
-    given = {
+def test_errors_have_the_sentence_of_the_command_line(files: Path, wrong: dict, capsys) -> None:
+    arguments = {
         "profile": str(files / "run.json"),
         "near": str(files / "near.json"),
         "far": str(files / "slow.json"),
     } | wrong
     with pytest.raises(api.NearfarError) as refused:
-        api.predict(**given)
-    words = [word for name in given for word in (_flag(name), str(given[name]))]
+        api.predict(**arguments)
+    words = [word for name in arguments for word in (_flag(name), str(arguments[name]))]
     assert main(["predict", *words]) == refused.value.exit_code
     assert str(refused.value) in " ".join(capsys.readouterr().err.split())
 
@@ -79,7 +79,7 @@ def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def test_a_required_option_that_is_missing_is_named() -> None:
+def test_a_missing_required_option_is_named() -> None:
     with pytest.raises(api.NearfarError, match="--profile requires an argument"):
         api.predict(near="near.json", far=["cxl-e3s-x8"])  # type: ignore[call-overload]
     with pytest.raises(api.NearfarError, match="far memory by --far; only --on MACHINE has"):
@@ -95,6 +95,6 @@ def test_importing_the_api_imports_no_stage() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_a_text_where_a_number_belongs_is_refused() -> None:
+def test_text_instead_of_a_number_is_refused() -> None:
     with pytest.raises(api.NearfarError, match="--seconds must be a number, not '5'"):
         api.measure(memory="model:random:1", seconds="5")  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""The script of examples/api runs, and the reference has every option of every function."""
+"""The script of examples/api runs, and the reference lists every option of every function."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FUNCTIONS = [name for name in api.__all__ if isinstance(getattr(api, name), ApiF
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_the_reference_has_every_function_and_option(name: str) -> None:
+def test_the_reference_lists_every_function_and_option(name: str) -> None:
     text = imported(REPOSITORY / "docs" / "reference.py").python_api()
     _, _, section = text.partition(f"\n## {name}\n")
     section = section.partition("\n## ")[0]

@@ -1,4 +1,4 @@
-"""The stubs of the native modules are what scripts/stubs.py writes."""
+"""The stubs of the native modules equal the output of scripts/stubs.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def test_the_stubs_are_those_of_the_native_modules(tmp_path: Path) -> None:
+def test_the_stubs_are_up_to_date(tmp_path: Path) -> None:
     script = REPOSITORY / "scripts" / "stubs.py"
     spec = importlib.util.spec_from_file_location("stubs", script)
     assert spec is not None and spec.loader is not None
@@ -16,5 +16,5 @@ def test_the_stubs_are_those_of_the_native_modules(tmp_path: Path) -> None:
     spec.loader.exec_module(stubs)
     stubs.write_stubs(tmp_path)
     for name in stubs.MODULES:
-        kept = (REPOSITORY / "nearfar" / f"{name}.pyi").read_text()
-        assert (tmp_path / f"{name}.pyi").read_text() == kept, f"run {script}"
+        committed = (REPOSITORY / "nearfar" / f"{name}.pyi").read_text()
+        assert (tmp_path / f"{name}.pyi").read_text() == committed, f"run {script}"

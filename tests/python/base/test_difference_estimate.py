@@ -1,4 +1,4 @@
-"""The difference of two medians, taken in the same rounds."""
+"""The difference of two medians that are sampled in the same rounds."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import pytest
 from nearfar.base.statistics import difference_estimate
 
 
-def test_what_drifts_for_both_drifts_out() -> None:
-    dice = random.Random(1)
+def test_common_drift_cancels() -> None:
+    rng = random.Random(1)
     drift = [10.0 * round_ for round_ in range(20)]
-    plain = [100 + moved + dice.gauss(0, 0.5) for moved in drift]
-    more = [value + 7 + dice.gauss(0, 0.5) for value in plain]
-    found = difference_estimate(more, plain)
-    assert found.low <= 7.0 <= found.high
-    assert found.high - found.low < 4.0  # the drift is 190
+    plain = [100 + moved + rng.gauss(0, 0.5) for moved in drift]
+    more = [value + 7 + rng.gauss(0, 0.5) for value in plain]
+    difference = difference_estimate(more, plain)
+    assert difference.low <= 7.0 <= difference.high
+    assert difference.high - difference.low < 4.0  # the drift is 190
 
 
-def test_no_difference_has_an_interval_that_holds_zero() -> None:
+def test_equal_medians_have_an_interval_that_contains_zero() -> None:
     dice = random.Random(2)
     values = [dice.gauss(100, 5) for _ in range(30)]
     others = [dice.gauss(100, 5) for _ in range(30)]

@@ -1,4 +1,4 @@
-"""Files are whole or absent."""
+"""Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import atomic_path, check_writable, read_bytes, write_atomically
 
 
-def test_content_arrives_whole_with_the_umask_of_the_user(tmp_path: Path) -> None:
+def test_a_file_is_written_completely_with_the_umask_of_the_user(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     write_atomically(path, "text")
     assert path.read_text() == "text"
@@ -22,7 +22,7 @@ def test_content_arrives_whole_with_the_umask_of_the_user(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("what", [KeyboardInterrupt, ValueError])
-def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
+def test_an_interrupted_write_leaves_only_the_old_file(
     tmp_path: Path, what: type[BaseException]
 ) -> None:
     path = tmp_path / "a.json"
@@ -34,7 +34,7 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_gives_one_sentence_and_leaves_no_file(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     with pytest.raises(NearfarError, match="No space left") as caught, atomic_path(path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -58,7 +58,7 @@ def test_a_folder_a_missing_folder_and_a_missing_file_are_named(tmp_path: Path) 
         read_bytes(tmp_path / "none", "profile")
 
 
-def test_a_standard_stream_that_is_a_file_is_written_and_not_replaced(tmp_path: Path) -> None:
+def test_a_standard_stream_to_a_file_is_written_and_not_replaced(tmp_path: Path) -> None:
     with (tmp_path / "redirected").open("w") as stream:
         write_atomically(Path(f"/proc/self/fd/{stream.fileno()}"), "content")
     assert (tmp_path / "redirected").read_text() == "content"

@@ -1,4 +1,4 @@
-"""A reader that goes away, or a closed stream, costs nothing."""
+"""Closed output streams and readers that end early lose no documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.documents import save
 NEARFAR = Path(sys.executable).parent / "nearfar"
 
 
-def test_output_nobody_reads_is_dropped_and_the_document_is_written(tmp_path: Path) -> None:
+def test_unread_output_is_dropped_and_the_document_is_written(tmp_path: Path) -> None:
     run, near, out = (tmp_path / name for name in ("run.json", "near.json", "out.json"))
     save(samples.workload(), run)
     save(samples.device(), near)

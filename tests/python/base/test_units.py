@@ -1,4 +1,4 @@
-"""Sizes as people type them."""
+"""Parsing and printing of sizes and times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_binary_and_decimal_units_differ(text: str, size_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "2", "2G", "-1GiB", "1e9B", "GiB", "2gib", "nan GB"])
-def test_a_missing_or_unclear_unit_is_refused(text: str) -> None:
+def test_a_missing_or_ambiguous_unit_is_refused(text: str) -> None:
     with pytest.raises(NearfarError, match="cannot read the size"):
         parse_size_bytes(text)
 

@@ -1,4 +1,4 @@
-"""The example for continuous integration: passes as it is, fails where misses grow."""
+"""The example for continuous integration passes unchanged and fails when misses grow."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def folder(tmp_path: Path) -> Path:
     return copy
 
 
-def test_the_check_passes_as_it_is(folder: Path) -> None:
+def test_the_check_passes_unchanged(folder: Path) -> None:
     ran = check(folder, "")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "measure" in tomllib.loads((EXAMPLE / "times.toml").read_text())
 
 
 @pytest.mark.long
-def test_it_fails_where_misses_grow(folder: Path) -> None:
+def test_the_check_fails_when_misses_grow(folder: Path) -> None:
     wide = check(folder, "-DWIDE")
     assert wide.returncode == 1, wide.stdout + wide.stderr
     assert "make_orders lookup.cpp" in (folder / "build/nearfar.html").read_text()

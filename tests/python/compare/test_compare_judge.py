@@ -1,4 +1,4 @@
-"""Alarms: rarely without a difference, nearly always with one; the limit; the correction."""
+"""Rates of alarms without and with a difference, the limit, the correction for many figures."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PAIRS = 40
 
 
 def times(rng: np.random.Generator, factor: float, runs: int = 10) -> ComparedValue:
-    """Times with a fast floor and rare slow runs, as machines give them."""
+    """Return times with a fast floor and rare slow runs, as real machines have."""
     samples = factor * 1e9 * (1.0 + rng.gamma(2.0, 0.006, runs) + 0.1 * (rng.random(runs) < 0.05))
     return ComparedValue("time", "run", "ns", float(np.median(samples)), samples=tuple(samples))
 
 
-def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
+def test_equal_programs_seldom_differ_and_five_percent_is_detected() -> None:
     rng = np.random.default_rng(1)
     alarms = found = 0
     for _ in range(PAIRS):
@@ -43,7 +43,7 @@ def test_equal_things_seldom_differ_and_five_percent_is_seen() -> None:
     assert found >= 0.9 * PAIRS
 
 
-def test_too_few_repetitions_are_said_and_not_judged() -> None:
+def test_too_few_repetitions_are_reported_and_not_judged() -> None:
     few = ComparedValue("time", "run", "ns", 1.0, samples=(1.0, 1.1))
     many = ComparedValue("time", "run", "ns", 9.0, samples=(9.0, 9.1, 9.2, 9.3, 9.4))
     (change,) = judge([(few, many)], limit=0.05, correction="holm", same_machine=True)
@@ -54,7 +54,7 @@ def test_too_few_repetitions_are_said_and_not_judged() -> None:
 def many(
     rng: np.random.Generator, factor: float, runs: int
 ) -> list[tuple[ComparedValue, ComparedValue]]:
-    """36 figures of both, of which B's are `factor` times A's, with noise of 3 %."""
+    """Return 36 figures of both sides; B's are `factor` times A's, with noise of 3 %."""
     sides = [factors * np.exp(rng.normal(0.0, 0.03, (36, runs))) for factors in (1.0, factor)]
     one, two = (
         [
@@ -67,7 +67,7 @@ def many(
 
 
 @pytest.mark.parametrize("runs", [3, 5, 6])
-def test_a_large_change_of_many_figures_is_found_with_few_repetitions(runs: int) -> None:
+def test_a_large_change_of_many_figures_is_detected_with_few_repetitions(runs: int) -> None:
     changes = judge(
         many(np.random.default_rng(runs), 10.0, runs),
         limit=0.05,
@@ -81,7 +81,7 @@ def test_a_large_change_of_many_figures_is_found_with_few_repetitions(runs: int)
         assert any(change.note.startswith(BLIND) for change in changes) == said
 
 
-def test_equal_things_of_many_figures_and_few_repetitions_seldom_differ() -> None:
+def test_equal_programs_of_many_figures_and_few_repetitions_seldom_differ() -> None:
     rng = np.random.default_rng(3)
     together = 36
     alarms = 0
@@ -91,24 +91,26 @@ def test_equal_things_of_many_figures_and_few_repetitions_seldom_differ() -> Non
             for a, b in many(rng, 1.0, 5)
         ]
         alarms += min(corrected(ps, "holm")) < ALPHA
-    # 5 are expected of a test that is exact: 15 or more are less than one seed of 5000.
+    # An exact test expects 5; 15 or more have a probability below 1/5000.
     assert alarms < 15
 
 
 @given(st.integers(3, 30), st.integers(3, 30), st.integers(1, 100))
-def test_what_differs_wholly_is_always_found(ones: int, twos: int, together: int) -> None:
+def test_completely_different_figures_are_always_detected(
+    ones: int, twos: int, together: int
+) -> None:
     rng = np.random.default_rng(ones)
     a, b = np.exp(rng.normal(0.0, 0.01, ones)), 10.0 * np.exp(rng.normal(0.0, 0.01, twos))
     assert p_value(a, b, together) * together < ALPHA
 
 
-def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> None:
+def test_a_lower_bandwidth_is_worse_and_a_part_counts_by_its_share() -> None:
     exact = {"sigma": 0.0}
     falls = (
         ComparedValue("bandwidth", "read", "GB/s", 10.0, "less", **exact),  # type: ignore[arg-type]
         ComparedValue("bandwidth", "read", "GB/s", 9.0, "less", **exact),  # type: ignore[arg-type]
     )
-    # Twice as many misses in an object that has a hundredth of them are one per cent.
+    # An object with 1 % of the misses has twice as many: 1 % more in total.
     part = (
         ComparedValue("objects", "small", "misses", 10.0, total=1000.0, **exact),  # type: ignore[arg-type]
         ComparedValue("objects", "small", "misses", 20.0, total=1000.0, **exact),  # type: ignore[arg-type]
@@ -120,7 +122,7 @@ def test_a_bandwidth_that_falls_is_worse_and_a_part_counts_by_its_share() -> Non
     assert (changes[0].part, changes[0].own_change) == (False, None)
 
 
-def test_a_part_that_was_nothing_has_a_share_and_no_change_of_its_own() -> None:
+def test_a_part_that_was_0_has_a_share_and_no_relative_change() -> None:
     before, now = (
         ComparedValue("objects", "new", "misses", count, sigma=0.0, total=1000.0)
         for count in (0.0, 10.0)
@@ -129,7 +131,7 @@ def test_a_part_that_was_nothing_has_a_share_and_no_change_of_its_own() -> None:
     assert text_of(change) == "A 0 B 10 +1.0 % of all (exact) worse"
 
 
-def test_few_runs_widen_what_an_interval_says() -> None:
+def test_few_runs_widen_the_interval() -> None:
     a = ComparedValue("time", "run", "ns", 100.0, sigma=1.0)
     b = ComparedValue("time", "run", "ns", 104.0, sigma=1.0)
     few = ComparedValue("time", "run", "ns", 104.0, sigma=1.0, repetitions=3)

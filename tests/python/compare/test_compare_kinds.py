@@ -1,4 +1,4 @@
-"""Every kind of document can be compared, and what is wrong is one sentence."""
+"""Every kind of document can be compared; mistakes are reported in one sentence."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_devices_predictions_and_plans_are_compared(tmp_path: Path) -> None:
     assert f"{tmp_path}/b.json" in page
 
 
-def test_a_folder_of_runs_has_a_spread_and_one_run_has_none(tmp_path: Path) -> None:
+def test_a_folder_of_runs_has_a_spread_and_a_single_run_has_none(tmp_path: Path) -> None:
     for name, factor in (("old", 1.0), ("new", 1.2)):
         (tmp_path / name).mkdir()
         saved(tmp_path / name, *(record(factor * (1e9 + 1e6 * i)) for i in range(8)))
@@ -111,7 +111,7 @@ def test_a_folder_of_runs_has_a_spread_and_one_run_has_none(tmp_path: Path) -> N
     assert raised.value.exit_code == ExitCode.WRONG_USE
 
 
-def test_the_verb_ends_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> None:
+def test_the_verb_exits_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> None:
     a, b = saved(tmp_path, samples.workload(4), samples.workload(4, seed=2))
     rows = {
         "producer": msgspec.to_builtins(producer(["x"])),
@@ -134,7 +134,7 @@ def test_the_verb_ends_with_1_and_writes_junit_and_a_page(tmp_path: Path) -> Non
     assert [change.name for change in lost.changes if change.over_limit] == ["n<"]
 
 
-def test_bad_input_is_a_sentence(tmp_path: Path) -> None:
+def test_bad_input_is_refused_in_one_sentence(tmp_path: Path) -> None:
     a, b = saved(tmp_path, samples.workload(2), samples.device("x"))
     with pytest.raises(NearfarError, match="compare two documents of one kind"):
         compare(a, b)

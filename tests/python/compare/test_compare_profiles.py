@@ -1,4 +1,4 @@
-"""Two profiles side by side: what is the same, what differs, and what chance may explain."""
+"""Comparison of two profiles: same parts, different parts, differences within noise."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def of(found: Comparison, family: str) -> list[Change]:
     return [change for change in found.changes if change.family == family]
 
 
-def test_an_object_is_known_by_its_place_and_differences_by_their_noise(tmp_path: Path) -> None:
+def test_objects_match_by_site_and_differences_are_judged_by_noise(tmp_path: Path) -> None:
     one, other = sampled(made(4e4), 0.1), sampled(made(4.1e4), 0.1)
     (same,) = of(compared(tmp_path, one, other), "objects")
     assert (same.name, same.verdict) == ("table prog.c:10", "same")
@@ -46,11 +46,11 @@ def test_an_object_is_known_by_its_place_and_differences_by_their_noise(tmp_path
     assert [change.verdict for change in of(found, "lines")] == ["worse"]
     (size,) = of(found, "sizes")
     assert (size.a, size.b) == (round(64 * 4e4), round(64 * 8e4))
-    # Counted one by one, the small difference is one.
+    # A profile without sampling has no noise: the small difference is real.
     assert of(compared(tmp_path, made(4e4), made(4.1e4)), "objects")[0].verdict == "worse"
 
 
-def test_what_only_one_has_is_there_and_said(tmp_path: Path) -> None:
+def test_a_part_of_one_profile_alone_is_listed(tmp_path: Path) -> None:
     more = made(4e4, extra_bytes=5000)
     late = msgspec.structs.replace(more.phases[0], name="late")
     more = msgspec.structs.replace(more, phases=[*more.phases, late])
@@ -60,10 +60,10 @@ def test_what_only_one_has_is_there_and_said(tmp_path: Path) -> None:
     assert found.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
 
 
-def test_a_part_is_shown_with_its_own_change_beside_its_share(tmp_path: Path) -> None:
+def test_a_part_shows_its_own_change_and_its_share(tmp_path: Path) -> None:
     found = compared(tmp_path, made(4e4, extra_bytes=5000), made(4e4, extra_bytes=4000))
     (late,) = (change for change in of(found, "sizes") if change.name == "late prog.c:99")
-    # A fifth of its own, and 1000 of 2,565,000 bytes.
+    # It changes by a fifth, which is 1000 of 2,565,000 bytes.
     said = "-20.0 %, -0.0 % of all"
     assert late.own_change == -0.2
     assert said in text_of(late)
@@ -74,7 +74,7 @@ def test_a_part_is_shown_with_its_own_change_beside_its_share(tmp_path: Path) ->
     assert said in row
 
 
-def test_two_programs_are_said_to_be_two(tmp_path: Path) -> None:
+def test_two_different_programs_are_reported_as_such(tmp_path: Path) -> None:
     other = made(4e4)
     program = msgspec.structs.replace(other.program, executable="/bin/other")
     found = compared(tmp_path, made(4e4), msgspec.structs.replace(other, program=program))
@@ -83,7 +83,7 @@ def test_two_programs_are_said_to_be_two(tmp_path: Path) -> None:
     assert "other.json of other" in found.warnings[0]
 
 
-def test_lines_that_moved_are_recognised_where_the_source_was_edited(tmp_path: Path) -> None:
+def test_moved_lines_are_recognised_in_an_edited_source(tmp_path: Path) -> None:
     one, other = made(4e4), made(4e4, line=14)
     assert len(of(compared(tmp_path, one, other), "objects")) == 2
     found = compared(tmp_path, one, other, edited=True)

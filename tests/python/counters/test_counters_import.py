@@ -1,6 +1,6 @@
-"""Counter files of other tools: what is read, marked, refused. The files' README says their origin.
+"""Imports counter files of other tools; the files' README gives their origin.
 
-Expected figures are worked out by hand from the files.
+Expected figures are calculated by hand from the files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_multiplexed_missing_and_unsupported_counters_are_named() -> None:
     assert "as little as 20% of an interval (too little to rely on)" in said
 
 
-def test_a_sum_of_which_a_part_was_not_counted_is_not_known(tmp_path: Path) -> None:
+def test_a_sum_with_an_uncounted_part_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     rows = [
         "     1.000100000,CPU0,500,,cycles,1,100.00,,",
@@ -59,7 +59,7 @@ def test_a_sum_of_which_a_part_was_not_counted_is_not_known(tmp_path: Path) -> N
     assert [interval.cycles for interval in found.intervals] == [None, 800]
     assert any("cycles was not counted in 1 of 2" in warning for warning in found.warnings)
     assert any("instructions was not counted in 1 of 2" in warning for warning in found.warnings)
-    # A program that stayed on a hybrid processor's large cores has no count of the others.
+    # A program that stayed on the large cores of a hybrid processor has no count of the others.
     rows = ["     1.000100000,500,,cpu_core/cycles/,1,100.00,,"]
     rows += ["     1.000100000,<not counted>,,cpu_atom/cycles/,0,0.00,,"]
     path.write_text("\n".join(rows) + "\n")
@@ -74,12 +74,12 @@ def test_real_perf_output_of_a_machine_without_counters() -> None:
     assert any("LLC-load-misses, cycles, instructions" in warning for warning in found.warnings)
 
 
-def test_perf_per_socket_is_added_up() -> None:
+def test_perf_counts_per_socket_are_added() -> None:
     (only,) = read_counters(FILES / "constructed-perf-per-socket.csv").intervals
     assert (only.instructions, only.read_bytes) == (1.5e9, 3e6 * 64)
 
 
-def test_perf_without_intervals_is_one(tmp_path: Path) -> None:
+def test_perf_output_without_intervals_is_one_interval(tmp_path: Path) -> None:
     path = tmp_path / "whole.csv"
     path.write_text("1000,,instructions,2000000000,100.00,,\n500,,cycles,2000000000,100.00,,\n")
     found = read_counters(path)
@@ -88,7 +88,7 @@ def test_perf_without_intervals_is_one(tmp_path: Path) -> None:
     assert any("without -I" in warning for warning in found.warnings)
 
 
-def test_pcm_counts_millions_and_gigabytes_of_the_system() -> None:
+def test_pcm_counts_of_the_system_are_in_millions_and_gigabytes() -> None:
     found = read_counters(FILES / "constructed-pcm.csv")
     first, second = found.intervals
     assert (found.format, first.end_s, second.end_s) == ("pcm", 1.0, 2.0)
@@ -96,9 +96,10 @@ def test_pcm_counts_millions_and_gigabytes_of_the_system() -> None:
     assert (second.read_bytes, second.write_bytes) == (0.75e9, 0.25e9)
 
 
-def test_pcm_memory_rates_become_bytes_of_their_interval() -> None:
+def test_pcm_memory_rates_become_bytes_per_interval() -> None:
     found = read_counters(FILES / "constructed-pcm-memory.csv")
-    # Intervals of 0.5 (between the first two) and 1 s; the first is as long as the median, 0.75 s.
+    # The intervals are 0.5 s (between the first two) and 1 s; the first has the median length, 0.75
+    # s.
     lengths = [interval.end_s - interval.begin_s for interval in found.intervals]
     assert lengths == pytest.approx([0.75, 0.5, 1.0])
     read = [interval.read_bytes for interval in found.intervals]
@@ -106,13 +107,13 @@ def test_pcm_memory_rates_become_bytes_of_their_interval() -> None:
     assert any("first interval" in warning for warning in found.warnings)
 
 
-def test_likwid_adds_cpus_up_and_leaves_its_statistics_out() -> None:
+def test_likwid_cpus_are_added_and_its_statistics_left_out() -> None:
     (only,) = read_counters(FILES / "constructed-likwid.csv").intervals
     assert (only.end_s, only.instructions, only.cycles) == (2.5, 1.5e9, 3e9)
     assert (only.read_bytes, only.write_bytes) == (5e6 * 64, 1e6 * 64)
 
 
-def test_likwid_counts_a_volume_once_and_keeps_regions_apart(tmp_path: Path) -> None:
+def test_likwid_volumes_count_once_and_regions_stay_separate(tmp_path: Path) -> None:
     path = tmp_path / "regions.csv"
     region = """TABLE,Region {name},Group 1 Raw,MEM,3
 Event,Counter,Core 0,Core 1
@@ -162,7 +163,7 @@ def test_repetitions_of_perf_keep_their_time(tmp_path: Path) -> None:
     assert found.scaled == {"cycles": 0.5}
 
 
-def test_plain_csv_with_semicolons_says_what_it_leaves_out(tmp_path: Path) -> None:
+def test_plain_csv_with_semicolons_reports_what_it_leaves_out(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("time (s);cycles;LLC-load-misses;hits\n0,5;10;nan;1\n1,0;20;3;1\n")
     found = read_counters(path)
@@ -205,7 +206,7 @@ def test_plain_csv_per_interval_and_cumulative() -> None:
         ("System,,\nDate,Time,INST\nmonday,noon,5\n", {}, "is not a date and time"),
     ],
 )
-def test_each_way_to_be_wrong_is_one_sentence(
+def test_each_mistake_is_one_sentence(
     text: str, options: dict[str, bool], said: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "counts.csv"

@@ -1,4 +1,4 @@
-"""Counting by perf: refused where there are no counters; read where there are (a stand-in perf)."""
+"""Counting with perf: refused without counters; read otherwise (by a stand-in for perf)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(*words: str, path: str | None = None) -> subprocess.CompletedProcess[str
     )
 
 
-def test_without_perf_or_counters_one_sentence_says_so(tmp_path: Path) -> None:
+def test_without_perf_or_counters_one_sentence_reports_it(tmp_path: Path) -> None:
     output = tmp_path / "counters.json"
     empty = tmp_path / "empty"
     empty.mkdir()
@@ -59,7 +59,7 @@ def test_without_perf_or_counters_one_sentence_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("program", "code"), [("/bin/true", 0), ("/bin/false", 4)])
-def test_what_a_stand_in_for_perf_counts_is_read(program: str, code: int, tmp_path: Path) -> None:
+def test_counts_of_a_stand_in_for_perf_are_read(program: str, code: int, tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     perf = folder / "perf"
@@ -72,7 +72,7 @@ def test_what_a_stand_in_for_perf_counts_is_read(program: str, code: int, tmp_pa
     assert (only.end_s, only.instructions, only.cycles) == (0.5, 2000, 1000)
 
 
-def test_wrong_use_is_one_sentence(tmp_path: Path) -> None:
+def test_wrong_use_is_refused_in_one_sentence(tmp_path: Path) -> None:
     assert "name the program" in run().stderr
     done = run("-o", str(tmp_path / "c.json"), "--", "./not-here")
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)

@@ -1,4 +1,4 @@
-"""Programs of the tests of `crash`, and running it on them."""
+"""Compiles and explores the test programs of `crash`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="nearfar-crash-tests-")
 
 
 def explore(folder: Path, check: str, program: list[str], *options: str) -> CrashReport:
-    """Run `nearfar crash` with generous limits, for busy machines, and load its report."""
+    """Run `nearfar crash` with limits generous enough for busy machines and load its report."""
     output = folder / "crash.json"
     limits = ["--seconds", f"{patience(200):.0f}"]
     limits += [] if "--timeout" in options else ["--timeout", f"{patience(100):.0f}s"]
@@ -63,7 +63,7 @@ def compiled(name: str, *, compiler: tuple[str, ...] = ("cc",)) -> Path:
         if not Path(f"/usr/include/{name_of_package}.h").exists():
             pytest.skip(f"{name_of_package}-dev is not installed: run `scripts/setup.sh test`")
     program = Path(_FOLDER.name) / name
-    # One place per store, and the caller of a persist is on the stack.
+    # Each store has its own stack, and the caller of a persist is on it.
     flags = ["-O1", "-g", "-fno-optimize-sibling-calls"]
     subprocess.run([*compiler, *flags, "-o", program, source, *libraries], check=True)
     return program

@@ -1,4 +1,4 @@
-"""Which instructions may reach the pool, and which lines of a program did."""
+"""Finds the instructions that may store to the pool and the lines that ran."""
 
 from __future__ import annotations
 

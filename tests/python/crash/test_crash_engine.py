@@ -1,4 +1,4 @@
-"""Workers, schedules and going on: the same seed finds the same, however it is shared out."""
+"""Workers, schedules and resumption: a seed finds the same bugs with any number of workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def threads(*flags: str) -> Path:
     return built("crash_threads", *flags)
 
 
-def test_two_workers_find_what_one_does(tmp_path: Path) -> None:
+def test_two_workers_find_the_same_as_one(tmp_path: Path) -> None:
     check = f"{compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "40"]
     single = explore(tmp_path, check, program)
@@ -40,7 +40,7 @@ def test_two_workers_find_what_one_does(tmp_path: Path) -> None:
     assert pairs[0].points == pairs[0].points_explored == single.points_explored
 
 
-def test_what_a_budget_left_is_explored_another_time(tmp_path: Path) -> None:
+def test_states_beyond_a_budget_are_explored_by_the_next_run(tmp_path: Path) -> None:
     check = f"{compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "20"]
     complete = explore(tmp_path, check, program)
@@ -62,7 +62,7 @@ def test_what_a_budget_left_is_explored_another_time(tmp_path: Path) -> None:
     assert not (tmp_path / "crash-resume").exists()
 
 
-def test_threads_take_turns_by_the_seed(tmp_path: Path) -> None:
+def test_the_seed_decides_the_schedule_of_threads(tmp_path: Path) -> None:
     orders = []
     for schedule in (1, 2, 3, 1):
         pool = tmp_path / "pool"
@@ -78,7 +78,7 @@ def test_threads_take_turns_by_the_seed(tmp_path: Path) -> None:
     assert {thread for _, thread, _ in orders[0]} >= {1, 2}
 
 
-def test_a_bug_of_two_threads_shows_in_some_order(tmp_path: Path) -> None:
+def test_a_bug_of_two_threads_shows_in_some_schedule(tmp_path: Path) -> None:
     check = f"{threads()} {{pool}} check"
     wrong = explore(tmp_path, check, [str(threads()), "{pool}"], "--schedules", "3")
     (bug,) = wrong.bugs
@@ -90,11 +90,11 @@ def test_a_bug_of_two_threads_shows_in_some_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_keeps_what_was_found(number: signal.Signals, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_bugs_found_so_far(number: signal.Signals, tmp_path: Path) -> None:
     output = tmp_path / "crash.json"
     check = f"sleep 0.05; {compiled('log_check')} {{pool}}"
     program = [str(compiled("log_torn_pair")), "{pool}", "50"]
-    # Generous, so that a busy machine changes nothing.
+    # The limit is generous, so that a busy machine changes nothing.
     limits = ["--seconds", f"{patience(200):.0f}", "--timeout", f"{patience(100):.0f}s"]
     words = ["crash", "--check", check, *limits, "-o", str(output), "--", *program]
     process = subprocess.Popen(
@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_what_was_found(number: signal.Signals, tmp_path: Path) -> 
         text=True,
     )
     assert process.stderr is not None
-    # Some 500 states are left then, at 50 ms and more each.
+    # About 500 states of 50 ms or more are left at this point.
     assert any("the checker is" in line for line in process.stderr)
     time.sleep(1)
     os.killpg(process.pid, number)
@@ -148,7 +148,7 @@ def test_a_copy_of_a_sparse_pool_is_sparse(tmp_path: Path) -> None:
         (["--resume"], "name it by -o"),
     ],
 )
-def test_what_the_verb_refuses(
+def test_wrong_use_is_refused(
     options: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     words = ["crash", "--check", "true {pool}", *options, "--", "true", "{pool}"]

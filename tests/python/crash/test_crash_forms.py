@@ -1,4 +1,4 @@
-"""SARIF, JUnit and the page, of a report made by hand."""
+"""SARIF, JUnit and the page of a report made by hand."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def report(bugs: list[CrashBug]) -> CrashReport:
     )
 
 
-def test_sarif_names_each_rule_and_each_place_below_the_folder() -> None:
+def test_sarif_names_each_rule_and_each_location_below_the_folder() -> None:
     document = json.loads(sarif(report([bug(1)])))
     (run,) = document["runs"]
     rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
@@ -98,7 +98,7 @@ def test_sarif_names_each_rule_and_each_place_below_the_folder() -> None:
     assert location["region"] == {"startLine": 8}
 
 
-def test_junit_can_be_parsed_whatever_a_checker_prints() -> None:
+def test_junit_is_valid_for_any_output_of_a_checker() -> None:
     suite = ElementTree.fromstring(junit(report([bug(1), bug(2, symptom="SIGSEGV")])))
     assert (suite.get("failures"), suite.get("tests")) == ("2", "4")
     assert len(suite.findall("testcase/failure")) == 2
@@ -106,7 +106,7 @@ def test_junit_can_be_parsed_whatever_a_checker_prints() -> None:
     assert (clean.get("failures"), clean.get("tests")) == ("0", "3")
 
 
-def test_the_page_escapes_what_a_checker_prints() -> None:
+def test_the_page_escapes_the_output_of_a_checker() -> None:
     text = page(report([bug(1)]))
     assert "&lt;entry&gt; &amp;" in text
     assert "<entry>" not in text
@@ -114,7 +114,7 @@ def test_the_page_escapes_what_a_checker_prints() -> None:
     assert "<script" not in text
 
 
-def test_bugs_of_one_cause_and_symptom_are_one() -> None:
+def test_bugs_with_the_same_cause_and_symptom_are_merged() -> None:
     bugs_found = [
         FoundBug(bug(1), 0, 0, []),
         FoundBug(bug(2), 0, 0, []),

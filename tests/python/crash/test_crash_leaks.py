@@ -1,4 +1,4 @@
-"""Objects that a power cut leaves allocated: by hand-made traces, no program runs."""
+"""Objects that a power failure leaves allocated, in hand-made traces."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def image(root: bytes) -> bytes:
     return bytes(0x4000) + root.ljust(64, b"\0") + bytes(0x4000)
 
 
-def test_a_free_counts_when_the_call_is_over() -> None:
+def test_a_free_takes_effect_when_the_call_returns() -> None:
     handle = {0: 0x4100}
     events = [
         store(0x4000, handle),
         TraceEvent(EventKind.FREE, 0x4100, 0, _PROGRAM, b""),
-        store(0x4000, {}, _LIBRARY),  # it clears the handle
+        store(0x4000, {}, _LIBRARY),  # the caller clears the handle
         store(0x4000, {8: 1}),
     ]
     (moment,) = moments(events, [_ROOT, _OBJECT])
@@ -71,7 +71,7 @@ def test_a_free_counts_when_the_call_is_over() -> None:
     assert not moment.matches([_ROOT], image(b""))
 
 
-def test_a_handle_that_stays_in_a_stale_slot_hides_nothing() -> None:
+def test_a_handle_in_a_stale_slot_hides_no_leak() -> None:
     events = [
         store(0x4000, {0: 0x4100, 8: 1}),
         TraceEvent(EventKind.FREE, 0x4100, 0, _PROGRAM, b""),
@@ -81,7 +81,7 @@ def test_a_handle_that_stays_in_a_stale_slot_hides_nothing() -> None:
     assert moment.matches([_ROOT, _OBJECT], image(stale))
 
 
-def test_an_allocation_that_stores_its_own_handle_is_no_moment() -> None:
+def test_an_allocation_that_stores_its_own_handle_is_no_leak() -> None:
     own = [store(0x4000, {0: 0x4100}, _LIBRARY), allocated(EventKind.ALLOC, 0x4100)]
     assert moments(own, [_ROOT]) == []
     (moment,) = moments([allocated(EventKind.ALLOC, 0x4100)], [_ROOT])
@@ -89,7 +89,7 @@ def test_an_allocation_that_stores_its_own_handle_is_no_moment() -> None:
     assert moment.contents == {0x4000: bytes(64)}
 
 
-def test_what_a_transaction_frees_counts_at_its_end_and_only_if_it_commits() -> None:
+def test_a_transaction_frees_at_its_end_and_only_if_it_commits() -> None:
     def run(error: int) -> list[HeapMoment]:
         free = TraceEvent(EventKind.TX_FREE, 0x4100, 0, _PROGRAM, b"")
         begin = TraceEvent(EventKind.TX_BEGIN, 1, 0, _PROGRAM, b"")
@@ -101,7 +101,7 @@ def test_what_a_transaction_frees_counts_at_its_end_and_only_if_it_commits() -> 
     assert moment.contents[0x4000][8] == 5
 
 
-def test_a_handle_of_what_the_transaction_frees_is_reported() -> None:
+def test_a_handle_of_an_object_that_the_transaction_frees_is_reported() -> None:
     def kinds(words: dict[int, int]) -> list[str]:
         events = [
             TraceEvent(EventKind.ROOT, 0x4000, 64, _PROGRAM, bytes(8)),

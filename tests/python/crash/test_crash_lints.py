@@ -1,4 +1,4 @@
-"""Lints: each is one file that carries all that reports say about it."""
+"""Lints: a lint is one file with everything that reports say about it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ assert "An operation that begins." in page(report)
 
 
 @pytest.mark.parametrize("lint", lints(), ids=lambda lint: lint.kind)
-def test_a_lint_says_what_it_means_and_names_its_pitfall(lint: type[Lint]) -> None:
+def test_a_lint_has_an_explanation_and_names_its_pitfall(lint: type[Lint]) -> None:
     assert meaning(lint).endswith(".")
     assert reported_when(lint)
     rows = tomllib.loads((PITFALLS / "pitfalls.toml").read_text())

@@ -1,4 +1,4 @@
-"""What may be in memory, by hand-made traces: no program runs."""
+"""Possible contents of memory after a power failure, from hand-made traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def flush(offset: int, size: int = 1) -> TraceEvent:
 FENCE = TraceEvent(EventKind.FENCE, 0, 0, (), b"")
 
 
-def test_only_what_was_flushed_before_the_fence_is_durable_after_it() -> None:
+def test_only_lines_flushed_before_the_fence_are_durable_after_it() -> None:
     memory = PoolMemory(4096)
     for event in (store(0, 1), flush(0), store(0, 2), store(64, 3), FENCE):
         memory.feed(event)
@@ -30,21 +30,21 @@ def test_only_what_was_flushed_before_the_fence_is_durable_after_it() -> None:
     }
 
 
-def test_a_flush_reaches_every_line_it_touches() -> None:
+def test_a_flush_covers_every_line_of_its_range() -> None:
     memory = PoolMemory(4096)
     for event in (store(0, 1), store(64, 2), store(128, 3), flush(60, 8), FENCE):
         memory.feed(event)
     assert [memory.durable[at] for at in (0, 64, 128)] == [1, 2, 0]
 
 
-def test_with_caches_that_survive_nothing_is_in_doubt() -> None:
+def test_with_persistent_caches_all_stores_are_durable() -> None:
     memory = PoolMemory(4096, eadr=True)
     memory.feed(store(64, 7))
     assert memory.durable[64] == 7
     assert not memory.candidates()
 
 
-def test_the_libraries_own_fields_are_not_in_doubt() -> None:
+def test_the_libraries_own_fields_are_never_uncertain() -> None:
     memory = PoolMemory(16384)
     memory.feed(TraceEvent(EventKind.BASE, 0, 4096, (), b"PMEMOBJ".ljust(4096, b"\0")))
     for offset in (4096, 8192):
@@ -52,7 +52,7 @@ def test_the_libraries_own_fields_are_not_in_doubt() -> None:
     assert list(memory.candidates()) == [8192]
 
 
-def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
+def test_a_fence_covers_only_flushes_of_its_own_thread() -> None:
     memory = PoolMemory(4096)
     own_fence, others = (TraceEvent(EventKind.FENCE, 0, 0, (), b"", thread) for thread in (0, 1))
     for event in (store(0, 1), flush(0), others):
@@ -64,7 +64,7 @@ def test_a_fence_is_for_what_its_own_thread_flushed() -> None:
     assert memory.lines[0].contents == [b"\2" * 64]
 
 
-def test_a_flush_of_a_line_that_became_durable_meanwhile_takes_no_later_stores() -> None:
+def test_a_flush_of_a_durable_line_covers_no_later_stores() -> None:
     memory = PoolMemory(4096)
     both = [TraceEvent(EventKind.FLUSH, 0, 64, (), b"", thread) for thread in (0, 1)]
     for event in (store(0, 1), *both, FENCE, store(0, 2)):
@@ -73,7 +73,7 @@ def test_a_flush_of_a_line_that_became_durable_meanwhile_takes_no_later_stores()
     assert memory.durable[0] == 1
 
 
-def test_shrinking_leaves_what_the_symptom_needs() -> None:
+def test_shrinking_keeps_what_the_symptom_needs() -> None:
     lines = {offset: PendingLine([b"x"], [()]) for offset in range(0, 640, 64)}
 
     def fails(state: dict[int, int]) -> bool:

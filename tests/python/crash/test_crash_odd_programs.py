@@ -1,4 +1,4 @@
-"""Programs that use their pool in unusual ways: each is explored, with the expected warning."""
+"""Programs with unusual use of their pool are explored, with the expected warning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ from crash.crash_programs import built, explore
         ("fences-for-another", 1, "waited for another"),
     ],
 )
-def test_a_program_that_is_odd(way: str, bugs: int, warning: str, tmp_path: Path) -> None:
+def test_a_program_with_unusual_use_is_explored(
+    way: str, bugs: int, warning: str, tmp_path: Path
+) -> None:
     program = str(built("crash_odd"))
     report = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}", way])
     assert len(report.bugs) == bugs

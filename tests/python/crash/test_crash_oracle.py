@@ -1,4 +1,4 @@
-"""Durable linearisability, by hand-made histories."""
+"""Durable linearisability of hand-made histories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def judged(
     return judge_content(expected, CheckerVerdict("", dump)).output
 
 
-def test_what_ended_is_there_and_what_is_in_flight_may_be() -> None:
+def test_completed_operations_are_visible_and_those_in_flight_may_be() -> None:
     events = [begin("insert", 1, 10), end(), begin("insert", 2, 20)]
     assert judged(events, "1 10") == ""
     assert judged(events, "1 10\n2 20") == ""
@@ -44,25 +44,25 @@ def test_what_ended_is_there_and_what_is_in_flight_may_be() -> None:
     assert judged(events, "1 10\n2 20", at=2) == "key 2 is there: nothing had completed"
 
 
-def test_what_did_not_work_changed_nothing() -> None:
+def test_a_failed_operation_changes_nothing() -> None:
     events = [begin("insert", 1, 10), end(), begin("insert", 1, 11), end(0), begin("remove", 2)]
     assert judged(events, "1 10") == ""
     assert judged(events, "1 11") != ""
 
 
-def test_a_removed_key_is_gone() -> None:
+def test_a_removed_key_is_absent() -> None:
     events = [begin("insert", 1, 10), end(), begin("remove", 1), end()]
     assert judged(events, "1 10") == "key 1 is there: remove 1 had completed"
     assert judged(events, "1 10", at=3) == ""
 
 
-def test_a_set_has_keys_only_and_a_pool_that_was_given_may_hold_more() -> None:
+def test_a_set_has_keys_only_and_a_given_pool_may_hold_more() -> None:
     events = [begin("insert", 1, 10), end()]
     assert judged(events, "1\n7", empty=False) == ""
     assert judged(events, "7", empty=False) != ""
 
 
-def test_threads_overlap_in_either_order_and_what_was_seen_must_stay() -> None:
+def test_overlapping_threads_take_either_order_and_observed_values_stay() -> None:
     events = [begin("insert", 1, 10), begin("insert", 1, 20, 1), end(), end(1, 1)]
     assert judged(events, "1 10") == ""
     assert judged(events, "1 20") == ""
@@ -73,7 +73,7 @@ def test_threads_overlap_in_either_order_and_what_was_seen_must_stay() -> None:
     assert judged(seen, "", at=2) == ""
 
 
-def test_a_map_that_does_not_work_says_so() -> None:
+def test_a_map_that_does_not_work_is_reported() -> None:
     history = OperationHistory([begin("insert", 1, 10), end()], empty=True)
     answer = judge_content(
         history.expected(2), CheckerVerdict("exit 1", "1 10\n! it takes no new key")
@@ -82,36 +82,36 @@ def test_a_map_that_does_not_work_says_so() -> None:
     assert judge_content(history.expected(2), CheckerVerdict("SIGSEGV", "")).symptom == "SIGSEGV"
 
 
-def test_an_operation_that_nobody_knows_is_refused() -> None:
+def test_an_unknown_operation_is_refused() -> None:
     with pytest.raises(CommandError, match="'sort'"):
         OperationHistory([begin("sort", 1)], empty=True)
 
 
 @settings(deadline=None)  # a busy machine is no bug
 @given(st.integers(0, 10_000))
-@example(326)  # a get that found what a remove, still in flight, then took
-def test_a_run_of_several_threads_on_a_real_map_is_never_called_wrong(seed: int) -> None:
-    dice = random.Random(seed)
+@example(326)  # a get found a key that a concurrent remove then took
+def test_a_run_of_several_threads_on_a_correct_map_is_never_reported(seed: int) -> None:
+    rng = random.Random(seed)
     held: dict[str, str] = {}
     flying: dict[int, tuple[str, int, int, bool]] = {}
     events: list[TraceEvent] = []
     contents = [("", 0)]
     for _ in range(12):
-        thread = dice.randrange(3)
+        thread = rng.randrange(3)
         if thread not in flying:
-            kind = dice.choice(["insert", "remove", "get"])
-            key, value = dice.randrange(2), dice.randrange(100)
+            kind = rng.choice(["insert", "remove", "get"])
+            key, value = rng.randrange(2), rng.randrange(100)
             events.append(begin(kind, key, value, thread))
             flying[thread] = (kind, key, value, False)
         kind, key, value, applied = flying[thread]
-        if not applied and dice.random() < 0.7:
+        if not applied and rng.random() < 0.7:
             worked = str(key) in held or kind == "insert"
             if kind == "insert":
                 held[str(key)] = str(value)
             elif kind == "remove":
                 held.pop(str(key), None)
             contents.append(("\n".join(" ".join(pair) for pair in held.items()), len(events)))
-            if dice.random() < 0.5:
+            if rng.random() < 0.5:
                 events.append(end(int(worked), thread))
                 del flying[thread]
             else:

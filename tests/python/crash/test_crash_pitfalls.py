@@ -1,4 +1,4 @@
-"""Each pitfall is found, its fix is silent, and each bug's replay fails again."""
+"""Each pitfall is found, its fix is clean, and the replay of each bug fails again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _load() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Its dataclasses look themselves up.
+    # Dataclasses look up their module by name.
     sys.modules["pitfalls"] = module
     spec.loader.exec_module(module)
     return module
@@ -44,7 +44,7 @@ _SECONDS = 200.0
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs are compiled once."""
+    """Compile the programs once."""
     return tmp_path_factory.mktemp("pitfalls")
 
 
@@ -73,7 +73,7 @@ def test_each_pitfall_is_found(name: str, folder: Path) -> None:
         for fix in sorted({pitfall.fix for pitfall in _ALL})
     ],
 )
-def test_nothing_is_reported_of_a_fix(fix: str, folder: Path) -> None:
+def test_a_fix_has_no_findings(fix: str, folder: Path) -> None:
     for pitfall in _ALL:
         if pitfall.fix != fix:
             continue
@@ -84,7 +84,7 @@ def test_nothing_is_reported_of_a_fix(fix: str, folder: Path) -> None:
         assert answer.kinds() == []
 
 
-def test_the_guide_has_each_pitfall() -> None:
+def test_the_guide_shows_each_pitfall() -> None:
     guide = (_FILE.parents[2] / "docs" / "pitfalls.md").read_text()
     for pitfall in _ALL:
         assert f"## {pitfall.name}\n" in guide

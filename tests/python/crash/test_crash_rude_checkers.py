@@ -1,4 +1,4 @@
-"""Checkers that behave badly: what one does to an image, the next does not see."""
+"""Checkers that misbehave: a change that one makes to an image is invisible to the next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def report_of(kind: str, way: str, folder: Path, *options: str) -> CrashReport:
 
 
 @pytest.mark.parametrize("kind", ["program", "function", "library"])
-def test_what_a_checker_does_is_gone_before_the_next(
+def test_changes_of_a_checker_are_undone_before_the_next(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for way in ("changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"):
@@ -41,7 +41,7 @@ def test_what_a_checker_does_is_gone_before_the_next(
 
 
 @pytest.mark.parametrize("kind", ["program", "function"])
-def test_how_a_checker_fails_is_the_symptom(
+def test_the_symptom_names_how_a_checker_fails(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ways = {"crashes": "SIGSEGV"}
@@ -56,7 +56,7 @@ def test_how_a_checker_fails_is_the_symptom(
             assert main(["crash", "replay", report.bugs[0].replay, "-q"]) == 1
 
 
-def test_a_checker_that_is_another_when_it_is_loaded_is_started_for_each(
+def test_a_checker_that_behaves_differently_when_loaded_is_started_for_each_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CRASH_RUDE", "differs")

@@ -1,4 +1,4 @@
-"""The verb, on the pitfalls: the right are clean, each wrong one is found and shown again."""
+"""The verb on the pitfalls: correct programs are clean, each seeded bug is found and replayed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def log_report(name: str, folder: Path, *options: str) -> CrashReport:
     return explore(folder, check, [str(compiled(name)), "{pool}", "3"], *options)
 
 
-def test_nothing_is_found_in_the_right_log(tmp_path: Path) -> None:
+def test_the_correct_log_has_no_findings(tmp_path: Path) -> None:
     report = log_report("log_right", tmp_path)
     assert not report.bugs
     assert not report.lints
@@ -37,7 +37,7 @@ def test_nothing_is_found_in_the_right_log(tmp_path: Path) -> None:
         ("log_torn_pair", "log_torn_pair.c"),
     ],
 )
-def test_each_seeded_bug_is_found_once_and_shown_again(
+def test_each_seeded_bug_is_found_once_and_replayed(
     name: str, lost_at: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report = log_report(name, tmp_path)
@@ -58,7 +58,7 @@ def test_each_seeded_bug_is_found_once_and_shown_again(
     assert replays == [{"symptom": bug.symptom, "said": bug.said, "before": bug.symptom}] * 3
 
 
-def test_a_report_takes_the_place_of_an_earlier_one_and_of_its_bugs(tmp_path: Path) -> None:
+def test_a_report_replaces_an_earlier_report_and_its_bugs(tmp_path: Path) -> None:
     bug = Path(log_report("log_torn_pair", tmp_path).bugs[0].replay)
     content = bug.read_bytes()
     for name in ("bug-9.json", "bug-mine.json"):
@@ -73,13 +73,13 @@ def test_a_report_takes_the_place_of_an_earlier_one_and_of_its_bugs(tmp_path: Pa
     assert not bug.parent.exists()
 
 
-def test_caches_that_survive_hide_a_missing_flush_but_no_tear(tmp_path: Path) -> None:
+def test_persistent_caches_hide_a_missing_flush_but_no_torn_write(tmp_path: Path) -> None:
     assert not log_report("log_entry_not_flushed", tmp_path, "--eadr").bugs
     assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
 
 
 @pytest.mark.parametrize(("name", "bugs"), [("list_right", 0), ("list_no_snapshot", 1)])
-def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
+def test_a_missing_snapshot_shows_after_recovery_by_libpmemobj(
     name: str, bugs: int, tmp_path: Path
 ) -> None:
     right = compiled("list_right")
@@ -96,7 +96,7 @@ def test_a_missing_snapshot_shows_after_libpmemobj_recovered(
         assert report.bugs[0].survived[0].frames[0].function == "push"
 
 
-def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
+def test_msync_counts_as_flush_and_fence(tmp_path: Path) -> None:
     program = str(compiled("msync_right"))
     report = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}"])
     assert not report.bugs
@@ -104,7 +104,7 @@ def test_msync_is_flush_and_fence(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "bugs"), [("bare_right", 0), ("bare_no_fence", 1)])
-def test_bare_instructions_show_in_what_nearfar_cc_compiled(
+def test_flush_instructions_of_programs_compiled_by_nearfar_cc_are_traced(
     name: str, bugs: int, tmp_path: Path
 ) -> None:
     program = compiled(name, compiler=(str(_nearfar()), "cc"))
@@ -133,7 +133,7 @@ def _nearfar() -> Path:
         ("absent-checker {pool}", ["{prog}", "{pool}"], ("cannot run the checker", 3)),
     ],
 )
-def test_what_is_refused(
+def test_wrong_use_is_refused(
     check: str,
     program: list[str],
     refusal: tuple[str, int],
@@ -151,7 +151,7 @@ def test_what_is_refused(
     assert not output.exists()
 
 
-def test_a_checker_may_change_remove_and_chatter(tmp_path: Path) -> None:
+def test_a_checker_may_change_and_remove_the_image_and_print(tmp_path: Path) -> None:
     program = str(compiled("msync_right"))
     check = f"{program} {{pool}} check && yes | head -c 300000 && rm {{pool}}"
     report = explore(tmp_path, check, [program, "{pool}"], "--states", "12")

@@ -1,4 +1,4 @@
-"""Writes runs in the text of MLC 3.10's loaded latency, for tests and benchmarks."""
+"""Writes text of MLC 3.10's loaded-latency runs for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ def mlc_text(options: str, rows: Sequence[tuple[int, float, float]]) -> str:
 def made_up_rows(
     idle_ns: float, peak_gb_per_s: float, cores: int, core_gb_per_s: float = 12.0
 ) -> list[tuple[int, float, float]]:
-    """Return rows of a memory whose latency grows as 1 / (1 - load), for `cores` loading."""
+    """Return rows of a memory with latency growing as 1
+
+    (1 - load) under `cores` cores.
+    """
     rows = []
     for delay in DELAYS:
-        asked = cores * core_gb_per_s / (1 + delay / 40)
-        rate = 1 / (asked**-6 + peak_gb_per_s**-6) ** (1 / 6)
+        requested = cores * core_gb_per_s / (1 + delay / 40)
+        rate = 1 / (requested**-6 + peak_gb_per_s**-6) ** (1 / 6)
         load = min(rate / (1.03 * peak_gb_per_s), 0.97)
         rows.append((delay, idle_ns * (1 + 0.08 * load / (1 - load)), rate))
     return rows
@@ -44,7 +47,7 @@ def made_up_rows(
 def write_run(
     folder: Path, name: str, options: str, rows: Sequence[tuple[int, float, float]]
 ) -> Path:
-    """Write one run; return its path."""
+    """Write a run; return its path."""
     path = folder / name
     path.write_text(mlc_text(options, rows))
     return path
@@ -53,7 +56,7 @@ def write_run(
 def write_family(
     folder: Path, *, idle_ns: float = 250.0, peak_gb_per_s: float = 48.0, node: int = 4
 ) -> list[Path]:
-    """Write runs of one memory for four traffics and three counts of cores; return their paths."""
+    """Write runs of a memory with four traffic types and three core counts; return their paths."""
     folder.mkdir(exist_ok=True)
     paths = []
     kinds = {"w0_r0": ("", 1.0), "w5_r0": ("-W5", 1.13), "w6_r0": ("-W6", 0.98), "w0_r1": ("-U", 1)}

@@ -1,4 +1,4 @@
-"""Cores of the library, and core files: read strictly, one sentence for each mistake."""
+"""Cores of the library and core files: parsed strictly, each mistake reported in one sentence."""
 
 import re
 from itertools import product
@@ -158,7 +158,7 @@ def test_a_guest_whose_processor_hides_its_name_has_a_core() -> None:
         ('cpu_ids = [{ pattern = "a", source = "x" }]', "cpu_ids: there is no source 'x'"),
     ],
 )
-def test_a_wrong_core_file_is_refused_in_a_sentence(
+def test_a_wrong_core_file_is_refused_in_one_sentence(
     tmp_path: Path, text: str, sentence: str
 ) -> None:
     head, defaults = SOURCED.split("[defaults]")
@@ -169,7 +169,7 @@ def test_a_wrong_core_file_is_refused_in_a_sentence(
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_name_names_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(NearfarError, match="there is no core 'zen4'; did you mean 'zen-4'"):
         load_core("zen4")
 
@@ -185,7 +185,7 @@ def near_of(processor: str, llc_bytes: int = 0) -> DeviceProfile:
     return replace(device, producer=made, measured=context)
 
 
-def test_the_core_named_comes_before_the_measured_and_the_processor(tmp_path: Path) -> None:
+def test_the_named_core_overrides_the_measured_core_and_the_processor(tmp_path: Path) -> None:
     machine = read_machine()
     machine.core = CoreFigures(
         name="here", reorder_window=CoreFigure(value=300, low=296, high=304, how="measured")
@@ -207,7 +207,7 @@ def test_the_core_named_comes_before_the_measured_and_the_processor(tmp_path: Pa
     assert "the core behind" in caveat and "128 to 512 instructions" in caveat
 
 
-def test_a_machine_profile_without_a_core_says_how_to_measure_it(tmp_path: Path) -> None:
+def test_a_machine_profile_without_a_core_explains_how_to_measure_it(tmp_path: Path) -> None:
     save(read_machine(), tmp_path / "machine.json")
     with pytest.raises(NearfarError, match="has no core: measure it with `nearfar measure core"):
         load_core(str(tmp_path / "machine.json"))

@@ -1,4 +1,4 @@
-"""`nearfar device compare`: beside each other, and the closest in the library."""
+"""`nearfar device compare`: comparison with each other and with the closest in the library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nearfar.documents.device import (
 
 
 def _measured_like(name: str, off: float, cores: float = 1.0) -> DeviceProfile:
-    """Return a device measured elsewhere that reads `off` times what the library's `name` does."""
+    """Return a measured device whose figures are `off` times those of the library's `name`."""
     device = load_device(name)
     device.name = "mine"
     device.technology = "other"
@@ -45,7 +45,7 @@ def _measured_like(name: str, off: float, cores: float = 1.0) -> DeviceProfile:
     return device
 
 
-def test_half_load_is_near_half_or_not_said() -> None:
+def test_half_load_is_reported_only_near_half_load() -> None:
     curve = load_device("ddr5-4800-local").loaded_latency[0]
     whole = msgspec.structs.replace(curve, points=[(1, 100), (6, 150), (10, 400)])
     assert half_load(whole) == (6, 150)
@@ -62,7 +62,7 @@ def test_half_load_is_near_half_or_not_said() -> None:
     "name", ["optane-100-6dimm", "ddr5-4800-local", "cxl-expander-model", "lpddr5-grace"]
 )
 @pytest.mark.parametrize("off", [0.95, 1.08])
-def test_a_memory_measured_a_little_off_is_found_again(name: str, off: float) -> None:
+def test_a_memory_measured_slightly_off_is_recognised(name: str, off: float) -> None:
     found = closest(_measured_like(name, off))
     assert found[0].name == name
     assert found[0].distance == pytest.approx(abs(math.log(off)), rel=0.35)
@@ -70,12 +70,12 @@ def test_a_memory_measured_a_little_off_is_found_again(name: str, off: float) ->
     assert [one.distance for one in found] == sorted(one.distance for one in found)
 
 
-def test_fewer_cores_that_draw_do_not_change_the_kind_of_memory() -> None:
+def test_fewer_loading_cores_do_not_change_the_kind_of_memory() -> None:
     found = closest(_measured_like("optane-100-6dimm", 1.0, cores=0.6))
     assert {load_device(one.name).technology for one in found[:1]} == {"pmem"}
 
 
-def test_distance_is_symmetric_zero_to_itself_and_by_its_formula() -> None:
+def test_distance_is_symmetric_zero_to_itself_and_follows_its_formula() -> None:
     for one, two in itertools.combinations(device_names()[:12], 2):
         a, b = load_device(one), load_device(two)
         mine, theirs = figures_of(a), figures_of(b)
@@ -101,7 +101,7 @@ def test_distance_is_symmetric_zero_to_itself_and_by_its_formula() -> None:
     assert lacking.distance == pytest.approx(math.sqrt(squares / 2.5))
 
 
-def test_assumed_figures_and_mixtures_do_not_count() -> None:
+def test_assumed_figures_and_mixed_traffic_do_not_count() -> None:
     device = samples.device()
     had = {"how": "assumed", "source": "here", "note": "a guess"}
     device.latency = [LatencyFigure(value_ns=1.0, **had)]
@@ -115,7 +115,7 @@ def test_assumed_figures_and_mixtures_do_not_count() -> None:
     assert closest(device) == []
 
 
-def test_one_alone_is_shown_with_the_three_closest_and_why(
+def test_a_single_device_is_shown_with_the_three_closest_and_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "250")
@@ -132,7 +132,7 @@ def test_one_alone_is_shown_with_the_three_closest_and_why(
     assert answer["closest"][0]["name"] == "ddr4-2666-local"
 
 
-def test_several_are_beside_each_other_over_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_devices_are_compared_with_the_first(capsys: pytest.CaptureFixture[str]) -> None:
     names = ["xmem-near", "xmem-far-300ns-5gb", "xmem-far-600ns-5gb"]
     assert main(["device", "compare", *names, "--json"]) == ExitCode.DONE
     answer = json.loads(capsys.readouterr().out)
@@ -143,7 +143,7 @@ def test_several_are_beside_each_other_over_the_first(capsys: pytest.CaptureFixt
     assert "over xmem-near" in capsys.readouterr().out
 
 
-def test_too_few_figures_for_a_like_is_one_sentence(
+def test_too_few_figures_for_a_comparison_are_refused_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     device = samples.device()

@@ -1,4 +1,4 @@
-"""What models ask of a device: the best figure, its stand-in, or a clear refusal."""
+"""Figures that models take from a device: the best one, its substitute, or a refusal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.documents.device import BandwidthFigure, ChainsFigure, LatencyFigur
 HAD = {"how": "measured", "source": "here"}
 
 
-def test_idle_latency_is_that_of_the_largest_region_then_the_first() -> None:
+def test_idle_latency_is_that_of_the_largest_region_or_else_the_first() -> None:
     device = samples.device()
     device.latency = [
         LatencyFigure(region_bytes=1 << 20, value_ns=200.0, **HAD),
@@ -55,7 +55,7 @@ def test_bandwidth_is_the_best_or_that_of_few_threads() -> None:
         ("read", ["write"], "write"),
     ],
 )
-def test_the_nearest_in_kind_stands_in_and_says_so(
+def test_the_nearest_kind_substitutes_and_is_reported(
     required: Operation, available: list[Operation], stands_in: Operation
 ) -> None:
     device = samples.device()
@@ -69,7 +69,7 @@ def test_the_nearest_in_kind_stands_in_and_says_so(
     assert figure.note.endswith("of old")
 
 
-def test_of_mixtures_reads_take_most_reads_and_writes_fewest() -> None:
+def test_among_mixes_reads_take_the_most_reads_and_writes_the_fewest() -> None:
     device = samples.device()
     device.bandwidth = [
         BandwidthFigure(operation="mixed", read_share=share, value_gb_per_s=value, **HAD)
@@ -80,7 +80,7 @@ def test_of_mixtures_reads_take_most_reads_and_writes_fewest() -> None:
     assert "50% reads" in curves.bandwidth(device, "write").note
 
 
-def test_without_any_kin_a_bandwidth_is_refused() -> None:
+def test_a_bandwidth_without_a_similar_kind_is_refused() -> None:
     device = samples.device()
     device.bandwidth.clear()
     device.loaded_latency.clear()
@@ -88,7 +88,7 @@ def test_without_any_kin_a_bandwidth_is_refused() -> None:
         curves.bandwidth(device, "write")
 
 
-def test_a_curve_alone_gives_its_best_bandwidth_and_says_so() -> None:
+def test_a_curve_alone_gives_its_best_bandwidth_and_reports_it() -> None:
     device = samples.device(read_gb_per_s=12.0)
     device.bandwidth.clear()
     curve = curves.bandwidth(device, "nt-store")
@@ -96,7 +96,7 @@ def test_a_curve_alone_gives_its_best_bandwidth_and_says_so() -> None:
     assert curve.note == "stands in for sequential nt-store: the best of the curve at 100% reads"
 
 
-def test_chains_are_one_a_count_of_the_largest_pages() -> None:
+def test_chains_have_a_value_per_count_at_the_largest_page_size() -> None:
     device = samples.device()
     device.chains = [
         ChainsFigure(chains=2, page_bytes=2 << 20, value_ns=50.0, **HAD),

@@ -1,4 +1,4 @@
-"""Runs of a loaded-latency tool make one device: traffic, cores, paths, and what is left out."""
+"""Imports of many loaded-latency runs into a device: traffic, cores, paths, omissions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _import(
     return device, notes
 
 
-def test_a_family_of_logs_is_one_device(tmp_path: Path) -> None:
+def test_a_family_of_logs_becomes_one_device(tmp_path: Path) -> None:
     device, notes = _import(write_family(tmp_path / "logs"))
     assert notes == []
     assert idle_read_latency_ns(device).value_ns == pytest.approx(250.0, rel=0.02)
@@ -47,7 +47,7 @@ def test_a_family_of_logs_is_one_device(tmp_path: Path) -> None:
     assert (curve.threads, curve.pattern) == (None, "sequential")
 
 
-def test_one_threads_bandwidth_is_that_of_one_core(tmp_path: Path) -> None:
+def test_single_thread_bandwidth_is_that_of_one_core(tmp_path: Path) -> None:
     device, _ = _import(write_family(tmp_path / "logs"))
     assert bandwidth(device, "read", threads=1).value_gb_per_s == pytest.approx(12.0, rel=0.01)
 
@@ -79,7 +79,7 @@ def test_one_w5_log_is_not_taken_for_reads(tmp_path: Path) -> None:
     assert notes == []
 
 
-def test_a_name_states_what_the_text_does_not(tmp_path: Path) -> None:
+def test_a_file_name_gives_what_the_text_lacks(tmp_path: Path) -> None:
     text = mlc_text("", made_up_rows(250, 52.4, 16)).split("\n", 2)[2]
     path = tmp_path / "log_d1_c16_w2_r1.txt"
     path.write_text(text)
@@ -90,7 +90,7 @@ def test_a_name_states_what_the_text_does_not(tmp_path: Path) -> None:
         log_of(other)
 
 
-def test_a_pasted_table_is_turned_and_says_what_it_assumes(tmp_path: Path) -> None:
+def test_a_pasted_table_is_reversed_and_reports_its_assumptions(tmp_path: Path) -> None:
     path = tmp_path / "pasted.txt"
     text = mlc_text("", made_up_rows(250, 48, 16))
     path.write_text(text[text.index("Inject") :])
@@ -101,7 +101,7 @@ def test_a_pasted_table_is_turned_and_says_what_it_assumes(tmp_path: Path) -> No
     assert any("assumed to be reads only (--read-share)" in note for note in notes)
 
 
-def test_a_log_of_a_cache_and_a_cut_log_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_log_of_a_cache_and_a_truncated_log_are_left_out_and_counted(tmp_path: Path) -> None:
     whole = write_family(tmp_path / "logs")
     cached = write_run(tmp_path, "cached", "-j4 -k1-1", made_up_rows(16.3, 17, 1))
     cut = tmp_path / "cut"
@@ -142,7 +142,7 @@ def test_a_cut_table_among_others_is_noted(tmp_path: Path) -> None:
     assert any("is cut short: its last delay is" in note for note in notes)
 
 
-def test_logs_that_are_all_of_a_cache_are_refused(tmp_path: Path) -> None:
+def test_logs_of_caches_alone_are_refused(tmp_path: Path) -> None:
     path = write_run(tmp_path, "cached", "-j4 -k1-1", made_up_rows(16.3, 17, 1))
     with pytest.raises(NearfarError, match=r"measured a cache \(below 40 ns\): cached"):
         _import([path])
@@ -155,7 +155,7 @@ def test_runs_of_two_machines_are_refused(tmp_path: Path) -> None:
         _import([*first, *second])
 
 
-def test_two_memories_are_told_apart_by_node(tmp_path: Path) -> None:
+def test_two_memories_are_distinguished_by_node(tmp_path: Path) -> None:
     far = write_family(tmp_path / "a")
     near = write_family(tmp_path / "b", idle_ns=96, peak_gb_per_s=69, node=0)
     with pytest.raises(NearfarError, match=r"node 0 \(12 runs, 96 ns\), node 4 \(12 runs, 250"):
@@ -187,8 +187,8 @@ TABLE = "node,cores,mlc_w,read_share,nontemporal_writes,random,inject_delay,late
 TABLE += "latency_cpu,suspect\n"
 
 
-def test_both_memories_of_a_machine_go_together(tmp_path: Path) -> None:
-    """What the far memory adds to its host's DRAM, both imported, is added to near memory."""
+def test_both_memories_of_a_machine_are_imported_together(tmp_path: Path) -> None:
+    """The far memory's latency above its host's imported DRAM is added to near memory."""
     near = import_with_notes(
         write_family(tmp_path / "b", idle_ns=96, peak_gb_per_s=69, node=0),
         ImportOptions(),
@@ -206,7 +206,7 @@ def test_both_memories_of_a_machine_go_together(tmp_path: Path) -> None:
     assert far_memory(far, here).latency_ns == pytest.approx(here.latency_ns + added, rel=0.01)
 
 
-def test_a_table_of_runs_gives_the_device_of_its_logs(tmp_path: Path) -> None:
+def test_a_table_of_runs_gives_the_same_device_as_its_logs(tmp_path: Path) -> None:
     rows = []
     for kind, share in ((0, 1), (5, 0.5)):
         for cores in (1, 16):
@@ -227,14 +227,14 @@ def test_a_table_of_runs_gives_the_device_of_its_logs(tmp_path: Path) -> None:
     assert notes == ["left out 2 rows that the table marks as suspect"]
 
 
-def test_a_traffic_type_whose_share_is_unknown_is_refused(tmp_path: Path) -> None:
+def test_a_traffic_type_of_unknown_share_is_refused(tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
     table.write_text(TABLE + "d0,1,13,,0,0,0,300,40,0,0\nd0,1,13,,0,0,900,100,2,0,0\n")
     with pytest.raises(NearfarError, match="the share of reads of mlc_w 13 is not known"):
         _import([table])
 
 
-def test_the_verb_takes_many_files_and_wants_a_name(
+def test_the_verb_takes_many_files_and_needs_a_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = [str(path) for path in write_family(tmp_path / "logs")]
@@ -248,7 +248,7 @@ def test_the_verb_takes_many_files_and_wants_a_name(
     assert "non-temporal" not in capsys.readouterr().out.split("0% reads")[0]
 
 
-def test_files_of_two_formats_and_of_one_share_are_refused(tmp_path: Path) -> None:
+def test_files_of_two_formats_or_of_one_share_are_refused(tmp_path: Path) -> None:
     (log, *_) = write_family(tmp_path / "logs")
     curve = tmp_path / "a.csv"
     curve.write_text("bandwidth_gb_per_s,latency_ns,read_pct\n1,90,100\n9,95,100\n")
@@ -265,6 +265,6 @@ def test_files_of_two_formats_and_of_one_share_are_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("cpus", ["-k1,3-", "-k-5", "-k7-3", "-k0-99999999999"])
-def test_cpus_that_are_no_range_are_refused(cpus: str) -> None:
+def test_invalid_cpu_ranges_are_refused(cpus: str) -> None:
     with pytest.raises(NearfarError, match=f"MLC's option {cpus} names no CPUs"):
         command_of(f"Command line parameters: --loaded_latency {cpus} -W5")

@@ -1,4 +1,4 @@
-"""Curves from CSV: units must be said, the order kept, and mistakes located."""
+"""Curves from CSV: units are required, the order is kept, and mistakes are located."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_families_keep_their_order_and_oddities(tmp_path: Path) -> None:
         ("bandwidth_gbps,latency_ns,latency_cycles", "7,80,168", Units("GB/s"), (7.0, 80.0)),
     ],
 )
-def test_units_come_from_header_or_option(
+def test_units_come_from_the_header_or_an_option(
     tmp_path: Path, header: str, row: str, units: Units, point: tuple[float, float]
 ) -> None:
     units = Units(units.bandwidth, units.latency, 1.0)
@@ -120,7 +120,7 @@ def test_a_mistake_is_refused_in_one_sentence(
     assert "\n" not in str(refusal.value)
 
 
-def test_what_the_file_does_not_say_is_assumed_and_noted(tmp_path: Path) -> None:
+def test_missing_facts_are_assumed_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "My CXL (2).csv"
     path.write_text("bandwidth_gb_s,latency_ns\n-0.01,200\n9,250\n")
     device = import_device(path, Units(), DeviceDescription(), shares=(), max_points=30)
@@ -135,13 +135,13 @@ def test_what_the_file_does_not_say_is_assumed_and_noted(tmp_path: Path) -> None
     assert stated.loaded_latency[0].note == ""
 
 
-def test_points_at_one_bandwidth_are_odd(tmp_path: Path) -> None:
+def test_points_at_one_bandwidth_are_an_anomaly(tmp_path: Path) -> None:
     path = _write(tmp_path, "bandwidth_gb_per_s,latency_ns\n1,100\n1,100\n1,120\n")
     (curve,) = read_curves(path, Units(), "import").loaded_latency
     assert "all 3 points are at one bandwidth (1 GB/s)" in curve.oddities
 
 
-def test_units_that_are_unclear_are_refused() -> None:
+def test_ambiguous_units_are_refused() -> None:
     assert bandwidth_factor("gb_per_s") == 1.0
     assert latency_factor("cycles@2GHz") == 0.5
     for unit in ("Gbps", "Gb/s", "gb/s", "fortnights", ""):
@@ -153,7 +153,7 @@ def test_units_that_are_unclear_are_refused() -> None:
 
 
 @pytest.mark.parametrize("ending", ["toml", "json"])
-def test_what_is_written_reads_back_equal(tmp_path: Path, ending: str) -> None:
+def test_a_written_device_reads_back_equal(tmp_path: Path, ending: str) -> None:
     device = import_device(_write(tmp_path, FOLDED), Units(), ABOUT, shares=(0.9,), max_points=30)
     assert [curve.read_share for curve in device.loaded_latency] == [1.0]
     path = tmp_path / f"mine.{ending}"
@@ -161,7 +161,7 @@ def test_what_is_written_reads_back_equal(tmp_path: Path, ending: str) -> None:
     assert load_device(str(path)) == device
 
 
-def test_too_few_points_and_endings_are_refused(tmp_path: Path) -> None:
+def test_too_few_points_and_unknown_suffixes_are_refused(tmp_path: Path) -> None:
     path = _write(tmp_path, FOLDED)
     with pytest.raises(NearfarError, match="at least 8"):
         _import(path, max_points=7)
@@ -201,8 +201,8 @@ def test_rows_in_any_order_give_one_device(tmp_path: Path, seed: int) -> None:
     _same_in_any_order(tmp_path, "bandwidth_gb_per_s,latency_ns,rd_percentage", rows)
 
 
-def test_a_falling_curve_is_turned(tmp_path: Path) -> None:
-    """MLC's and Mess 1.0's own order: the highest load first; the fold stays a fold."""
+def test_a_falling_curve_is_reversed(tmp_path: Path) -> None:
+    """MLC and Mess 1.0 list the highest load first; a fold stays a fold."""
     text = "delay,latency_ns,bandwidth_gb_per_s\n0,600,19\n2,400,20\n50,260,10\n20000,250,0.1\n"
     imported = read_curves(_write(tmp_path, text), Units(read_share=1.0), "import")
     assert imported.loaded_latency[0].points == [(0.1, 250), (10, 260), (20, 400), (19, 600)]
@@ -212,7 +212,7 @@ def test_a_falling_curve_is_turned(tmp_path: Path) -> None:
 
 
 def test_a_falling_curve_of_a_saved_device_loads_memory_too(tmp_path: Path) -> None:
-    """A device saved with the highest load first predicts as one with the lowest first."""
+    """A saved device with the highest load first predicts like one with the lowest first."""
     device = import_device(_write(tmp_path, FOLDED), Units(), ABOUT, shares=(1.0,), max_points=30)
     (curve,) = device.loaded_latency
     turned = msgspec.structs.replace(curve, points=curve.points[::-1])
@@ -233,7 +233,7 @@ def test_shares_without_a_share_column_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_bad_row_is_left_out_and_counted(tmp_path: Path) -> None:
-    """Kunpeng 920's curves begin at -2.4 GB/s; a file cut in a row ends with half of it."""
+    """Kunpeng 920's curves begin at -2.4 GB/s; a truncated file ends with half a row."""
     rows = [f"{load},{90 + load},100" for load in range(30)]
     header = "bandwidth_gb_per_s,latency_ns,read_pct"
     good = read_curves(_write(tmp_path, "\n".join([header, *rows])), Units(), "import")

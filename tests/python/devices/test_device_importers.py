@@ -1,7 +1,7 @@
-"""Outputs of other tools: recognised, read with their units, refused with file and line.
+"""Outputs of other tools: recognised, parsed with their units, refused with file and line.
 
-Files in importing/ are constructed in the layout that the tools document or print, but for
-likwid-bench-run-here.txt, which that tool printed.
+Files in importing/ are constructed in the layout that the tools document or print, except likwid-
+bench-run-here.txt, which that tool printed.
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ def _rates(imported: ImportedFigures, operation: str) -> list[tuple[float | None
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_is_recognised_by_exactly_one(name: str) -> None:
+def test_every_format_is_recognised_by_exactly_one_importer(name: str) -> None:
     assert detect(FOLDER / name) == FORMATS[name][0]
 
 
-def test_every_format_has_a_file_here() -> None:
+def test_every_format_has_a_test_file() -> None:
     assert set(IMPORTERS.names()) - {"csv"} == {name for name, _ in FORMATS.values()}
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_makes_a_device_that_is_saved_and_shown(
+def test_every_format_gives_a_device_that_is_saved_and_shown(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "mine.toml"
@@ -94,7 +94,7 @@ def test_mlc_tables_and_nodes() -> None:
     assert remote.loaded_latency == []
 
 
-def test_mlcs_sequential_chase_stands_in_for_a_random_one_and_says_so(tmp_path: Path) -> None:
+def test_mlcs_sequential_chase_substitutes_a_random_chase_and_is_reported(tmp_path: Path) -> None:
     imported = _read("mlc-constructed.txt", ImportOptions(shares=()))
     assert {figure.how for figure in imported.latency if figure.pattern == "random"} == {"fitted"}
     assert not any("assumed" in note for note in imported.notes)
@@ -129,7 +129,7 @@ def test_mess_2_is_ordered_by_pause_so_that_folds_are_kept() -> None:
     assert same.loaded_latency[1].points == [(1.2, 101), (18, 500)]
 
 
-def test_profet_units_are_told_from_mess_2_by_their_size() -> None:
+def test_profet_units_are_distinguished_from_mess_2_by_their_size() -> None:
     imported = _read("profet-constructed.json")
     assert imported.loaded_latency[0].points == [(1, 100), (50, 120), (100, 200)]
     with pytest.raises(NearfarError, match=r"MB/s and CPU cycles.*cycles@2.3GHz"):
@@ -155,7 +155,7 @@ def test_multichase_prints_one_number(tmp_path: Path) -> None:
     assert imported.latency[0].value_ns == 123.4
 
 
-def test_likwid_benchs_kernels_are_told_by_loads_and_stores() -> None:
+def test_likwid_benchs_kernels_are_recognised_by_loads_and_stores() -> None:
     imported = _read("likwid-bench-run-here.txt")
     kinds = [(figure.operation, figure.threads, figure.read_share) for figure in imported.bandwidth]
     assert kinds == [
@@ -167,14 +167,14 @@ def test_likwid_benchs_kernels_are_told_by_loads_and_stores() -> None:
     assert imported.bandwidth[0].value_gb_per_s == pytest.approx(20.35648, abs=1e-3)
 
 
-def test_streams_four() -> None:
+def test_the_four_kernels_of_stream() -> None:
     imported = _read("stream-constructed.txt")
     assert _rates(imported, "copy") == [(None, 58.0)]
     assert _rates(imported, "mixed") == [(0.5, 57.0), (0.6667, 66.0), (0.6667, 66.5)]
     assert {figure.threads for figure in imported.bandwidth} == {8}
 
 
-def test_perma_in_gib_and_what_is_left_out_is_counted() -> None:
+def test_perma_bench_in_gib_and_omissions_are_counted() -> None:
     imported = _read("perma-constructed.json")
     assert [
         (figure.operation, figure.pattern, figure.threads, figure.access_bytes)
@@ -214,7 +214,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("name", "old", "new", "refusal"), BROKEN)
-def test_broken_input_is_refused_with_its_place(
+def test_broken_input_is_refused_with_its_location(
     tmp_path: Path, name: str, old: str, new: str, refusal: str
 ) -> None:
     path = tmp_path / Path(name).name
@@ -227,7 +227,7 @@ def test_broken_input_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if (FOLDER / name).is_file()])
-def test_a_file_cut_anywhere_is_read_or_refused_in_a_sentence(tmp_path: Path, name: str) -> None:
+def test_a_truncated_file_is_read_or_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
     form, options = FORMATS[name]
     text = (FOLDER / name).read_text()
     path = tmp_path / Path(name).name
@@ -242,7 +242,7 @@ def test_a_file_cut_anywhere_is_read_or_refused_in_a_sentence(tmp_path: Path, na
 
 
 @pytest.mark.parametrize("form", [name for name in IMPORTERS.names() if name != "csv"])
-def test_another_formats_file_is_refused(tmp_path: Path, form: str) -> None:
+def test_a_file_of_another_format_is_refused(tmp_path: Path, form: str) -> None:
     path = tmp_path / "other.txt"
     options = ImportOptions(Units(latency="cycles@2.1GHz", read_share=1.0))
     path.write_text("This is\nno output of any tool.\n")
@@ -275,15 +275,15 @@ def test_wrong_options_are_refused_and_nothing_is_written(
     assert not out.exists()
 
 
-def test_a_folder_without_curves_and_an_absent_file_are_refused(tmp_path: Path) -> None:
+def test_a_folder_without_curves_and_a_missing_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match="a folder without curves"):
         detect(tmp_path)
     with pytest.raises(NearfarError, match="No such file"):
         detect(tmp_path / "absent.txt")
 
 
-def test_what_likwid_bench_prints_here_is_read(tmp_path: Path) -> None:
-    """The real tool, where it is installed: a short run, for the layout and not the number."""
+def test_output_of_the_installed_likwid_bench_is_read(tmp_path: Path) -> None:
+    """A short run of the real tool, where it is installed, checks the layout."""
     import subprocess
 
     program = shutil.which("likwid-bench")

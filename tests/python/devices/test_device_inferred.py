@@ -13,13 +13,13 @@ from nearfar.devices.library import load_device
 from nearfar.devices.toml_write import save_toml
 
 
-def test_everything_inferred_survives_toml(tmp_path: Path) -> None:
+def test_inferred_quantities_round_trip_through_toml(tmp_path: Path) -> None:
     device = inferred_device()
     save_toml(device, tmp_path / "d.toml")
     assert load_device(str(tmp_path / "d.toml")) == device
 
 
-def test_everything_inferred_is_shown(
+def test_inferred_quantities_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
@@ -49,7 +49,7 @@ def test_everything_inferred_is_shown(
         ("low = 9500", "low = 19500", "'low' (19500) is above 'high'"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_line(
+def test_impossible_quantities_are_refused_with_their_line(
     tmp_path: Path, old: str, new: str, refusal: str
 ) -> None:
     path = tmp_path / "d.toml"

@@ -1,4 +1,4 @@
-"""The devices that come with nearfar: whole, sourced, named as their files, usable by models."""
+"""The library's devices: complete, sourced, named as their files, usable by models."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nearfar.predict.derive import far_memory, near_memory
 NAMES = device_names()
 
 
-def test_what_the_issue_asks_for_is_there() -> None:
-    """At least 14 profiles, among them every kind the issue names."""
+def test_the_library_has_the_required_devices() -> None:
+    """The library has at least 14 profiles, among them every required kind."""
     assert len(NAMES) >= 14
     required = {
         "ddr4-2666-local",
@@ -48,7 +48,7 @@ def test_a_device_is_named_as_its_file(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_has_a_cited_source_and_assumptions_say_why(name: str) -> None:
+def test_every_figure_has_a_cited_source_and_assumptions_have_reasons(name: str) -> None:
     device = load_device(name)
     figures = [
         *device.latency,
@@ -68,8 +68,8 @@ def test_every_figure_has_a_cited_source_and_assumptions_say_why(name: str) -> N
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_host_s_dram_is_local_dram_and_answers_first(name: str) -> None:
-    """Local DRAM has no host beside it; all that was had beside local DRAM says so."""
+def test_a_hosts_dram_is_local_dram(name: str) -> None:
+    """Local DRAM has no host of its own and is at least as fast as what it hosts."""
     device = load_device(name)
     host = host_dram(device)
     if host is None:
@@ -91,7 +91,7 @@ def test_models_find_latency_and_both_bandwidths(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_oddities_are_those_that_detection_finds(name: str) -> None:
+def test_listed_anomalies_equal_the_detected_ones(name: str) -> None:
     for curve in load_device(name).loaded_latency:
         assert curve.oddities == detect_oddities(curve.points), curve.read_share
         assert len(curve.points) <= 40
@@ -106,7 +106,7 @@ def test_toml_and_json_round_trip(name: str, tmp_path: Path) -> None:
     assert load_device(str(tmp_path / "copy.json")) == device
 
 
-def test_some_oddity_of_each_kind_is_kept() -> None:
+def test_some_anomaly_of_each_kind_is_kept() -> None:
     texts = " ".join(
         oddity
         for name in NAMES
@@ -118,7 +118,7 @@ def test_some_oddity_of_each_kind_is_kept() -> None:
     assert "below zero" in texts
 
 
-def test_an_unknown_name_says_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(NearfarError, match="did you mean 'optane-100-6dimm'"):
         load_device("optane-100-6dimms")
     with pytest.raises(NearfarError, match="nearfar device list"):
@@ -131,7 +131,7 @@ def test_names_are_read_in_any_case_and_documents_as_they_are() -> None:
     assert load_device("DDR4-2666-Local").name == "ddr4-2666-local"
 
 
-def test_a_path_is_read_whatever_its_folder(tmp_path: Path) -> None:
+def test_a_path_is_read_from_any_folder(tmp_path: Path) -> None:
     copy = tmp_path / "mine.toml"
     copy.write_bytes((FOLDER / "xmem-near.toml").read_bytes())
     assert load_device(str(copy)) == read_toml(copy)
@@ -139,7 +139,7 @@ def test_a_path_is_read_whatever_its_folder(tmp_path: Path) -> None:
         load_device(str(tmp_path / "absent.toml"))
 
 
-def test_a_device_from_memory_is_marked_and_its_predictions_say_so() -> None:
+def test_an_unverified_device_is_marked_also_in_predictions() -> None:
     device = load_device("cxl-melody-a")
     assert "from memory" in device.unverified
     assert summary(device)["basis"]["idle_read_ns"] == "assumed"
@@ -150,7 +150,7 @@ def test_a_device_from_memory_is_marked_and_its_predictions_say_so() -> None:
     assert not any("not verified" in text for text in verified)
 
 
-def test_the_list_tells_measured_derived_and_assumed_apart() -> None:
+def test_the_list_distinguishes_measured_derived_and_assumed() -> None:
     basis = {name: summary(load_device(name))["basis"] for name in NAMES}
     assert basis["cxl-asic-dmsim"]["idle_read_ns"] == "measured"
     assert basis["cxl-asic-eurosys24"]["idle_read_ns"] == "derived"

@@ -1,4 +1,4 @@
-"""`nearfar device plot` of one device: its profile, and what lies beside it."""
+"""`nearfar device plot` of one device: its profile, samples and evidence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _caption(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return caption
 
 
-def test_a_library_device_is_drawn_whole(
+def test_a_library_device_is_drawn_completely(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "optane.png"
@@ -36,7 +36,7 @@ def test_a_library_device_is_drawn_whole(
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_device_without_any_curve_is_drawn_by_its_figures(
+def test_a_device_without_curves_is_drawn_by_its_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "line.png"
@@ -45,7 +45,7 @@ def test_a_device_without_any_curve_is_drawn_by_its_figures(
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_samples_and_evidence_beside_a_profile_are_drawn(
+def test_samples_and_evidence_next_to_a_profile_are_drawn(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     device = inferred_device()
@@ -78,7 +78,7 @@ def test_samples_and_evidence_beside_a_profile_are_drawn(
         ([], "name at least one device"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(
+def test_undrawable_input_is_refused(
     arguments: list[str], refusal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "x.png"

@@ -1,4 +1,4 @@
-"""What a device file may not say, and how the refusal points at it."""
+"""Invalid device files are refused with file and line."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _read(tmp_path: Path, text: str) -> object:
     return read_toml(path)
 
 
-def test_defaults_fill_what_a_figure_does_not_say(tmp_path: Path) -> None:
+def test_missing_keys_take_their_defaults(tmp_path: Path) -> None:
     path = tmp_path / "device.toml"
     path.write_text(GOOD)
     device = read_toml(path)
@@ -122,7 +122,7 @@ def test_a_mistake_is_refused_with_its_line(
     assert "\n" not in message
 
 
-def test_a_device_beside_local_dram_names_it_and_keeps_it(tmp_path: Path) -> None:
+def test_a_device_next_to_local_dram_names_it_and_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "device.toml"
     path.write_text(GOOD.replace("\n[sources", 'host_dram = "xmem-near"\n[sources', 1))
     device = read_toml(path)
@@ -134,7 +134,7 @@ def test_a_device_beside_local_dram_names_it_and_keeps_it(tmp_path: Path) -> Non
     assert read_toml(tmp_path / "again.toml") == device
 
 
-def test_far_memory_is_no_host_s_dram(tmp_path: Path) -> None:
+def test_far_memory_is_not_accepted_as_a_hosts_dram(tmp_path: Path) -> None:
     path = tmp_path / "device.toml"
     path.write_text(GOOD.replace("\n[sources", 'host_dram = "optane-200"\n[sources', 1))
     with pytest.raises(NearfarError, match=r"'optane-200' as local DRAM .* name local DRAM"):
@@ -149,7 +149,7 @@ def test_a_measured_device_has_no_host(tmp_path: Path) -> None:
         read_toml(tmp_path / "device.toml")
 
 
-def test_binary_is_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "device.toml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(NearfarError, match="not text in UTF-8"):
@@ -157,7 +157,7 @@ def test_binary_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
-def test_a_measured_device_round_trips_whatever_its_notes(note: str) -> None:
+def test_a_measured_device_round_trips_with_any_notes(note: str) -> None:
     device = samples.device()
     device.latency.append(LatencyFigure(value_ns=1e-3, note=note, how="measured", source="here"))
     device.measured = MeasuredContext(

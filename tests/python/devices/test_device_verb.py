@@ -1,4 +1,4 @@
-"""The verb `device`, as a person types it."""
+"""The verb `device` from the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearfar.devices.library import device_names
 from nearfar.documents import save
 
 
-def test_list_names_every_device_with_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_every_device_with_its_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["device", "list", "--json"]) == ExitCode.DONE
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert sorted(rows) == device_names()
@@ -25,13 +25,13 @@ def test_list_names_every_device_with_its_numbers(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == ""
 
 
-def test_list_shows_names_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_complete_names(capsys: pytest.CaptureFixture[str]) -> None:
     main(["device", "list"])
     shown = capsys.readouterr().out
     assert [name for name in device_names() if name not in shown] == []
 
 
-def test_show_gives_figures_sources_and_toml_to_change(
+def test_show_prints_figures_sources_and_editable_toml(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     main(["device", "show", "optane-100-6dimm"])
@@ -49,7 +49,9 @@ def test_show_gives_figures_sources_and_toml_to_change(
     assert mine | {"producer": None} == theirs | {"producer": None}
 
 
-def test_compare_gives_ratios_second_over_first(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_prints_ratios_of_the_second_to_the_first(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     main(["device", "compare", "xmem-near", "xmem-far-600ns-5gb", "--json"])
     answer = json.loads(capsys.readouterr().out)
     ratios = {row["quantity"]: row["ratio"] for row in answer["rows"]}
@@ -60,7 +62,7 @@ def test_compare_gives_ratios_second_over_first(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_plot_draws_all_and_cites_all(
+def test_plot_draws_and_cites_all_devices(
     ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"curves.{ending}"
@@ -76,7 +78,7 @@ def test_plot_draws_all_and_cites_all(
     assert path.read_bytes() == first, "the same devices must give the same file"
 
 
-def test_import_shows_oddities_and_the_device_is_usable(
+def test_import_shows_anomalies_and_the_device_is_usable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     csv = tmp_path / "curve.csv"
@@ -91,7 +93,7 @@ def test_import_shows_oddities_and_the_device_is_usable(
     assert main(["device", "compare", "xmem-near", str(out)]) == ExitCode.DONE
 
 
-def test_a_plain_curve_is_imported_and_predicted_with(
+def test_a_plain_curve_is_imported_and_used_for_a_prediction(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -112,7 +114,7 @@ def test_a_plain_curve_is_imported_and_predicted_with(
     assert any("stands in for sequential nt-store" in caveat for caveat in device["caveats"])
 
 
-def test_import_takes_its_hosts_dram(
+def test_import_takes_the_dram_of_its_host(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,7 +138,7 @@ def test_import_takes_its_hosts_dram(
         (["import", "/nowhere/x.csv", "-o", "x.toml"], 2, "cannot read"),
     ],
 )
-def test_mistakes_are_one_sentence(
+def test_mistakes_are_reported_in_one_sentence(
     command: list[str],
     code: int,
     message: str,

@@ -1,4 +1,4 @@
-"""Documents refuse what they are not, with one sentence."""
+"""Documents of a wrong kind, version or content are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.documents import DeviceProfile, WorkloadProfile, load, save, schema
 
 
-def test_a_document_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_document_round_trips(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     profile = samples.workload()
     save(profile, path)
@@ -25,7 +25,7 @@ def spoil(path: Path, **changes: object) -> None:
     path.write_text(json.dumps(content))
 
 
-def test_each_way_to_be_wrong_is_named(tmp_path: Path) -> None:
+def test_each_mistake_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     save(samples.workload(), path)
     whole = path.read_bytes()

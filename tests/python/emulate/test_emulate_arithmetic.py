@@ -1,4 +1,4 @@
-"""The run time's arithmetic is the model's: the same lines and near time give the same far time."""
+"""The runtime's arithmetic equals the model's: equal inputs give equal far times."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def by_the_model(
     near_ns: float, lines: np.ndarray, moved: np.ndarray, near: np.ndarray, far: np.ndarray
 ) -> float:
-    """The same in Python, on the same grid of overlaps."""
+    """Return the far time by the model, on the same grid of overlaps."""
 
     def part(count: np.ndarray, costs: np.ndarray) -> TrafficTime:
         return TrafficTime(*(count @ costs).tolist(), float(count.sum()))
@@ -101,7 +101,7 @@ def by_the_model(
     share=st.floats(0.0, 1.0),
     ns_per_line=st.floats(0.5, 400.0),
 )
-def test_far_time_is_the_models(
+def test_far_time_equals_the_models(
     shim: ctypes.CDLL, counts: list[int], share: float, ns_per_line: float
 ) -> None:
     near = near_memory(device("near"))
@@ -116,10 +116,10 @@ def test_far_time_is_the_models(
 
 
 @pytest.mark.parametrize("ns_per_line", [8.0, 11.0, 16.0, 23.0, 31.0, 47.0, 64.0, 77.0])
-def test_between_two_overlaps_the_far_time_is_that_of_a_grid_without_gaps(
+def test_between_two_overlaps_the_far_time_is_that_of_a_fine_grid(
     shim: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch, ns_per_line: float
 ) -> None:
-    """Of a far memory bound by bandwidth too: more overlap does not make that any quicker."""
+    """Far memory may be bound by bandwidth too: more overlap makes that no faster."""
     near = near_memory(device("near"))
     far = far_memory(device("far", 300.0, 1.0, 0.5), near)
     lines = np.zeros(HITS)
@@ -133,7 +133,7 @@ def test_between_two_overlaps_the_far_time_is_that_of_a_grid_without_gaps(
     assert found[0] == pytest.approx(found[1], rel=0.01)
 
 
-def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_path: Path) -> None:
+def test_the_file_has_the_layout_that_the_runtime_reads(shim: ctypes.CDLL, tmp_path: Path) -> None:
     near = near_memory(device("near"))
     path = tmp_path / cost_file.FILE_NAME
     cost_file.write(path, near, near, {-1: 0.5}, [7, 3], ahead=True, slow_motion=2.5)
@@ -157,7 +157,7 @@ def test_the_file_is_laid_out_as_the_run_time_reads_it(shim: ctypes.CDLL, tmp_pa
     assert settled.unpaid_ns == 10
 
 
-def test_streams_are_fetched_as_the_profile_says_whatever_they_take_now() -> None:
+def test_streams_are_fetched_as_profiled_at_any_near_time() -> None:
     near = near_memory(device("near"))
     busy = replace(near, core_stream_ns=2.0 * near.cost_ns(32.0))
     # By terms: loads, stream.

@@ -1,4 +1,4 @@
-"""What a run with delays says of the cost of tracing that was taken off it."""
+"""Subtraction of the cost of tracing from a run with delays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GROUPS = PhaseGroups(NAMES, lambda name: name.partition(".")[0])
 
 
 def phases(chase_ms: float, stream_ms: float, rest_ms: float = 1000.0) -> dict[str, PhaseTime]:
-    """Every part of a kernel takes the same."""
+    """Return phases in which every part of a kernel takes the same time."""
     of = {"-": rest_ms, "chase": chase_ms, "stream": stream_ms}
     return {
         name: PhaseTime(cpu_ns=round(of[GROUPS.group_of(name)] * MS)) for name in NAMES.values()
@@ -41,7 +41,7 @@ def run(of: dict[str, PhaseTime]) -> ProfiledRun:
 
 
 def by_phase(of: Mapping[str, float]) -> tuple[int, ...]:
-    """ns in every part of a kernel."""
+    """Return ns in every part of a kernel."""
     parts = {number: of.get(GROUPS.group_of(name), 0.0) for number, name in NAMES.items()}
     return tuple(round(parts.get(number, 0.0) * MS) for number in range(PHASES))
 
@@ -62,7 +62,7 @@ def delayed(
     return DelayedRun(run_near.outcome, shown, settled, slow_motion)
 
 
-def test_of_parts_the_middle_one_says_what_is_the_programs_own() -> None:
+def test_the_median_part_gives_the_programs_own_time() -> None:
     plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
     plain["stream.3"].cpu_ns *= 9
     shares = GROUPS.shares(run(plain), run(traced))
@@ -72,10 +72,10 @@ def test_of_parts_the_middle_one_says_what_is_the_programs_own() -> None:
 
 
 def test_a_stream_that_waits_little_in_each_part_is_relevant() -> None:
-    """Far memory a tenth slower: of 7 x 42 ms of waits, a stream's part has 2."""
+    """Far memory is a tenth slower: a stream's part has 2 of 42 ms of waits."""
     plain, traced = phases(20.0, 8.0), phases(25.0, 20.0)
     shares = GROUPS.shares(run(plain), run(traced))
-    # With waits the stream's tracing takes a quarter longer: 25 ms of a part.
+    # With waits, tracing a stream costs a quarter more: 25 ms per part.
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
     actual = GROUPS.shares(run(plain), GROUPS.without_waits(with_waits))
     assert actual[3] == pytest.approx(8.0 / 25.0)
@@ -84,8 +84,8 @@ def test_a_stream_that_waits_little_in_each_part_is_relevant() -> None:
     assert MAX_SHARE_CHANGE < 0.2
 
 
-def test_what_is_not_settled_with_memory_is_not_relevant() -> None:
-    """What comes before a kernel takes the longest, and drifts; nothing is reckoned from it."""
+def test_time_that_does_not_depend_on_memory_is_not_relevant() -> None:
+    """The part before a kernel is longest and drifts; nothing is calculated from it."""
     with_waits = delayed(phases(65.0, 27.0), {"chase": 40.0, "stream": 2.0})
     shares = dict.fromkeys((-1, *NAMES), 0.5)
     other = {**shares, 1: 0.9}
@@ -94,12 +94,12 @@ def test_what_is_not_settled_with_memory_is_not_relevant() -> None:
     assert GROUPS.relevant(short) == ["chase"]
 
 
-def test_what_cannot_be_taken_off_is_relevant_though_nothing_waits() -> None:
+def test_time_that_cannot_be_subtracted_is_relevant_even_without_waits() -> None:
     behind = delayed(phases(65.0, 27.0), {"chase": 40.0}, {"stream": 5.0})
     assert set(GROUPS.relevant(behind)) == {"chase", "stream"}
 
 
-def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
+def test_waits_are_subtracted_in_the_measured_time() -> None:
     slowly = delayed(phases(60.0, 30.0), {"chase": 20.0, "stream": 5.0}, slow_motion=2.0)
     actual = GROUPS.without_waits(slowly)
     assert actual.phases["chase.0"].cpu_ns == 40 * MS
@@ -108,26 +108,26 @@ def test_waits_are_taken_off_in_the_time_that_was_measured() -> None:
 
 
 def slow_motion(delayed: DelayedRun, limit: float = 8.0) -> float:
-    """Of a run with the shares that tracing has without delays: 0.8 and 0.4."""
+    """Return the slow motion at tracing's shares without delays: 0.8 and 0.4."""
     plain = run(phases(20.0, 8.0))
     assumed = GROUPS.shares(plain, run(phases(25.0, 20.0)))
     actual = GROUPS.shares(plain, GROUPS.without_waits(delayed))
     return GROUPS.slow_motion(plain, delayed, assumed, actual, limit)
 
 
-def test_a_stream_alone_that_is_behind_is_run_in_slow_motion() -> None:
-    """Of 1.2 s near 0.02 are unpaid, less than in all is relevant: but a third of the stream's."""
+def test_a_single_stream_that_is_behind_is_run_in_slow_motion() -> None:
+    """Nearly 0.02 of 1.2 s are unpaid: too little in total, but a third of the stream's waits."""
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0})) == 1.0
     behind = delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 3.0})
     assert behind.settled.unpaid_ns < 0.02 * run(phases(20.0, 8.0)).outcome.cpu_ns
-    # Far memory takes 17 ms of a part that tracing makes 20.
+    # Far memory takes 17 ms of a part that takes 20 ms with tracing.
     assert slow_motion(behind) == pytest.approx(SPARE_FACTOR * 20.0 / 17.0)
     assert slow_motion(behind, limit=1.0) == 1.0
     assert slow_motion(delayed(phases(65.0, 20.0), {"chase": 40.0}, {"stream": 0.1})) == 1.0
 
 
-def test_what_is_much_slower_in_far_memory_asks_for_no_slow_motion() -> None:
-    """A stream is traced in 2.5 times its time, but takes 11 times as long there."""
+def test_a_part_that_is_much_slower_in_far_memory_needs_no_slow_motion() -> None:
+    """A stream takes 2.5 times its time with tracing, but 11 times in far memory."""
     behind = delayed(phases(25.0, 88.0), {"stream": 68.0}, {"chase": 2.0})
     assert slow_motion(behind) == pytest.approx(SPARE_FACTOR * 25.0 / 23.0)
 
@@ -151,8 +151,8 @@ def test_many_short_phases_that_are_behind_count_together() -> None:
     )
 
 
-def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
-    """What it was run in left a tenth to spare; tracing then took most of that."""
+def test_slow_motion_rises_where_tracing_is_slower_with_delays() -> None:
+    """The given slow motion left a tenth of reserve, most of which tracing then took."""
     had = SPARE_FACTOR * 20.0 / 8.0
 
     def with_stream(traced_ms: float, waited_ms: float) -> float:
@@ -163,11 +163,11 @@ def test_slow_motion_rises_where_tracing_proves_slower_beside_delays() -> None:
     assert with_stream(20.0, 2.0) == had
     assert with_stream(20.0, 20.0 * (SPARE_FACTOR / (MIN_SLOWER_RATIO + 0.001) - 1.0)) > had
     assert with_stream(20.0, 20.0 * (SPARE_FACTOR / (MIN_SLOWER_RATIO - 0.001) - 1.0)) == had
-    # Where its share is less than was assumed, so is what the far memory takes.
+    # Where tracing's share is less than assumed, so is the share of far memory.
     far_ms = 29.0 / had * 20.0 / 28.0
     assert with_stream(28.0, 1.0) == pytest.approx(SPARE_FACTOR * 28.0 / far_ms)
 
 
-def test_a_phase_that_took_no_time_plain_has_the_share_of_the_whole_run() -> None:
+def test_a_phase_without_plain_time_has_the_share_of_the_whole_run() -> None:
     shares = GROUPS.shares(run(phases(20.0, 0.0)), run(phases(25.0, 20.0)))
     assert set(shares) & set(NAMES) == {n for n, name in NAMES.items() if "stream" not in name}

@@ -1,4 +1,4 @@
-"""Probes are run in rounds, each as slowly as the one before it found necessary."""
+"""Probes run in rounds, each in the slow motion that the round before it required."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def request_of() -> ProfileRequest:
 
 
 def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
-    """Every probe's parts, each of `LINES` lines."""
+    """Return the parts of every probe, each of `LINES` lines."""
     return {
         f"{name}.{part}": PhaseTime(cpu_ns=round(ns_per_line(name) * LINES), operations=LINES)
         for name in probes.NAMES
@@ -44,14 +44,14 @@ def phases_of(ns_per_line: Callable[[str], float]) -> dict[str, PhaseTime]:
 
 
 def in_huge_pages_if_given() -> EmulationTarget:
-    """Near memory of a machine that gives huge pages to who asks, while there are any."""
+    """Return near memory of a machine that grants huge pages on request while it has any."""
     measured = measured_here(transparent_huge_pages="madvise")
     near = near_memory(msgspec.structs.replace(device("near"), measured=measured))
     return replace(emulation_target(), near=near)
 
 
 class Faithful:
-    """A mechanism that hits its target, off by an error per round, in the slow motion given."""
+    """Implements a mechanism that meets its target up to an error per round."""
 
     slows_down: ClassVar[bool] = True
 
@@ -80,7 +80,7 @@ class Faithful:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Near memory after a round is what it was before."""
+    """Replace real runs: near memory stays the same."""
     side = emulation_target().near
     after = ProfiledRun(
         RunOutcome("exited with 0", False, 1, 1),
@@ -91,8 +91,8 @@ def _nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "run_plain", lambda *_: after)
 
 
-def test_rounds_begin_in_the_slow_motion_that_the_last_one_needed() -> None:
-    """Whether a round came out better in it or not: that is noise of two rounds."""
+def test_rounds_start_in_the_slow_motion_that_the_last_round_required() -> None:
+    """Whether a round was better in it is noise of two rounds."""
     mechanism = Faithful([0.0, 0.2, 0.0, 0.0, 0.0], [1.0, 2.5, 2.5, 2.5, 2.5])
     judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
     assert mechanism.asked == [1.0, 1.0, 2.5, 2.5, 2.5]
@@ -100,7 +100,7 @@ def test_rounds_begin_in_the_slow_motion_that_the_last_one_needed() -> None:
     assert judged.caveats() == []
 
 
-def test_the_middle_round_counts_and_the_worst_are_shown() -> None:
+def test_the_median_round_counts_and_the_worst_are_shown() -> None:
     mechanism = Faithful([0.02, -0.3, 0.4, 0.03, 0.01], [1.0] * ROUNDS)
     judged = probes.judge(mechanism, request_of(), emulation_target(), lambda _: None)
     for probe in judged.probes:
@@ -116,7 +116,7 @@ def test_no_round_is_announced_as_one_of_fewer() -> None:
 
 
 def drifting(drifts: list[float]) -> tuple[list[ProbeRound], list[ProbeRound]]:
-    """Return all rounds that were run where near memory drifts so, and those that count."""
+    """Return all rounds that ran while near memory drifted so, and those that count."""
     run: list[ProbeRound] = []
 
     def run_round(slow_motion: float) -> ProbeRound:
@@ -130,7 +130,7 @@ def drifting(drifts: list[float]) -> tuple[list[ProbeRound], list[ProbeRound]]:
     return run, steadiest(run_round, 1.0)
 
 
-def test_a_round_in_which_near_memory_drifted_is_run_again() -> None:
+def test_a_round_with_drift_of_near_memory_is_repeated() -> None:
     within, beyond = 2.0 * (1.0 - MAX_DRIFT) + 1e-6, 2.0 * (1.0 + MAX_DRIFT) + 1e-6
     run, counted = drifting([within])
     assert len(run) == len(counted) == ROUNDS
@@ -139,7 +139,7 @@ def test_a_round_in_which_near_memory_drifted_is_run_again() -> None:
     assert run[0] not in counted
 
 
-def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
+def test_with_constant_drift_the_steadiest_rounds_count_and_a_warning_is_given() -> None:
     run, counted = drifting([2.4, 2.2, 2.6])
     assert len(run) == MAX_ROUNDS
     assert sorted(round(probed.drift, 3) for probed in counted) == [0.1] * 2 + [0.2] * 3
@@ -150,7 +150,7 @@ def test_where_it_always_drifts_the_steadiest_count_and_it_is_said() -> None:
 @pytest.mark.parametrize(
     ("share", "page_bytes"), [(0.0, 4096), (0.9, 4096), (0.96, probes.HUGE_BYTES)]
 )
-def test_what_pages_the_probes_get_is_looked_at(
+def test_the_page_size_of_the_probes_is_checked(
     monkeypatch: pytest.MonkeyPatch, share: float, page_bytes: int
 ) -> None:
     lines = probes.MIN_REGION_BYTES / 64 * share

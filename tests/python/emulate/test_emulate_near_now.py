@@ -1,4 +1,4 @@
-"""Near memory as the probes find it: the profile's curve moved to what they take."""
+"""Near memory's current speed: the profile's curve scaled to the times of the probes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearfar.predict.traffic import COLUMNS, STREAM
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.5, 3.0), st.floats(0.9, 1.1))
-def test_it_costs_what_the_probes_took(factor: float, unlike: float) -> None:
+def test_costs_equal_the_times_of_the_probes(factor: float, unlike: float) -> None:
     near = replace(near_memory(device("near")), copied_ns=3.0, copied_ends_ns=0.5)
     taken = {name: near.cost_ns(count) * factor for name, count in CHAINS.items()}
     taken["chains-4"] *= unlike
@@ -28,12 +28,12 @@ def test_it_costs_what_the_probes_took(factor: float, unlike: float) -> None:
     assert here.core_stream_ns == pytest.approx(near.core_stream_ns * 2.0)
     assert (here.copied_ns, here.copied_ends_ns) == (pytest.approx(6.0), pytest.approx(1.0))
     for name, count in CHAINS.items():
-        # No cost may rise with the number of chains, so that one moved up may be held down.
+        # Costs may not rise with the number of chains, so a cost that is scaled up may be limited.
         assert here.cost_ns(count) == pytest.approx(taken[name], rel=0.12)
     assert (here.chain_costs_ns[1:] <= here.chain_costs_ns[:-1]).all()
 
 
-def test_the_middle_run_counts_and_what_is_unknown_changes_nothing() -> None:
+def test_the_median_run_counts_and_unknown_times_change_nothing() -> None:
     near = near_memory(device("near"))
     runs = [
         {**{name: near.cost_ns(count) * factor for name, count in CHAINS.items()}, "stream": 1.0}
@@ -47,8 +47,8 @@ def test_the_middle_run_counts_and_what_is_unknown_changes_nothing() -> None:
     )
 
 
-def test_bandwidth_is_no_less_than_what_one_core_draws_now() -> None:
-    """A profile of a busy moment: a stream explains what it takes, neither more nor less."""
+def test_bandwidth_is_at_least_what_one_core_draws_now() -> None:
+    """After a profile of a busy moment, a stream still explains exactly its time."""
     near = near_memory(device("near"))
     run = {name: near.cost_ns(count) * 0.5 for name, count in CHAINS.items()}
     here = near_now(near, [{**run, "stream": near.core_stream_ns * 0.8}]).memory(near)

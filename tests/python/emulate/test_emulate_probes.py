@@ -1,4 +1,4 @@
-"""The probes print nothing: their output would be among the program's."""
+"""The probes print nothing, because their output would mix with the program's."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def test_probes_are_silent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "page_bytes"), [("madvise", probes.HUGE_BYTES), ("never", 4096)]
 )
-def test_probes_are_in_huge_pages_where_the_machine_gives_them(
-    setting: str, page_bytes: int
-) -> None:
+def test_probes_use_huge_pages_where_the_machine_grants_them(setting: str, page_bytes: int) -> None:
     measured = measured_here(transparent_huge_pages=setting)
     near = msgspec.structs.replace(device("near"), measured=measured)
     side = near_memory(near)

@@ -1,4 +1,4 @@
-"""The benchmark's row on emulation: the middle of several judgements, and how many hold."""
+"""The benchmark's row on emulation: the median of several judgements and the faithful share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def judged(error: float, slow_motion: float) -> Emulation:
     )
 
 
-def test_a_row_is_the_middle_judgement_and_counts_the_faithful() -> None:
+def test_a_row_is_the_median_judgement_and_counts_the_faithful() -> None:
     row = row_of("far", [judged(-0.4, 1.0), judged(0.01, 2.5), judged(0.05, 3.0)])
     assert row.value == pytest.approx(5.0)
     assert row.holds

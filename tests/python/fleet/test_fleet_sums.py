@@ -1,4 +1,4 @@
-"""A fleet: sums as of single profiles, mixes that keep limits and stock, bad input."""
+"""Fleets: sums equal those of single profiles, mixes respect limits and stock, bad input."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def request_of(tmp_path: Path) -> FleetOptions:
 
 
 def rounded(found: Fleet) -> object:
-    """Return all but when it was made, without the last digits: threads sum in any order."""
+    """Return all but the creation time, without the last digits: threads sum in any order."""
 
     def short(value: object) -> object:
         if isinstance(value, float):
@@ -61,7 +61,7 @@ def rounded(found: Fleet) -> object:
     return short(msgspec.to_builtins(found))
 
 
-def test_sums_are_those_of_single_profiles(request_of: FleetOptions) -> None:
+def test_sums_equal_those_of_single_profiles(request_of: FleetOptions) -> None:
     found = fleet(request_of)
     profiles = [made(seed, "") for seed in range(1, 9)]
     assert (found.profiles, found.hosts, len(found.types)) == (8, 4, 2)
@@ -87,7 +87,7 @@ def test_sums_are_those_of_single_profiles(request_of: FleetOptions) -> None:
     assert costs == sorted(costs)
     saved = [saving.saved for saving in found.savings]
     assert saved == sorted(saved)
-    # From kept rows the same, without the files being read for them.
+    # Saved rows give the same without reading the profiles.
     again = fleet(request_of)
     assert rounded(again) == rounded(found)
     page = render(found)
@@ -104,8 +104,9 @@ def room(name: str = "a", count: int = 10, **changes: object) -> TypeRoom:
 MARKET = Market(1.0, 0.0, math.inf, math.inf, 2)
 
 
-def test_the_cheapest_mix_is_what_can_be_worked_out_by_hand() -> None:
-    # All tolerate a half; of ten hosts a quarter of the demand, two hosts, tolerates everything.
+def test_the_cheapest_mix_equals_the_one_calculated_by_hand() -> None:
+    # All programs tolerate half in far memory; a quarter of the demand (2 of 10 hosts) tolerates
+    # all.
     found = cheapest_mix([room()], MARKET, 1.1)
     assert {(mix.far_share, mix.hosts) for mix in found.mixes} == {(0.5, 8), (1.0, 2)}
     all_near, cost = 10 * 64 * 5.0, 8 * 64 * 3.0 + 2 * 64 * 1.0
@@ -121,9 +122,9 @@ def test_the_cheapest_mix_is_what_can_be_worked_out_by_hand() -> None:
     assert {mix.far_share for mix in half.mixes} == {0.25}
 
 
-def test_nothing_is_saved_beyond_the_break_even_price() -> None:
-    # An adapter costs what a tenth of a host's near memory does: all of it far, for two hosts,
-    # saves until far memory costs nine tenths.
+def test_above_the_break_even_price_nothing_is_saved() -> None:
+    # An adapter costs a tenth of a host's near memory. All far, for two hosts, it saves until far
+    # memory costs nine tenths of near memory.
     market = replace(MARKET, adapter=0.1 * 64 * 5.0, mixes=1)
     even = break_even([room()], market)
     assert even == pytest.approx(0.9, abs=0.02)
@@ -151,9 +152,7 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetOptions)
         fleet(request_of)
 
 
-def test_empty_fleets_and_prices_of_nothing_are_refused(
-    tmp_path: Path, request_of: FleetOptions
-) -> None:
+def test_empty_fleets_and_prices_of_0_are_refused(tmp_path: Path, request_of: FleetOptions) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(NearfarError, match="the fleet is empty"):
         fleet(replace(request_of, profiles=[str(tmp_path / "none")]))
@@ -181,7 +180,9 @@ def test_empty_fleets_and_prices_of_nothing_are_refused(
             parse_limits([text])
 
 
-def test_the_verb_reads_places_and_types_of_hosts(tmp_path: Path, request_of: FleetOptions) -> None:
+def test_the_verb_reads_locations_and_types_of_hosts(
+    tmp_path: Path, request_of: FleetOptions
+) -> None:
     hosts = tmp_path / "hosts.toml"
     hosts.write_text("""
 [types.intel]

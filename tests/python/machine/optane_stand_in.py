@@ -1,7 +1,7 @@
-"""A machine with Optane modules that is not there: its tree, and tools that change it.
+"""A simulated machine with Optane modules: its tree, and tools that change it.
 
-ipmctl answers as its manual pages and its users' listings show it; ndctl, mkfs and mount change
-the tree as the real ones change sysfs. What the real ndctl does is tested in the virtual machine.
+ipmctl answers as its manual pages and listings of users show; ndctl, mkfs and mount change the tree
+as the real tools change sysfs. The virtual machine tests the real ndctl.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DIMMS = ("0x0001", "0x0101")
 
 
 class StandIn:
-    """Two modules of 126 GiB on one socket with 64 GiB of DRAM, as in the guide."""
+    """Simulates two modules of 126 GiB on a socket with 64 GiB of DRAM, as in the guide."""
 
     def __init__(self, root: Path, memory_gib: int = 0) -> None:
         self.root = root
@@ -53,7 +53,7 @@ class StandIn:
         self._divide(memory_gib)
 
     def run(self, step: DraftStep) -> str:
-        """Do what the command does; the text is what it prints."""
+        """Do what the command does; return its output."""
         self.done.append(step.command())
         tool, *rest = step.argv
         if tool == self.lie:
@@ -74,7 +74,7 @@ class StandIn:
         return ""
 
     def reboot(self) -> None:
-        """Let the firmware divide the modules."""
+        """Let the firmware apply the goal."""
         self.boots += 1
         self._write("proc/sys/kernel/random/boot_id", f"boot {self.boots}")
         if self.goal_gib is not None:

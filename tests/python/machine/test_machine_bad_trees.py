@@ -1,4 +1,4 @@
-"""Trees that are no machine, or a broken one: one sentence that names the file."""
+"""Broken trees, and folders that are no machine: one sentence that names the file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_nonsense_in_a_file_is_refused(
     assert message.count("\n") == 1
 
 
-def test_what_is_no_machine_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_machine_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match="no such folder"):
         read_machine(tmp_path / "absent")
     with pytest.raises(NearfarError, match="neither sys nor proc"):
@@ -70,7 +70,7 @@ def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
 def test_an_unreadable_file_is_refused_for_root_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As above, with the refusal made by hand: root reads whatever its mode."""
+    """The refusal is simulated, because root can read a file with any mode."""
     make("vm-one-node", tmp_path)
     honest = Path.read_text
 
@@ -91,7 +91,7 @@ def test_an_unknown_last_level_is_not_guessed(tmp_path: Path) -> None:
         llc(tmp_path)
 
 
-def test_a_file_that_the_kernel_will_not_read_counts_as_absent(tmp_path: Path) -> None:
+def test_a_file_that_the_kernel_refuses_to_read_counts_as_absent(tmp_path: Path) -> None:
     """A folder in a file's place answers a read with an error, as some sysfs files do."""
     make("vm-one-node", tmp_path)
     path = tmp_path / f"{NODE}/node0/distance"
@@ -103,12 +103,12 @@ def test_a_file_that_the_kernel_will_not_read_counts_as_absent(tmp_path: Path) -
 @pytest.mark.parametrize(
     "manifest", ["no entry", "a = 1\na = 2", "a = 1\na/b = 2"], ids=["shape", "twice", "under"]
 )
-def test_a_broken_manifest_says_its_line(manifest: str, tmp_path: Path) -> None:
+def test_a_broken_manifest_names_its_line(manifest: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"line [12] of the manifest"):
         expand(manifest, tmp_path)
 
 
-def test_a_manifest_makes_files_links_folders_and_ranges(tmp_path: Path) -> None:
+def test_a_manifest_creates_files_links_folders_and_ranges(tmp_path: Path) -> None:
     expand("a{0-1,3}/id = n{}\nb:\n    one\n    two\nc -> a1/id\nd/\n", tmp_path)
     assert [(tmp_path / f"a{n}/id").read_text() for n in (0, 1, 3)] == ["n0\n", "n1\n", "n3\n"]
     assert (tmp_path / "b").read_text() == "one\ntwo\n"

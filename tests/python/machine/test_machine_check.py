@@ -1,4 +1,4 @@
-"""`nearfar machine --check`: what the doctor says of machines made sick on purpose, and of this."""
+"""`nearfar machine --check` on machines with deliberate defects and on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearfar.machine.sysfs import Tree
 
 ONLY_LIVE = {
     "compiler-pass", "page-placement", "counters", "userfaultfd", "tools", "devdax",
-    # What tools tell, and the groups that a capture does not name.
+    # Results of tools, and groups that a capture does not name.
     "pmem-sensors", "pmem-mode", "cxl-health", "firmware", "container", "cgroup-memory",
 }  # fmt: skip
 """What only the running machine can be asked."""
@@ -32,7 +32,7 @@ def _states(root: Path, state: str) -> set[str]:
     return {finding.name for finding in check_machine(root).findings if finding.state == state}
 
 
-def test_every_illness_of_the_sick_machine_is_found(tmp_path: Path) -> None:
+def test_every_defect_of_the_sick_machine_is_reported(tmp_path: Path) -> None:
     root = make("optane-sick-in-container", tmp_path)
     lacking = _states(root, "lacks")
     assert lacking >= {
@@ -43,7 +43,7 @@ def test_every_illness_of_the_sick_machine_is_found(tmp_path: Path) -> None:
     assert _states(root, "note") >= {"auto-online", "pmem-regions", "shared-memory", "pmem-mode"}
 
 
-def test_what_lacks_says_what_it_costs(tmp_path: Path) -> None:
+def test_a_missing_ability_has_its_cost(tmp_path: Path) -> None:
     for name in NAMES:
         root = tmp_path / name
         root.mkdir()
@@ -61,7 +61,7 @@ def test_every_ability_has_a_cost() -> None:
     assert len(CHECKS.names()) >= 15
 
 
-def test_the_verb_ends_with_1_where_something_lacks_and_0_where_nothing_does(
+def test_the_verb_exits_with_1_if_an_ability_is_missing_and_with_0_otherwise(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sick = make("optane-sick-in-container", tmp_path / "sick")
@@ -81,7 +81,7 @@ def test_the_verb_ends_with_1_where_something_lacks_and_0_where_nothing_does(
     assert load(document, MachineCheck).lacks() == []
 
 
-def test_this_machine_is_checked_without_rights(capsys: pytest.CaptureFixture[str]) -> None:
+def test_this_machine_is_checked_without_privileges(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["machine", "--check", "--json"])
     found = msgspec.convert(json.loads(capsys.readouterr().out), MachineCheck)
     assert code == (ExitCode.FOUND if found.lacks() else ExitCode.DONE)
@@ -89,7 +89,7 @@ def test_this_machine_is_checked_without_rights(capsys: pytest.CaptureFixture[st
     assert {"kernel", "container", "hmat", "pmem-health", "cxl-regions"} <= names
 
 
-def test_a_capture_of_this_machine_is_found_as_sick_as_it_is(tmp_path: Path) -> None:
+def test_a_capture_of_this_machine_has_the_same_findings(tmp_path: Path) -> None:
     made = subprocess.run(
         [sys.executable, HERE / "capture.py"], capture_output=True, text=True, check=True
     )
@@ -110,7 +110,7 @@ def test_a_capture_of_this_machine_is_found_as_sick_as_it_is(tmp_path: Path) -> 
         ("sys/bus/nd/devices/region0/target_node", "far", "a whole number"),
     ],
 )
-def test_nonsense_is_refused_by_name(
+def test_unknown_abilities_are_refused_by_name(
     path: str, text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make("optane-sick-in-container", tmp_path)
@@ -121,13 +121,13 @@ def test_nonsense_is_refused_by_name(
     assert message.count("\n") == 1
 
 
-def test_check_and_measure_are_two_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_and_measure_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["machine", "--check", "--measure"]) == ExitCode.WRONG_USE
     assert "give one of them" in capsys.readouterr().err
 
 
-def test_both_forms_of_ipmctl_are_read(tmp_path: Path) -> None:
-    """The table of versions 2 and 3, and the settings of version 1, with the same capacities."""
+def test_both_formats_of_ipmctl_are_read(tmp_path: Path) -> None:
+    """Versions 2 and 3 print a table, version 1 prints settings, with the same capacities."""
     answer = tmp_path / "tools/ipmctl_show_-memoryresources"
     answer.parent.mkdir()
     (tmp_path / "proc").mkdir()
@@ -154,7 +154,7 @@ def test_both_forms_of_ipmctl_are_read(tmp_path: Path) -> None:
     assert resources(Tree(tmp_path)) is None
 
 
-def test_what_is_no_table_is_none() -> None:
+def test_text_without_a_table_gives_no_modules() -> None:
     assert table("") == table("====") == table("a | b\n=====\nhalf a row") == []
     assert settings("A=1\n  B = 2\nno") == {"A": "1"}
     assert size_bytes("-") is None

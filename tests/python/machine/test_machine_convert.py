@@ -1,4 +1,4 @@
-"""`nearfar machine convert` as a dry run: on captured machines, and on this one."""
+"""`nearfar machine convert` as a dry run on captured machines and on this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _commands(root: Path, to: str, device: str | None = None) -> list[str]:
 
 @pytest.fixture
 def guest(tmp_path: Path) -> Path:
-    """The virtual machine with namespace1.0 (fsdax, mounted) and namespace1.1 (devdax)."""
+    """Return the virtual machine with namespace1.0 (fsdax, mounted) and namespace1.1 (devdax)."""
     return make("vm-nvdimm-and-cxl", tmp_path)
 
 
@@ -47,7 +47,7 @@ def test_a_file_system_becomes_a_device(guest: Path) -> None:
     ]
 
 
-def test_a_device_becomes_memory_and_the_policy_is_put_back(guest: Path) -> None:
+def test_a_device_becomes_memory_and_the_policy_is_restored(guest: Path) -> None:
     policy = guest / "sys/devices/system/memory/auto_online_blocks"
     policy.parent.mkdir(parents=True, exist_ok=True)
     policy.write_text("online")
@@ -75,7 +75,7 @@ def test_memory_becomes_a_device_and_a_file_system(tmp_path: Path) -> None:
         "ndctl", "mkfs.ext4", "mkdir", "mount",
     ]  # fmt: skip
     assert _commands(root, "system-ram", "dax1.1") == []
-    # Everything on the node must fit elsewhere.
+    # The node's contents must fit elsewhere.
     full = root / "sys/devices/system/node"
     for node in ("node0", "node1", "node3"):
         text = (full / node / "meminfo").read_text()
@@ -87,7 +87,7 @@ def test_memory_becomes_a_device_and_a_file_system(tmp_path: Path) -> None:
     assert "in use, and the other nodes have 0 MiB free" in wanted.obstacles[0].what
 
 
-def test_an_open_pool_and_swap_and_lvm_stop_it_and_fstab_warns(guest: Path) -> None:
+def test_an_open_pool_swap_and_lvm_prevent_it_and_fstab_warns(guest: Path) -> None:
     process = guest / "proc/4711"
     (process / "fd").mkdir(parents=True)
     (process / "comm").write_text("redis-server\n")
@@ -113,13 +113,15 @@ def test_raw_and_empty_become_a_file_system(tmp_path: Path) -> None:
     assert "--reconfig=namespace1.0 --mode=fsdax" in _commands(root, "fsdax", "pmem1")[0]
     (root / "dev").mkdir()
     (root / "dev/pmem1.3").write_bytes(b"XFSB" + bytes(4096))
-    # A file system that is there is kept: it is only mounted anew.
+    # An existing file system is kept and only mounted again.
     assert [command.split()[1] for command in _commands(root, "fsdax", "pmem1.3")] == [
         "umount", "mkdir", "mount",
     ]  # fmt: skip
 
 
-def test_what_it_destroys_is_said_before(guest: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_to_be_destroyed_are_listed_beforehand(
+    guest: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     options = ["--root", str(guest), "--to", "devdax"]
     assert main(["machine", "convert", "namespace1.0", *options]) == ExitCode.DONE
     shown = capsys.readouterr().out
@@ -131,7 +133,7 @@ def test_what_it_destroys_is_said_before(guest: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out == ""
 
 
-def test_soft_reserved_memory_can_be_memory_but_no_file_system(tmp_path: Path) -> None:
+def test_soft_reserved_memory_can_become_memory_but_no_file_system(tmp_path: Path) -> None:
     root = make("soft-reserved-arm", tmp_path)
     assert _commands(root, "system-ram")[-1].endswith("--mode=system-ram dax0.0")
     wanted = Conversion(producer=producer(["tests"]), to="fsdax")
@@ -157,7 +159,7 @@ def test_soft_reserved_memory_can_be_memory_but_no_file_system(tmp_path: Path) -
         (["--to", "devdax", "pmem1", "--yes"], ExitCode.WRONG_USE, "a captured one"),
     ],
 )
-def test_bad_input_is_one_sentence(
+def test_bad_input_is_refused_in_one_sentence(
     arguments: list[str],
     code: ExitCode,
     said: str,
@@ -199,7 +201,7 @@ def _emulating_machine(root: Path, gib: int) -> Path:
     return root
 
 
-def test_emulated_memory_is_set_aside_by_the_boot_loader_and_given_back(tmp_path: Path) -> None:
+def test_emulated_memory_is_reserved_by_the_boot_loader_and_released(tmp_path: Path) -> None:
     root = _emulating_machine(tmp_path, 32)
     commands = _commands(root, "emulated-pmem:8GiB")
     line = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX memmap=8192M!4096M"'
@@ -208,7 +210,7 @@ def test_emulated_memory_is_set_aside_by_the_boot_loader_and_given_back(tmp_path
         "sudo update-grub",
         "sudo reboot",
     ]
-    # As if done, and rebooted into it.
+    # As if the change was made and the machine rebooted.
     (root / "etc/default/grub.d/nearfar.cfg").write_text(line + "\n")
     (root / "proc/cmdline").write_text("quiet memmap=8192M!4096M\n")
     nd = root / "sys/bus/nd/devices"
@@ -236,7 +238,7 @@ def test_emulated_memory_is_set_aside_by_the_boot_loader_and_given_back(tmp_path
         _commands(root, "emulated-pmem:16GiB")
 
 
-def test_beside_other_regions_no_number_is_guessed(tmp_path: Path) -> None:
+def test_with_other_regions_no_number_is_guessed(tmp_path: Path) -> None:
     root = _emulating_machine(tmp_path, 32)
     namespace = root / "sys/bus/nd/devices/namespace0.0"
     namespace.mkdir(parents=True)
@@ -249,7 +251,7 @@ def test_beside_other_regions_no_number_is_guessed(tmp_path: Path) -> None:
 def test_a_resumed_conversion_takes_names_to_destroy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without, one that finds data after its reboot could not go on."""
+    """Without them, a conversion that finds data after its reboot could not continue."""
     root = _emulating_machine(tmp_path / "machine", 32)
     note = tmp_path / "note.json"
     begun = Conversion(producer=producer(["tests"]), to="emulated-pmem:8GiB", destroy=["pmem9"])
@@ -259,7 +261,7 @@ def test_a_resumed_conversion_takes_names_to_destroy(
     assert json.loads(capsys.readouterr().out)["destroy"] == ["namespace0.0", "pmem9"]
 
 
-def test_a_container_and_a_kernel_without_driver_stop_emulation(tmp_path: Path) -> None:
+def test_a_container_and_a_kernel_without_driver_prevent_emulation(tmp_path: Path) -> None:
     root = _emulating_machine(tmp_path, 32)
     next((root / "boot").iterdir()).write_text("# CONFIG_X86_PMEM_LEGACY is not set\n")
     (root / ".dockerenv").write_text("")
@@ -270,9 +272,7 @@ def test_a_container_and_a_kernel_without_driver_stop_emulation(tmp_path: Path) 
 
 
 @given(gib=st.integers(1, 512), mib=st.integers(1, 4096))
-def test_the_place_of_emulated_memory_lies_in_memory_and_leaves_a_quarter(
-    gib: int, mib: int
-) -> None:
+def test_emulated_memory_lies_within_memory_and_leaves_a_quarter(gib: int, mib: int) -> None:
     all_bytes, size = (gib + 1) * GIB, mib * (128 << 20)
     start = place([(0, GIB), (4 * GIB, (4 + gib) * GIB)], size)
     if start is None:
@@ -285,7 +285,7 @@ def test_the_place_of_emulated_memory_lies_in_memory_and_leaves_a_quarter(
 
 
 @given(st.text(max_size=20))
-def test_any_request_is_read_or_refused_in_a_sentence(text: str) -> None:
+def test_any_request_is_parsed_or_refused_in_one_sentence(text: str) -> None:
     for to in (text, f"mixed:{text}", f"emulated-pmem:{text}"):
         try:
             request = parse_request(to, None, "ext4")
@@ -295,13 +295,13 @@ def test_any_request_is_read_or_refused_in_a_sentence(text: str) -> None:
             assert request.target in TARGETS.names()
 
 
-def test_the_memmap_option_is_read_in_every_unit(tmp_path: Path) -> None:
+def test_the_memmap_option_is_parsed_in_every_unit(tmp_path: Path) -> None:
     make("two-sockets", tmp_path)
     (tmp_path / "proc/cmdline").write_text("memmap=4G!12G memmap=512M!4096M memmap=64M$1G x")
     assert reserved(Tree(tmp_path)) == [(4 * GIB, 12 * GIB), (GIB // 2, 4 * GIB)]
 
 
-def test_what_a_device_holds_is_read_from_its_head(tmp_path: Path) -> None:
+def test_the_content_of_a_device_is_read_from_its_first_bytes(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "dev").mkdir()
     tree = Tree(tmp_path)
@@ -318,7 +318,7 @@ def test_what_a_device_holds_is_read_from_its_head(tmp_path: Path) -> None:
     assert contents(tree, None) is None
 
 
-def test_only_root_acts(
+def test_only_root_converts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)

@@ -1,7 +1,7 @@
-"""Conversions of Optane modules, with a stand-in for ipmctl that answers from its manual.
+"""Conversions of Optane modules with a stand-in for ipmctl that follows its manual.
 
-No machine here has such modules: what is tested is the order of steps, the checks before and
-after each, and the way over the reboot; not ipmctl itself.
+No test machine has such modules. The tests check the order of steps, the checks before and after
+each step, and the resumption after a reboot; they do not check ipmctl itself.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def test_memory_mode_to_app_direct_and_back_over_two_reboots(tmp_path: Path) -> 
     assert draft(Tree(machine.root), _wanted("memory-mode")).steps == []
 
 
-def test_a_namespace_is_destroyed_only_when_its_name_was_typed(tmp_path: Path) -> None:
+def test_a_namespace_is_destroyed_only_if_its_name_was_typed(tmp_path: Path) -> None:
     machine, note = _with_namespace(tmp_path)
     for typed in ((), ("namespace1.0",), ("pmem0",)):
         with pytest.raises(NearfarError, match=r"--destroy namespace0\.0"):
@@ -84,7 +84,7 @@ def test_a_namespace_is_destroyed_only_when_its_name_was_typed(tmp_path: Path) -
         ("ipmctl", "a goal waits"),
     ],
 )
-def test_a_tool_that_ends_with_0_and_did_nothing_is_found_out(
+def test_a_tool_that_exits_with_0_and_does_nothing_is_detected(
     tool: str, said: str, tmp_path: Path
 ) -> None:
     machine, note = _with_namespace(tmp_path)
@@ -93,14 +93,14 @@ def test_a_tool_that_ends_with_0_and_did_nothing_is_found_out(
         _act(machine, _wanted("memory-mode", "namespace0.0"), note)
     assert "something went wrong" in str(failed.value)
     assert failed.value.exit_code == ExitCode.MACHINE_LACKS
-    # After mending, what is left is done and no step a second time.
+    # After the repair, only the remaining steps run.
     machine.lie = ""
     machine.done.clear()
     assert _act(machine, resume(Tree(machine.root), note), note).state == "reboot"
     assert len(machine.done) == {"umount": 5, "ndctl": 4, "ipmctl": 1}[tool]
 
 
-def test_another_goal_that_waits_is_dropped_in_sight(tmp_path: Path) -> None:
+def test_another_pending_goal_is_dropped_visibly(tmp_path: Path) -> None:
     machine, note = StandIn(tmp_path / "root", memory_gib=252), tmp_path / "note.json"
     _act(machine, _wanted("mixed:50%"), note)
     note.unlink()
@@ -120,9 +120,7 @@ def test_another_goal_that_waits_is_dropped_in_sight(tmp_path: Path) -> None:
         ("ModesSupported=1LM, App Direct", "memory-mode", "not support Memory Mode"),
     ],
 )
-def test_what_the_platform_does_not_support_stops_it(
-    line: str, to: str, said: str, tmp_path: Path
-) -> None:
+def test_an_unsupported_platform_prevents_it(line: str, to: str, said: str, tmp_path: Path) -> None:
     machine, note = StandIn(tmp_path / "root"), tmp_path / "note.json"
     (tmp_path / "root/tools/ipmctl_show_-system_-capabilities").write_text(line)
     found = _act(machine, _wanted(to), note)
@@ -131,7 +129,7 @@ def test_what_the_platform_does_not_support_stops_it(
     assert machine.done == []
 
 
-def test_without_modules_ipmctls_own_words_are_given(tmp_path: Path) -> None:
+def test_without_modules_the_message_of_ipmctl_is_shown(tmp_path: Path) -> None:
     machine = StandIn(tmp_path)
     (tmp_path / "tools/ipmctl_show_-memoryresources").write_text("No PMem modules in the system.\n")
     with pytest.raises(NearfarError, match="No PMem modules in the system") as refusal:
@@ -139,7 +137,7 @@ def test_without_modules_ipmctls_own_words_are_given(tmp_path: Path) -> None:
     assert refusal.value.exit_code == ExitCode.MACHINE_LACKS
 
 
-def test_a_note_of_nothing_is_refused(tmp_path: Path) -> None:
+def test_an_empty_note_is_refused(tmp_path: Path) -> None:
     machine = StandIn(tmp_path)
     assert read_note(tmp_path / "none") is None
     with pytest.raises(NearfarError, match="no conversion is under way"):

@@ -1,4 +1,4 @@
-"""Machines nobody here has: what nearfar reads from each tree of tests/machines."""
+"""Descriptions that nearfar reads from each machine tree of tests/machines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.machine.detect import llc
 from nearfar.machine.read import read_machine
 
 
-def test_the_four_kinds_of_machine_are_there() -> None:
+def test_the_four_kinds_of_machine_are_present() -> None:
     assert len(NAMES) >= 4
 
 
@@ -29,12 +29,12 @@ def test_a_tree_reads_as_accepted(name: str) -> None:
             )
 
 
-def test_no_answer_is_left_without_its_tree() -> None:
+def test_every_accepted_description_has_its_tree() -> None:
     assert {path.stem for path in HERE.glob("*.json")} == set(NAMES)
     assert {path.stem for path in HERE.glob("*.txt")} == set(NAMES)
 
 
-# What follows is checked against how each machine was made, not against an earlier answer.
+# The following checks compare with how each machine was made, not with an earlier description.
 
 
 def _read(name: str, root: Path) -> MachineProfile:
@@ -76,7 +76,7 @@ def test_two_sockets_with_two_far_nodes(tmp_path: Path) -> None:
     assert [node.tier for node in machine.nodes] == [4, 4, 10, 10]
     for node in far:
         assert node.hmat is not None
-        # access0, a GPU's view, says 200 ns; the CPUs' is access1.
+        # access0, a GPU's view, has 200 ns; the CPUs' view is access1.
         assert node.hmat.read_latency_ns == 250
         assert node.hmat.write_bandwidth_gb_per_s == 24
     assert [device.node for device in machine.cxl] == [2, 3]
@@ -102,7 +102,7 @@ def test_nvdimm_and_cxl_of_the_virtual_machine(tmp_path: Path) -> None:
     assert "cxl create-region" in _lack(machine, "cxl-memory")[1]
 
 
-def test_the_same_as_system_ram(tmp_path: Path) -> None:
+def test_the_virtual_machine_with_its_memory_as_system_ram(tmp_path: Path) -> None:
     machine = _read("vm-nvdimm-and-cxl-as-ram", tmp_path)
     assert [node.id for node in machine.nodes] == [0, 1, 2, 3]
     assert machine.nodes[2].hmat is not None
@@ -125,7 +125,7 @@ def test_memory_mode_and_every_wrong_state_of_a_namespace(tmp_path: Path) -> Non
     assert "umount /mnt/pmem1.3" in remedies[4]
 
 
-def test_one_tier_says_why_nothing_migrates(tmp_path: Path) -> None:
+def test_a_single_tier_explains_why_nothing_migrates(tmp_path: Path) -> None:
     machine = _read("one-tier-nosoftreserve", tmp_path)
     why, remedy = _lack(machine, "tiers")
     assert "migrates nothing" in why
@@ -144,7 +144,7 @@ def test_soft_reserved_memory_and_unknown_ways(tmp_path: Path) -> None:
     assert llc(tmp_path) == (114 << 20, 16)
 
 
-def test_without_sysfs_caches_intel_tells_the_last_level(tmp_path: Path) -> None:
+def test_without_sysfs_caches_intel_reports_the_last_level(tmp_path: Path) -> None:
     machine = _read("old-guest-without-sysfs-caches", tmp_path)
     assert llc(tmp_path)[0] == 20 << 20
     assert machine.virtualisation == "xen"
@@ -160,7 +160,7 @@ def _difference(expected: str, found: str) -> str:
     return "\n".join(lines)
 
 
-def test_answers_are_valid_documents() -> None:
+def test_descriptions_are_valid_documents() -> None:
     import msgspec
 
     from nearfar.documents import producer

@@ -1,4 +1,4 @@
-"""The verb `machine` on the machine the tests run on, against what others say of it."""
+"""The verb `machine` on the test machine, compared with other tools."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def test_this_machine_agrees_with_the_c_library(capsys: pytest.CaptureFixture[st
     theirs = answer.stdout.strip()
     ours = [cache["size_bytes"] for cache in found["caches"] if cache["level"] == 3]  # type: ignore[attr-defined]
     if theirs.isdigit() and int(theirs) and ours:
-        # AMD's C library tells the share of one group of cores or the sum of several.
+        # On AMD, the C library gives the share of one group of cores or the sum of several.
         assert int(theirs) % ours[0] == 0 or ours[0] % int(theirs) == 0
 
 
-def test_text_names_caches_nodes_and_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_names_caches_nodes_and_missing_abilities(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["machine"]) == ExitCode.DONE
     shown = capsys.readouterr().out
     assert [word for word in ("cpu ", "caches", "nodes", "usable") if word not in shown] == []
 
 
-def test_a_given_root_is_read_in_place_of_this_machine(
+def test_a_given_root_is_read_instead_of_this_machine(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     make("two-sockets", tmp_path)
@@ -63,7 +63,7 @@ def test_the_document_is_written_and_loads(
     assert "mkdir -p" in capsys.readouterr().err
 
 
-def test_every_lack_is_one_line_and_every_remedy_a_command() -> None:
+def test_every_missing_ability_is_one_line_and_every_remedy_a_command() -> None:
     for line in read_machine().abilities:
         assert line.detail
         assert "\n" not in line.detail + line.remedy
@@ -81,8 +81,8 @@ def test_trying_a_system_call_leaves_no_file_open(attempt: object) -> None:
     assert _open_files() == before
 
 
-def test_a_capture_of_this_machine_reads_as_this_machine(tmp_path: Path) -> None:
-    """What capture.py leaves out is nothing that nearfar reads."""
+def test_a_capture_of_this_machine_reads_like_this_machine(tmp_path: Path) -> None:
+    """nearfar reads nothing that capture.py leaves out."""
     made = subprocess.run(
         [sys.executable, HERE / "capture.py"], capture_output=True, text=True, check=True
     )
@@ -92,7 +92,7 @@ def test_a_capture_of_this_machine_reads_as_this_machine(tmp_path: Path) -> None
         machine.producer = here.producer
         for node in machine.nodes:
             node.free_bytes = node.memory_bytes = 0
-        # What only the running machine can be asked.
+        # Only the running machine can answer these.
         machine.abilities = [
             line
             for line in machine.abilities

@@ -1,4 +1,4 @@
-"""The capacity a chase implies, against curves of known caches."""
+"""Cache capacity from chases, on curves of known caches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def curve(capacity_bytes: int, llc_bytes: int, step: int) -> dict[int, float]:
-    """ns by region of a cache that keeps a random `capacity_bytes` of what is chased."""
+    """Return ns by region for a cache that holds a random `capacity_bytes` of the chased data."""
     latency: dict[int, float] = {}
     size = MIB
     while size <= 8 * llc_bytes:
@@ -23,17 +23,17 @@ def curve(capacity_bytes: int, llc_bytes: int, step: int) -> dict[int, float]:
 @pytest.mark.parametrize("capacity_mib", [5, 8, 11, 20, 32])
 def test_a_share_of_the_cache_is_recovered(capacity_mib: int) -> None:
     found = effective_llc_bytes(curve(capacity_mib * MIB, 32 * MIB, 2), MIB, 32 * MIB)
-    # The largest region still hits now and then: memory seems a little nearer than it is.
+    # The largest region still hits now and then: memory appears slightly faster than it is.
     assert found == pytest.approx(capacity_mib * MIB, rel=0.06)
 
 
-def test_coarse_steps_err_to_the_small_side_and_never_claim_more_than_there_is() -> None:
+def test_coarse_steps_err_to_the_small_side_and_never_exceed_the_cache() -> None:
     found = effective_llc_bytes(curve(32 * MIB, 32 * MIB, 4), MIB, 32 * MIB)
     assert found is not None
     assert 16 * MIB <= found <= 32 * MIB
 
 
-def test_what_the_regions_do_not_show_is_not_seen() -> None:
+def test_a_capacity_outside_of_the_regions_is_not_seen() -> None:
     assert effective_llc_bytes({}, MIB, 32 * MIB) is None
     assert effective_llc_bytes({4 * MIB: 15.0, 16 * MIB: 15.0}, MIB, 32 * MIB) is None
     flat = {size * MIB: 100.0 for size in (4, 16, 64, 256)}
@@ -41,8 +41,8 @@ def test_what_the_regions_do_not_show_is_not_seen() -> None:
 
 
 @pytest.mark.parametrize("error", [-0.2, 0.1, 0.3])
-def test_the_error_of_latencies_moves_it_back(error: float) -> None:
-    """Latencies of the last level that noise raised or lowered show another capacity."""
+def test_the_opposite_error_of_latencies_recovers_the_capacity(error: float) -> None:
+    """Noise of the last level's latencies shifts the capacity; its inverse shifts it back."""
     raised = {8 * MIB, 16 * MIB, 32 * MIB}
     noisy = {
         size: ns * (1 + error) if size in raised else ns

@@ -35,7 +35,7 @@ from nearfar.memories import topology
 
 
 @pytest.mark.parametrize("core", simulated_cores(seed=3, count=2))
-def test_figures_of_a_simulated_core_are_the_truth_within_one_step(core: SimulatedCore) -> None:
+def test_figures_of_a_simulated_core_are_within_one_step_of_the_truth(core: SimulatedCore) -> None:
     for key, truth, figure in self_test(core):
         assert within_one_step(truth, figure), (key, truth, figure)
         assert figure is not None
@@ -53,7 +53,7 @@ def test_verdicts_of_the_self_test_are_written(tmp_path: Path) -> None:
     assert main(words) == ExitCode.MACHINE_LACKS
 
 
-def test_what_a_simulated_core_does_not_have_is_not_seen() -> None:
+def test_features_that_a_simulated_core_lacks_are_not_seen() -> None:
     found = measure_core(SimulatedCore(window=96, store_buffer=24))
     assert found.not_seen["integer_registers"] == "the window is full first"
     assert found.not_seen["load_buffer"] == "the window is full first"
@@ -77,7 +77,7 @@ def test_the_first_break_is_where_a_round_takes_one_more_miss() -> None:
     assert first_break(COUNTS, slight) is None
 
 
-def test_a_knee_is_the_last_count_that_ever_overlaps() -> None:
+def test_a_knee_is_the_last_count_that_overlaps() -> None:
     near = list(range(176, 225))
     curve = np.array([150.0] * 20 + [190.0, 220.0, 255.0] + [300.0] * 26)
     knee = knee_of(near, curve, 150.0)
@@ -85,7 +85,7 @@ def test_a_knee_is_the_last_count_that_ever_overlaps() -> None:
     assert knee_of(near, np.full(49, 150.0), 150.0) is None
 
 
-def test_a_full_buffer_turns_a_flat_line_into_a_rising_one() -> None:
+def test_a_full_buffer_turns_a_flat_line_into_a_rising_line() -> None:
     counts = list(range(1, 65))
     full = np.maximum(150.0, np.array(counts) * 150.0 / 22.0)
     knee = broken_stick(counts, noisy(full))
@@ -94,7 +94,7 @@ def test_a_full_buffer_turns_a_flat_line_into_a_rising_one() -> None:
 
 
 class Prefetching(SimulatedCore):
-    """A core whose prefetcher starts after 3 reads, runs 20 lines ahead, to strides of 512 B."""
+    """Simulates a prefetcher that starts after 3 reads, runs 20 lines ahead, strides to 512 B."""
 
     def after_stream(self, length, stride_bytes, ahead, trials, *, at_page_end=False):
         follows = length >= 3 and 0 < ahead <= 20 and stride_bytes <= 512 and not at_page_end
@@ -102,7 +102,7 @@ class Prefetching(SimulatedCore):
         return np.full(trials, 10.0 if hit else 120.0)
 
 
-def test_a_prefetcher_shows_start_distance_stride_and_page_end() -> None:
+def test_a_prefetcher_shows_its_start_distance_stride_and_page_end() -> None:
     probes = CoreProbes(Prefetching(window=96))
     probes.prefetchers()
     figures = {key: figure.value for key, figure in probes.figures.items()}
@@ -114,7 +114,7 @@ def test_a_prefetcher_shows_start_distance_stride_and_page_end() -> None:
     }
 
 
-def test_a_system_that_forbids_generated_code_is_told_so(monkeypatch) -> None:
+def test_a_system_that_forbids_generated_code_is_reported(monkeypatch) -> None:
     def forbidden() -> None:
         raise OSError(errno.EACCES, "make generated code executable")
 
@@ -177,7 +177,7 @@ def test_measure_core_refuses_options_of_a_memory(capsys) -> None:
     assert "core measures this processor's core: leave out --quick" in capsys.readouterr().err
 
 
-def test_two_runs_disagree_where_intervals_and_values_are_apart() -> None:
+def test_two_runs_disagree_where_intervals_and_values_differ() -> None:
     other = CoreFigures(name="there", reorder_window=CoreFigure(value=250, low=240, high=260))
     assert disagreements(CORE, CORE) == []
     assert disagreements(CORE, other) == [
@@ -186,8 +186,8 @@ def test_two_runs_disagree_where_intervals_and_values_are_apart() -> None:
 
 
 @pytest.mark.skipif(bool(_measure.missing_code()), reason="no code is generated here")
-def test_window_and_stores_here_have_a_size_or_a_reason() -> None:
-    """Whether two runs agree, other programs have a say in: `benchmarks/rows/core.py` counts it."""
+def test_window_and_store_buffer_of_this_core_have_a_size_or_a_reason() -> None:
+    """Other programs influence agreement of two runs: `benchmarks/rows/core.py` counts it."""
     probes = CoreProbes(NativeCore(topology.detect()))
     probes.window()
     probes.store_buffer()

@@ -1,4 +1,4 @@
-"""Blocks, ways, replacement, queues and interleaves decided from made-up curves with noise."""
+"""Blocks, ways, replacement, queues and interleaves inferred from made-up noisy curves."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def test_ns_per_line_stops_falling_at_the_block(block):
 
 
 @pytest.mark.parametrize("block", [64, 256, 1024, 4096])
-def test_the_block_of_a_second_buffer_behind_one_of_256(block):
+def test_the_block_of_a_second_buffer_behind_a_first_of_256(block):
     curve = 180 + 130 * 64 / np.minimum(SIZES, 256) + 70 * 64 / np.minimum(SIZES, block)
     found = find_block(ACCESSES, noisy(curve, 0.001), 0.001, 70.0, [(256, 130.0)])
     assert found.size_bytes == block
 
 
-def test_a_prefetcher_is_no_block():
-    # A stream that is fetched ahead: nearly free, though a miss costs 80 ns.
+def test_a_prefetcher_is_not_taken_for_a_block():
+    # A prefetched stream is nearly free, though a miss costs 80 ns.
     curve = noisy(5 + 75 * (64 / SIZES) ** 1.5, 0.005)
     found = find_block(ACCESSES, curve, 0.005, 30.0)
     assert found.size_bytes is None
@@ -48,14 +48,14 @@ def test_a_prefetcher_is_no_block():
 
 @pytest.mark.parametrize(("kind", "ways"), [("lru", 4), ("lru", 16), ("random", None)])
 @pytest.mark.parametrize("known", [True, False])
-def test_replacement_is_told_by_the_misses_just_beyond(kind, ways, known):
+def test_replacement_is_inferred_from_the_misses_just_beyond_the_capacity(kind, ways, known):
     ratios = np.array(RATIOS)
     misses = random_misses(ratios * 1.03) if kind == "random" else lru_misses(ratios * 1.03, ways)
     curve = noisy(180 + 130 * misses, 0.01)
     assert decide_replacement(ratios, curve, 0.01, ways if known else None) == kind
 
 
-def test_a_replacement_that_is_neither_is_other():
+def test_an_unknown_replacement_is_other():
     ratios = np.array(RATIOS)
     misses = np.where(ratios > 1, 0.5, 0.0)
     misses[-1] = 1.0
@@ -71,13 +71,13 @@ def test_lines_of_one_set_overflow_at_its_ways(ways, kind):
     curve = noisy(175 + 135 * misses, 0.003)
     found = lines_knee(lines, curve, 0.003, 175.0, 135.0).lines
     if ways == 1:
-        # Two lines already meet: nothing shows them served.
+        # Already two lines conflict: no count of lines hits.
         assert found in (1, None)
     else:
         assert found == ways
 
 
-def test_no_ways_where_all_lines_are_served():
+def test_no_ways_are_inferred_where_all_lines_hit():
     lines = np.array(LINES, dtype=float)
     assert lines_knee(lines, noisy(lines * 0 + 175, 0.01), 0.01, 175.0, 135.0).lines is None
 
@@ -91,26 +91,26 @@ def test_a_queue_bends_the_time_of_bursts(queue, issue, drain):
     assert found.drain_ns == pytest.approx(drain, rel=0.1)
 
 
-def test_fill_buffers_of_a_core_are_no_queue():
+def test_fill_buffers_of_a_core_are_not_taken_for_a_queue():
     burst = 100 + 9 * np.maximum(LINES_OF_BURSTS - 10, 0)
     found = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
     assert found.lines is None
     assert "processor's own buffers" in found.why_not
 
 
-def test_an_even_rise_is_no_queue():
+def test_an_even_rise_is_not_taken_for_a_queue():
     found = find_queue(LINES_OF_BURSTS, noisy(60 + 30 * LINES_OF_BURSTS, 0.01), 0.01)
     assert found.lines is None
 
 
 @pytest.mark.parametrize(("stride", "expected"), [(4096, 6), (8192, 3), (12288, 2), (24576, 1)])
-def test_a_stride_touches_devices_over_their_greatest_common_divisor(stride, expected):
+def test_a_stride_uses_devices_over_their_greatest_common_divisor(stride, expected):
     assert touched(stride, 4096, 6) == expected
 
 
 @pytest.mark.parametrize("devices", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize("granularity", [256, 1024, 4096])
-def test_interleave_is_told_by_strides(devices, granularity):
+def test_interleave_is_inferred_from_strides(devices, granularity):
     steps = np.array(strides())
     busy = np.array([touched(int(step), granularity, devices) for step in steps])
     bandwidth = noisy(np.minimum(3.0 * busy, 17.0), 0.015)
@@ -124,17 +124,17 @@ def test_interleave_is_told_by_strides(devices, granularity):
         lambda step: step * 0 + 10.0,
         lambda step: 10 / (1 + step / 20000),
         lambda step: np.where(step < 4096, 10.0, 6.0),
-        # Sets and banks: powers of two are slow, whatever their size.
+        # Sets and banks make powers of two slow, at any size.
         lambda step: np.where(np.log2(step) % 1 == 0, 7.0, 10.0),
     ],
     ids=["flat", "falling", "pages", "powers of two"],
 )
-def test_no_interleave_in_what_is_none(curve):
+def test_no_interleave_is_inferred_without_one(curve):
     steps = np.array(strides())
     found = find_interleave(steps, noisy(curve(steps.astype(float)), 0.02), 0.02)
     assert found.devices is None
     assert found.why_not
 
 
-def test_power_misses_are_none_within_the_capacity():
+def test_no_misses_occur_within_the_capacity():
     assert power_misses(np.array([0.5, 1.0, 2.0]), 1.0) == pytest.approx([0, 0, 0.5])

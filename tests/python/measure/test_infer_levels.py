@@ -1,4 +1,4 @@
-"""Levels in curves made up of miss curves and noise: found where they are, none where none is."""
+"""Levels in noisy made-up curves: found where they are, none where none is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def noisy(latency, spread, seed):
     slope=st.floats(0, 0.003),
 )
 def test_a_flat_curve_has_no_level(base, spread, seed, slope):
-    # A slope of 0.3 % an octave: page walks that grow slowly.
+    # The slope of 0.3 % per octave is that of slowly growing page walks.
     latency = base * (1 + slope * np.log2(REGIONS / REGIONS[0]))
     assert find_levels(Medians(REGIONS, noisy(latency, spread, seed), spread)).levels == ()
 
@@ -46,11 +46,11 @@ def test_a_flat_curve_has_no_level(base, spread, seed, slope):
     spread=st.floats(0.001, 0.01),
     seed=st.integers(0, 10**6),
 )
-def test_one_level_is_found_near_its_capacity(capacity, step, shape, spread, seed):
+def test_a_single_level_is_found_near_its_capacity(capacity, step, shape, spread, seed):
     latency = 100 * (1 + (step - 1) * SHAPES[shape](REGIONS / capacity))
     found = find_levels(Medians(REGIONS, noisy(latency, spread, seed), spread))
     assert len(found.levels) == 1
-    # Half an octave between the tested sizes, and a soft knee.
+    # The tested sizes are half an octave apart, and the knee is soft.
     assert 1 / 1.5 <= found.levels[0].capacity_bytes / capacity <= 1.5
     assert found.first_ns == pytest.approx(100, rel=0.03)
 
@@ -67,7 +67,7 @@ def test_three_levels_of_different_sharpness():
     assert capacities == pytest.approx([49152, 1.5e6, 48e6], rel=0.3)
 
 
-def test_sizes_hold_powers_of_two_and_others_between():
+def test_sizes_include_powers_of_two_and_others_between():
     found = sizes(1024, 8192, 8)
     assert {1024, 2048, 4096, 8192} <= set(found)
     assert max(b / a for a, b in pairwise(found)) < 1.15
@@ -76,7 +76,7 @@ def test_sizes_hold_powers_of_two_and_others_between():
 
 
 @pytest.mark.parametrize("ratio", [1.05, 1.3, 2.0, 4.0])
-def test_random_misses_are_those_of_a_simulated_buffer(ratio):
+def test_random_misses_equal_those_of_a_simulated_buffer(ratio):
     rng = np.random.default_rng(5)
     capacity = 256
     blocks = round(capacity * ratio)

@@ -1,4 +1,4 @@
-"""The probe: drops disturbed samples, stops at its deadline, asks again until it is sure."""
+"""The probe drops disturbed samples, stops at its deadline, and repeats unsure answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POINTS = [SamplePoint("latency", "chase", 2 << 20, 4096 << shift) for shift in r
 
 
 class Ticks:
-    """A clock that goes on by a second whenever it is read."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self):
         self.now = 0.0
@@ -54,10 +54,10 @@ def test_a_share_of_the_time_ends_earlier(subject):
     assert probe.seconds_left() > 900
 
 
-def test_an_unsure_answer_is_asked_again(subject):
+def test_an_unsure_answer_is_repeated(subject):
     probe = InferenceProbe(subject, 100, 3)
     latency = subject.model.buffers[0].latency_ns
-    # Which side of the truth a noisy median lies on is not to be known.
+    # Either side of the true value is possible for a noisy median.
     answer = until_sure(probe, POINTS[:1], lambda row, _noise: bool(row[0] > latency), doublings=2)
     assert answer is not None
     assert len(answer.samples[0]) >= 3
@@ -66,7 +66,7 @@ def test_an_unsure_answer_is_asked_again(subject):
     assert (sure.value, sure.share) == (False, 1.0)
 
 
-def test_noise_is_what_medians_scatter_by():
+def test_noise_is_the_scatter_of_medians():
     rng = np.random.default_rng(0)
     samples = [100 * np.exp(0.02 * rng.standard_normal(25)) for _ in range(100)]
     scatter = float(np.std([np.median(values) for values in samples])) / 100

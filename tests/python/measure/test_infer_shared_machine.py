@@ -1,4 +1,4 @@
-"""Inference on made-up samples of plain DRAM behind caches, on a machine that others load too."""
+"""Inference on made-up samples of plain DRAM behind caches, on a shared machine."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ DRAM_NS = 130.0
 
 
 class SharedDram:
-    """Plain DRAM: what caches serve is steady, what neighbours have a part in is not, and a
-    neighbour may be there for many samples at once."""
+    """Simulates plain DRAM: cache hits are steady, memory is slowed by neighbours.
+
+    A neighbour may be active for many samples in a row.
+    """
 
     def __init__(self, seed: int, single_writes: bool = True) -> None:
         self.single_writes = single_writes
@@ -43,7 +45,7 @@ class SharedDram:
         )
 
     def sample(self, point: SamplePoint) -> Sample:
-        # A neighbour comes for some thirty samples and makes the memory up to half slower.
+        # A neighbour comes for about thirty samples and makes the memory up to half slower.
         if self._rng.random() < 0.03:
             self._load = self._rng.random() * 0.5 * (self._rng.random() < 0.5)
         if point.kernel == "chase":
@@ -57,8 +59,8 @@ class SharedDram:
             return Sample((70.0 + 2.9 * point.access_bytes / 64) * slower)
         if point.fence_every == 1:
             return Sample(98.0 * slower, disturbed=not self.single_writes)
-        # Line after line goes on in what the processor keeps in flight; regions that are no power
-        # of two cost the order of the accesses some steps more.
+        # Sequential lines overlap in the processor; regions that are no power of two take a few
+        # more steps for the order of accesses.
         steps = 2 ** np.ceil(np.log2(point.region_bytes)) / point.region_bytes
         return Sample((0.9 + 2.0 * steps) * slower)
 
@@ -75,7 +77,7 @@ class SharedDram:
 
     def _overwrite(self, point: SamplePoint) -> Sample:
         times = 98.0 * np.exp(0.02 * self._rng.standard_normal(point.accesses))
-        # Another program takes the core for some milliseconds, when it likes.
+        # Another program takes the core for some milliseconds at random times.
         hits = self._rng.integers(0, point.accesses, 12)
         times[hits] += self._rng.uniform(1e6, 4e6, 12)
         return Sample(98.0, each_ns=times.astype(np.float32), disturbed=True)
@@ -94,9 +96,9 @@ def test_caches_are_found_and_nothing_is_invented(seed):
     )
 
 
-def test_without_a_single_writes_time_no_write_buffer_is_said():
+def test_without_a_single_writes_time_no_write_buffer_is_reported():
     class Slow(SharedDram):
-        """Lines to more than 256 KiB take far longer: a buffer, if a single write tells."""
+        """Makes lines beyond 256 KiB slow: a buffer, if a single write shows it."""
 
         def sample(self, point: SamplePoint) -> Sample:
             sample = super().sample(point)
@@ -113,7 +115,7 @@ def test_without_a_single_writes_time_no_write_buffer_is_said():
     assert "single writes" in untold.not_seen["write buffers"]
 
 
-def test_points_that_scatter_more_are_weighed_less():
+def test_points_with_more_scatter_have_less_weight():
     rng = np.random.default_rng(1)
     steady = [100 * np.exp(0.002 * rng.standard_normal(12)) for _ in range(20)]
     wild = [100 * np.exp(0.1 * rng.standard_normal(12)) for _ in range(5)]
@@ -122,7 +124,7 @@ def test_points_that_scatter_more_are_weighed_less():
     assert noise[20:].min() > 3 * noise[:20].max()
 
 
-def test_a_calm_sample_is_looked_for_a_few_times():
+def test_a_calm_sample_is_sought_a_few_times():
     subject = SharedDram(1)
     probe = InferenceProbe(subject, 60.0, 6)
     calm = SamplePoint("latency", "chase", 4096, 1 << 20)

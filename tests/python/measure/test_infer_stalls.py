@@ -1,4 +1,4 @@
-"""Periods among events, and stalls among timed writes, with strays as on real machines."""
+"""Periods among events, and stalls among timed writes, with outliers as on real machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_random_events_have_no_period(seed, count):
     jitter=st.floats(0, 0.005),
     strays=st.integers(0, 3),
 )
-def test_a_period_is_found_among_strays(seed, period, jitter, strays):
+def test_a_period_is_found_among_outliers(seed, period, jitter, strays):
     rng = np.random.default_rng(seed)
     events = np.arange(1, 16) * period + rng.normal(0, jitter * period, 15)
     found = find_period(np.sort(np.concatenate([events, rng.uniform(0, 15 * period, strays)])))
@@ -33,7 +33,7 @@ def test_a_period_is_found_among_strays(seed, period, jitter, strays):
     assert found.value == pytest.approx(period, rel=0.03)
 
 
-def test_a_comb_with_most_teeth_missing():
+def test_a_period_of_which_most_events_are_missing():
     rng = np.random.default_rng(1)
     teeth = np.sort(rng.choice(400, 60, replace=False)) * 7800.0 + rng.normal(0, 50, 60)
     assert find_comb(teeth, 6000, 9000) == pytest.approx(7800, rel=0.001)
@@ -41,7 +41,7 @@ def test_a_comb_with_most_teeth_missing():
 
 
 def quiet(count=200_000, seed=4):
-    """Writes of 100 ns with tails and interrupts at random, and nothing else."""
+    """Return writes of 100 ns with random tails and interrupts, without stalls."""
     rng = np.random.default_rng(seed)
     each = 100 * np.exp(0.03 * rng.standard_normal(count))
     tail = rng.random(count) < 2e-3
@@ -52,7 +52,7 @@ def quiet(count=200_000, seed=4):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_tails_and_interrupts_are_no_stalls(seed):
+def test_tails_and_interrupts_are_not_taken_for_stalls(seed):
     assert find_kinds(quiet(seed=seed), 0.0) == []
 
 
@@ -70,7 +70,7 @@ def test_wear_recurs_by_writes(period, length):
     assert again.value == pytest.approx(period, rel=0.01)
 
 
-def test_refresh_recurs_by_time_and_beside_wear():
+def test_refresh_recurs_by_time_and_in_addition_to_wear():
     each = quiet()
     each[7999::8000] += 50_000
     period, length, due = 200_000.0, 3000.0, 200_000.0

@@ -53,7 +53,7 @@ def run(latency_ns: float, half: float = 0.5, floor: float = 0.01, **changes: st
     )
 
 
-def test_the_guides_case_is_named_with_what_to_check() -> None:
+def test_the_guides_case_is_reported_with_what_to_check() -> None:
     found = drift.compare(run(185.7), run(87.8))
     assert [one.beyond_noise for one in found] == [True, False]
     (text,) = drift.warnings(found)
@@ -64,22 +64,22 @@ def test_the_guides_case_is_named_with_what_to_check() -> None:
     assert "1 of 2 figures" in text
 
 
-def test_it_is_named_when_it_goes_away_too() -> None:
+def test_its_end_is_reported_too() -> None:
     (text,) = drift.warnings(drift.compare(run(87.8), run(185.7)))
     assert "until reboot" in text
 
 
-def test_intervals_that_meet_are_noise() -> None:
+def test_overlapping_intervals_are_noise() -> None:
     assert drift.warnings(drift.compare(run(90.0, half=2), run(87.8, half=2))) == []
 
 
-def test_what_a_run_differs_from_itself_is_noise() -> None:
+def test_the_drift_within_a_run_is_noise() -> None:
     apart = drift.compare(run(92.0, floor=0.06), run(87.8, floor=0.01))
     assert not apart[0].beyond_noise
     assert drift.compare(run(92.0), run(87.8))[0].beyond_noise
 
 
-def test_a_small_drift_is_named_without_alarm() -> None:
+def test_a_small_drift_is_reported_without_alarm() -> None:
     (text,) = drift.warnings(drift.compare(run(95.0), run(87.8)))
     assert "until reboot" not in text
 
@@ -89,7 +89,7 @@ def test_other_memories_and_machines_are_not_compared() -> None:
         assert drift.compare(run(185.7), run(87.8, **changes)) == []
 
 
-def test_an_earlier_run_is_found_only_where_one_is(tmp_path: Path) -> None:
+def test_an_earlier_run_is_found_only_where_it_exists(tmp_path: Path) -> None:
     path = tmp_path / "dram.json"
     assert drift.earlier_run(path) is None
     path.write_text("not a document")

@@ -23,11 +23,11 @@ def registers(root: Path, cpu: int, address: int, value: int) -> None:
     path = root / f"dev/cpu/{cpu}/msr"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
-        file.seek(address)  # a hole before it, as long as the address
+        file.seek(address)  # the file is sparse up to the register's address
         file.write(struct.pack("<Q", value))
 
 
-def test_a_prefetcher_left_off_is_warned_of_with_the_command(tmp_path: Path) -> None:
+def test_a_disabled_prefetcher_gives_a_warning_with_the_command(tmp_path: Path) -> None:
     tree(tmp_path)
     registers(tmp_path, 0, 0x1A4, 0b0000)
     registers(tmp_path, 1, 0x1A4, 0b0011)
@@ -38,7 +38,7 @@ def test_a_prefetcher_left_off_is_warned_of_with_the_command(tmp_path: Path) -> 
     assert msr.judge((0,), tmp_path).state == "good"
 
 
-def test_amds_register_is_another(tmp_path: Path) -> None:
+def test_amd_has_another_register(tmp_path: Path) -> None:
     tree(tmp_path, "AuthenticAMD")
     registers(tmp_path, 0, 0xC0000108, 1 << 5)
     assert msr.judge((0,), tmp_path).facts["prefetchers_off"] == "L2 up/down"
@@ -51,7 +51,7 @@ def test_absent_registers_are_one_sentence_with_modprobe(tmp_path: Path) -> None
     assert ". " not in found.warning
 
 
-def test_a_maker_without_register_is_not_warned_of(tmp_path: Path) -> None:
+def test_a_vendor_without_register_gives_no_warning(tmp_path: Path) -> None:
     found = msr.judge((0,), tree(tmp_path, "Arm"))
     assert (found.state, found.warning) == ("unknown", "")
 
@@ -73,14 +73,14 @@ def cores(root: Path, siblings_of: dict[int, str]) -> Path:
     return root
 
 
-def test_siblings_left_idle_are_named(tmp_path: Path) -> None:
+def test_idle_siblings_are_named(tmp_path: Path) -> None:
     root = cores(tmp_path, {0: "0,4", 1: "1,5"})
     found = siblings.judge((0, 1), root, allowed={0, 1, 4, 5})
     assert found.state == "good"
     assert found.facts["siblings_idle"] == "4, 5"
 
 
-def test_two_threads_of_one_core_are_warned_of(tmp_path: Path) -> None:
+def test_two_threads_of_one_core_give_a_warning(tmp_path: Path) -> None:
     found = siblings.judge((0, 4), cores(tmp_path, {0: "0,4", 4: "0,4"}), allowed={0, 4})
     assert "CPUs 0 and 4 are two threads of one core" in found.warning
 
@@ -91,14 +91,14 @@ def test_a_steady_clock_with_a_few_interruptions_is_good() -> None:
     assert watch.judge_frequency(times).state == "good"
 
 
-def test_a_clock_that_falls_is_warned_of_and_its_way_said() -> None:
+def test_a_falling_clock_gives_a_warning_with_its_course() -> None:
     found = watch.judge_frequency([1000.0] * 20 + [1100.0] * 20)
     assert found.state == "doubtful"
     assert found.facts["frequency_trend"] == "+0.100"
     assert watch.judge_frequency([1000.0] * 3).state == "unknown"
 
 
-def test_the_fixed_loop_leaves_the_thread_where_it_may_run() -> None:
+def test_the_fixed_loop_leaves_the_affinity_of_the_thread_unchanged() -> None:
     before = os.sched_getaffinity(0)
     assert watch.loop_ns(min(before)) > 0
     assert os.sched_getaffinity(0) == before
@@ -117,7 +117,7 @@ def proc(root: Path, steal: int, waited_us: int | None) -> Path:
     return root
 
 
-def test_steal_of_the_measuring_cpus_alone_counts(tmp_path: Path) -> None:
+def test_only_steal_of_the_measuring_cpus_counts(tmp_path: Path) -> None:
     before = watch.read_counters((0,), proc(tmp_path / "p", 0, 0), clock=lambda: 0.0)
     after = watch.read_counters((0,), proc(tmp_path / "p", 100, 4_000_000), clock=lambda: 10.0)
     steal, switches, pressure = watch.judge_interference(before, after)
@@ -128,7 +128,7 @@ def test_steal_of_the_measuring_cpus_alone_counts(tmp_path: Path) -> None:
     assert pressure.state == "doubtful"
 
 
-def test_a_kernel_without_pressure_account_is_said(tmp_path: Path) -> None:
+def test_a_kernel_without_pressure_account_is_reported(tmp_path: Path) -> None:
     reading = watch.read_counters((0,), proc(tmp_path / "p", 0, None), clock=lambda: 0.0)
     assert watch.judge_interference(reading, reading)[2].state == "unknown"
 

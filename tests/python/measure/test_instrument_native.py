@@ -1,4 +1,4 @@
-"""Instrument, protocols, copies and cores on this machine's memory: that they run, not how fast."""
+"""Instrument, protocols, copies and cores run on this machine's memory; no time is checked."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_copies_compete_in_two_buffers_of_one_memory() -> None:
             copies.together((("A->A", 1), ("A->A", 1)))
 
 
-def test_a_node_is_probed_and_lines_are_handed_over() -> None:
+def test_a_node_is_probed_and_lines_are_passed_between_cores() -> None:
     here = topology.detect()
     probe = RealProber(here.node or 0, here)
     assert probe.latency_ns(here.cpus) > 0

@@ -1,4 +1,4 @@
-"""Timer, TLB and prefetchers of memories whose truth is known."""
+"""Timer, TLB and prefetchers of made-up memories with known values."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def named(found: Instrument, name: str):
     return next(verdict for verdict in found.verdicts if verdict.name == name)
 
 
-def test_a_subject_without_cpus_is_asked_nothing_of_the_machine() -> None:
+def test_a_subject_without_cpus_needs_nothing_of_the_machine() -> None:
     found = examine(MadeUpMemory())
     assert {verdict.name for verdict in found.verdicts} == {"timer", "tlb", "prefetch"}
     assert found.warnings == []
 
 
-def test_the_tlbs_share_is_separated_with_an_interval_that_holds_the_truth() -> None:
+def test_the_tlbs_share_is_separated_with_an_interval_that_holds_the_true_value() -> None:
     found = examine(MadeUpMemory(medium_ns=100, tlb_ns=25))
     tlb = named(found, "tlb")
     assert float(tlb.facts["tlb_low_ns"]) <= 25 <= float(tlb.facts["tlb_high_ns"])
@@ -26,7 +26,7 @@ def test_the_tlbs_share_is_separated_with_an_interval_that_holds_the_truth() -> 
     assert {figure.page_bytes for figure in found.latency} == {4096, 2 << 20}
 
 
-def test_pages_that_cost_nothing_are_said_to_cost_nothing() -> None:
+def test_pages_without_cost_are_reported_as_free() -> None:
     tlb = named(examine(MadeUpMemory(tlb_ns=0)), "tlb")
     assert "no more" in tlb.text
     assert float(tlb.facts["tlb_ns"]) == pytest.approx(0, abs=3)
@@ -39,11 +39,11 @@ def test_one_page_size_separates_nothing() -> None:
     assert all(verdict.name != "tlb" for verdict in huge.verdicts)
 
 
-def test_a_clock_whose_cost_is_wholly_taken_off_is_good() -> None:
+def test_a_clock_with_its_whole_cost_subtracted_is_good() -> None:
     assert named(examine(MadeUpMemory()), "timer").state == "good"
 
 
-def test_fences_that_cost_beyond_the_clock_are_warned_of() -> None:
+def test_fences_that_cost_beyond_the_clock_give_a_warning() -> None:
     found = examine(MadeUpMemory(medium_ns=100, each_extra_ns=30))
     timer = named(found, "timer")
     assert timer.state == "doubtful"
@@ -51,21 +51,21 @@ def test_fences_that_cost_beyond_the_clock_are_warned_of() -> None:
     assert any("percentiles" in warning for warning in found.warnings)
 
 
-def test_no_prefetcher_is_seen_where_none_is() -> None:
+def test_no_prefetcher_is_seen_where_none_exists() -> None:
     prefetch = named(examine(MadeUpMemory()), "prefetch")
     assert prefetch.facts["prefetched_strides_bytes"] == "none"
     assert float(prefetch.facts["prefetch_neighbour"]) == pytest.approx(1.0, abs=0.05)
 
 
-def test_prefetched_strides_are_named_and_others_not() -> None:
+def test_prefetched_strides_are_named_and_others_are_not() -> None:
     memory = MadeUpMemory(prefetched_strides=(64, 128, 256), adjacent=True)
     prefetch = named(examine(memory), "prefetch")
     assert prefetch.facts["prefetched_strides_bytes"] == "64,128,256"
     assert "adjacent-line prefetcher works" in prefetch.text
 
 
-def test_a_devices_buffer_is_not_called_a_prefetcher() -> None:
-    """Blocks of 256 B at 181 of 377 ns (Optane 100, one DIMM): cheaper, but not brought."""
+def test_a_devices_buffer_is_not_taken_for_a_prefetcher() -> None:
+    """Blocks of 256 B at 181 of 377 ns (Optane 100, one DIMM) are cheaper but not prefetched."""
     memory = MadeUpMemory(medium_ns=377, buffer_ns=181, block_bytes=256)
     prefetch = named(examine(memory), "prefetch")
     assert prefetch.facts["prefetched_strides_bytes"] == "none"

@@ -1,4 +1,4 @@
-"""Whether two memories share, on the NVDIMM thesis' figures and on made-up machines."""
+"""Sharing between two memories, on the NVDIMM thesis' figures and on made-up machines."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def about(value: float, width: float = 0.01) -> Estimate:
 
 
 def thesis_samples() -> dict[CopyRun, list[tuple[float, ...]]]:
-    dice = random.Random(5)
+    rng = random.Random(5)
 
     def five(*rates: float) -> list[tuple[float, ...]]:
-        return [tuple(rate * dice.gauss(1, 0.01) for rate in rates) for _ in range(5)]
+        return [tuple(rate * rng.gauss(1, 0.01) for rate in rates) for _ in range(5)]
 
     samples: dict[CopyRun, list[tuple[float, ...]]] = {}
     for copy, rates in (("A->A", THESIS_DRAM), ("B->B", THESIS_NVM)):
@@ -53,8 +53,8 @@ def thesis_samples() -> dict[CopyRun, list[tuple[float, ...]]]:
     return samples
 
 
-def test_the_thesis_memories_hold_each_other_back() -> None:
-    """ "No increase in transfer speed": 65 to 70 GB/s, where apart they add up to over 100."""
+def test_the_thesis_memories_limit_each_other() -> None:
+    """ "No increase in transfer speed": 65 to 70 GB/s, where separately they add up to over 100."""
     limit = joint_limit(("dram", "nvdimm"), thesis_samples())
     assert limit.shared
     assert "slow each other" in limit.note
@@ -69,7 +69,7 @@ def test_the_thesis_memories_hold_each_other_back() -> None:
 def test_the_thesis_limit_gives_65_to_70_at_every_split() -> None:
     limit = joint_limit(("dram", "nvdimm"), thesis_samples())
     for n in range(1, 13):
-        # Threads of each side ask for what they draw alone.
+        # Threads of each side request their bandwidth without competition.
         given = sum(joint_bandwidth(limit, THESIS_DRAM[15 - n], THESIS_NVM[n - 1]))
         assert 64 <= given <= 70.5, n
     for a, b in THESIS_SPLITS:
@@ -77,7 +77,7 @@ def test_the_thesis_limit_gives_65_to_70_at_every_split() -> None:
 
 
 def test_a_published_limit_without_splits_holds_at_every_proportion() -> None:
-    """Figures 4, 7 and 10 in one figure: 65 to 70 GB/s."""
+    """Figures 4, 7 and 10 combined: 65 to 70 GB/s."""
     limit = JointLimit(
         memories=("dram", "nvdimm"),
         alone_gb_per_s=(66.4, 66.0),
@@ -90,7 +90,7 @@ def test_a_published_limit_without_splits_holds_at_every_proportion() -> None:
         assert 65 <= sum(given) <= 70
 
 
-def test_little_demand_is_met_and_shared_demand_is_cut_alike() -> None:
+def test_small_demand_is_met_and_excess_demand_is_cut_alike() -> None:
     limit = joint_limit(("dram", "nvdimm"), thesis_samples())
     assert joint_bandwidth(limit, 10, 5) == (10, 5)
     assert joint_bandwidth(limit, 0, 0) == (0, 0)
@@ -101,7 +101,7 @@ def test_little_demand_is_met_and_shared_demand_is_cut_alike() -> None:
         joint_bandwidth(limit, -1, 0)
 
 
-def test_independent_memories_give_each_what_it_gives_alone() -> None:
+def test_independent_memories_give_each_its_full_bandwidth() -> None:
     limit = JointLimit(
         memories=("dram", "node:1"),
         alone_gb_per_s=(60, 20),
@@ -114,7 +114,7 @@ def test_independent_memories_give_each_what_it_gives_alone() -> None:
 
 @dataclass
 class MadeUpMachine:
-    """Threads that each ask for so much, of memories with one channel or two."""
+    """Simulates threads with a fixed demand on memories with one channel or two."""
 
     threads: int = 8
     thread_gb_per_s: float = 10.0
@@ -148,20 +148,20 @@ def test_one_channel_is_shared_and_two_are_not() -> None:
     assert "more than either memory gives" in apart.note
 
 
-def test_cores_too_few_to_fill_a_memory_show_nothing() -> None:
+def test_too_few_cores_to_fill_a_memory_show_nothing() -> None:
     few = MadeUpMachine(threads=2, one_channel=False)
     limit = measured(few)
     assert not limit.shared
     assert limit.note.startswith("not seen: the cores set the limit")
 
 
-def test_two_regions_of_one_memory_share_it_even_where_cores_are_few() -> None:
+def test_two_regions_of_one_memory_share_it_even_with_few_cores() -> None:
     limit = measured(MadeUpMachine(threads=2), one_memory=True)
     assert limit.shared
     assert "both are in one memory" in limit.note
 
 
-def test_one_thread_competes_with_nobody() -> None:
+def test_a_single_thread_competes_with_nobody() -> None:
     limit = measured(MadeUpMachine(threads=1))
     assert (limit.shared, limit.splits) == (False, [])
     assert "need two threads" in limit.note
@@ -177,7 +177,7 @@ def test_a_shortfall_within_noise_or_of_the_mesh_is_no_sharing() -> None:
     assert decide(alone, {run: about(35)})[0]
 
 
-def test_every_split_of_the_three_pairs_is_run_and_every_copy_alone() -> None:
+def test_every_split_of_the_three_pairs_and_every_copy_alone_is_run() -> None:
     wanted = runs(16)
     assert len([run for run in wanted if len(run) == 2]) == 45
     assert len([run for run in wanted if len(run) == 1]) == 32

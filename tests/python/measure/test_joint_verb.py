@@ -1,4 +1,4 @@
-"""`nearfar machine --measure`: pairs as typed, refusals, matrices and pairs of CPUs on fakes."""
+"""`nearfar machine --measure`: pairs as typed, refusals, matrices and CPU pairs on fakes."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from nearfar.memories.spec import MemorySpec, parse_spec
         ("node:0,devdax:/dev/dax0.0", "node:0", "devdax:/dev/dax0.0"),
     ],
 )
-def test_two_memories_are_parted_at_the_right_comma(text: str, a: str, b: str) -> None:
+def test_two_memories_are_separated_at_the_right_comma(text: str, a: str, b: str) -> None:
     assert tuple(map(str, parse_pair(text))) == (a, b)
 
 
 @pytest.mark.parametrize("text", ["dram", "dram,", "dram;node:1", ",dram", "dram,pages=4k"])
-def test_one_memory_is_no_pair(text: str) -> None:
+def test_a_single_memory_is_not_a_pair(text: str) -> None:
     with pytest.raises(NearfarError, match="expected two memories with a comma"):
         parse_pair(text)
 
@@ -51,7 +51,7 @@ def test_a_wrong_memory_in_a_pair_is_refused_as_anywhere() -> None:
         parse_pair("dram,node:x")
 
 
-def test_joint_needs_measure_and_measure_this_machine(tmp_path: Path) -> None:
+def test_joint_needs_measure_and_measures_this_machine(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="goes with --measure"):
         verb(joint=["dram,dram"])
     (tmp_path / "sys").mkdir()
@@ -76,7 +76,7 @@ def test_memories_that_cannot_compete_are_refused_at_once(a: str, b: str, why: s
 def test_each_memory_of_a_pair_is_obtained_by_its_own_spec(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two nodes differ in nothing but their number; a DAX device's parts come from one source."""
+    """Two nodes differ only in their number; a DAX device's parts come from one source."""
     made: list[str] = []
 
     def source_of(spec: MemorySpec, _machine: object) -> object:
@@ -97,7 +97,7 @@ def test_each_memory_of_a_pair_is_obtained_by_its_own_spec(
 
 
 class FakePages:
-    """Memory that knows the node of its pages from its spec."""
+    """Fakes memory whose pages are on the node of its spec."""
 
     def __init__(self, spec: str) -> None:
         self.spec = spec
@@ -122,7 +122,7 @@ def test_pairs_are_all_cpus_by_all_memories(tmp_path: Path) -> None:
 
 
 class FarMemory:
-    """80 ns and 20 GB/s at home, 30 ns and half the rate further."""
+    """Fakes a memory of 80 ns and 20 GB/s at home, 30 ns more and half the rate elsewhere."""
 
     def __init__(self, number: int) -> None:
         if number == 7:
@@ -136,7 +136,7 @@ class FarMemory:
         return 20.0 / (1 + self.number)
 
 
-def test_the_matrix_has_every_pair_and_says_what_it_lacks() -> None:
+def test_the_matrix_has_every_pair_and_reports_missing_ones() -> None:
     cpus = sorted(topology.detect().cpus)
     nodes = [node(0, cpus), node(1, []), node(7, [])]
     told: list[float] = []
@@ -158,7 +158,7 @@ def test_all_pairs_of_few_cpus_and_a_sample_with_neighbours_of_many() -> None:
     assert all((n, n + 1) in many for n in range(199))
 
 
-def test_core_to_core_says_when_it_sampled_and_when_it_could_not() -> None:
+def test_core_to_core_reports_sampling_and_failure() -> None:
     found, warnings = measure_core_to_core(
         range(30), hand_over=lambda one, other: 50.0 + other - one, rounds=3
     )
@@ -170,7 +170,7 @@ def test_core_to_core_says_when_it_sampled_and_when_it_could_not() -> None:
     ]
 
 
-def test_what_was_measured_is_shown() -> None:
+def test_measured_values_are_shown() -> None:
     machine = read_machine(Path("/"))
     assert "core to core" not in render(machine)
     machine.matrix = [

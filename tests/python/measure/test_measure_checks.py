@@ -1,4 +1,4 @@
-"""Memories that are not there, busy or too small: one sentence each, on machines nobody has."""
+"""Missing, busy or too small memories of made-up machines are refused in one sentence."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refusal(call, *arguments, **settings) -> str:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """Node 0 with memory, node 1 without, node 2 possible but offline."""
+    """Return node 0 with memory, node 1 without, node 2 possible but offline."""
     return write(
         tmp_path,
         {
@@ -63,7 +63,7 @@ def test_threads() -> None:
     assert "--threads 2" in said
 
 
-def test_a_region_beyond_the_memory_or_the_socket() -> None:
+def test_a_region_beyond_the_memory_or_the_socket_is_refused() -> None:
     spec = parse_spec("dram")
     checks.check_region(spec, GIB, GIB, "node 0")
     said = refusal(checks.check_region, spec, GIB + 1, GIB, "node 0")
@@ -81,12 +81,12 @@ def test_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     assert "permission denied" in refusal(checks.check_folder, tmp_path, 0)
 
 
-def test_no_dax_where_dax_was_asked_for(tmp_path: Path) -> None:
+def test_no_dax_device_where_one_was_requested(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     said = str(checks.no_dax(Path("/mnt/x"), tmp_path))
     assert "dax=require" in said
@@ -95,7 +95,7 @@ def test_no_dax_where_dax_was_asked_for(tmp_path: Path) -> None:
 
 
 def namespace(root: Path, mode: str) -> Path:
-    """A region with one namespace in `mode` and no DAX device."""
+    """Make a region with one namespace in `mode` and no DAX device."""
     nd = "sys/bus/nd/devices"
     return write(
         root,
@@ -126,12 +126,12 @@ def test_a_dax_device_gives_its_size_and_alignment(tmp_path: Path) -> None:
     assert "multiple of 2.00 MiB" in said
 
 
-def test_a_dax_device_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+def test_a_missing_dax_device_names_the_existing_devices(tmp_path: Path) -> None:
     said = refusal(checks.check_devdax, Path("/dev/dax9.0"), dax(tmp_path))
     assert "there are: /dev/dax0.0" in said
 
 
-def test_a_dax_device_that_serves_as_ordinary_memory_is_busy(tmp_path: Path) -> None:
+def test_a_dax_device_in_use_as_ordinary_memory_is_busy(tmp_path: Path) -> None:
     said = refusal(checks.check_devdax, Path("/dev/dax0.0"), dax(tmp_path, driver="kmem"))
     assert "is busy" in said
     assert "measure node:2" in said
@@ -142,7 +142,7 @@ def test_an_empty_dax_device(tmp_path: Path) -> None:
     assert "is empty" in refusal(checks.check_devdax, Path("/dev/dax0.0"), dax(tmp_path, size="0"))
 
 
-def test_namespaces_in_the_way_are_named(tmp_path: Path) -> None:
+def test_namespaces_that_are_in_the_way_are_named(tmp_path: Path) -> None:
     # The Korean guide: "Namespaces exist on specified DIMMs. They have to be removed before".
     said = refusal(checks.check_devdax, Path("/dev/dax0.0"), namespace(tmp_path, "memory"))
     assert "namespaces have another mode" in said
@@ -185,7 +185,7 @@ IPMCTL = """
 """As ipmctl-show-memory-resources(1) documents it; taken from no machine."""
 
 
-def test_memory_mode_is_seen_in_sysfs_or_by_ipmctls_word(tmp_path: Path) -> None:
+def test_memory_mode_is_recognised_in_sysfs_or_by_ipmctls_output(tmp_path: Path) -> None:
     root = side_cache(tmp_path, "16777216K")
     assert cache_bytes(0, root, lambda: "") == 16 * GIB
     (tmp_path / "other").mkdir()
@@ -195,7 +195,7 @@ def test_memory_mode_is_seen_in_sysfs_or_by_ipmctls_word(tmp_path: Path) -> None
     assert cache_bytes(0, other, lambda: IPMCTL.replace("384.000 GiB", "0.000 GiB")) == 0
 
 
-def test_buffers_go_beyond_the_dram_cache_where_memory_allows() -> None:
+def test_buffers_exceed_the_dram_cache_where_memory_allows() -> None:
     assert memory_mode.largest_bytes(16 * GIB, GIB, 64 * GIB) == 32 * GIB
     assert memory_mode.largest_bytes(16 * GIB, GIB, 31 * GIB) == GIB
     assert memory_mode.largest_bytes(GIB, 8 * GIB, 64 * GIB) == 8 * GIB
@@ -203,7 +203,7 @@ def test_buffers_go_beyond_the_dram_cache_where_memory_allows() -> None:
     assert "that DRAM was measured" in memory_mode.warning(16 * GIB, GIB)
 
 
-def test_it_stops_before_the_machine_swaps(tmp_path: Path) -> None:
+def test_measuring_stops_before_the_machine_swaps(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     proc = write(tmp_path / "proc", {"meminfo": "MemTotal: 8388608 kB\nMemAvailable: 4194304 kB"})
     room.refuse_to_swap(proc, tmp_path / "sys")
@@ -211,7 +211,7 @@ def test_it_stops_before_the_machine_swaps(tmp_path: Path) -> None:
     assert "before the machine would swap" in refusal(room.refuse_to_swap, proc, tmp_path / "sys")
 
 
-def test_the_narrowest_control_group_around_us_counts(tmp_path: Path) -> None:
+def test_the_smallest_limit_of_the_enclosing_control_groups_counts(tmp_path: Path) -> None:
     meminfo = {"meminfo": "MemAvailable: 8388608 kB", "self/cgroup": "0::/a/b"}
     proc = write(tmp_path / "proc", meminfo)
     sysfs = tmp_path / "sys"

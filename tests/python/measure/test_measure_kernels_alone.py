@@ -25,7 +25,7 @@ def test_each_prints_percentiles(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ns per access" in out
 
 
-def test_json_holds_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_chosen_options(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("persist-store", "--access", "256", "--fence-every", "4", "--isa", "scalar", "--json")
     code, out, _ = run(capsys, *words)
     assert code == ExitCode.DONE
@@ -35,12 +35,14 @@ def test_json_holds_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("share", ["75%", "0.75"])
-def test_a_read_share_by_percent_or_part(capsys: pytest.CaptureFixture[str], share: str) -> None:
+def test_a_read_share_as_percent_or_fraction(
+    capsys: pytest.CaptureFixture[str], share: str
+) -> None:
     _, out, _ = run(capsys, "mixed", "--read-share", share, "--json")
     assert json.loads(out)["read_share"] == 0.75
 
 
-def test_the_list_says_what_cannot_run_here(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_reports_kernels_that_cannot_run_here(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "list")
     assert code == ExitCode.DONE
     assert "persist-clwb-sequential" in out
@@ -66,7 +68,7 @@ def test_the_list_says_what_cannot_run_here(capsys: pytest.CaptureFixture[str]) 
         (["chase", "--chains", "2"], "has no chains"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(
+def test_impossible_options_are_refused_in_one_sentence(
     capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     code, _, err = run(capsys, *words)

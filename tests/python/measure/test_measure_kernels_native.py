@@ -1,4 +1,4 @@
-"""`_measure` as other parts use it: workers together, between two memories, core to core."""
+"""`_measure` as other parts use it: parallel workers, two memories, core to core."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def memory(size_bytes: int = 1 << 20) -> _measure.Memory:
     return _measure.Memory.anonymous(size_bytes, "4k")
 
 
-def test_workers_together_say_what_each_moved() -> None:
+def test_parallel_workers_report_their_traffic() -> None:
     near, far = memory(), memory()
     workers = [
         _measure.Worker(CPUS[0], "copy", near, far),
@@ -45,7 +45,7 @@ def test_a_copy_between_memories_needs_a_kernel_that_copies() -> None:
         ({"fence_every": 0}, "fence"),
     ],
 )
-def test_shapes_that_no_kernel_can_do(arguments: dict[str, float], says: str) -> None:
+def test_shapes_that_no_kernel_supports(arguments: dict[str, float], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         _measure.Shape(**arguments)
 

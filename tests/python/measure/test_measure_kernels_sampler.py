@@ -1,4 +1,4 @@
-"""The real Subject: every kind of point, on small memory; relations only, never absolute times."""
+"""The real subject: every kind of point on small memory; relations only, no absolute times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def point(kernel: str, **changes: object) -> SamplePoint:
     return replace(SamplePoint("latency", kernel, PAGE, LARGEST), **changes)
 
 
-def test_facts_are_of_what_it_was_given(sampler: Sampler) -> None:
+def test_facts_are_those_of_its_memory(sampler: Sampler) -> None:
     facts = sampler.facts()
     assert facts.page_sizes == (PAGE,)
     assert (facts.largest_bytes, facts.buffer_bytes) == (LARGEST, LARGEST)
@@ -77,8 +77,8 @@ def test_single_accesses_come_in_order_and_number(sampler: Sampler, kernel: str)
 
 @pytest.mark.timing
 @pytest.mark.parametrize("kernel", ["persist-clflush", "persist-nt-store"])
-def test_a_timed_persist_is_not_over_before_its_fence(sampler: Sampler, kernel: str) -> None:
-    """One by one they cannot overlap, so each takes at least what one of a stretch takes."""
+def test_a_timed_persist_ends_after_its_fence(sampler: Sampler, kernel: str) -> None:
+    """Single persists cannot overlap, so each takes at least its time in a long run."""
     size = sampler.facts().largest_bytes
     point = SamplePoint("persist", kernel, sampler.facts().page_sizes[0], size, accesses=20_000)
     pairs = [
@@ -88,7 +88,7 @@ def test_a_timed_persist_is_not_over_before_its_fence(sampler: Sampler, kernel: 
     assert statistics.median(each / stretch for stretch, each in pairs) > 0.7
 
 
-def test_a_kernel_whose_accesses_cannot_be_timed_says_so(sampler: Sampler) -> None:
+def test_a_kernel_whose_accesses_cannot_be_timed_is_refused(sampler: Sampler) -> None:
     with pytest.raises(ValueError, match="cannot be timed one by one"):
         sampler.sample(point("read", each=True))
 
@@ -109,7 +109,7 @@ def test_shapes_are_sampled(sampler: Sampler, kernel: str, shape: dict[str, int]
 
 
 @pytest.mark.timing
-def test_blocks_in_turn_are_faster_than_lines_at_random(sampler: Sampler) -> None:
+def test_sequential_blocks_are_faster_than_random_lines(sampler: Sampler) -> None:
     lines = min(sampler.sample(point("chase")).value for _ in range(3))
     blocks = min(sampler.sample(point("chase", access_bytes=4096)).value for _ in range(3))
     assert blocks < lines
@@ -133,7 +133,7 @@ def test_several_threads_give_gb_per_s_of_any_kernel(sampler: Sampler) -> None:
         sampler.sample(point("read", threads=3))
 
 
-def test_what_cannot_be_is_refused(sampler: Sampler) -> None:
+def test_impossible_points_are_refused(sampler: Sampler) -> None:
     with pytest.raises(ValueError, match="beyond the largest"):
         sampler.sample(point("chase", region_bytes=2 * LARGEST))
     with pytest.raises(ValueError, match="no memory with pages of"):
@@ -144,7 +144,7 @@ def test_what_cannot_be_is_refused(sampler: Sampler) -> None:
         sampler.sample(point("mixed", read_share=1.01))
 
 
-def test_memory_is_bounded_however_many_regions_are_sampled(sampler: Sampler) -> None:
+def test_memory_is_bounded_for_any_number_of_sampled_regions(sampler: Sampler) -> None:
     for shift in range(6):
         for kernel in ("persist-store", "chase", "read"):
             sampler.sample(point(kernel, region_bytes=LARGEST >> shift, accesses=100))
@@ -172,7 +172,7 @@ def test_every_instruction_set_can_be_forced(sampler: Sampler, isa: str) -> None
 
 
 @pytest.mark.timing
-def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> None:
+def test_stolen_time_is_seen_on_a_virtual_machine(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "sys").mkdir()
     stat = tmp_path / "proc/stat"
@@ -206,7 +206,7 @@ def test_stolen_time_is_seen_where_the_machine_is_virtual(tmp_path: Path) -> Non
 
 
 @pytest.mark.timing
-def test_rests_between_accesses_are_not_timed_and_not_counted(sampler: Sampler) -> None:
+def test_rests_between_accesses_are_neither_timed_nor_counted(sampler: Sampler) -> None:
     busy = sampler.sample(point("chase", accesses=200))
     rested = sampler.sample(point("chase", accesses=200, rest_ns=50_000.0))
     assert rested.each_ns is None

@@ -1,4 +1,4 @@
-"""The terminal's view: curves grow with the samples, and are drawn by who takes them."""
+"""The terminal's view: curves grow with the samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def chase(region_bytes: int, page_bytes: int = 2 << 20) -> SamplePoint:
     return SamplePoint("latency", "chase", page_bytes, region_bytes)
 
 
-def test_a_curve_is_of_medians_of_the_largest_pages() -> None:
+def test_a_curve_has_the_medians_at_the_largest_page_size() -> None:
     curves = live.LiveCurves()
     for page_bytes in (4096, 2 << 20, 4096):
         for value in (9.0, 1.0, 2.0) if page_bytes > 4096 else (50.0,):
@@ -26,7 +26,7 @@ def test_a_curve_is_of_medians_of_the_largest_pages() -> None:
     assert curves.latency() == [(1 << 20, 2.0)]
 
 
-def test_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_view_has_a_bar_and_a_curve(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "DRAWN_EVERY_S", 0.0)
     out = io.StringIO()
     view = live.LiveView(Console(file=out, force_terminal=True, width=120), most_s=60.0)

@@ -1,4 +1,4 @@
-"""Topology, room and environment, from made-up sysfs and procfs trees."""
+"""Topology, available memory and environment, from made-up sysfs and procfs trees."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cache(cpu: int, level: int, kind: str, size: str, *, shared: str) -> dict[st
 
 @pytest.fixture
 def two_sockets(tmp_path: Path) -> Path:
-    """Two sockets of two cores with two threads each, and a node without CPUs."""
+    """Make two sockets of two cores with two threads each, and a node without CPUs."""
     files = {
         "sys/devices/system/node/node0/cpulist": "0-1,4-5",
         "sys/devices/system/node/node1/cpulist": "2-3,6-7",
@@ -62,13 +62,13 @@ def test_one_cpu_of_each_core_of_one_node(two_sockets: Path) -> None:
     assert found.llc_known
 
 
-def test_only_cpus_this_process_may_use(two_sockets: Path) -> None:
+def test_only_cpus_that_this_process_may_use(two_sockets: Path) -> None:
     found = topology.detect(two_sockets, allowed={5, 6, 7})
     assert (found.cpus, found.node) == ((5,), 0)
     assert topology.detect(two_sockets, allowed={3, 7}).cpus == (3,)
 
 
-def test_several_caches_add_up(tmp_path: Path) -> None:
+def test_several_caches_are_added(tmp_path: Path) -> None:
     files: dict[str, str] = {"sys/devices/system/node/node0/cpulist": "0-3"}
     for cpu in range(4):
         files |= cache(cpu, 3, "Unified", "32768K", shared="0-1" if cpu < 2 else "2-3")
@@ -78,7 +78,7 @@ def test_several_caches_add_up(tmp_path: Path) -> None:
     assert found.cpus == (0, 1, 2, 3)
 
 
-def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_any_files(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     found = topology.detect(tmp_path, allowed={0, 1})
     assert (found.node, found.nodes, found.cpus) == (None, (), (0, 1))
@@ -86,7 +86,7 @@ def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
     assert found.llc_bytes == topology.ASSUMED_LLC_BYTES
 
 
-def test_node_memory_and_what_a_node_is_made_of(two_sockets: Path) -> None:
+def test_node_memory_and_the_kind_of_a_node(two_sockets: Path) -> None:
     assert topology.node_memory_bytes(2, two_sockets) == (1 << 20, 768 << 10)
     assert topology.node_memory_bytes(9, two_sockets) == (0, 0)
     assert topology.node_technology(2, two_sockets) == "remote-dram"
@@ -113,14 +113,14 @@ def test_short_memory_shrinks_regions_and_is_never_exceeded(available: int, buff
     assert sizes.largest_bytes < 256 << 20
 
 
-def test_too_little_memory_is_a_lack_of_the_machine() -> None:
+def test_too_little_memory_is_a_missing_ability_of_the_machine() -> None:
     for wanted in (0, 1 << 30):
         with pytest.raises(NearfarError) as refused:
             room.plan_room(caches(32 << 20, 32 << 20), 10 << 20, wanted, 2)
         assert refused.value.exit_code is ExitCode.MACHINE_LACKS
 
 
-def test_a_control_group_limits_what_is_available(tmp_path: Path) -> None:
+def test_a_control_group_limits_the_available_memory(tmp_path: Path) -> None:
     proc = write(tmp_path / "proc", {"meminfo": "MemTotal: 9999 kB\nMemAvailable: 4096 kB"})
     assert room.available_bytes(proc, tmp_path / "none") == 4 << 20
     group = {"fs/cgroup/memory.max": str(3 << 20), "fs/cgroup/memory.current": str(1 << 20)}
@@ -133,20 +133,20 @@ def counters(busy_s: float = 0, steal_s: float = 0, all_s: float = 0, own_s: flo
     return environment.Snapshot(0.5, busy_s, steal_s, all_s, own_s, 10, 0, 3)
 
 
-def test_a_quiet_machine_is_not_warned_of() -> None:
+def test_a_quiet_machine_gives_no_warning() -> None:
     recorded, warnings = environment.describe(counters(), counters(60, 0.5, 100, 55))
     assert warnings == []
     assert recorded["other_programs_cpu_share"] == "0.050"
     assert recorded["steal_share"] == "0.0050"
 
 
-def test_steal_and_other_programs_are_warned_of() -> None:
+def test_steal_and_other_programs_give_a_warning() -> None:
     _, warnings = environment.describe(counters(), counters(90, 2, 100, 40))
     assert any("hypervisor took 2.0%" in warning for warning in warnings)
     assert any("other programs used 50%" in warning for warning in warnings)
 
 
-def test_only_pages_back_from_swap_are_short_memory(tmp_path: Path) -> None:
+def test_only_pages_back_from_swap_indicate_short_memory(tmp_path: Path) -> None:
     after = replace(counters(), major_faults=400)
     assert environment.describe(counters(), after)[1] == [], "libraries are loaded late"
     recorded, warnings = environment.describe(counters(), replace(after, swapped_in_pages=300))
@@ -168,7 +168,7 @@ def test_facts_of_a_machine_without_files_are_unknown(tmp_path: Path) -> None:
     assert (facts["governor"], facts["transparent_huge_pages"]) == ("powersave", "madvise")
 
 
-def test_this_machines_counters_go_forward() -> None:
+def test_the_counters_of_this_machine_advance() -> None:
     first = environment.snapshot()
     second = environment.snapshot()
     assert second.all_s >= first.all_s > 0

@@ -1,4 +1,4 @@
-"""Whole measurements on this machine, kept tiny; relations only, never absolute times."""
+"""Complete small measurements on this machine; relations only, no absolute times."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_measured_device_is_a_valid_device(device: DeviceProfile, tmp_path: Pa
     assert load(path, DeviceProfile) == device
 
 
-def test_it_has_what_predictions_need(device: DeviceProfile) -> None:
+def test_it_has_the_figures_that_predictions_need(device: DeviceProfile) -> None:
     assert curves.idle_read_latency_ns(device).region_bytes is None
     assert [figure.chains for figure in curves.chains(device)] == list(CHAINS)
     for operation in ("read", "write", "nt-store"):
@@ -72,7 +72,7 @@ def test_the_context_is_recorded(device: DeviceProfile) -> None:
     assert context.timer_resolution_ns > 0
     assert {"governor", "steal_share"} <= set(context.environment)
     assert {"latency", "chains", "bandwidth"} <= set(context.noise_floors)
-    # 4 MiB is far less than any last-level cache of today that counts: it must be warned of.
+    # 4 MiB is far below any current server's last-level cache: a warning is required.
     if context.llc_bytes > 1 << 20:
         assert any("include cache hits" in warning for warning in context.warnings)
 
@@ -86,7 +86,7 @@ def test_memory_is_slower_than_the_first_level() -> None:
 
 
 @pytest.mark.timing
-def test_chains_overlap_and_sequence_is_prefetched() -> None:
+def test_chains_overlap_and_sequential_lines_are_prefetched() -> None:
     large = {"memory": "dram,pages=4k", "largest": "256MiB", "repetitions": 5}
     alone, eight = (
         one_kernel("chains", chains=chains, **large)["results"][0]["value"] for chains in (1, 8)
@@ -104,7 +104,7 @@ def test_every_kernel_can_be_run_alone(kernel: str) -> None:
     assert all(one["value"] > 0 for one in result["results"])
 
 
-def test_an_unknown_kernel_and_chains_of_a_kernel_that_has_none() -> None:
+def test_an_unknown_kernel_and_chains_of_a_kernel_without_chains_are_refused() -> None:
     with pytest.raises(NearfarError, match="did you mean 'chase'"):
         one_kernel("chas")
     with pytest.raises(NearfarError, match="has no chains"):
@@ -113,7 +113,7 @@ def test_an_unknown_kernel_and_chains_of_a_kernel_that_has_none() -> None:
         one_kernel("chains", chains=33)
 
 
-def test_pages_are_what_was_asked_for() -> None:
+def test_pages_have_the_requested_size() -> None:
     device = measure(tiny("dram,pages=4k", largest="1MiB"))
     assert {figure.page_bytes for figure in device.latency} == {4096}
     source = source_of(parse_spec("dram"), detect())
@@ -131,7 +131,7 @@ def test_a_contending_core_replaces_latency_under_load() -> None:
     assert device.name == "dram-load-store"
 
 
-def test_one_cpu_says_what_it_cannot_measure() -> None:
+def test_a_single_cpu_reports_what_it_cannot_measure() -> None:
     device = measure(tiny(threads=1, largest="1MiB"))
     assert device.loaded_latency == []
     assert any("takes a second CPU" in warning for warning in device.measured.warnings)
@@ -139,7 +139,7 @@ def test_one_cpu_says_what_it_cannot_measure() -> None:
         measure(tiny("dram,load=read", threads=1))
 
 
-def test_a_file_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_file_is_measured_and_removed(tmp_path: Path) -> None:
     spec = f"file:{tmp_path}"
     device = measure(tiny(spec, largest="1MiB"))
     assert list(tmp_path.iterdir()) == []
@@ -150,34 +150,34 @@ def test_a_file_is_measured_and_leaves_nothing(tmp_path: Path) -> None:
         assert any("page cache" in warning for warning in device.measured.warnings)
 
 
-def test_a_folder_that_is_not_there_and_one_that_may_not_be_written() -> None:
+def test_a_missing_folder_and_a_folder_without_permission_are_refused() -> None:
     for path in ("/nowhere/at/all", "/proc"):
         with pytest.raises(NearfarError) as refused:
             measure(tiny(f"file:{path}"))
         assert refused.value.exit_code is ExitCode.MACHINE_LACKS
 
 
-def test_a_node_that_is_not_there() -> None:
+def test_a_missing_node_is_refused() -> None:
     with pytest.raises(NearfarError, match="no NUMA node 999; it has:") as refused:
         measure(tiny("node:999"))
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
 
 
 @pytest.mark.skipif(detect().node is None, reason="this kernel has no NUMA nodes")
-def test_memory_of_a_node_lands_there() -> None:
+def test_memory_of_a_node_is_placed_there() -> None:
     node = detect().node
     source = source_of(parse_spec(f"node:{node}"), detect())
     assert set(source(4 << 20, "4k").nodes(16)) == {node}
 
 
-def test_a_node_that_the_kernel_denies_is_one_sentence() -> None:
-    # A tree that promises a node the kernel does not have: the kernel's refusal must come through.
+def test_a_node_that_the_kernel_refuses_is_one_sentence() -> None:
+    # The tree has a node that the kernel lacks: the kernel's refusal must be reported.
     promised = Topology((0,), 0, (0, 77), 1 << 20, 0, 1 << 20, True)
     with pytest.raises(NearfarError, match="on node 77"):
         source_of(parse_spec("node:77"), promised)(1 << 20, "4k")
 
 
-def test_too_few_reserved_huge_pages_say_how_to_get_them() -> None:
+def test_too_few_reserved_huge_pages_explain_how_to_get_them() -> None:
     free = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
     if free.exists() and int(free.read_text()) * (2 << 20) >= 8 << 20:
         pytest.skip("this machine has reserved huge pages")
@@ -186,7 +186,7 @@ def test_too_few_reserved_huge_pages_say_how_to_get_them() -> None:
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
 
 
-def test_more_memory_than_there_is() -> None:
+def test_more_memory_than_the_machine_has_is_refused() -> None:
     everything = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with pytest.raises(NearfarError, match="choose a smaller --largest"):
         measure(tiny(largest=f"{everything}B"))

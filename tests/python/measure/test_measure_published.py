@@ -1,4 +1,4 @@
-"""Surfaces measured with noise, in rounds, against what their devices were published with: 3 %."""
+"""Surfaces measured with noise, in rounds, are within 3 % of the published figures."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_idle_latency_and_bandwidth_of_every_thread_count(name: str) -> None:
         assert found == pytest.approx(known, rel=WITHIN)
 
 
-def test_a_measured_profile_simulates_what_it_says() -> None:
+def test_a_measured_profile_simulates_its_own_figures() -> None:
     first = measured("optane-100-1dimm", "idle", "bandwidth")
     again = ModelSubject(first, noise=0)
     idle_ns = curves.idle_read_latency_ns(first).value_ns

@@ -1,4 +1,4 @@
-"""Rounds with a clock that is an argument, and figures from samples that are made up."""
+"""Rounds with an injected clock, and figures from made-up samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POINTS = [SamplePoint("latency", "chase", 4096, size) for size in (1 << 16, 1 <<
 
 
 class Clock:
-    """Advances by a second each time it is looked at."""
+    """A clock that advances by a second at each reading."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -34,8 +34,8 @@ class Clock:
 
 
 def noisy(seed: int = 1):
-    dice = random.Random(seed)
-    return lambda _point: Sample(dice.uniform(50, 150))
+    rng = random.Random(seed)
+    return lambda _point: Sample(rng.uniform(50, 150))
 
 
 def test_every_round_has_every_point_once() -> None:
@@ -56,14 +56,14 @@ def test_every_round_has_every_point_once() -> None:
     assert len(set(rounds)) > 1, "the order changes"
 
 
-def test_noise_goes_on_until_time_is_up() -> None:
+def test_noise_continues_rounds_until_time_is_up() -> None:
     samples = run_rounds(POINTS, noisy(), RoundLimits(200.0, clock=Clock())).samples
     counts = [len(values) for values in samples.values()]
     assert MIN_ROUNDS_TO_STOP < min(counts) < 200
     assert max(counts) - min(counts) <= 1, "time may end a round early"
 
 
-def test_time_that_is_up_at_once_still_leaves_the_fewest_rounds() -> None:
+def test_without_time_the_minimum_number_of_rounds_is_measured() -> None:
     samples = run_rounds(POINTS, noisy(), RoundLimits(0.0, clock=Clock())).samples
     assert {len(values) for values in samples.values()} == {MIN_ROUNDS}
 
@@ -84,7 +84,8 @@ def test_progress_rises_to_one() -> None:
 
 
 def test_half_width_of_known_ranks() -> None:
-    # 100 values 1..100: ranks 50 -+ 9.8, so 41 (index 40) and 61 (index 60) about the median 51.
+    # For 100 values 1..100, ranks 50 -+ 9.8 are 41 (index 40) and 61 (index 60) around the median
+    # 51.
     assert half_width(list(range(1, 101))) == pytest.approx((61 - 41) / 2 / 51)
     assert half_width([5.0]) == 0.0
 
@@ -99,7 +100,7 @@ def test_half_width_covers_the_median_19_times_in_20() -> None:
     assert held > 0.9 * 400
 
 
-def test_regions_end_at_the_largest_and_begin_in_the_first_level() -> None:
+def test_regions_begin_in_the_first_level_and_end_at_the_largest() -> None:
     assert region_sizes(256 << 20, 4) == [(1 << 14) * 4**i for i in range(8)]
     for largest in (64 << 10, 100 << 20, 3 << 30):
         sizes = region_sizes(largest, 2)
@@ -131,7 +132,7 @@ def test_noise_floor_is_the_difference_of_halves() -> None:
     assert figures.noise_floor(samples_of([100, 200]), "bandwidth") == 0.0
 
 
-def test_doubts() -> None:
+def test_warnings_about_doubtful_figures() -> None:
     llc = 32 << 20
     pages = 2 << 20
 

@@ -1,4 +1,4 @@
-"""What a person is told while it measures."""
+"""Messages during a measurement."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from nearfar.options.measure import MeasureOptions
 @pytest.mark.parametrize(
     ("elapsed_s", "share", "most_s", "left"),
     [
-        (2.5, 0.003, 55.0, "about 52 s left"),  # a slow first sample is no pace
+        (2.5, 0.003, 55.0, "about 52 s left"),  # a slow first sample gives no rate
         (2.5, 0.003, None, ""),
         (10.0, 0.1, 55.0, "about 45 s left"),
-        (10.0, 0.5, 55.0, "about 10 s left"),  # it may end before its time
+        (10.0, 0.5, 55.0, "about 10 s left"),  # it may end early
         (10.0, 0.5, None, "about 10 s left"),
-        (60.0, 0.5, 55.0, "about 60 s left"),  # the fewest rounds take what they take
+        (60.0, 0.5, 55.0, "about 60 s left"),  # the minimum number of rounds takes its time
         (60.0, 1.0, 55.0, ""),
         (0.0, 0.0, 55.0, "about 55 s left"),
     ],
 )
-def test_time_left_is_bounded_by_what_is_given(
+def test_remaining_time_is_bounded_by_the_budget(
     elapsed_s: float, share: float, most_s: float | None, left: str
 ) -> None:
     assert show.time_left(elapsed_s, share, most_s) == left
 
 
-def test_plain_lines_say_no_more_than_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
+def test_plain_lines_never_exceed_the_budget(capsys: pytest.CaptureFixture[str]) -> None:
     with show.progress(quiet=False, most_s=55.0) as tell:
         tell("measuring 80 points, round 1", 0.001)
     (line,) = capsys.readouterr().err.splitlines()
@@ -41,7 +41,7 @@ def test_plain_lines_say_no_more_than_the_budget(capsys: pytest.CaptureFixture[s
     assert int(found[1]) <= 55
 
 
-def test_what_is_given_follows_from_the_options() -> None:
+def test_the_budget_follows_from_the_options() -> None:
     assert seconds_given(MeasureOptions(seconds=7.0, repetitions=3)) == 7.0
     assert seconds_given(MeasureOptions(repetitions=3)) is None
     quick, full = (seconds_given(MeasureOptions(quick=quick)) for quick in (True, False))

@@ -11,7 +11,7 @@ from nearfar.memories.spec import OPTIONS, MemorySpec, parse_spec
 
 pages = st.sampled_from([None, *OPTIONS["pages"]])
 loads = st.sampled_from(OPTIONS["load"])
-# Any path that is not made of options itself: pathlib normalises the rest.
+# Any path that is not made of options itself, normalised by pathlib.
 paths = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1).map(
     lambda text: Path("/" + text)
 )
@@ -23,7 +23,7 @@ specs = st.one_of(
 
 
 @given(specs)
-def test_what_is_printed_parses_to_the_same(spec: MemorySpec) -> None:
+def test_a_printed_spec_parses_to_the_same_spec(spec: MemorySpec) -> None:
     assert parse_spec(str(spec)) == spec
 
 
@@ -39,12 +39,12 @@ def test_any_text_parses_or_is_refused_in_one_sentence(text: str) -> None:
 @given(paths, loads)
 def test_a_path_keeps_its_commas(path: Path, load: str) -> None:
     if "=" in str(path):
-        return  # may well look like an option, which the next test is about
+        return  # the path may look like an option, which the next test covers
     spec = parse_spec(f"file:{path},load={load}")
     assert (spec.path, spec.load) == (path, load)
 
 
-def test_a_comma_in_a_path_is_the_paths_unless_an_option_follows() -> None:
+def test_a_comma_in_a_path_belongs_to_it_unless_an_option_follows() -> None:
     assert parse_spec("file:/a,b/c").path == Path("/a,b/c")
     assert parse_spec("file:/a,x=1/c").path == Path("/a,x=1/c")
     with pytest.raises(NearfarError, match="unknown option 'x'"):
@@ -72,7 +72,7 @@ def test_a_comma_in_a_path_is_the_paths_unless_an_option_follows() -> None:
         ("DRAM", "unknown kind of memory"),
     ],
 )
-def test_bad_specs_say_why_and_what_is_valid(text: str, why: str) -> None:
+def test_bad_specs_report_the_reason_and_valid_specs(text: str, why: str) -> None:
     with pytest.raises(NearfarError) as refused:
         parse_spec(text)
     assert why in str(refused.value)

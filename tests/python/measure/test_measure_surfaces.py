@@ -1,4 +1,4 @@
-"""Surfaces: which points they ask for, and the figures that made-up samples give."""
+"""Surfaces: the points that they request, and the figures from made-up samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PEAK_GB_PER_S, BURST_NS = 6.0, 2500.0
 
 
 def take(point: SamplePoint) -> Sample:
-    """One DIMM: generators of 0.8 GB/s each, and 6 GB/s together at most, beside a 64 B chase."""
+    """Return a sample of a DIMM: generators of 0.8 GB/s, together at most 6, under a 64 B chase."""
     assert point.pause_ns is not None
     demand = GENERATORS * 2048 / (point.pause_ns + BURST_NS)
     return Sample(400.0, min(demand, PEAK_GB_PER_S) + 64 / 400.0)
@@ -56,7 +56,7 @@ def scouted(chosen: SurfacePlan, names: tuple[str, ...] = (), sample=take) -> Su
 
 
 @pytest.mark.parametrize("quick", [True, False])
-def test_points_are_distinct_and_within_what_the_subject_can(quick: bool) -> None:
+def test_points_are_distinct_and_within_the_subjects_abilities(quick: bool) -> None:
     chosen = scouted(plan(quick=quick))
     found = [point for one in all_surfaces().values() for point in one.points(chosen)]
     assert len(set(found)) == len(found)
@@ -68,7 +68,7 @@ def test_points_are_distinct_and_within_what_the_subject_can(quick: bool) -> Non
         assert not point.generator or point.generator in FACTS.kernels
 
 
-def test_the_full_list_has_all_that_the_issue_asks_for() -> None:
+def test_the_full_list_has_all_required_points() -> None:
     chosen = scouted(plan(quick=False))
     points = {name: one.points(chosen) for name, one in all_surfaces().items()}
     assert {point.chains for point in points["chains"]} == set(CHAINS) == {*CHAINS, 1, 32}
@@ -89,7 +89,7 @@ def test_the_full_list_has_all_that_the_issue_asks_for() -> None:
     assert timed == {p for p in points["loaded"] if not p.each}, "a tail for every load"
 
 
-def test_what_predictions_need_is_in_the_short_list_too() -> None:
+def test_the_short_list_has_what_predictions_need() -> None:
     chosen = plan()
     points = [point for one in all_surfaces().values() for point in one.points(chosen)]
     for page_bytes in FACTS.page_sizes:
@@ -101,7 +101,7 @@ def test_what_predictions_need_is_in_the_short_list_too() -> None:
         assert {(kernel, 1), (kernel, 4)} <= pairs
 
 
-def test_one_thread_and_missing_kernels_leave_out_and_say_so() -> None:
+def test_one_thread_and_missing_kernels_are_left_out_and_reported() -> None:
     alone = scouted(plan(threads=1))
     assert SURFACES.get("loaded").points(alone) == []
     assert "second CPU" in SURFACES.get("loaded").lacking(alone)
@@ -113,22 +113,22 @@ def test_one_thread_and_missing_kernels_leave_out_and_say_so() -> None:
     assert "clwb" in SURFACES.get("writes").lacking(bare)
 
 
-def test_an_unknown_surface_names_the_nearest() -> None:
+def test_an_unknown_surface_suggests_the_nearest() -> None:
     with pytest.raises(NearfarError, match="did you mean 'bandwidth'"):
         all_surfaces(["bandwith"])
 
 
 @pytest.mark.parametrize("share", [-0.01, 1.01])
-def test_a_read_share_beyond_all_is_refused(share: float) -> None:
+def test_a_read_share_above_1_is_refused(share: float) -> None:
     with pytest.raises(NearfarError, match="between 0 % and 100 %"):
         mixture(share)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.49, 0.5, 0.667, 0.9, 1.0])
-def test_shares_of_traffic_and_of_lines_are_each_others_inverse(share: float) -> None:
+def test_shares_of_traffic_and_of_lines_are_inverse_functions(share: float) -> None:
     chosen = mixture(share)
     assert traffic_share(chosen.kernel, chosen.line_share) == pytest.approx(share, abs=1e-4)
-    # Lines that cross the bus: those loaded, those stored, and those read for ownership.
+    # Lines that cross the bus are loaded, stored, or read for ownership.
     stored = 1 - chosen.line_share
     owned = 0.0 if chosen.kernel == "mixed-nt" else stored
     traffic = traffic_per_payload(chosen.kernel, chosen.line_share)
@@ -136,13 +136,13 @@ def test_shares_of_traffic_and_of_lines_are_each_others_inverse(share: float) ->
     assert (chosen.line_share + owned) / traffic == pytest.approx(share, abs=1e-4)
 
 
-def test_mixtures_are_of_all_traffic_as_their_read_shares_are() -> None:
+def test_mixes_have_the_read_shares_of_all_traffic() -> None:
     samples = {
         point: [Sample(3.0)] * 6 for point in SURFACES.get("mixture").points(plan(quick=False))
     }
     found = SURFACES.get("mixture").figures(samples, plan(quick=False)).bandwidth
     by_share = {one.read_share: one for one in found if one.pattern == "sequential"}
-    # 3 GB/s of payload: nt-stores move as much, stores of whole lines twice, loads as much.
+    # 3 GB/s of payload: nt-stores move as much, stores of whole lines twice as much, loads as much.
     for share, traffic in ((0.0, 3.0), (0.4, 3.0), (0.5, 6.0), (0.8, 3.75), (1.0, 3.0)):
         figure = by_share[share]
         assert figure.value_gb_per_s == pytest.approx(traffic)
@@ -164,15 +164,15 @@ def test_idle_figures_name_the_largest_region_of_the_largest_pages() -> None:
 
 
 @pytest.mark.parametrize("largest_bytes", [128 << 20, 256 << 20])
-def test_quick_writes_go_to_one_cache_and_to_memory(largest_bytes: int) -> None:
+def test_fast_writes_go_to_one_cache_and_to_memory(largest_bytes: int) -> None:
     points = SURFACES.get("writes").points(plan(largest_bytes=largest_bytes))
     held, whole = sorted({point.region_bytes for point in points})
-    # A first-level cache of 32 KiB that all of it just fits into holds it by chance.
+    # A first-level cache of 32 KiB rarely holds exactly all of it.
     assert 32 << 10 < held <= 128 << 10
     assert whole == largest_bytes
 
 
-def test_writes_are_called_by_their_instruction() -> None:
+def test_writes_are_named_by_their_instruction() -> None:
     points = SURFACES.get("writes").points(plan())
     samples = {point: [Sample(150.0)] * 4 for point in points}
     found = SURFACES.get("writes").figures(samples, plan()).latency
@@ -181,7 +181,7 @@ def test_writes_are_called_by_their_instruction() -> None:
     assert {one.region_bytes for one in found} >= {None, 256 << 20}
 
 
-def test_bandwidth_has_each_count_the_best_and_lines_apart_from_larger_accesses() -> None:
+def test_bandwidth_has_each_count_the_best_and_lines_separate_from_larger_accesses() -> None:
     samples = {
         SamplePoint("bandwidth", "read", 4096, 1 << 28, threads=threads): [Sample(value)] * 4
         for threads, value in ((1, 10.0), (2, 19.0), (4, 18.0))
@@ -225,7 +225,7 @@ def test_loads_cover_the_curve_of_any_memory(
         assert max(steps) < 0.35, "no wide gap"
 
 
-def test_probes_are_answered_alike_and_shared_by_surfaces() -> None:
+def test_probe_results_are_reproducible_and_shared_by_surfaces() -> None:
     asked: list[SamplePoint] = []
 
     def counted(point: SamplePoint) -> Sample:
@@ -242,14 +242,14 @@ def test_probes_are_answered_alike_and_shared_by_surfaces() -> None:
     assert len(asked) == 2 * len(probes)
 
 
-def test_silent_generators_give_no_points_and_it_is_said() -> None:
+def test_silent_generators_give_no_points_and_a_warning() -> None:
     silent = scouted(plan(), sample=lambda _point: Sample(100.0, 0.0))
     for name in ("loaded", "loaded-writes"):
         assert SURFACES.get(name).points(silent) == []
     assert "cannot be said what these generators draw" in SURFACES.get("loaded").lacking(silent)
 
 
-def test_a_curve_of_idle_and_saturation_only_is_warned_of() -> None:
+def test_a_curve_of_idle_and_saturation_only_gives_a_warning() -> None:
     samples = {
         replace(point, pause_ns=pause): [Sample(1000.0, drawn)] * 3
         for point in loaded_samples()
@@ -281,9 +281,9 @@ def loaded_samples(kernel: str = "chase") -> dict[SamplePoint, list[Sample]]:
     return samples
 
 
-def test_loaded_curves_rise_in_load_keep_what_is_odd_and_count_all_traffic() -> None:
+def test_loaded_curves_rise_in_load_keep_anomalies_and_count_all_traffic() -> None:
     (curve,) = SURFACES.get("loaded").figures(loaded_samples(), plan()).loaded_latency
-    # Half loads, half stores that read their line first: 3 lines cross the bus for 2 touched.
+    # Half loads, half stores that first read their line: 3 lines cross the bus per 2 touched.
     assert curve.read_share == pytest.approx(2 / 3, abs=1e-4)
     assert [point[0] for point in curve.points] == pytest.approx([0.64, 3.0, 45.0, 30.0])
     assert [point[1] for point in curve.points] == [100.0, 101.0, 140.0, 200.0]
@@ -294,14 +294,14 @@ def test_loaded_curves_rise_in_load_keep_what_is_odd_and_count_all_traffic() -> 
     assert {tail.accesses for tail in curve.tails} == {3000}
 
 
-def test_loaded_writes_are_of_their_instruction() -> None:
+def test_loaded_writes_use_their_instruction() -> None:
     samples = {p: taken for p, taken in loaded_samples("persist-clwb").items() if p.each}
     (curve,) = SURFACES.get("loaded-writes").figures(samples, plan()).loaded_latency
     assert curve.instruction == "store+clwb"
     assert len(curve.tails) == len(curve.points) == 4
 
 
-def test_a_subject_that_cannot_say_what_was_drawn_gives_no_curve() -> None:
+def test_a_subject_without_bandwidth_of_generators_gives_no_curve() -> None:
     samples = {
         point: [Sample(one.value, 0.0, one.each_ns) for one in taken]
         for point, taken in loaded_samples().items()

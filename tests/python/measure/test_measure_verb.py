@@ -1,4 +1,4 @@
-"""The verb, as typed: exit codes, one sentence, nothing half-written."""
+"""The verb from the command line: exit codes, one-sentence refusals, complete files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def nearfar(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPro
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_a_document_is_written_and_summed_up(tmp_path: Path) -> None:
+def test_a_document_is_written_and_summarised(tmp_path: Path) -> None:
     done = nearfar("dram", *TINY, "-o", "device.json", "--plot", "device.svg", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     device = load(tmp_path / "device.json", DeviceProfile)
@@ -46,7 +46,7 @@ def test_the_default_output_is_named_after_the_memory(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["dram-pages-4k.json"]
 
 
-def test_json_prints_the_document_and_writes_none(tmp_path: Path) -> None:
+def test_json_prints_the_document_and_writes_no_file(tmp_path: Path) -> None:
     done = nearfar(*TINY, "--json", "--name", "my-dram", "--title", "Mine", cwd=tmp_path)
     document = json.loads(done.stdout)
     assert (document["kind"], document["name"]) == ("device-profile", "my-dram")
@@ -54,7 +54,7 @@ def test_json_prints_the_document_and_writes_none(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_seconds_bound_it_but_leave_the_fewest_rounds(tmp_path: Path) -> None:
+def test_seconds_limit_it_but_leave_the_minimum_number_of_rounds(tmp_path: Path) -> None:
     rounds = []
     for seconds in ("0.001", "3"):
         arguments = ("--quick", "--seconds", seconds, "--only", "chains,bandwidth", "--json")
@@ -140,7 +140,7 @@ def test_a_self_test_writes_what_it_prints(tmp_path: Path) -> None:
     verdicts = json.loads(done.stdout)
     assert verdicts == json.loads((tmp_path / "x.json").read_text())
     assert {one["judged"] for one in verdicts} <= {"right", "not seen", "wrong", "invented"}
-    # Cut short it has seen less, and says so.
+    # An interrupted self-test has seen less and reports that.
     assert "not seen" in {one["judged"] for one in verdicts}
 
 
@@ -168,7 +168,7 @@ def test_kernels_are_listed_and_run(tmp_path: Path) -> None:
 
 
 def interrupted(command: list[str], cwd: Path, until: str) -> tuple[int, str]:
-    """Run, send Ctrl-C once a line of progress holds `until`, return exit code and stderr."""
+    """Run, send Ctrl-C once a progress line contains `until`, return exit code and stderr."""
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar", "measure", *command],
         cwd=cwd,
@@ -198,7 +198,7 @@ def test_ctrl_c_before_the_first_sample_leaves_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "device.json").read_bytes() == before
 
 
-def test_ctrl_c_keeps_the_samples_and_resume_goes_on(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_the_samples_and_resume_continues(tmp_path: Path) -> None:
     memory = ["model:optane-100-6dimm", "--only", "chains,bandwidth", "-o", "device.json"]
     code, stderr = interrupted([*memory, "--seconds", "600"], tmp_path, "round")
     assert code == 130, stderr
@@ -226,7 +226,7 @@ def test_ctrl_c_keeps_the_samples_and_resume_goes_on(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_is_kept_beside_a_device_or_pipe(tmp_path: Path) -> None:
+def test_nothing_is_kept_next_to_a_device_or_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     arguments = ["model:optane-200", "--quick", "--only", "chains", "--seconds", "1", "-q"]

@@ -1,4 +1,4 @@
-"""A whole measurement on simulated memories: every part, in one profile, of known truth."""
+"""A complete measurement of simulated memories with known values, in one profile."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_is_a_valid_device_with_every_part(measured: measuring.Measured, tmp_
     assert measured.evidence
 
 
-def test_figures_are_the_truth_within_noise(measured: measuring.Measured) -> None:
+def test_figures_equal_the_true_values_within_noise(measured: measuring.Measured) -> None:
     truth = ModelSubject("optane-100-6dimm").truth()
     device = measured.device
     assert curves.idle_read_latency_ns(device).value_ns == pytest.approx(truth.idle_ns, rel=0.03)
@@ -72,7 +72,7 @@ def test_predict_can_use_it(measured: measuring.Measured) -> None:
     assert len(curve.tails) == len(curve.points)
 
 
-def test_only_some_parts_and_an_unknown_one() -> None:
+def test_only_some_parts_and_an_unknown_part() -> None:
     device = measuring.measure(settings(only="chains"))
     assert device.chains
     assert not device.latency
@@ -90,7 +90,7 @@ def test_nothing_to_measure_is_refused_and_leaves_no_profile(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_inference_alone_does_not_end_by_narrow_intervals() -> None:
+def test_inference_alone_does_not_end_early_by_narrow_intervals() -> None:
     context = measuring.measure(settings("model:random:5", only="inference", seconds=2)).measured
     assert (context.ended, context.repetitions) == ("nothing to repeat", 0)
 
@@ -106,7 +106,7 @@ def test_an_unknown_model_and_a_random_one() -> None:
     assert open_memory(small).subject.facts().page_sizes == (4096,)
 
 
-def test_time_is_shared_out_among_what_is_measured() -> None:
+def test_time_is_divided_among_the_parts() -> None:
     assert sum(SHARES.values()) == pytest.approx(1)
     whole = share_out(60, set(SHARES))
     assert whole.total == pytest.approx(60)
@@ -116,7 +116,7 @@ def test_time_is_shared_out_among_what_is_measured() -> None:
     assert part.text() == "inference 60 s"
 
 
-def test_drift_against_the_run_before_at_the_same_output(tmp_path: Path) -> None:
+def test_drift_against_the_previous_run_at_the_same_output(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
     asked = settings(only="chains", output=output, samples=False)
     first = measuring.measure(asked)
@@ -135,7 +135,7 @@ def test_drift_against_the_run_before_at_the_same_output(tmp_path: Path) -> None
 
 
 class Counting:
-    """A subject that counts how often it is really asked."""
+    """Counts its samples."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -151,7 +151,7 @@ class Counting:
 POINTS = [SamplePoint("latency", "chase", 4096, size) for size in (1 << 16, 1 << 20, 1 << 28)]
 
 
-def test_a_recorder_gives_back_what_was_kept_and_measures_only_the_rest(tmp_path: Path) -> None:
+def test_a_recorder_returns_saved_samples_and_measures_only_the_rest(tmp_path: Path) -> None:
     head = header("dram", {"quick": "True"})
     with SampleStore.create(tmp_path / "x.samples", head) as store:
         recorder = Recorder(Counting(), store)
@@ -169,7 +169,7 @@ def test_a_recorder_gives_back_what_was_kept_and_measures_only_the_rest(tmp_path
         assert sum(1 for _ in store.records()) == 5
 
 
-def test_rounds_go_on_after_earlier_samples_and_make_up_a_cut_one() -> None:
+def test_rounds_continue_after_earlier_samples_and_complete_an_interrupted_round() -> None:
     subject = Counting()
     earlier = {POINTS[0]: [Sample(1.0)] * 3, POINTS[1]: [Sample(1.0)] * 2}
     rounds = run_rounds(POINTS, subject.sample, RoundLimits(0.0, repetitions=4), earlier=earlier)
@@ -202,7 +202,7 @@ def test_a_small_memory_of_many_cores_is_loaded_step_by_step() -> None:
     assert not any("distinct loads" in text for text in device.measured.warnings)
 
 
-def test_fewer_threads_are_fewer_generators() -> None:
+def test_fewer_threads_mean_fewer_generators() -> None:
     def peak(threads: int | None) -> float:
         options = MemoryOptions(memory="model:optane-100-6dimm", threads=threads)
         subject = open_memory(options).subject
@@ -215,7 +215,7 @@ def test_fewer_threads_are_fewer_generators() -> None:
     assert peak(2) < 0.5 * peak(None)
 
 
-def test_a_resumed_run_probes_and_loads_as_the_one_before(tmp_path: Path) -> None:
+def test_a_resumed_run_repeats_the_probes_and_loads_of_the_previous_run(tmp_path: Path) -> None:
     output = tmp_path / "device.json"
     asked = settings(only="loaded", output=output, repetitions=2)
     first = measuring.run(asked)
@@ -229,7 +229,7 @@ def test_a_resumed_run_probes_and_loads_as_the_one_before(tmp_path: Path) -> Non
     again.store.close()
 
 
-def test_written_latency_depends_on_the_instruction(measured: measuring.Measured) -> None:
+def test_write_latency_depends_on_the_instruction(measured: measuring.Measured) -> None:
     def largest(instruction: str) -> LatencyFigure:
         return next(
             one
@@ -241,7 +241,7 @@ def test_written_latency_depends_on_the_instruction(measured: measuring.Measured
     assert largest("nt-store").value_ns > 0
 
 
-def test_a_profile_has_one_value_of_one_thing(measured: measuring.Measured) -> None:
+def test_a_profile_has_one_value_per_quantity(measured: measuring.Measured) -> None:
     same = [
         (one.instruction, one.pattern, one.region_bytes, one.page_bytes, one.stride_bytes)
         for one in measured.device.latency

@@ -1,4 +1,4 @@
-"""What load generators of a simulated memory do to loads and persisted writes beside them."""
+"""Effects of a simulated memory's load generators on loads and persisted writes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,10 @@ def point(
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kernel", ["persist-clwb", "persist-nt-store"])
 @pytest.mark.parametrize("each", [False, True])
-def test_a_persisted_write_waits_as_long_as_a_load_does(
-    device: str, kernel: str, each: bool
-) -> None:
+def test_a_persisted_write_waits_as_long_as_a_load(device: str, kernel: str, each: bool) -> None:
     added = {}
     for timed in ("chase", kernel):
-        # One subject each: what was written before decides what a write takes.
+        # Each write has its own subject, because earlier writes affect its time.
         idle, full = (
             ModelSubject(device, noise=0).sample(
                 replace(point(timed, pause), each=each, accesses=8192 if each else 0)
@@ -48,7 +46,7 @@ def test_a_persisted_write_waits_as_long_as_a_load_does(
 
 
 @pytest.mark.parametrize("kernel", ["chase", "persist-clwb"])
-def test_what_is_drawn_falls_with_the_rest_and_latency_with_it(kernel: str) -> None:
+def test_bandwidth_falls_with_the_pause_and_latency_with_bandwidth(kernel: str) -> None:
     subject = ModelSubject("optane-100-1dimm", noise=0)
     taken = [subject.sample(point(kernel, pause)) for pause in (0.0, 5e3, 2e4, 1e6)]
     drawn = [one.drawn_gb_per_s for one in taken]
@@ -71,8 +69,8 @@ def test_ordinary_stores_load_a_memory_with_as_many_reads() -> None:
 
 
 @pytest.mark.parametrize("share", [1.0, 0.74, 0.5])
-def test_a_device_with_curves_gives_them_back(share: float) -> None:
-    """ddr4-2666-local: curves as published by Mess, over traffic and its share of reads."""
+def test_a_device_with_curves_reproduces_them(share: float) -> None:
+    """ddr4-2666-local has Mess' published curves over traffic and its read share."""
     subject = ModelSubject("ddr4-2666-local", noise=0)
     points = sorted(dict(subject.model.loaded)[share])
     bandwidths, times = zip(*points, strict=True)
@@ -84,7 +82,7 @@ def test_a_device_with_curves_gives_them_back(share: float) -> None:
             lines.kernel, lines.line_share
         )
         assert traffic <= end
-        if traffic < 0.9 * end:  # beyond, one bandwidth has several latencies
+        if traffic < 0.9 * end:  # beyond, a bandwidth has several latencies
             expected = float(np.interp(traffic, bandwidths, times))
             assert one.value == pytest.approx(expected, rel=0.05)
     assert traffic > 0.7 * end

@@ -1,4 +1,4 @@
-"""Simulated memories give back the thread counts they were published with, declines included."""
+"""Simulated memories reproduce published thread counts, including declines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def gb_per_s(subject: ModelSubject, kernel: str, threads: int, **more: object) -
 
 @pytest.mark.parametrize("name", DEVICES)
 @pytest.mark.parametrize("operation", ["read", "nt-store"])
-def test_every_published_thread_count_is_given_back(name: str, operation: str) -> None:
+def test_every_published_thread_count_is_reproduced(name: str, operation: str) -> None:
     subject = ModelSubject(name, noise=0)
     published = [
         one
@@ -34,7 +34,7 @@ def test_every_published_thread_count_is_given_back(name: str, operation: str) -
         assert gb_per_s(subject, operation, one.threads) == pytest.approx(one.value_gb_per_s)
 
 
-def test_between_thread_counts_it_lies_between_and_beyond_it_stays() -> None:
+def test_between_thread_counts_it_interpolates_and_beyond_it_is_constant() -> None:
     subject = ModelSubject("optane-100-1dimm", noise=0)
     assert 3.89 < gb_per_s(subject, "read", 20) < 4.73
     assert gb_per_s(subject, "read", 48) == gb_per_s(subject, "read", 24)
@@ -47,7 +47,7 @@ def test_too_many_threads_slow_other_writes_too(kernel: str) -> None:
     assert many < 0.6 * few
 
 
-def test_generators_draw_what_so_many_threads_get() -> None:
+def test_generators_draw_the_bandwidth_of_as_many_threads() -> None:
     subject = ModelSubject("optane-100-1dimm", noise=0)
     loaded = SamplePoint("loaded", "chase", HUGE_BYTES, REGION_BYTES, generator="mixed-nt",
                    pause_ns=0.0, read_share=0.0)  # fmt: skip
@@ -57,7 +57,7 @@ def test_generators_draw_what_so_many_threads_get() -> None:
 
 
 @pytest.mark.parametrize("name", ["ddr4-2666-local", "ddr4-2666-cascade-lake", "cxl-e3s-x8"])
-def test_published_mixtures_are_given_back_as_traffic(name: str) -> None:
+def test_published_mixes_are_reproduced_as_traffic(name: str) -> None:
     subject = ModelSubject(name, noise=0)
     published = [one for one in load_device(name).bandwidth if one.operation == "mixed"]
     assert len(published) >= 2
@@ -69,12 +69,12 @@ def test_published_mixtures_are_given_back_as_traffic(name: str) -> None:
         assert traffic == pytest.approx(one.value_gb_per_s, rel=0.01)
 
 
-def test_ordinary_stores_take_no_more_traffic_than_published() -> None:
+def test_ordinary_stores_move_no_more_traffic_than_published() -> None:
     subject = ModelSubject("ddr4-2666-local", noise=0)
     assert 2 * gb_per_s(subject, "write", 10**6) == pytest.approx(103.33, rel=0.01)
 
 
-def test_more_threads_than_published_scale_no_mixture_up() -> None:
+def test_more_threads_than_published_do_not_raise_mixed_traffic() -> None:
     subject = ModelSubject("ddr4-2666-cascade-lake", noise=0)
     few, many = (
         gb_per_s(subject, "mixed", threads, read_share=0.0, access_bytes=64) for threads in (16, 24)

@@ -1,4 +1,4 @@
-"""The pictures: every figure draws what there is, says its units, and nothing of what is not."""
+"""The pictures: every figure draws existing data with units, and nothing else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_figure_draws_with_named_axes_and_a_legend_below(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", PICTURES.names())
-def test_no_figure_draws_what_is_not_there(name: str) -> None:
+def test_no_figure_draws_missing_data(name: str) -> None:
     bare = samples.device()
     bare.latency, bare.bandwidth, bare.chains, bare.loaded_latency = [], [], [], []
     assert panels_of(Drawing(bare), [name]) == []
@@ -64,7 +64,7 @@ def test_the_same_data_give_the_same_file(tmp_path: Path, ending: str) -> None:
     assert one.read_bytes() == two.read_bytes()
 
 
-def test_all_there_is_goes_into_one_picture(tmp_path: Path) -> None:
+def test_all_data_fit_into_one_picture(tmp_path: Path) -> None:
     drawing = full_drawing()
     titles = plot(
         drawing.device,
@@ -77,7 +77,7 @@ def test_all_there_is_goes_into_one_picture(tmp_path: Path) -> None:
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
+def test_knees_are_drawn_at_their_inferred_position_with_their_interval() -> None:
     axes = _drawn("Idle read latency", full_drawing())
     assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"] == [16384]
     assert "first buffer 16 KiB" in [text.get_text() for text in axes.texts]
@@ -87,7 +87,7 @@ def test_knees_stand_where_they_were_inferred_with_their_interval() -> None:
     assert "write queue 4 KiB" in [text.get_text() for text in queue.texts]
 
 
-def test_a_region_measured_twice_is_drawn_once_and_strides_apart() -> None:
+def test_a_region_measured_twice_is_drawn_once_and_strides_separately() -> None:
     device = full_device()
     device.latency = [
         LatencyFigure(
@@ -110,7 +110,7 @@ def test_a_region_measured_twice_is_drawn_once_and_strides_apart() -> None:
     }
 
 
-def test_tails_are_told_apart_and_named_in_words() -> None:
+def test_tails_are_distinguished_and_named_in_words() -> None:
     times = np.random.default_rng(0).lognormal(5, 0.3, 1000).astype(np.float32)
     points = [
         SamplePoint("overwrite", "overwrite", 4096, 256, each=True, accesses=accesses, rest_ns=rest)
@@ -127,7 +127,7 @@ def test_tails_are_told_apart_and_named_in_words() -> None:
 
 
 def _marked(title: str, drawing: Drawing) -> tuple[list[float], set[str], str]:
-    """Return where knees are marked, labels of lines, and the note of the panel `title`."""
+    """Return the marked knees, the line labels and the note of the panel `title`."""
     (panel,) = (one for one in panels_of(drawing, ["evidence"]) if title in one.title)
     axes: Axes = Figure().subplots()
     panel.draw(axes)
@@ -141,7 +141,7 @@ def _seen(**replaced: object) -> DeviceProfile:
     return device
 
 
-def test_evidence_is_marked_where_the_profile_says_and_not_where_inference_looked() -> None:
+def test_evidence_is_marked_at_the_profiles_values() -> None:
     device = _seen(evidence="read-capacity", capacity_bytes=15 << 10)
     device.write_queues = [
         msgspec.structs.replace(device.write_queues[0], evidence="write-queue", capacity_bytes=4096)
@@ -169,7 +169,7 @@ def test_evidence_is_marked_where_the_profile_says_and_not_where_inference_looke
         ("overwrite", "stalls"),
     ],
 )
-def test_what_the_profile_has_not_is_grey_and_says_why(name: str, key: str) -> None:
+def test_missing_quantities_are_grey_with_a_reason(name: str, key: str) -> None:
     device = _seen(evidence="", block_bytes=None, capacity_bytes=1 << 30)
     device.write_queues, device.interleaves, device.stalls = [], [], []
     device.not_seen = {key: "in only 70% of resamples"}
@@ -181,7 +181,7 @@ def test_what_the_profile_has_not_is_grey_and_says_why(name: str, key: str) -> N
     assert note == "not seen: in only 70% of resamples"
 
 
-def test_of_two_kernels_that_see_no_interleave_each_panel_says_its_own_reason() -> None:
+def test_each_panel_gives_its_own_reason_for_a_missing_interleave() -> None:
     device = full_device()
     device.interleaves = []
     device.not_seen = {
@@ -212,7 +212,7 @@ def test_noise_does_not_fill_a_panel() -> None:
     assert high - low > 0.3 * 0.55
 
 
-def test_a_line_of_bandwidth_changes_nothing_but_its_x() -> None:
+def test_a_line_of_bandwidth_changes_only_its_x() -> None:
     device = full_device()
     had = {"pattern": "random", "how": "measured", "source": "here"}
     device.bandwidth = [
@@ -229,7 +229,7 @@ def test_a_line_of_bandwidth_changes_nothing_but_its_x() -> None:
     assert line.get_label() == "random read, 24 threads"
 
 
-def test_the_plane_is_of_one_access_size_and_without_stores_that_read_their_line() -> None:
+def test_the_plane_has_one_access_size_and_no_stores_that_read_their_line() -> None:
     drawing = full_drawing()
     stores = msgspec.structs.replace(
         drawing.device.bandwidth[0], operation="write", read_share=None, value_gb_per_s=999.0
@@ -239,7 +239,7 @@ def test_the_plane_is_of_one_access_size_and_without_stores_that_read_their_line
     (image,) = axes.images
     grid = np.asarray(image.get_array())
     assert grid.shape == (4, 11)
-    # Pure reads of 64 B: the greater of the mixture with 100 % reads and the read kernel.
+    # For pure reads of 64 B, the larger of the mix with 100 % reads and the read kernel counts.
     assert grid[3, 10] == pytest.approx(max(12 * 8**0.5, 3 * 8 / 1.8))
     assert grid.max() < 999
     assert [label.get_text() for label in axes.get_xticklabels()][::5] == ["0%", "50%", "100%"]
@@ -279,7 +279,7 @@ def test_a_split_stacks_both_rates() -> None:
     ("size", "text"),
     [(64, "64 B"), (4096, "4 KiB"), (MIB, "1 MiB"), (1536, "1.5 KiB"), (1 << 40, "1 TiB")],
 )
-def test_sizes_read_as_people_say_them(size: int, text: str) -> None:
+def test_sizes_are_printed_with_usual_units(size: int, text: str) -> None:
     assert helpers.size_text(size) == text
 
 
@@ -291,7 +291,7 @@ def test_size_ticks_are_few_and_even() -> None:
         assert len({b // a for a, b in itertools.pairwise(ticks)}) <= 1
 
 
-def test_unknown_figures_and_endings_are_refused(tmp_path: Path) -> None:
+def test_unknown_figures_and_suffixes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfarError, match="did you mean 'chains'"):
         plot(full_device(), tmp_path / "x.png", kinds=["chain"])
     with pytest.raises(NearfarError, match="must end in"):

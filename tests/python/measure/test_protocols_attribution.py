@@ -1,4 +1,4 @@
-"""Recipes on memories whose truth is known: each cause gets its nanoseconds, and no other."""
+"""Recipes on memories with known values: each cause gets exactly its nanoseconds."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def by_name(memory: MadeUpMemory, *names: str) -> dict[str, ProtocolResult]:
 
 
 def optane(**changes: float) -> MadeUpMemory:
-    """One DIMM: 377 ns of the medium, 311 of a buffer of 16 MiB (MICRO 2020's chase)."""
+    """Return one DIMM: 377 ns of the medium, 311 of a 16 MiB buffer (MICRO 2020's chase)."""
     return MadeUpMemory(
         medium_ns=377, buffer_ns=311, buffer_bytes=16 << 20, tlb_ns=28, clock_ns=24, **changes
     )
 
 
-def test_every_recipe_says_whose_it_is_and_cites() -> None:
+def test_every_recipe_names_and_cites_its_source() -> None:
     for name in RECIPES.names():
         assert RECIPES.get(name).whose, name
     assert {"lattester-random", "lens-chase", "perma-op", "mlc-random-window", "lat-mem-rd",
             "multichase"} <= set(RECIPES.names())  # fmt: skip
 
 
-def test_an_operation_timed_by_itself_holds_clock_and_tlb() -> None:
-    """PerMA's 429 ns beside a chase's 377: 28 of the TLB and 24 of the clock in this memory."""
+def test_an_operation_timed_alone_includes_clock_and_tlb() -> None:
+    """PerMA's 429 ns are a chase's 377 ns, 28 ns of the TLB and 24 ns of the clock here."""
     found = by_name(optane(), "perma-op")
     result = found["perma-op"]
     assert found["plain-chase"].value_ns == pytest.approx(377, rel=0.01)
@@ -47,7 +47,7 @@ def test_differences_add_up_to_the_whole() -> None:
         assert plain == pytest.approx(377, rel=0.015), result.name
 
 
-def test_what_fences_add_beyond_the_clock_is_a_cause_of_its_own() -> None:
+def test_the_cost_of_fences_beyond_the_clock_is_a_separate_cause() -> None:
     result = by_name(optane(each_extra_ns=15), "perma-op")["perma-op"]
     assert result.attributed["each"] == pytest.approx(15, abs=4)
     assert result.attributed["timer"] == 24
@@ -61,7 +61,7 @@ def test_a_window_hides_buffer_misses_and_the_tlb() -> None:
     assert abs(result.attributed["tlb"]) < 4
 
 
-def test_order_is_what_makes_lmbench_fast_where_prefetchers_work() -> None:
+def test_the_order_makes_lmbench_fast_where_prefetchers_work() -> None:
     fast = by_name(optane(prefetched_strides=(64,)), "lat-mem-rd")["lat-mem-rd"]
     assert fast.attributed["prefetch"] < -300
     slow = by_name(MadeUpMemory(block_bytes=64), "lat-mem-rd")["lat-mem-rd"]
@@ -74,7 +74,7 @@ def test_multichase_prints_its_best_sample() -> None:
     assert result.value_ns < 311
 
 
-def test_what_cannot_be_switched_is_said_and_not_attributed() -> None:
+def test_unswitchable_causes_are_reported_and_not_attributed() -> None:
     memory = optane()
     memory.page_sizes = (4096,)
     memory.largest_bytes = 64 << 20
@@ -92,7 +92,7 @@ def test_shared_rungs_are_measured_once_a_round() -> None:
     assert len(memory.asked) == 2 * len(set(memory.asked))
 
 
-def test_a_sampler_of_ones_own_is_used_for_all() -> None:
+def test_a_custom_sampler_is_used_for_all() -> None:
     memory, stored = optane(), []
 
     def store(point: object) -> Sample:
@@ -104,7 +104,7 @@ def test_a_sampler_of_ones_own_is_used_for_all() -> None:
     assert memory.asked == []
 
 
-def test_an_unknown_protocol_is_refused_with_the_nearest() -> None:
+def test_an_unknown_protocol_suggests_the_nearest() -> None:
     with pytest.raises(NearfarError, match="did you mean 'lens-chase'"):
         run_protocols(optane(), ["lens-chasse"])
 

@@ -1,4 +1,4 @@
-"""The limit of noise: refusal in one sentence, with what it takes to measure better."""
+"""The limit of noise: refusal in one sentence with instructions for a better measurement."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def measured(floor: float, drift: float = 0.0, kind: str = "chains") -> DevicePr
     return replace(made, measured=context, producer=replace(made.producer, command=COMMAND))
 
 
-def test_a_quiet_measurement_and_one_without_figures_are_taken():
+def test_a_quiet_measurement_and_a_device_without_noise_figures_are_accepted():
     refuse_noise(measured(0.3), 0.0, resumable=True)
     refuse_noise(measured(5.0, kind="persist"), 0.0, resumable=True)
     refuse_noise(device("published"), 0.0, resumable=True)
 
 
-def test_the_refusal_says_how_to_go_on():
+def test_the_refusal_explains_how_to_continue():
     with pytest.raises(NearfarError) as refused:
         refuse_noise(measured(0.75), 0.0, resumable=True)
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
     text = str(refused.value)
-    # 0.75 is one and a half times the limit: 2.25 times the minute.
+    # 0.75 is 1.5 times the limit: 2.25 times the minute.
     command = "nearfar measure dram --quick -o near.json --resume --seconds 140"
     assert f"2 min in all, with `{command}`" in text
     assert "noise floor of 75%" in text
@@ -55,15 +55,15 @@ def test_the_refusal_says_how_to_go_on():
         refuse_noise(measured(0.1, drift=2.0), 0.0, resumable=True)
 
 
-def test_time_needed_meets_the_limit():
+def test_the_required_time_meets_the_limit():
     assert needed_s(quality_of(measured(2 * MAX_ERROR)), 60.0) == 240.0
     assert needed_s(quality_of(measured(0.1, drift=1.5)), 60.0) is None
-    # Drift leaves less room for the floor.
+    # Drift leaves a smaller limit for the noise floor.
     with_drift = needed_s(quality_of(measured(0.6, drift=0.8)), 60.0)
     assert with_drift > needed_s(quality_of(measured(0.6)), 60.0)
 
 
-def test_noise_of_samples_is_seen():
+def test_noise_of_samples_is_detected():
     point = SamplePoint("chains", "chains", 4096, 1 << 20)
     steady = {point: [Sample(100.0)] * 8}
     assert not is_noisy(steady)
@@ -72,15 +72,17 @@ def test_noise_of_samples_is_seen():
     assert not is_noisy({point: [*disturbed, *steady[point]]})
 
 
-def test_refused_resumed_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A memory whose figures jump: nothing is written, and no sample is measured twice."""
-    dice, calls = random.Random(1), []
+def test_a_refused_measurement_is_resumed_and_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A memory whose figures jump is not saved, and no sample is measured twice."""
+    rng, calls = random.Random(1), []
     plain = ModelSubject.sample
 
     def noisy(self: ModelSubject, point: SamplePoint) -> Sample:
         calls.append(point)
         sample = plain(self, point)
-        return Sample(sample.value * dice.choice((1.0, 4.0)))
+        return Sample(sample.value * rng.choice((1.0, 4.0)))
 
     monkeypatch.setattr(ModelSubject, "sample", noisy)
     near = tmp_path / "near.json"

@@ -59,7 +59,7 @@ def test_every_field_of_a_point_is_a_column_with_its_unit(table: Path) -> None:
     assert columns["pause_ns"][:4] == [None, None, None, 50.0]
 
 
-def test_points_and_samples_are_read_back(table: Path) -> None:
+def test_points_and_samples_round_trip(table: Path) -> None:
     head, rows = read_parquet(table)
     assert head.settings == {"quick": "yes"}
     assert [row.point for row in rows] == [CHASE, READ, CHASE, SHORT, LONG]
@@ -70,7 +70,7 @@ def test_points_and_samples_are_read_back(table: Path) -> None:
     assert rows[4].sample.each_ns is None
 
 
-def test_of_long_samples_quantiles_and_the_exact_tail_are_kept(table: Path) -> None:
+def test_quantiles_and_the_exact_tail_of_long_samples_are_kept(table: Path) -> None:
     _, rows = read_parquet(table)
     summary = rows[4].summary
     assert summary is not None
@@ -113,11 +113,11 @@ def test_a_summary_of_any_times_has_its_extremes(values: list[float]) -> None:
         (dataclasses.replace(READ, threads=1), False),
     ],
 )
-def test_the_unit_follows_from_what_was_asked(point: SamplePoint, in_ns: bool) -> None:
+def test_the_unit_follows_from_the_point(point: SamplePoint, in_ns: bool) -> None:
     assert is_in_ns(point) is in_ns
 
 
-def test_the_unit_of_every_kernel_is_what_its_traffic_says() -> None:
+def test_the_unit_of_every_kernel_follows_from_its_traffic() -> None:
     from nearfar import _measure
 
     kernels = {kernel.name: kernel for kernel in _measure.kernels()}
@@ -144,7 +144,7 @@ def test_a_broken_or_foreign_table_is_refused(table: Path, tmp_path: Path) -> No
         read_parquet(tmp_path / "absent.parquet")
 
 
-def test_evidence_is_kept_with_the_samples(table: Path, tmp_path: Path) -> None:
+def test_evidence_is_saved_with_the_samples(table: Path, tmp_path: Path) -> None:
     from nearfar.samples.evidence import Evidence
 
     x = np.array([1.0, 2.0])

@@ -1,4 +1,4 @@
-"""The store of samples: what was appended is there again, whatever happened to the process."""
+"""The store of samples: appended samples survive any end of the process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _each(count: int = 1000) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
     return np.random.default_rng(1).lognormal(5, 1, count).astype(np.float32)
 
 
-def test_what_is_appended_is_read_again_in_order(tmp_path: Path) -> None:
+def test_appended_samples_are_read_in_order(tmp_path: Path) -> None:
     path = store_path(tmp_path / "profile.json")
     each = _each()
     with SampleStore.create(path, _header()) as store:
@@ -50,9 +50,7 @@ def test_what_is_appended_is_read_again_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 8, 9, 60])
-def test_a_torn_last_record_is_dropped_and_the_next_takes_its_place(
-    tmp_path: Path, cut: int
-) -> None:
+def test_a_torn_last_record_is_dropped_and_replaced_by_the_next(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "s"
     with SampleStore.create(path, _header()) as store:
         store.append(CHASE, Sample(1.0))
@@ -96,9 +94,7 @@ while True:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_writer_leaves_every_sample_it_had_appended(
-    tmp_path: Path, how: signal.Signals
-) -> None:
+def test_a_killed_writer_leaves_every_appended_sample(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "s"
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)],
@@ -129,7 +125,7 @@ def test_a_killed_writer_leaves_every_sample_it_had_appended(
         assert len(list(store.records())) == len(values) + 1
 
 
-def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_keeps_earlier_samples(tmp_path: Path) -> None:
     path = tmp_path / "s"
     store = SampleStore.create(path, _header())
     store.append(CHASE, Sample(1.0))
@@ -151,7 +147,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(tmp_path: Path) ->
         assert [record.sample.value for record in again.records()] == [1.0, 3.0]
 
 
-def test_what_is_no_plain_file_is_refused_and_stays(tmp_path: Path) -> None:
+def test_a_special_file_is_refused_and_stays(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, tmp_path):
@@ -160,7 +156,7 @@ def test_what_is_no_plain_file_is_refused_and_stays(tmp_path: Path) -> None:
         assert path.exists()
 
 
-def test_another_machines_store_is_read_but_not_added_to(tmp_path: Path) -> None:
+def test_another_machines_store_is_read_but_not_extended(tmp_path: Path) -> None:
     path = tmp_path / "s"
     theirs = msgspec.structs.replace(_header(), host="elsewhere", cpu_model="Another CPU")
     with SampleStore.create(path, theirs) as store:
@@ -171,7 +167,7 @@ def test_another_machines_store_is_read_but_not_added_to(tmp_path: Path) -> None
         SampleStore.resume(path, _header())
 
 
-def test_resume_says_which_setting_or_memory_differs(tmp_path: Path) -> None:
+def test_resume_reports_which_setting_or_memory_differs(tmp_path: Path) -> None:
     path = tmp_path / "s"
     SampleStore.create(path, _header(threads="2")).close()
     with pytest.raises(NearfarError, match="threads was 2 and is 4"):
@@ -195,7 +191,7 @@ def test_two_writers_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not samples at all", b"nfsmpl1\n", b"00000000 {}\n"])
-def test_other_files_are_refused_in_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_other_files_are_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "s"
     path.write_bytes(content)
     with pytest.raises(NearfarError, match="holds no work"):
@@ -209,7 +205,7 @@ def test_the_hash_of_settings_does_not_depend_on_their_order() -> None:
 
 
 def test_appending_takes_a_small_part_of_a_samples_time(tmp_path: Path) -> None:
-    """A sample takes some 20 ms, and the harness may take 1 % of it; 20x room for a busy host."""
+    """A sample takes about 20 ms and the harness at most 1 % of it; a busy host gets 20 %."""
     with SampleStore.create(tmp_path / "s", _header()) as store:
         begin = time.process_time()
         for _ in range(1000):

@@ -1,8 +1,8 @@
-"""Every device of the library, memories without buffers, and 50 random ones never looked at.
+"""Every library device, memories without buffers, and 50 unseen random memories.
 
-The inference was developed on seeds 100 to 149; seeds 0 to 49 were looked at only once it was done.
-That run was ended after 35 of them (seeds 0-12, 17-25 and 34-46): 29 sound, 24 complete. The
-shares below are set from it, not from all 50; each failure is printed.
+The inference was developed on seeds 100 to 149; seeds 0 to 49 were only run after it was done. That
+run was ended after 35 of them (seeds 0-12, 17-25 and 34-46): 29 sound, 24 complete. The shares
+below are set from it, not from all 50; each failure is printed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_fifty_random_memories(capsys):
 
 
 @pytest.mark.parametrize("seed", WITHOUT_BUFFERS)
-def test_nothing_is_found_where_nothing_is(seed):
+def test_nothing_is_found_in_memories_without_buffers(seed):
     verdicts = self_test([seed])
     assert not [one for one in verdicts if one.judged == "invented"], table(verdicts)
 

@@ -1,4 +1,4 @@
-"""Six simulated memories, fixed beforehand: what inference says of them holds to the truth."""
+"""Six simulated memories, fixed beforehand: the inference agrees with their true values."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ MUST_BE_SEEN = {
 
 
 def unseen(verdicts: Sequence[SelfTestVerdict]) -> set[str]:
-    """Return what must be seen of these devices and was not, or not rightly."""
+    """Return the required quantities of these devices that were missing or wrong."""
     must = set().union(*(MUST_BE_SEEN.get(one.device, set()) for one in verdicts))
     return must - {one.quantity for one in verdicts if one.judged == "right"}
 
 
-def test_what_must_be_seen_is_seen(verdicts):
+def test_required_quantities_are_found(verdicts):
     assert not unseen(verdicts), table(verdicts)
 
 
 @pytest.mark.parametrize("device", ["optane-100-1dimm", "optane-100-6dimm", -1])
-def test_an_inference_that_sees_nothing_does_not_pass(device):
+def test_an_inference_that_finds_nothing_does_not_pass(device):
     name, subject = open_device(device)
     assert unseen(judge(name, subject, Findings())) == MUST_BE_SEEN[name]
 

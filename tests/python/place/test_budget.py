@@ -1,4 +1,4 @@
-"""Budgets as people type them."""
+"""Parsing of budgets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_is_refused_with_what_to_write(text: str):
         parse_budget_bytes(text, FOOTPRINT)
 
 
-def test_extremes_are_said_and_ordinary_ones_are_not():
+def test_extreme_budgets_give_a_warning_and_ordinary_budgets_do_not():
     assert "nothing stays near" in (budget_remark(0, FOOTPRINT) or "")
     assert "everything can stay near" in (budget_remark(1000, FOOTPRINT) or "")
     assert budget_remark(999, FOOTPRINT) is None

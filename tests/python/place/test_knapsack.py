@@ -1,4 +1,4 @@
-"""The knapsack against brute force and against instances known from textbooks."""
+"""The knapsack solver compared with brute force and with instances from textbooks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_equals_brute_force(items: list[tuple[int, int]], budget: int):
 
 
 def test_greedy_is_arbitrarily_bad_and_exact_is_not():
-    """A dense trifle in the way of the object that would fill the budget."""
+    """A small dense object precludes the object that would fill the budget."""
     values, sizes = np.array([2.0, 100.0]), np.array([1.0, 100.0])
     greedy = fill(order_by_density(values, sizes), sizes, 100)
     assert values @ greedy == 2.0
@@ -57,7 +57,7 @@ def test_known_instance():
     assert np.flatnonzero(solution.chosen).tolist() == [0, 2, 4, 6, 7, 8, 13, 14]
 
 
-def test_one_byte_less_than_the_budget_decides():
+def test_one_byte_below_the_budget_decides():
     values, sizes = np.array([10.0, 7.0]), np.array([1000.0, 500.0])
     assert knapsack(values, sizes, 999).chosen.tolist() == [False, True]
     assert knapsack(values, sizes, 1000).chosen.tolist() == [True, False]
@@ -65,17 +65,17 @@ def test_one_byte_less_than_the_budget_decides():
     assert knapsack(values, sizes, 1500).chosen.tolist() == [True, True]
 
 
-def test_many_objects_of_close_density_stay_within_a_small_gap():
-    """Strongly correlated instances are the hard ones: what is not proven is said."""
-    dice = np.random.default_rng(5)
-    sizes = dice.integers(1, 1000, 400).astype(float)
+def test_many_objects_of_similar_density_stay_within_a_small_gap():
+    """Strongly correlated instances are the hard ones; a result without proof is reported."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(1, 1000, 400).astype(float)
     values = sizes + 100
     solution = knapsack(values, sizes, float(sizes.sum() // 3))
     assert sizes[solution.chosen].sum() <= sizes.sum() // 3
     assert 0.0 <= solution.gap < 1e-2
 
 
-def test_sizes_of_tebibytes_are_kept_to_the_byte():
+def test_sizes_of_tebibytes_are_exact_to_the_byte():
     sizes = np.array([2.0**40, 2.0**40 + 1, 4096.0])
     values = np.array([5.0, 6.0, 1.0])
     assert knapsack(values, sizes, 2**40).chosen.tolist() == [True, False, False]

@@ -1,4 +1,4 @@
-"""Several memories, limits, parts, interleaves and moves: what must hold, and cases on paper."""
+"""Several memories, limits, parts, interleaves and moves: invariants and calculated cases."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bar(plan: Plan, name: str) -> Alternative:
 
 
 def two(objects: list[tuple[int, Traffic]], near_ns: float, threads: int = 1) -> WorkloadProfile:
-    """A program of one phase whose objects have these sizes and this traffic."""
+    """Return a program of one phase whose objects have these sizes and this traffic."""
     workload = samples.workload(objects=len(objects), phases=("run",))
     for row, thing, (size, traffic) in zip(
         workload.phases[0].objects, workload.objects, objects, strict=True
@@ -58,10 +58,10 @@ def chase(misses: float) -> Traffic:
 
 @given(seed=SEEDS, shares=st.lists(st.floats(0.05, 0.6), min_size=2, max_size=2))
 @settings(max_examples=20, deadline=None)
-def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: list[float]):
-    dice = np.random.default_rng(seed)
-    sizes = 2 ** dice.uniform(3, 8, 6)
-    costs = np.column_stack([np.zeros(6), dice.uniform(0, 9, 6), dice.uniform(0, 20, 6)])
+def test_the_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: list[float]):
+    rng = np.random.default_rng(seed)
+    sizes = 2 ** rng.uniform(3, 8, 6)
+    costs = np.column_stack([np.zeros(6), rng.uniform(0, 9, 6), rng.uniform(0, 20, 6)])
     limits = CapacityLimits(np.eye(3)[:2], np.array(shares) * sizes.sum())
     assignment = assign(costs, sizes, limits)
     used = np.bincount(assignment.memory, weights=sizes, minlength=3)
@@ -78,7 +78,7 @@ def test_assignment_is_the_best_of_all_and_its_gap_is_true(seed: int, shares: li
 
 @given(seed=SEEDS, shares=st.tuples(st.floats(0.05, 0.5), st.floats(0.1, 0.6)))
 @settings(max_examples=5, deadline=None)
-def test_plans_keep_every_capacity_and_the_order_of_bars(
+def test_plans_respect_every_capacity_and_the_order_of_bars(
     tmp_path_factory: pytest.TempPathFactory, seed: int, shares: tuple[float, float]
 ):
     workload = samples.workload(seed=seed)
@@ -107,7 +107,7 @@ def test_plans_keep_every_capacity_and_the_order_of_bars(
 
 
 @pytest.mark.parametrize("model", ["best", "misses", "chains"])
-def test_one_of_two_far_memories_is_as_it_is_alone(model: str):
+def test_a_far_memory_beside_another_is_timed_as_alone(model: str):
     workload = samples.workload()
     phases, near = phases_of(workload), near_memory(NEAR, None)
     both = problem_of(workload, phases, near, [CXL, PMEM], model=model)
@@ -120,8 +120,8 @@ def test_one_of_two_far_memories_is_as_it_is_alone(model: str):
         assert float(both.shared_times_ns(shares)) == pytest.approx(expected, rel=1e-3)
 
 
-def test_two_far_memories_serve_streams_at_once():
-    """Bandwidths of several memories add: half in each is faster than all in either."""
+def test_two_far_memories_serve_streams_in_parallel():
+    """Bandwidths of several memories add: half in each is faster than everything in either."""
     stream = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
     workload = two([(64 * MIB, stream), (64 * MIB, stream)], 8 * 2e7 * 64 / 12, threads=8)
     slow = [samples.device(name, 100.0, 2.0, 2.0) for name in ("one", "other")]
@@ -132,7 +132,7 @@ def test_two_far_memories_serve_streams_at_once():
     assert times[0] < 0.7 * times[1]
 
 
-def test_memories_on_the_same_channels_do_not_add():
+def test_bandwidths_of_memories_on_the_same_channels_do_not_add():
     stream = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
     workload = two([(64 * MIB, stream), (64 * MIB, stream)], 8 * 2e7 * 64 / 12, threads=8)
     slow = [samples.device(name, 100.0, 2.0, 2.0) for name in ("one", "other")]
@@ -161,8 +161,8 @@ def machine(limit: JointLimit) -> MachineProfile:
     )  # fmt: skip
 
 
-def test_what_is_written_goes_where_writing_is_cheap(tmp_path: Path):
-    """Two far memories alike but for writes; one object reads, one writes; each holds one."""
+def test_written_data_go_where_writes_are_cheap(tmp_path: Path):
+    """Two far memories differ in writes; one object reads, one writes; each memory fits one."""
     reads = Traffic(accesses=1e7, read_misses=AccessClasses(stream=1e7))
     writes = Traffic(accesses=1e7, write_misses=AccessClasses(stream=1e7), write_backs=1e7)
     workload = two([(64 * MIB, reads), (64 * MIB, writes)], 4e7 * 64 / 9)
@@ -190,7 +190,7 @@ def test_part_of_an_object_larger_than_the_budget_stays_near():
     assert hint.placements[0].memory == "far"
 
 
-def test_what_fits_only_in_parts_is_refused_whole_and_placed_in_parts(tmp_path: Path):
+def test_an_object_that_fits_only_in_parts_is_refused_whole_and_placed_in_parts(tmp_path: Path):
     workload = two([(60 * MIB, chase(1e6)), (60 * MIB, chase(1e6))], 1.8e8)
     fars = samples.memories(tmp_path, (CXL, 50 * MIB), (PMEM, 50 * MIB))
     with pytest.raises(NearfarError, match="--allow parts"):
@@ -204,7 +204,7 @@ def test_what_fits_only_in_parts_is_refused_whole_and_placed_in_parts(tmp_path: 
     assert any("exceed" in caveat for caveat in plan.caveats)
 
 
-def test_a_phase_without_time_is_placed_all_the_same(tmp_path: Path):
+def test_a_phase_without_time_is_placed(tmp_path: Path):
     workload = samples.workload()
     for phase in workload.phases:
         phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(0.0, 0.0, 0.0)
@@ -218,7 +218,7 @@ def test_a_phase_without_time_is_placed_all_the_same(tmp_path: Path):
     assert bar(plan, "optimal").slowdown.value == 1.0
 
 
-def test_a_stream_is_dealt_out_where_bandwidth_holds_it_back():
+def test_a_stream_is_interleaved_where_bandwidth_limits_it():
     stream = Traffic(accesses=1e8, read_misses=AccessClasses(stream=1e8))
     workload = two([(64 * MIB, stream)], 8 * 1e8 * 64 / 12, threads=8)
     far = samples.device("far", 120.0, 11.0, 9.0)
@@ -236,7 +236,7 @@ def test_a_stream_is_dealt_out_where_bandwidth_holds_it_back():
 
 
 def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
-    """Two phases that take turns, each with an object of its own that only fits near alone."""
+    """Return two alternating phases, each with its own object that only fits near alone."""
     workload = samples.workload(objects=2, phases=("one", "two"))
     for thing in workload.objects:
         thing.size_bytes = 64 * MIB
@@ -252,7 +252,7 @@ def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
     return msgspec.structs.replace(workload, live=live)
 
 
-def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not():
+def test_objects_move_between_phases_only_where_that_pays():
     budget = "64MiB"
     plan = place(
         profile=phased(64 * MIB, 2),
@@ -292,7 +292,7 @@ def test_objects_move_between_phases_where_that_pays_and_not_where_it_does_not()
 @given(seed=SEEDS, most=st.floats(1.0, 2.5))
 @example(seed=200072, most=1.473)  # greedy needs a fifth more here
 @settings(max_examples=6, deadline=None)
-def test_a_goal_is_kept_with_little_more_than_the_least_memory(seed: int, most: float):
+def test_a_goal_is_met_with_nearly_the_least_memory(seed: int, most: float):
     workload = samples.workload(seed=seed, phases=("run",))
     plan = place(profile=workload, near=NEAR, far=PMEM, slo=most, details=False)
     assert plan.goal is not None
@@ -329,8 +329,8 @@ def test_a_price_is_a_budget():
     assert bar(several, "greedy").cost_relative <= 0.3 + 1e-9
 
 
-def test_several_inputs_are_placed_for_at_once(tmp_path: Path):
-    """Each input needs another object; there is room for one. Worst and mean part ways."""
+def test_several_inputs_are_placed_together(tmp_path: Path):
+    """Each input needs another object and one fits: worst and mean give different plans."""
     first, second = (samples.workload(objects=2, phases=("run",)) for _ in range(2))
     for workload, misses in ((first, (4e6, 0.0)), (second, (0.0, 3e6))):
         for thing in workload.objects:
@@ -353,8 +353,8 @@ def test_several_inputs_are_placed_for_at_once(tmp_path: Path):
     assert worst.profiles == [str(path) for path in paths]
 
 
-def test_what_hangs_on_the_interval_is_named():
-    """A gather beside a chase of nearly the same benefit per byte: doubt of overlap decides."""
+def test_objects_whose_placement_depends_on_the_interval_are_named():
+    """A gather next to a chase of similar benefit per byte: the doubt about overlap decides."""
     gather = Traffic(accesses=1e7, read_misses=AccessClasses(indirect=1e7))
     close = two([(64 * MIB, chase(1.1e6)), (64 * MIB, gather)], 1.1e6 * 90 + 1e7 * 9)
     plan = place(profile=close, near=NEAR, far=PMEM, budget="50%")
@@ -364,7 +364,7 @@ def test_what_hangs_on_the_interval_is_named():
     }
     sure = two([(64 * MIB, chase(1e6)), (64 * MIB, chase(1.0))], 9e7)
     assert place(profile=sure, near=NEAR, far=PMEM, budget="50%").undecided == []
-    # What fits nowhere near is far at any cost.
+    # An object that does not fit near is far at any cost.
     assert place(profile=close, near=NEAR, far=PMEM, budget="25%").undecided == []
 
 
@@ -373,7 +373,7 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
     workload.curve_bytes = [float(2**power) for power in range(15, 41)]
     footprint = sum(thing.size_bytes for thing in workload.objects)
     for row in workload.phases[0].objects:
-        # All misses of the cache that was simulated hit once everything is held.
+        # With a cache that holds everything, all misses of the simulated cache hit.
         misses = [row.traffic.misses() * float(size < footprint) for size in workload.curve_bytes]
         row.curve = MissCurve(read=misses, write=[0.0] * len(misses))
     small, large = (
@@ -384,7 +384,7 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
     )
     assert small.near_bytes == int(0.01 * footprint)
     assert large.slowdown.value < small.slowdown.value
-    # All data is far as well: a byte far for each, and the cache on top.
+    # All data is in far memory too: each byte costs far memory, and the cache is additional.
     assert large.cost_relative == pytest.approx(1.0 + 1 / 5)
     without = place(profile=samples.workload(), near=NEAR, far=PMEM, budget="1%", details=False)
     assert any("Memory Mode is not shown" in caveat for caveat in without.caveats)
@@ -410,7 +410,7 @@ def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
         ({"budget": "-1B"}, "negative"),
     ],
 )
-def test_wrong_use_is_one_sentence(change: dict, message: str):
+def test_wrong_use_is_refused_in_one_sentence(change: dict, message: str):
     arguments = {"far": PMEM, "budget": "25%", **change}
     with pytest.raises(NearfarError, match=message):
         place(profile=samples.workload(), near=NEAR, **arguments)

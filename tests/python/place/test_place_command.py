@@ -1,4 +1,4 @@
-"""`nearfar place` from the command line: what it prints, writes and refuses."""
+"""`nearfar place` from the command line: output, documents and refusals."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_json_and_the_written_document_are_the_same_plan(run: list[str], tmp_pat
     assert written.budget_bytes == 1 << 20
 
 
-def test_nothing_but_json_comes_to_standard_output(tmp_path: Path, run: list[str], capfd):
-    """The solver's native code prints of its own accord on some problems of this size."""
+def test_only_json_is_written_to_standard_output(tmp_path: Path, run: list[str], capfd):
+    """The solver's native code prints its own lines on some problems of this size."""
     save(samples.workload(objects=10_000), tmp_path / "run.json")
     assert main([*run, "--budget", "1%", "--json"]) == ExitCode.DONE
     assert json.loads(capfd.readouterr().out)["kind"] == "plan"
@@ -63,7 +63,9 @@ def test_gb_and_gib_differ(run: list[str], capsys):
 @pytest.mark.parametrize(
     ("budget", "message"), [("0", "nothing stays near"), ("1TiB", "everything can stay near")]
 )
-def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, message: str, capsys):
+def test_extreme_budgets_are_accepted_with_a_warning(
+    run: list[str], budget: str, message: str, capsys
+):
     assert main([*run, "--budget", budget, "--json"]) == ExitCode.DONE
     plan = json.loads(capsys.readouterr().out)
     assert any(message in caveat for caveat in plan["caveats"])
@@ -81,7 +83,7 @@ def test_extreme_budgets_are_done_and_said(run: list[str], budget: str, message:
         ([], "--budget"),
     ],
 )
-def test_wrong_use_is_one_sentence(
+def test_wrong_use_is_refused_in_one_sentence(
     run: list[str], change: list[str], message: str, tmp_path, capsys
 ):
     output = tmp_path / "plan.json"
@@ -93,8 +95,8 @@ def test_wrong_use_is_one_sentence(
     assert not output.exists()
 
 
-def test_a_plan_is_exported_as_it_is(run: list[str], tmp_path, capsys):
-    """So what would make it another plan is refused."""
+def test_a_plan_is_exported_unchanged(run: list[str], tmp_path, capsys):
+    """Options that would make another plan are refused."""
     made = tmp_path / "plan.json"
     assert main([*run, "--budget", "1GiB", "-o", str(made), "--quiet"]) == ExitCode.DONE
     export = ["place", str(made), "--export", "json"]
@@ -104,12 +106,12 @@ def test_a_plan_is_exported_as_it_is(run: list[str], tmp_path, capsys):
     assert capsys.readouterr().err.strip().endswith("leave out --budget")
 
 
-def test_the_interval_is_called_what_predict_calls_it(run: list[str], capsys):
+def test_the_interval_has_the_same_name_as_in_predict(run: list[str], capsys):
     assert main([*run, "--budget", "1GiB"]) == ExitCode.DONE
     assert "slowdown (90 %)" in capsys.readouterr().out
 
 
-def test_prices_given_are_said(run: list[str], capsys):
+def test_given_prices_are_printed(run: list[str], capsys):
     assert main([*run, "--budget", "0", "--near-price", "3", "--json"]) == ExitCode.DONE
     prices = json.loads(capsys.readouterr().out)["prices"]
     assert prices["near_per_byte"] == 3.0

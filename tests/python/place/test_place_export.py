@@ -1,4 +1,4 @@
-"""Plans for other tools: what is printed runs, compiles or parses there."""
+"""Plans for other tools: exports run, compile or parse there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ void *memkind_malloc(memkind_t kind, size_t size);
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    """A plan over three memories with an object in parts and one dealt out."""
+    """Return a plan over three memories with a divided and an interleaved object."""
     folder = tmp_path_factory.mktemp("memories")
     save(samples.device(), folder / "near.json")
     fars = samples.memories(
@@ -65,11 +65,11 @@ def compiled(text: str, folder: Path, *flags: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_numactl_is_a_script_that_deals_pages_out(plan: Plan, tmp_path: Path):
+def test_numactl_export_is_a_script_that_interleaves_pages(plan: Plan, tmp_path: Path):
     script = tmp_path / "run.sh"
     script.write_text(EXPORTS.get("numactl")(mapped(plan, ["pmem=node:2"])))
     subprocess.run(["sh", "-n", str(script)], check=True)
-    # A numactl that says how it was called: what the script does with a real one is its matter.
+    # A fake numactl prints its arguments; the effect of the real one is not tested.
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "numactl").write_text('#!/bin/sh\necho "$@"\n')
@@ -95,13 +95,13 @@ def test_a_plan_that_fits_near_is_bound_there(plan: Plan):
     assert 'exec numactl --membind="$NEAR_NODE"' in EXPORTS.get("numactl")(whole)
 
 
-def test_mbind_compiles_and_its_calls_are_answered(plan: Plan, tmp_path: Path):
+def test_mbind_export_compiles_and_its_calls_return(plan: Plan, tmp_path: Path):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     text = EXPORTS.get("mbind")(mapped(plan, ["near=node:0", "cxl-1=node:0", "pmem=node:0"]))
     functions = re.findall(r"nearfar_(object_\w+)\(void", text)
     assert len(functions) == sum(row.kind in ("heap", "mmap", "file") for row in plan.placements)
-    # EPERM and ENOSYS are the container's answer; anything else but 0 is a wrong call.
+    # EPERM and ENOSYS come from the container; any other error is a wrong call.
     calls = "\n".join(
         f"  if (nearfar_{name}(memory, 1 << 22) && errno != EPERM && errno != ENOSYS) return 1;"
         for name in functions
@@ -114,7 +114,7 @@ def test_mbind_compiles_and_its_calls_are_answered(plan: Plan, tmp_path: Path):
     assert subprocess.run([tmp_path / "exported"], check=False).returncode == 0
 
 
-def test_mbind_without_a_node_says_which_macro_to_define(plan: Plan, tmp_path: Path):
+def test_mbind_without_a_node_names_the_macro_to_define(plan: Plan, tmp_path: Path):
     text = EXPORTS.get("mbind")(plan)
     assert "#error" in text
     assert "define PMEM_NODE: the NUMA node of pmem, such as -DPMEM_NODE=1" in text
@@ -135,7 +135,7 @@ def test_memkind_names_a_kind_for_every_site(plan: Plan, tmp_path: Path):
     )  # fmt: skip
 
 
-def test_kubernetes_is_a_pod_with_the_plan(plan: Plan):
+def test_kubernetes_export_is_a_pod_with_the_plan(plan: Plan):
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
     config, pod = yaml.safe_load_all(EXPORTS.get("kubernetes")(plan))
     (container,) = pod["spec"]["containers"]
@@ -146,7 +146,7 @@ def test_kubernetes_is_a_pod_with_the_plan(plan: Plan):
     assert [row.memory for row in inside.placements] == [row.memory for row in plan.placements]
 
 
-def test_json_has_every_object_and_how_to_recognise_it(plan: Plan):
+def test_json_has_every_object_and_its_call_stack(plan: Plan):
     found = json.loads(EXPORTS.get("json")(plan))
     assert [one["memory"] for one in found["objects"]] == [row.memory for row in plan.placements]
     assert found["objects"][0]["call_stack"][0]["function"] == "make_0"

@@ -1,4 +1,4 @@
-"""`nearfar place` with files of memories, several profiles and exports, from the command line."""
+"""`nearfar place` with files of memories, several profiles and exports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_of_memories_says_all(folder: Path, capsys):
+def test_a_file_of_memories_gives_all_inputs(folder: Path, capsys):
     run = ["place", str(folder / "run.json"), "--memories", str(folder / "machine.toml")]
     assert main([*run, "--json"]) == ExitCode.DONE
     plan = json.loads(capsys.readouterr().out)
@@ -76,7 +76,7 @@ def test_a_plan_is_exported_from_its_file(folder: Path, capsys):
         ),
     ],
 )  # fmt: skip
-def test_wrong_use_is_one_sentence(
+def test_wrong_use_is_refused_in_one_sentence(
     folder: Path, arguments: list[str], message: str, capsys, monkeypatch
 ):
     monkeypatch.chdir(folder)
@@ -98,7 +98,9 @@ def test_wrong_use_is_one_sentence(
         ("[[far", "no file of memories"),
     ],
 )
-def test_a_wrong_file_of_memories_is_one_sentence(folder: Path, text: str, message: str, capsys):
+def test_a_wrong_file_of_memories_is_refused_in_one_sentence(
+    folder: Path, text: str, message: str, capsys
+):
     (folder / "wrong.toml").write_text(text)
     wrong = ["place", str(folder / "run.json"), "--memories", str(folder / "wrong.toml")]
     assert main([*wrong, "--near", str(folder / "near.json"), "--budget", "1%"]) != ExitCode.DONE

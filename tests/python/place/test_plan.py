@@ -1,4 +1,4 @@
-"""Plans: what must hold whatever the program, and small cases known on paper."""
+"""Plans: invariants for any program, and small calculated cases."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
 
 @given(seed=SEEDS, shares=st.tuples(SHARES, SHARES))
 @settings(max_examples=25, deadline=None)
-def test_more_budget_is_never_slower(seed: int, shares: tuple[float, float]):
+def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float]):
     workload = samples.workload(seed=seed)
     footprint = sum(thing.size_bytes for thing in workload.objects)
     less, more = (
@@ -74,13 +74,13 @@ def test_more_budget_is_never_slower(seed: int, shares: tuple[float, float]):
         ).time_ns.value
         for share in sorted(shares)
     )
-    # Times add but for bandwidth; what that makes of them is far below a thousandth here.
+    # Times are additive except for bandwidth, whose effect is far below a thousandth here.
     assert more <= less * 1.001
 
 
 @given(seed=SEEDS)
 @settings(max_examples=15, deadline=None)
-def test_exact_is_the_best_of_all_placements_as_the_model_times_them(seed: int):
+def test_exact_is_the_best_placement_by_the_models_times(seed: int):
     workload = samples.workload(objects=8, seed=seed, phases=("run",))
     problem = make_problem(workload, NEAR, FAR)
     every = np.array(list(itertools.product([0.0, 1.0], repeat=8)))
@@ -95,7 +95,7 @@ def test_exact_is_the_best_of_all_placements_as_the_model_times_them(seed: int):
 
 @given(seed=SEEDS, far=st.sampled_from([FAR, NARROW]))
 @settings(max_examples=20, deadline=None)
-def test_the_frontier_s_running_sums_are_the_model_s_times(seed: int, far):
+def test_the_frontiers_running_sums_equal_the_models_times(seed: int, far):
     problem = make_problem(samples.workload(seed=seed), NEAR, far)
     found = frontier(problem)
     near = np.zeros(len(problem.names))
@@ -106,15 +106,15 @@ def test_the_frontier_s_running_sums_are_the_model_s_times(seed: int, far):
     assert problem.times_along(found.order) == pytest.approx(times)
 
 
-def test_a_far_memory_like_the_near_costs_nothing_wherever_data_goes():
+def test_a_far_memory_equal_to_near_costs_nothing_with_any_placement():
     plan = place(profile=samples.workload(), near=NEAR, far=samples.device("far"), budget="25%")
     for found in plan.alternatives:
-        # Split data has two memories' bandwidth: a little faster than one.
+        # Divided data has the bandwidth of two memories and is slightly faster.
         assert found.slowdown.value == pytest.approx(1.0, rel=1e-3)
     assert bar(plan, "all-far").slowdown.value == pytest.approx(1.0, rel=1e-9)
 
 
-def test_budget_and_one_byte_less_decide_an_object():
+def test_a_budget_and_one_byte_less_decide_an_object():
     workload = samples.workload(objects=1)
     size = workload.objects[0].size_bytes
     assert (
@@ -127,8 +127,8 @@ def test_budget_and_one_byte_less_decide_an_object():
     )
 
 
-def test_a_chase_goes_before_a_hotter_gather():
-    """Hotness alone keeps the gather; what a miss costs says otherwise."""
+def test_a_chase_is_preferred_to_a_hotter_gather():
+    """Hotness alone keeps the gather near; the cost per miss decides for the chase."""
     workload = samples.workload(objects=2, phases=("run",))
     chase, gather = workload.phases[0].objects
     for row, kind, count in ((chase, "chase", 1e6), (gather, "indirect", 1.5e6)):
@@ -146,7 +146,7 @@ def test_a_chase_goes_before_a_hotter_gather():
     assert bar(plan, "optimal").time_ns.value < 0.6 * bar(plan, "hot-first").time_ns.value
 
 
-def test_interleaving_a_half_adds_half_of_what_latency_adds():
+def test_interleaving_half_adds_half_of_the_added_latency():
     workload = samples.workload(objects=1, phases=("run",))
     row = workload.phases[0].objects[0]
     row.traffic.read_misses = type(row.traffic.read_misses)(chase=1e6)
@@ -160,7 +160,7 @@ def test_interleaving_a_half_adds_half_of_what_latency_adds():
     assert mixed == pytest.approx((near + far) / 2, rel=1e-6)
 
 
-def test_an_object_larger_than_the_budget_is_said_to_be_worth_splitting():
+def test_an_object_larger_than_the_budget_is_reported_as_worth_dividing():
     workload = samples.workload(objects=1, phases=("run",))
     plan = place(profile=workload, near=NEAR, far=FAR, budget="50%")
     assert any("part of it could stay near" in caveat for caveat in plan.caveats)
@@ -180,7 +180,7 @@ def test_cost_follows_the_prices():
     assert bar(other, "all-far").cost_relative == pytest.approx(1 / 2)
 
 
-def test_a_phase_is_placed_for_itself():
+def test_a_phase_is_placed_by_its_own_traffic():
     workload = samples.workload()
     plan = place(profile=workload, near=NEAR, far=FAR, budget="10%", phase="get")
     get = next(phase for phase in workload.phases if phase.name == "get")
@@ -189,7 +189,7 @@ def test_a_phase_is_placed_for_itself():
 
 
 def test_a_profile_without_objects_gives_an_empty_plan():
-    """A program that only computes may have none: that is no mistake."""
+    """A program that only computes may have no objects: that is no error."""
     plan = place(
         profile=samples.workload(objects=0),
         near=samples.device(),

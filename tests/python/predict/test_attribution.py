@@ -1,4 +1,4 @@
-"""Which inputs make two predictions differ: effects by group, from the files they were made of."""
+"""Attribution of the difference of two predictions to groups of their inputs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def attributed_as(a: LoadedInputs, b: LoadedInputs, pair: tuple[Estimate, Estima
     return found
 
 
-def test_its_slowdown_is_that_of_predict():
+def test_its_slowdown_equals_that_of_predict():
     for model in ("best", "chains"):
         inputs = changed(INPUTS, model=model)
         total = (
@@ -109,7 +109,7 @@ def test_a_single_change_has_all_of_the_effect(name: str):
     assert found.causes[0].a != found.causes[0].b or name == "far memory"
 
 
-def test_effects_of_all_changes_add_up_and_turn_with_the_sides():
+def test_effects_of_all_changes_add_up_and_change_sign_with_the_sides():
     other = INPUTS
     for change in CHANGES.values():
         other = change(other)
@@ -123,14 +123,14 @@ def test_effects_of_all_changes_add_up_and_turn_with_the_sides():
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_a_page_size_is_told():
+def test_a_page_size_is_attributed():
     other = changed(other_model(INPUTS), page_bytes=2 << 20)
     (cause,) = attributed(INPUTS, other).causes
     assert cause.a == "best, host added"
     assert cause.b == "latency-ratio, host added, pages 2.00 MiB"
 
 
-def test_what_no_input_explains_is_the_rest():
+def test_an_effect_that_no_input_explains_is_the_rest():
     shown = Estimate(INPUTS.slowdown(FAR) + 0.2, 1.0, 2.0)
     found = attributed_as(INPUTS, INPUTS, (slowdown(INPUTS), shown))
     assert [cause.input for cause in found.causes] == ["the rest"]
@@ -167,7 +167,7 @@ def test_agreement(a: Estimate, b: Estimate, agree: bool):
 
 
 def host(folder: Path, inputs: LoadedInputs) -> Path:
-    """Return a prediction made in `folder`, by the API."""
+    """Return a prediction that the API made in `folder`."""
     folder.mkdir()
     save(inputs.workload, folder / "run.json")
     save(inputs.near, folder / "near.json")
@@ -217,7 +217,7 @@ def test_a_report_against_another_host(tmp_path: Path):
         api.report(profile=fewer, near=here.near, far=[FAR], against=other)
 
 
-def test_a_prediction_that_names_no_inputs(tmp_path: Path):
+def test_a_prediction_without_named_inputs(tmp_path: Path):
     a = host(tmp_path / "one", INPUTS)
     old = tmp_path / "old.json"
     save(replace(load(a, Prediction), inputs=None), old)

@@ -1,4 +1,4 @@
-"""How a time came about: its parts agree with the prediction."""
+"""The breakdown of a time into its parts agrees with the prediction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEAR, FAR = samples.device(), load_device("optane-100-6dimm")
 WORKLOAD = samples.workload()
 
 
-def test_a_phase_is_broken_down_as_it_is_predicted():
+def test_a_phase_is_broken_down_as_predicted():
     (device,) = predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["get"]).devices
     (entry,) = device.explained
     (phase,) = (phase for phase in device.phases if phase.phase == "get")
@@ -47,12 +47,12 @@ def test_the_function_of_an_object_names_it():
     assert {entry.name for entry in device.explained} == {workload.objects[0].name}
 
 
-def test_an_input_that_moves_a_time_is_named():
-    """A chase in a memory whose latency is uncertain: latency moves it most."""
+def test_the_input_with_the_largest_effect_is_named():
+    """In a chase on a memory of uncertain latency, latency has the largest effect."""
     (device,) = predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["get"]).devices
     assert "far latency" in [effect.input for effect in device.explained[0].effects]
 
 
-def test_an_unknown_name_lists_the_nearest():
+def test_an_unknown_name_lists_the_nearest_names():
     with pytest.raises(NearfarError, match="'gett'; the nearest are: get"):
         predict(profile=WORKLOAD, near=NEAR, far=[FAR], explain=["gett"])

@@ -1,4 +1,4 @@
-"""Programs whose far time is known on paper."""
+"""Programs whose far time is known in closed form."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def test_chase_slows_by_the_latency_ratio():
 
 
 def test_chase_with_arithmetic_adds_only_the_latency():
-    """60 ns of each 150 are arithmetic: (60 + 270) / 150."""
+    """Arithmetic takes 60 ns of each 150: (60 + 270)
+
+    150.
+    """
     assert slowdown(phase(150e6, chase=1e6)) == pytest.approx(330 / 150)
 
 
@@ -64,7 +67,7 @@ def test_gather_at_full_parallelism_slows_by_the_latency_ratio():
     assert slowdown(phase(9e6, independent=1e6), read_gb_per_s=100.0) == pytest.approx(3.0)
 
 
-def test_gather_is_bound_by_bandwidth_where_that_is_less():
+def test_gather_is_bound_by_bandwidth_where_that_is_slower():
     """64 B at 1 GB/s: 64 ns, more than 270 ns over 10 in flight."""
     found = slowdown(phase(9e6, independent=1e6), read_gb_per_s=1.0)
     assert found == pytest.approx(64.0 / 9.0)
@@ -75,14 +78,14 @@ def test_stream_slows_by_the_bandwidth_ratio():
     assert slowdown(phase(near_ns, stream=1e6), read_gb_per_s=3.0) == pytest.approx(4.0)
 
 
-def test_compute_is_not_slowed():
+def test_computing_is_not_slowed():
     traffic = phase(1e9, hits=1e8)
     assert slowdown(traffic) == pytest.approx(1.0)
     assert model(traffic).bound() == "compute"
 
 
-def test_stores_hide_until_bandwidth_binds():
-    """A tenth of the time fetches stores' lines: hidden; at 1/12 bandwidth they take over."""
+def test_stores_are_hidden_until_bandwidth_binds():
+    """A tenth of the time fetches stores' lines, hidden; at 1/12 of the bandwidth they dominate."""
     traffic = phase(100e6, store=1e6, write_back=1e6)
     near = near_memory(samples.device("near", **NEAR))
     hidden = slowdown(traffic, read_gb_per_s=12.0, write_gb_per_s=9.0)
@@ -94,11 +97,11 @@ def test_stores_hide_until_bandwidth_binds():
 
 
 def test_hits_between_misses_leave_less_time_to_invert():
-    """The same near time with many hits means more overlap, hence less added by far memory."""
+    """The same near time with many hits implies more overlap, hence less added time."""
     assert slowdown(phase(60e6, independent=1e6, hits=8e6)) < slowdown(phase(60e6, independent=1e6))
 
 
-def test_a_chase_hurts_more_than_a_gather_of_as_many_misses():
+def test_a_chase_slows_more_than_a_gather_of_equal_misses():
     lines = np.zeros((2, COLUMNS))
     lines[0, CHASE] = lines[1, INDEPENDENT] = 1e6
     near = Estimate(100e6, 100e6, 100e6)
@@ -111,7 +114,7 @@ def test_a_chase_hurts_more_than_a_gather_of_as_many_misses():
     ("name", "expected"),
     [("null", 1.0), ("latency-ratio", 3.0), ("misses", (9e6 + 180e6) / 9e6)],
 )
-def test_naive_models_are_what_they_say(name: str, expected: float):
+def test_naive_models_follow_their_definitions(name: str, expected: float):
     assert slowdown(phase(9e6, independent=1e6), name) == pytest.approx(expected)
 
 
@@ -120,7 +123,7 @@ def test_effective_parallelism_is_read_off_the_near_curve():
     assert model(phase(1e6, stream=1e6)).effective_parallelism() is None
 
 
-def test_bound_names_what_binds():
+def test_bound_names_the_limiting_resource():
     assert model(phase(90e6, chase=1e6)).bound() == "latency"
     assert model(phase(6e6, stream=1e6)).bound() == "bandwidth"
 
@@ -131,12 +134,12 @@ def test_threads_share_bandwidth_and_wait_for_loaded_latency():
     alone_ns = float(model(traffic).times_ns(traffic.total))
     together_ns = float(model(together, read_gb_per_s=3.0).times_ns(together.total))
     assert together_ns > alone_ns
-    # Four threads cannot draw more than the memory gives: bytes / bandwidth of wall time.
+    # Four threads draw at most the memory's bandwidth: bytes / bandwidth of wall time.
     assert together_ns / 4.0 >= 64e6 / 3.0 * 0.999 * min(1.0, 18e6 / (4 * 64e6 / 12.0))
 
 
-def test_a_phase_that_mostly_computes_has_no_wide_interval():
-    """Even serial misses explain a tenth of near time: what the classes say of it is little."""
+def test_a_phase_that_mostly_computes_has_a_narrow_interval():
+    """Even serial misses explain a tenth of near time: their class hardly matters."""
     traffic = phase(900e6, independent=1e6)
     near = near_memory(samples.device("near", **NEAR))
     far = far_memory(samples.device("far", **FAR), near)

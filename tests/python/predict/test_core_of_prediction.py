@@ -1,4 +1,4 @@
-"""The core behind a prediction: named, measured, of another machine, or none."""
+"""The core of a prediction: named, measured, of another machine, or none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def caveats(**options: object) -> list[str]:
     return api.predict(**given).devices[0].caveats
 
 
-def test_an_unknown_core_is_a_caveat_and_a_named_one_is_not() -> None:
+def test_an_unknown_core_is_a_caveat_and_a_named_core_is_not() -> None:
     unknown = [caveat for caveat in caveats() if "the core behind dram" in caveat]
     assert len(unknown) == 1 and "128 to 512 instructions" in unknown[0]
     assert not [caveat for caveat in caveats(core="zen-4") if "the core behind" in caveat]
@@ -56,7 +56,7 @@ def test_another_machines_profile_is_reported_and_not_used(tmp_path: Path) -> No
     assert [caveat for caveat in plan.caveats if "another machine's and is not used" in caveat]
 
 
-def test_a_core_file_with_a_window_of_0_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_core_file_with_a_window_of_0_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "core.toml"
     path.write_text('name = "mine"\nreorder_window = 0\n')
     with pytest.raises(NearfarError, match=r"core\.toml:2: reorder_window is 0: a core has 2 to"):

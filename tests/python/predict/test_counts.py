@@ -1,4 +1,4 @@
-"""Counts that disagree: noticed, the larger used, the interval wider; what is left out is said."""
+"""Counts that disagree are noticed: the larger one is used and the interval is wider."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def noticed(device: DevicePrediction) -> list[str]:
 
 
 def checked(profile: WorkloadProfile, factor: float = 1.0) -> WorkloadProfile:
-    """Return the profile with QEMU's check that counts what its objects do."""
+    """Return the profile with an emulator's check that counts `factor` times its misses."""
     profile.checks = [
         CountCheck(
             phase=phase.name,
@@ -81,7 +81,7 @@ def test_fewer_misses_of_qemu_are_only_doubted():
     assert not noticed(predicted(profile))
 
 
-def test_code_left_out_makes_the_interval_reach_to_all_waiting():
+def test_left_out_code_extends_the_interval_to_waiting_throughout():
     profile = real("lookup")
     known = predicted(profile).total.slowdown
     profile.warnings.append(ASSEMBLY)
@@ -117,7 +117,7 @@ def test_bursts_of_another_build_are_left_out():
     assert any("of another build" in caveat for caveat in predicted(profile).caveats)
 
 
-def test_an_interval_has_no_width_only_where_the_data_fit():
+def test_an_interval_has_zero_width_only_where_the_data_fit():
     profile = samples.workload()
     for phase in profile.phases:
         phase.instructions, phase.objects = [], []
@@ -128,7 +128,7 @@ def test_an_interval_has_no_width_only_where_the_data_fit():
     assert slowdown.low == slowdown.value == slowdown.high == 1.0
 
 
-def test_warnings_of_the_profile_are_caveats_but_those_on_names():
+def test_warnings_of_the_profile_are_caveats_except_those_on_names():
     profile = real("lookup")
     profile.warnings = ["the plain program failed", "the table of names was full 3 times"]
     caveats = predicted(profile).caveats

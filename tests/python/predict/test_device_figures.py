@@ -1,4 +1,4 @@
-"""Curves of small and of huge pages, and which a program is read off."""
+"""Curves of small and of huge pages, and the one that applies to a program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HUGE, SMALL = 2 << 20, 4096
 
 
 def measured(transparent_huge_pages: str) -> DeviceProfile:
-    """90 ns a miss with huge pages, 150 with small ones."""
+    """Return a device with 90 ns a miss on huge pages and 150 ns on small pages."""
     return msgspec.structs.replace(
         samples.device(),
         chains=[
@@ -31,11 +31,11 @@ def measured(transparent_huge_pages: str) -> DeviceProfile:
 @pytest.mark.parametrize(
     ("setting", "expected_ns"), [("always", 90.0), ("madvise", 150.0), ("never", 150.0)]
 )
-def test_the_machine_s_setting_says_which_curve(setting: str, expected_ns: float):
+def test_the_machines_setting_selects_the_curve(setting: str, expected_ns: float):
     assert near_memory(measured(setting)).cost_ns(1) == pytest.approx(expected_ns)
 
 
-def test_pages_given_go_before_the_setting():
+def test_given_pages_override_the_setting():
     assert near_memory(measured("madvise"), HUGE).cost_ns(1) == pytest.approx(90.0)
     assert near_memory(measured("always"), SMALL).cost_ns(1) == pytest.approx(150.0)
 
@@ -48,7 +48,7 @@ def test_pages_without_a_curve_are_reported():
     assert not near_memory(measured("always"), SMALL).caveats
 
 
-def test_published_devices_say_nothing_of_pages():
+def test_published_devices_have_no_page_size():
     assert program_page_bytes(samples.device()) is None
 
 
@@ -58,15 +58,15 @@ def test_a_far_memory_without_chains_gets_the_same_page_walk():
     assert far.cost_ns(1) == pytest.approx(300.0 + 60.0)
 
 
-def test_a_hit_costs_what_the_first_level_was_measured_to():
+def test_a_hit_costs_the_measured_first_level():
     assert near_memory(samples.device()).hit_ns == ASSUMED_HIT_NS
     device = samples.device()
     device.latency.append(LatencyFigure(region_bytes=16 << 10, value_ns=1.1, **HAD))
     assert near_memory(device).hit_ns == 1.1
 
 
-def test_few_cores_that_draw_little_do_not_make_the_memory_slow():
-    """Two cores' random reads were measured at 2 GB/s, their chains show 64 B in 11.25 ns each."""
+def test_low_bandwidth_of_few_cores_does_not_make_the_memory_slow():
+    """Two cores read randomly at 2 GB/s; their chains show 64 B in 11.25 ns each."""
     near = measured("always")
     figure = msgspec.structs.replace(near.bandwidth[0], pattern="random", value_gb_per_s=2.0)
     near.bandwidth.append(figure)

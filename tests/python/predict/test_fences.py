@@ -52,14 +52,14 @@ def added_ns(model: Model) -> float:
 
 @pytest.mark.parametrize("name", ["persist", "best"])
 @pytest.mark.parametrize("kind", [FLUSH, NT_LINE])
-def test_a_published_wait_is_compared_with_the_dram_of_its_own_machine(name: str, kind: int):
+def test_a_published_wait_is_compared_with_dram_of_the_same_machine(name: str, kind: int):
     model = model_of(name, {kind: FENCES, FENCE: FENCES}, load_device(OPTANE))
-    # FAST 2020, figure 2: flushed, 62.3 ns in Optane and 57.3 in DRAM beside it.
+    # FAST 2020, figure 2: a flushed line takes 62.3 ns in Optane and 57.3 ns in its machine's DRAM.
     assert added_ns(model) == pytest.approx(62.3 - 57.3)
     assert "62 ns" in model.remarks()[0]
 
 
-def test_non_temporal_lines_cost_bandwidth_as_write_backs_and_not_again():
+def test_non_temporal_lines_cost_bandwidth_once():
     far = load_device(OPTANE)
     few, many = (
         added_ns(model_of("persist", {NT_LINE: lines, FENCE: FENCES}, far))
@@ -71,14 +71,14 @@ def test_non_temporal_lines_cost_bandwidth_as_write_backs_and_not_again():
 
 
 def test_where_only_reads_are_known_near_flushing_is_never_faster_far():
-    """A read of 200 ns stands in for a near wait; the far one of 90 ns is no gain."""
+    """A read of 200 ns substitutes a near wait; the far wait of 90 ns gives no gain."""
     bare = msgspec.structs.replace(load_device(OPTANE), host_dram=None)
     model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, bare)
     assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
     assert "a read's latency" in model.remarks()[0]
 
 
-def test_none_counted_is_fine_and_missing_counts_are_not():
+def test_zero_counts_are_accepted_and_missing_counts_are_not():
     far = samples.device("far", 300.0)
     model = model_of("persist", {}, far, counted=True)
     assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
@@ -87,10 +87,10 @@ def test_none_counted_is_fine_and_missing_counts_are_not():
         model_of("persist", {}, far)
 
 
-def test_a_profile_says_whether_it_counted():
+def test_a_profile_states_whether_it_counted():
     counted = msgspec.structs.replace(samples.workload(), flushes_counted=True)
     counted.phases[0].objects[0].traffic.flushes = FENCES
-    # The other phase has none, and is no reason to refuse the whole.
+    # The other phase has no fences, which is no reason to refuse the program.
     (found,) = predict(
         profile=counted, near=SLOW, far=[load_device(OPTANE)], model="persist"
     ).devices
@@ -99,13 +99,13 @@ def test_a_profile_says_whether_it_counted():
         predict(profile=samples.workload(), near=SLOW, far=[load_device(OPTANE)], model="persist")
 
 
-def test_the_default_goes_on_where_far_memory_has_no_figure_and_reports_it():
+def test_the_default_continues_where_far_memory_lacks_the_figure_and_reports_it():
     model = model_of("best", {FLUSH: FENCES, FENCE: FENCES}, samples.device("far", 300.0))
     assert added_ns(model) == pytest.approx(0.0, abs=1e-6)
     assert "left out" in model.remarks()[0]
 
 
-def test_half_of_the_fences_add_half_and_the_figures_errors_are_in_the_interval():
+def test_half_of_the_fences_add_half_and_errors_of_figures_widen_the_interval():
     model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE))
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
     assert half == pytest.approx(added_ns(model) * FENCES / 2)
@@ -127,7 +127,7 @@ def test_each_fence_waits_for_the_line_that_a_store_fetches_first(name: str):
     assert half == pytest.approx(added_ns(model) * FENCES / 2, rel=0.1)
     found = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
     assert found.far_time_ns.low <= NEAR_NS + 0.6 * fetched_ns * FENCES
-    # Unfenced, they wait in the store buffer; stored in sequence, they may have been fetched ahead.
+    # Without fences they wait in the store buffer; sequential stores may have been prefetched.
     assert added_ns(model_of("best", {STORE: FENCES}, load_device(OPTANE))) < 0.2 * fetched_ns
     streamed = model_of(
         name, {STORE_STREAM: FENCES, FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE)
@@ -142,7 +142,7 @@ def test_fences_wait_for_fetches_where_far_memory_has_no_figure_of_flushing():
     assert added_ns(model) > 0.8 * (model.far.latency_ns - model.near.latency_ns)
 
 
-def test_the_default_says_that_flushes_were_not_counted_where_there_may_be_some():
+def test_the_default_reports_uncounted_flushes_where_some_are_possible():
     uncounted = samples.workload()
 
     def says(workload: WorkloadProfile, far: DeviceProfile) -> bool:
@@ -198,7 +198,7 @@ def test_each_counted_sync_waits_once(name: str):
     model = sync_model(name, lines)
     assert FENCES * added_ns(model) == pytest.approx(1e4 * WRITE_NS, rel=1e-3)
     ends = [end - NEAR_NS for end in model.times_to_cover_ns()]
-    # How many there are is known; what one waits for hangs on the drive's cache and on a journal.
+    # Their number is known; the wait of each depends on the drive's cache and on a journal.
     assert min(ends) == pytest.approx(1e4 * TURN_NS, rel=5e-3)
     assert max(ends) == pytest.approx(1e4 * (WRITE_NS + JOURNAL_NS), rel=5e-3)
 
@@ -210,12 +210,12 @@ def test_flushes_are_synced_between_once_a_fence_and_once_a_line(name: str):
     model = sync_model(name, lines)
     assert 6e3 * WRITE_NS < FENCES * added_ns(model) < 11e3 * WRITE_NS
     ends = [end - NEAR_NS for end in model.times_to_cover_ns()]
-    # The lines beyond one a fence still take their bandwidth.
+    # Lines beyond one per fence still take their bandwidth.
     assert min(ends) == pytest.approx(6e3 * TURN_NS, rel=0.03)
     assert max(ends) == pytest.approx(11e3 * (WRITE_NS + JOURNAL_NS), rel=1e-3)
 
 
-def test_persistent_memory_waits_for_fences_alone():
+def test_persistent_memory_waits_for_fences_only():
     near = near_memory(samples.device("host", 100.0))
     lines = np.zeros((1, COLUMNS))
     lines[0, [FENCE, FLUSH]] = 1e3, 4e3

@@ -1,4 +1,4 @@
-"""Counters of several sizes, fitted: known curves found again, and what is refused."""
+"""Counters of several sizes are fitted: known curves are recovered, poor data refused."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def counted(n: float, **changed: float | None) -> CounterProfile:
     ("law", "grows"),
     [("a + b / n", time_ns), ("a + b ln n", misses)],
 )
-def test_a_curve_is_found_again(law: str, grows: Callable[[float], float]):
+def test_a_curve_is_recovered(law: str, grows: Callable[[float], float]):
     found = fit(np.array(SIZES), [grows(n) for n in SIZES], 5e5, "it")
     assert found.law == law
     assert found.value == pytest.approx(grows(5e5))
     assert found.error < 1e-9
 
 
-def test_between_the_sizes_counted_it_is_the_profile_of_the_curves():
+def test_between_the_counted_sizes_it_is_the_profile_of_the_curves():
     made = profile_of_fit([counted(n) for n in SIZES], {"n": 5e5})
     (phase,) = made.phases
     assert phase.near_cpu_time_ns.value == pytest.approx(time_ns(5e5))
@@ -62,7 +62,7 @@ def test_between_the_sizes_counted_it_is_the_profile_of_the_curves():
     assert "n=500000 was not counted" in made.warnings[0]
 
 
-def test_what_sizes_left_out_are_missed_by_is_the_interval():
+def test_the_error_on_left_out_sizes_is_the_interval():
     noisy = [counted(n, cpu_time_ns=time_ns(n) * (1.1 if n == 1e6 else 1.0)) for n in SIZES]
     time = profile_of_fit(noisy, {"n": 5e5}).phases[0].near_cpu_time_ns
     assert time.low <= 0.92 * time.value

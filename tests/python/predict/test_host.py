@@ -1,4 +1,4 @@
-"""Latencies published on another machine, taken to this one."""
+"""Conversion of latencies published on another machine to this machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ON_PAPER: dict[HostRule, float] = {
 
 
 def measured(latency_ns: float = HERE_NS) -> DeviceProfile:
-    """A cloud machine's own DRAM."""
+    """Return a cloud machine's own DRAM."""
     context = samples.measured_here()
     return msgspec.structs.replace(
         samples.device("dram", latency_ns), technology="dram", measured=context
@@ -48,8 +48,8 @@ def measured(latency_ns: float = HERE_NS) -> DeviceProfile:
 
 
 def chase(near: DeviceProfile, far: str, host: HostRule) -> FarEstimate:
-    """A million serial misses that take all of near time."""
-    # Idle: what the chase's own few lines queue is another matter.
+    """Return the time of a million serial misses that take all of near time."""
+    # The figure is idle latency; the queueing of the chase's own lines is left out.
     device = msgspec.structs.replace(load_device(far), loaded_latency=[])
     near_side = near_memory(near)
     far_side = far_memory(device, near_side, host)
@@ -69,15 +69,15 @@ def test_a_chase_over_the_other_socket_of_a_slow_machine(rule: HostRule):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("far", ["ddr4-2666-remote", "optane-100-6dimm", "cxl-e3s-x8"])
-def test_the_interval_holds_all_three_ways(rule: HostRule, far: str):
+def test_the_interval_contains_all_three_ways(rule: HostRule, far: str):
     found = chase(measured(), far, rule).slowdown
     ways = [chase(measured(), far, other).slowdown.value for other in RULES]
     assert ways[1] < ways[0] < ways[2]
     assert all(found.low <= way <= found.high for way in ways)
 
 
-def test_the_interval_is_not_the_sum_of_all_that_is_worst():
-    """Upward: the ratio, the far figure's error, the model's; in quadrature, not one on another."""
+def test_the_interval_is_not_the_sum_of_all_worst_cases():
+    """Upward: the errors of ratio, far figure and model add in quadrature."""
     found = chase(measured(), "ddr4-2666-remote", "added").slowdown
     far = far_memory(load_device("ddr4-2666-remote"), near_memory(measured()))
     errors = [
@@ -89,7 +89,7 @@ def test_the_interval_is_not_the_sum_of_all_that_is_worst():
 
 
 @pytest.mark.parametrize("far", WITH_HOST)
-def test_on_the_host_itself_every_way_is_the_published_one(far: str):
+def test_on_the_host_itself_every_way_gives_the_published_latency(far: str):
     device = load_device(far)
     near = host_dram(device)
     assert near is not None
@@ -103,7 +103,7 @@ def test_on_the_host_itself_every_way_is_the_published_one(far: str):
 
 
 def test_between_library_machines_the_rule_is_the_same():
-    """Skylake's other socket, behind Sapphire Rapids' own DRAM of 116.349 ns."""
+    """Skylake's other socket is taken to Sapphire Rapids with its own DRAM of 116.349 ns."""
     near = near_memory(load_device("ddr5-4800-local"))
     far = load_device("ddr4-2666-remote")
     assert far_memory(far, near).latency_ns == pytest.approx(116.349 + REMOTE_NS - LOCAL_NS)
@@ -113,7 +113,7 @@ def test_between_library_machines_the_rule_is_the_same():
 
 
 def test_far_memory_as_near_is_no_local_dram():
-    """Beside Optane as near, what counts is the DRAM of Optane's machine; unknown: as published."""
+    """With Optane as near memory, its machine's DRAM counts; if unknown, as published."""
     optane, remote = load_device("optane-100-6dimm"), load_device("ddr4-2666-remote")
     far = far_memory(remote, near_memory(optane))
     assert far.latency_ns == pytest.approx(REMOTE_NS + 101.5 - LOCAL_NS)
@@ -145,7 +145,7 @@ def test_far_memory_that_is_slower_there_is_no_faster_here(rule: HostRule):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_more_published_latency_is_more_latency_here(rule: HostRule):
+def test_a_higher_published_latency_is_a_higher_latency_here(rule: HostRule):
     base, near = load_device("ddr4-2666-remote"), near_memory(measured(40.0))
     found = []
     for ns in (30.0, 60.0, 91.0, 92.0, 120.0, 400.0):
@@ -156,15 +156,15 @@ def test_more_published_latency_is_more_latency_here(rule: HostRule):
     assert found[0] > 0
 
 
-def test_parallel_misses_are_of_the_latency_here():
+def test_parallel_misses_take_the_latency_here():
     near = near_memory(measured())
     far = far_memory(load_device("ddr4-2666-remote"), near)
     here = HERE_NS + REMOTE_NS - LOCAL_NS
     assert [far.cost_ns(k) for k in (1, 4, 8)] == pytest.approx([here, here / 4, here / 8])
 
 
-def test_queueing_in_the_memory_does_not_grow_with_the_machine_s_path():
-    """Twice the idle latency at full load there: as many ns more here."""
+def test_queueing_in_the_memory_does_not_grow_with_the_machines_path():
+    """Full load has twice the idle latency there: the same number of ns is added here."""
     curve = LoadedLatencyCurve(
         how="published", source="mess", read_share=1.0, points=[(0.0, 160.0), (30.0, 320.0)]
     )
@@ -175,7 +175,7 @@ def test_queueing_in_the_memory_does_not_grow_with_the_machine_s_path():
     assert far.latency_ns * load.greatest == pytest.approx(far.latency_ns + REMOTE_NS)
 
 
-def test_doubt_of_near_latency_is_not_counted_against_what_far_took_from_it():
+def test_doubt_about_near_latency_is_not_counted_twice():
     noisy = measured()
     assert noisy.measured is not None
     noisy = msgspec.structs.replace(
@@ -207,7 +207,7 @@ def test_a_memory_faster_than_near_is_reported():
     assert not any("faster" in caveat for caveat in remote.caveats)
 
 
-def test_nvdimm_on_the_own_channels_is_as_slow_as_near():
+def test_an_nvdimm_on_its_own_channels_is_as_slow_as_near():
     found = far_memory(load_device("nvdimm-n"), near_memory(measured()))
     assert found.latency_ns == HERE_NS
     assert not any("faster" in caveat for caveat in found.caveats)
@@ -234,7 +234,7 @@ def test_prediction_and_plan_report_the_rule(rule: HostRule, message: str):
     assert all_far.slowdown.value == pytest.approx(device.total.slowdown.value)
 
 
-def test_a_way_that_there_is_not_is_refused():
+def test_an_unknown_way_is_refused():
     near, far = measured(), load_device("ddr4-2666-remote")
     with pytest.raises(NearfarError, match='Choose from: "added"'):
         predict(profile=samples.workload(), near=near, far=[far], host="addd")  # type: ignore[arg-type]
@@ -279,7 +279,7 @@ def test_another_word_is_wrong_use(run: list[str], rule: str, capsys):
     assert len(err.strip().splitlines()) == 1
 
 
-def test_the_overview_says_how_latencies_were_taken(run: list[str], capsys):
+def test_the_overview_explains_how_latencies_were_converted(run: list[str], capsys):
     assert main(["predict", *run[:-1], "all"]) == ExitCode.DONE
     shown = capsys.readouterr().out
     rows = {line.split()[0]: line for line in shown.splitlines() if line.strip()}

@@ -51,17 +51,17 @@ def test_every_split_keeps_both_stages_in_step():
     for split in found.splits:
         total = split.total_ns.value
         assert split.total_ns.low <= total <= split.total_ns.high
-        # What a stage does and what it waits is the whole run; the first ends before the second.
+        # A stage's work and waits take the whole run; the first stage ends before the second.
         second = split.transfer_ns + split.analyse_ns + split.analyse_idle_ns
         assert second == pytest.approx(total, rel=1e-6)
         assert split.generate_ns + split.generate_idle_ns <= total * (1 + 1e-6)
-    # More threads for a stage never make it take longer.
+    # More threads for a stage never make it slower.
     generate = [split.generate_ns for split in found.splits]
     assert generate == sorted(generate)
 
 
-def test_of_two_threads_nothing_waits_for_bandwidth_and_the_closed_form_holds():
-    """With bandwidth for all, each stage takes its CPU time; the slower one sets the pace."""
+def test_with_two_threads_nothing_waits_for_bandwidth_and_the_closed_form_holds():
+    """With bandwidth for all, each stage takes its CPU time; the slower stage sets the pace."""
     wide_near = samples.device("near", read_gb_per_s=1e4, write_gb_per_s=1e4)
     wide = samples.device("far", 300.0, 1e4, 1e4)
     workload = samples.workload()
@@ -76,7 +76,7 @@ def test_of_two_threads_nothing_waits_for_bandwidth_and_the_closed_form_holds():
     assert split.total_ns.value == pytest.approx(slower + other / 100, rel=0.02)
 
 
-def test_shared_channels_are_slower_than_memories_apart_and_unknown_spans_both():
+def test_shared_channels_are_slower_than_separate_memories_and_unknown_spans_both():
     unknown = pipeline(set_size="10MB")
     apart = pipeline(set_size="10MB", machine=machine(shared=False))
     shared = pipeline(set_size="10MB", machine=machine(shared=True))
@@ -87,7 +87,7 @@ def test_shared_channels_are_slower_than_memories_apart_and_unknown_spans_both()
         assert three.total_ns.high == pytest.approx(two.total_ns.value)
 
 
-def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn_upon():
+def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_used():
     far = samples.device("far", 95.0, 12.0, 9.0)
     local = near_memory(NEAR)
     phase = phases_of(samples.workload())[0]
@@ -114,7 +114,7 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_drawn
         ("load,get", 10, 1, "a thread for each stage"),
     ],
 )
-def test_what_is_no_pipeline_is_refused(text: str, sets: int, threads: int, message: str):
+def test_a_profile_without_a_pipeline_is_refused(text: str, sets: int, threads: int, message: str):
     with pytest.raises(NearfarError, match=message):
         predict(
             profile=samples.workload(),

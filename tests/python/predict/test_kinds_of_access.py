@@ -1,4 +1,4 @@
-"""Kinds of access that no judged kernel has: each lands in the columns that models expect it in."""
+"""Kinds of access that no judged kernel has appear in the columns that models expect."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PhaseTraffic]:
         ("scatter", [t.STORE], 0.7),
         ("computed gather", [t.INDEPENDENT], 0.7),
         ("computed chase", [t.CHASE], 0.9),
-        # Whether probes wait for each other is up to the code made of the choice between halves, a
-        # branch or a move: near time says, if only they are loads and no stream.
+        # The compiler decides by a branch or a move whether probes wait for each other: near time
+        # shows which, as long as they are loads and no stream.
         ("branchless search", [t.CHASE, t.INDEPENDENT], 0.7),
     ],
 )
-def test_misses_are_of_their_kind(
+def test_misses_have_their_kind(
     found: dict[str, PhaseTraffic], kind: str, columns: list[int], least: float
 ) -> None:
     total = found[kind].total
     assert sum(total[column] for column in columns) >= least * misses(total)
 
 
-def test_what_is_stored_is_written_back(found: dict[str, PhaseTraffic]) -> None:
+def test_stored_lines_are_written_back(found: dict[str, PhaseTraffic]) -> None:
     for kind in ("read-modify-write", "scatter"):
         total = found[kind].total
         stored = total[t.STORE] + total[t.INDEPENDENT]
         assert 0.5 * stored <= write_backs(total) <= 1.5 * stored
 
 
-def test_a_stream_is_each_line_once(found: dict[str, PhaseTraffic]) -> None:
+def test_a_stream_touches_each_line_once(found: dict[str, PhaseTraffic]) -> None:
     lines = (1 << 21) * 8 / 64
     assert misses(found["sum"].total) == pytest.approx(lines, rel=0.05)

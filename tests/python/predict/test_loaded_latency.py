@@ -1,4 +1,4 @@
-"""The crossing of a loaded-latency curve with what draws on it, for one placement and for many."""
+"""The crossing of a loaded-latency curve with its load, for one placement and for many."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FACTORS = st.floats(1.0, 8.0)
 
 
 @given(st.lists(FACTORS, min_size=2, max_size=12), st.floats(0.01, 500.0), st.floats(0.0, 50.0))
-def test_one_and_many_settle_where_the_curve_returns_its_argument(
+def test_one_and_many_placements_settle_where_the_curve_returns_its_argument(
     factors: list[float], lines: float, rest: float
 ):
     curve = LoadedFactor(np.arange(float(len(factors))), np.sort([1.0, *factors[1:]]))
@@ -31,7 +31,7 @@ def test_one_and_many_settle_where_the_curve_returns_its_argument(
         return curve.at(64.0 * lines / (rest + lines * factor))
 
     found = settled_factor(asked, curve.greatest)
-    # A steep curve's answer jumps about; what it is asked with does not.
+    # A steep curve's result varies widely; its argument does not.
     step = 1e-4 * curve.greatest
     assert asked(found - step) >= found - step
     assert asked(found + step) <= found + step
@@ -39,19 +39,21 @@ def test_one_and_many_settle_where_the_curve_returns_its_argument(
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=12, max_size=12), st.floats(0, 1e12), FACTORS)
-def test_core_time_of_numbers_is_that_of_arrays(costs: list[float], other_ns: float, factor: float):
-    for of in (0, 6):  # Reads are some of all lines.
+def test_core_time_of_numbers_equals_that_of_arrays(
+    costs: list[float], other_ns: float, factor: float
+):
+    for of in (0, 6):  # Reads are part of all lines.
         costs[of + 4] += costs[of + 3]
     parts = [TrafficTime(*costs[:6]), TrafficTime(*costs[6:])]
     arrays = [TrafficTime(*(np.array([c, c]) for c in row)) for row in (costs[:6], costs[6:])]
     one = core_time_ns(other_ns, parts, [1.0, factor])
     assert core_time_ns(other_ns, arrays, [1.0, factor]) == pytest.approx([one, one], rel=1e-12)
-    # No shorter than anything that must be waited for, nor than all of it one after the other.
+    # At least as long as each required wait, at most as long as all of them in sequence.
     alone = [other_ns, parts[0].all_lines, parts[1].all_lines, costs[1] + costs[7]]
     assert one >= max(alone) * (1 - 1e-9)
 
 
 @given(st.floats(-2.0, 12.0))
-def test_interpolation_is_numpys(x: float):
+def test_interpolation_equals_numpys(x: float):
     xs, ys = [0.0, 1.0, 1.5, 9.0], [4.0, 2.0, 2.0, -1.0]
     assert interpolate(x, xs, ys) == pytest.approx(float(np.interp(x, xs, ys)), abs=1e-12)

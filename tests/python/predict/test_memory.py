@@ -1,4 +1,4 @@
-"""Devices as models see them: curves, what is derived, what is refused."""
+"""Devices as models see them: curves, derived figures, refusals."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_cost_is_exact_between_points_of_latency_over_k():
     assert memory.cost_ns(64) == memory.cost_ns(32)
 
 
-def test_a_curve_that_rises_by_noise_is_taken_as_flat():
+def test_a_curve_that_rises_by_noise_is_treated_as_flat():
     noisy = [ChainsFigure(chains=k, value_ns=v, **HAD) for k, v in ((1, 90), (2, 45), (4, 46))]
     assert near_memory(without(samples.device(), chains=noisy)).cost_ns(4) == 45.0
 
 
-def test_far_chains_are_derived_from_the_core_s_parallelism():
+def test_far_chains_are_derived_from_the_cores_parallelism():
     near = near_memory(samples.device(latency_ns=90.0, parallelism=10))
     far = far_memory(without(samples.device("far", 300.0, 50.0), chains=[]), near)
     assert far.cost_ns(1) == pytest.approx(300.0)
@@ -73,14 +73,14 @@ def test_derived_figures_widen_the_error():
 
 
 @pytest.mark.parametrize("lacking", ["latency", "bandwidth"])
-def test_a_device_without_what_is_needed_is_refused_by_name(lacking: str):
+def test_a_device_without_a_needed_figure_is_refused_by_name(lacking: str):
     near = near_memory(samples.device())
     with pytest.raises(NearfarError, match=r"'far' lacks .*(latency|bandwidth)"):
         far_memory(without(samples.device("far"), **{lacking: [], "loaded_latency": []}), near)
 
 
-def test_a_curve_alone_is_enough_and_every_stand_in_is_named():
-    """What `nearfar device import` makes of a CSV: a read curve, its idle end, its best."""
+def test_a_curve_alone_is_enough_and_every_substitute_is_named():
+    """`nearfar device import` makes of a CSV a read curve, its idle end, and its best bandwidth."""
     device = samples.device("far", latency_ns=300.0, read_gb_per_s=8.0)
     far = far_memory(without(device, bandwidth=[], chains=[]), near_memory(samples.device()))
     assert far.write_ns == (8.0, 8.0)
@@ -94,7 +94,7 @@ def test_random_lines_below_the_granularity_are_amplified():
     assert line_bandwidth(device, "read", "sequential").value_gb_per_s == 40.0
 
 
-def test_a_figure_for_single_lines_goes_before_one_for_blocks():
+def test_a_figure_for_single_lines_is_preferred_to_one_for_blocks():
     figures = [
         bandwidth(pattern="random", access_bytes=256, value_gb_per_s=33.65),
         bandwidth(pattern="random", access_bytes=64, value_gb_per_s=9.67),
@@ -107,17 +107,17 @@ def test_a_figure_for_single_lines_goes_before_one_for_blocks():
     ("figure", "expected_ns"),
     [
         (bandwidth(operation="nt-store", value_gb_per_s=8.0), 8.0),
-        # 64 B stored in 16 ns, of which reading the line took 6.4.
+        # 64 B are stored in 16 ns, of which reading the line took 6.4.
         (bandwidth(operation="write", value_gb_per_s=4.0), 9.6),
-        # Of ten lines mixed half and half in 68.8 ns each 10 GB/s read takes 6.4 ns.
+        # Ten lines, mixed half and half, take 68.8 ns each; at 10 GB/s a read takes 6.4 ns.
         (bandwidth(operation="mixed", read_share=0.5, value_gb_per_s=64 / 6.88), 7.36),
     ],
 )
-def test_a_written_line_costs_what_the_figure_says(figure: BandwidthFigure, expected_ns: float):
+def test_a_written_line_costs_the_figure(figure: BandwidthFigure, expected_ns: float):
     assert write_back_ns(figure, read_ns=6.4) == pytest.approx(expected_ns)
 
 
-def test_a_loaded_curve_that_dips_and_folds_back_is_taken_as_rising():
+def test_a_loaded_curve_that_dips_and_folds_back_is_treated_as_rising():
     curve = LoadedLatencyCurve(
         read_share=1.0, points=[(1, 100), (5, 90), (10, 150), (9, 300), (8, 400)], **HAD
     )

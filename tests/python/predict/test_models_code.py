@@ -1,4 +1,4 @@
-"""Formulas as counts: nothing runs that is no arithmetic, and the thesis' model is one file."""
+"""Formulas as counts: only arithmetic is evaluated, and the thesis' model is one file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_formulas_have_their_values(text: str, value: float):
         "max(*[1])",
     ],
 )
-def test_nothing_else_runs(text: str):
+def test_only_arithmetic_is_evaluated(text: str):
     with pytest.raises(NearfarError):
         evaluate(text, {"n": 1.0}, "here")
 
@@ -84,7 +84,7 @@ def test_the_thesis_code_model_is_one_file(n: float):
 
 
 @pytest.mark.parametrize("n", [1e5, 1e6, 7e6])
-def test_its_counters_model_is_one_file_but_for_its_stores(n: float):
+def test_its_counters_model_is_one_file_except_for_its_stores(n: float):
     near, far = load_device("thesis-dram"), load_device("thesis-pmem")
     code = load_code(CODES / "thesis-hashmap-counters.toml")
     (found,) = predict(
@@ -136,7 +136,7 @@ def test_bad_files_are_refused_in_one_sentence(
     assert "Traceback" not in error
 
 
-def test_sizes_are_read_and_refused():
+def test_sizes_are_parsed_and_refused():
     assert parse_sizes(["n=1e5"]) == {"n": 1e5}
     for text in ("n", "n=x", "=4", "n=inf"):
         with pytest.raises(NearfarError, match="--size"):

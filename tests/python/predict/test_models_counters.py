@@ -1,4 +1,4 @@
-"""The model of whole programs from counters: closed forms, and what must hold of any program."""
+"""The model of whole programs from counters: closed forms, and invariants of any program."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_load_the_stalled_share_is_that_of_independent_misses():
 
 @given(in_flight=st.floats(0.0, 50.0), idle=st.floats(0.05, 1.0))
 def test_load_hides_how_many_misses_there_would_be(in_flight: float, idle: float):
-    """Idle and loaded states belong to one program: work stays, stalls grow as the latency."""
+    """Idle and loaded states are one program: work stays, stalls grow with latency."""
     loaded = float(stalled_share(np.array(in_flight), np.array(idle)))
     unloaded_time = 1.0 - loaded * (1.0 - idle)
     unloaded = in_flight * idle / unloaded_time
@@ -56,7 +56,7 @@ def test_the_fixed_point_lies_on_the_loaded_curve():
     assert ratio == pytest.approx(1.0 - stalled + stalled * loaded_ns / 90.0, rel=1e-6)
 
 
-def test_prefetched_lines_wait_for_the_wall_alone():
+def test_prefetched_lines_wait_for_bandwidth_only():
     near = with_curve(samples.device(), [(0.0, 90.0), (50.0, 90.0)])
     wall = [(0.0, 180.0), (4.0, 180.0), (4.01, 400.0)]
     far = with_curve(samples.device("far", 180.0, 4.0, 4.0), wall)
@@ -65,8 +65,8 @@ def test_prefetched_lines_wait_for_the_wall_alone():
     assert slowdown(heavy, near, far) == pytest.approx(8.0 / 4.01, rel=1e-3)
 
 
-def test_at_the_near_wall_everything_waits():
-    """A near memory at its wall: twice the bandwidth at half the latency halves the time."""
+def test_at_the_near_bandwidth_limit_everything_waits():
+    """At near memory's limit, twice the bandwidth at half the latency halves the time."""
     near = with_curve(samples.device(), [(0.0, 90.0), (10.0, 360.0)])
     far = with_curve(samples.device("far", 180.0, 50.0, 50.0), [(0.0, 180.0), (40.0, 180.0)])
     assert slowdown(counted([(0.0, 10e9, 0.0)], 1e9), near, far) == pytest.approx(0.5, rel=1e-3)
@@ -82,7 +82,7 @@ def test_at_the_near_wall_everything_waits():
 def test_slower_memory_is_never_faster(
     counts: tuple[float, float, float], latency: float, more: float, bandwidth: float
 ):
-    """Of latencies longer at every load, or of walls sooner reached."""
+    """Slower means longer latencies at every load, or a lower bandwidth limit."""
     near = loaded("near", 1.0, 1.0)
     ratios = [
         slowdown(counted([counts], 1e9), near, loaded("far", *slower))
@@ -99,7 +99,7 @@ def test_slower_memory_is_never_faster(
 @given(counts=COUNTS, kind=st.integers(0, 2), more=st.floats(1.0, 4.0))
 @settings(max_examples=60, deadline=None)
 def test_more_traffic_is_never_cheaper(counts: tuple[float, float, float], kind: int, more: float):
-    """In a near memory whose latency does not depend on load: there, near time shows no traffic."""
+    """Near latency does not depend on load here, so that near time shows no traffic."""
     near = with_curve(samples.device(latency_ns=90.0), [(0.0, 90.0), (200.0, 90.0)])
     increased = tuple(n * more if at == kind else n for at, n in enumerate(counts))
     far = loaded("far", 2.0, 0.5)
@@ -109,7 +109,7 @@ def test_more_traffic_is_never_cheaper(counts: tuple[float, float, float], kind:
 
 @given(counts=COUNTS, parts=st.integers(2, 7))
 @settings(max_examples=30, deadline=None)
-def test_equal_intervals_are_one(counts: tuple[float, float, float], parts: int):
+def test_equal_intervals_are_merged(counts: tuple[float, float, float], parts: int):
     near, far = loaded("near", 1.0, 1.0), loaded("far", 2.5, 0.4)
     part = tuple(n / parts for n in counts)
     whole = slowdown(counted([counts], 1e9), near, far)
@@ -124,7 +124,7 @@ def test_more_misses_in_flight_than_buffers_are_reported():
         assert any("misses in flight on a core" in text for text in device.caveats) == reported
 
 
-def test_another_near_time_is_that_of_all_intervals():
+def test_another_near_time_is_divided_among_all_intervals():
     near, far = near_memory(loaded("near", 1.0, 1.0)), loaded("far", 2.5, 0.4)
     (phase,) = phases_of(profile_of_counters(counted([(1e6, 1e9, 0.0)] * 3, 1e9)))
     longer = replace(phase, near_time_ns=scale_estimate(phase.near_time_ns, 2.0))
@@ -134,8 +134,8 @@ def test_another_near_time_is_that_of_all_intervals():
         assert float(model.times_ns(none)) == pytest.approx(each.near_time_ns.value)
 
 
-def test_intervals_that_differ_are_not_their_mean():
-    """Half of the time at the wall, half idle: on average the wall is far away."""
+def test_different_intervals_do_not_equal_their_mean():
+    """Half of the time is at the bandwidth limit, half is idle: the mean is far from the limit."""
     near, far = loaded("near", 1.0, 1.0), loaded("far", 1.0, 0.1)
     apart = slowdown(counted([(0.0, 4e9, 0.0), (0.0, 0.0, 0.0)], 1e9), near, far)
     together = slowdown(counted([(0.0, 2e9, 0.0)] * 2, 1e9), near, far)
@@ -159,7 +159,7 @@ def test_a_split_program_is_no_slower_than_all_far(
 
 
 def counted(rows: list[tuple[float, ...]], seconds_ns: float) -> CounterProfile:
-    """Return a program of one core; rows are misses, bytes read besides, bytes written."""
+    """Return a program of one core; rows are misses, other bytes read, bytes written."""
     length = seconds_ns * 1e-9 / len(rows)
     return CounterProfile(
         producer=producer(["tests"]),
@@ -195,7 +195,7 @@ def of_phase(phase: PhaseTraffic, near: DeviceProfile, far: DeviceProfile) -> fl
 
 
 def loaded(name: str, latency: float, bandwidth: float) -> DeviceProfile:
-    """Return a memory whose latency rises to four times at its wall of 20 GB/s."""
+    """Return a memory whose latency rises to four times at its limit of 20 GB/s."""
     points = [(20.0 * u, 90.0 * (1.0 + 3.0 * u**4)) for u in np.linspace(0.0, 1.0, 9)]
     device = samples.device(name, 90.0 * latency, 20.0 * bandwidth, 20.0 * bandwidth)
     return with_curve(device, [(gb * bandwidth, ns * latency) for gb, ns in points])

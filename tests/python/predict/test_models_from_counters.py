@@ -19,7 +19,7 @@ from nearfar.predict.from_counters import is_counters, profile_of_counters
 
 
 def counted(**totals: float) -> CounterProfile:
-    """Two seconds in two equal intervals."""
+    """Return two seconds in two equal intervals."""
     half = {name: value / 2 for name, value in totals.items()}
     return CounterProfile(
         producer=producer(["tests"]),
@@ -33,7 +33,7 @@ def counted(**totals: float) -> CounterProfile:
     )
 
 
-def test_totals_are_all_that_counters_say():
+def test_totals_equal_the_counters():
     made = profile_of_counters(
         counted(cpu_time_ns=4e9, llc_load_misses=6e6, llc_store_misses=2e6, write_bytes=64e6)
     )
@@ -45,19 +45,19 @@ def test_totals_are_all_that_counters_say():
     assert phase.objects[0].traffic.write_backs == pytest.approx(1e6)
 
 
-def test_misses_that_come_at_any_time_add_their_difference():
+def test_misses_at_random_times_add_their_difference():
     made = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
     near, far = samples.device(), samples.device("far", 180.0, 12.0, 9.0)
     (found,) = predict(profile=made, near=near, far=[far], model="counters").devices
-    # 1e7 misses of 90 ns come at any time: one is in flight for 1 - exp(-0.45) of 2 s.
+    # 1e7 misses of 90 ns come at random times: one is in flight for 1 - exp(-0.45) of 2 s.
     assert found.total.slowdown.value == pytest.approx(2.0 - math.exp(-0.45), rel=0.01)
-    # If none overlaps, the slowdown is 1.45: the interval reaches most of the way.
+    # Without overlap the slowdown is 1.45: the interval reaches most of the way there.
     assert found.total.slowdown.low < 1.33
     assert found.total.slowdown.high > 1.43
     assert any("not the objects" in caveat for caveat in found.caveats)
 
 
-def test_bytes_stand_in_for_misses_and_wall_time_for_cpu_time():
+def test_bytes_substitute_misses_and_wall_time_substitutes_cpu_time():
     made = profile_of_counters(counted(read_bytes=64e7))
     assert made.phases[0].objects[0].traffic.misses() == pytest.approx(1e7)
     assert made.phases[0].near_cpu_time_ns.value == pytest.approx(2e9)
@@ -77,7 +77,7 @@ def test_an_interval_without_a_count_is_reported():
     assert any("llc_misses is missing in 1 of 2" in text for text in made.warnings)
 
 
-def test_counted_stalls_grow_as_the_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_counted_stalls_grow_with_latency(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     stalls = {"cycles": 6e9, "memory_stall_cycles": 1.5e9}
     file, near, far = (tmp_path / name for name in ("counted.json", "near.json", "far.json"))
     save(counted(cpu_time_ns=2e9, llc_misses=1e7, **stalls), file)
@@ -122,7 +122,7 @@ def test_prefetched_lines_are_bytes_without_misses():
         ),
     ],
 )
-def test_counts_that_contradict_each_other_are_replaced(
+def test_contradicting_counts_are_replaced(
     totals: dict[str, float], waiting: float, read: float, message: str
 ):
     made = profile_of_counters(counted(cpu_time_ns=2e9, **totals))
@@ -155,7 +155,7 @@ def test_impossible_counts_are_refused(totals: dict[str, float], message: str):
         profile_of_counters(counted(**totals))
 
 
-def test_the_verb_takes_what_counters_import_wrote(
+def test_the_verb_takes_the_output_of_counters_import(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     file = tmp_path / "counted.json"

@@ -1,4 +1,4 @@
-"""What must hold of every model, and closed forms of those that do one thing."""
+"""Invariants of every model, and closed forms of simple models."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_slower_far_memory_is_never_faster(seed: int, model: str, factor: float,
 @given(seed=SEEDS, model=st.sampled_from(WHOLE), more=st.floats(1.0, 4.0))
 @settings(max_examples=60, deadline=None)
 def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
-    """Of memories without a loaded-latency curve: that is another memory's, were it stretched."""
+    """Memories have no loaded-latency curve here: a stretched one would be another memory's."""
     narrow, wide = (
         msgspec.structs.replace(samples.device("far", 250.0, 4.0 * x, 3.0 * x), loaded_latency=[])
         for x in (1.0, more)
@@ -70,7 +70,7 @@ def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
     assert second <= first * (1 + 1e-9)
 
 
-def test_a_model_that_lacks_something_reports_it_and_the_others_go_on():
+def test_a_model_that_lacks_an_input_reports_it_and_the_others_continue():
     also = MODELS.names()
     (found,) = predict(
         profile=samples.workload(),
@@ -98,7 +98,7 @@ def test_chains_moves_along_the_curves():
     assert slowdown("chains", phase, near, far) == pytest.approx(4.0, rel=1e-6)
 
 
-def test_interleave_deals_by_bandwidth_and_reaches_both_ends():
+def test_interleave_divides_by_bandwidth_and_reaches_both_ends():
     near, far = near_memory(samples.device()), samples.device("far", 300.0, 4.0, 3.0)
     assert weights(near, far_memory(far, near)) == (3, 1)
     phase = counted_phase(near_time_ns=50e6, llc_misses=1e6)
@@ -113,23 +113,26 @@ def test_interleave_deals_by_bandwidth_and_reaches_both_ends():
 
 def test_two_bandwidths_are_faster_than_one_where_bandwidth_binds():
     near, far = samples.device(), samples.device("far", 95.0, 12.0, 9.0)
-    # As fast as near memory gives: 64 B / 12 GB/s a line, all of it bandwidth.
+    # At near memory's limit: 64 B / 12 GB/s a line, all of it bandwidth.
     phase = made({STREAM: 1e6}, near_time_ns=64.0 / 12.0 * 1e6, concurrency=4.0)
     assert slowdown("interleave", phase, plain(near), plain(far)) < 1.0
 
 
 def test_direct_mapped_misses_follow_the_closed_form():
-    """All reuse at one distance: lost with chance 1 - exp(-d / lines), whatever the cache here."""
+    """All reuse has one distance and is lost with probability 1 - exp(-d
+
+    lines) in any cache.
+    """
     sizes = 2.0 ** np.arange(15, 41)
     distance_bytes = 2.0**28
     curve = PhaseMissCurve(sizes, np.where(sizes < distance_bytes, 1e6, 0.0), 1 << 25)
-    # Between two sizes of the curve the reuse lies somewhere: a factor of 2.
+    # Between two sizes of the curve, reuse is only known to a factor of 2.
     for cache_bytes in (1 << 27, 1 << 28, 1 << 30):
         low, high = (1.0 - math.exp(-distance_bytes * x / cache_bytes) for x in (0.5, 1.0))
         assert low <= scattered_share(curve, cache_bytes) <= high
 
 
-def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
+def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_fits():
     workload = with_curves(samples.workload(), footprint_bytes=1 << 30)
     far = samples.device("far", 300.0, 5.0, 3.0)
     slow = [
@@ -147,7 +150,8 @@ def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
         profile=workload, near=with_capacity(1 << 29), far=[far], model="memory-mode"
     ).devices
     assert any("where pages are scattered" in caveat for caveat in found.caveats)
-    # In one piece, data fit in as much; scattered, some places have two pages: the interval's end.
+    # Contiguous data fit in as much; with scattered data some slots have two pages: the interval's
+    # end.
     (fits,) = predict(
         profile=workload, near=with_capacity(1 << 30), far=[far], model="memory-mode"
     ).devices
@@ -155,8 +159,11 @@ def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_does():
     assert fits.total.slowdown.high > 1.1
 
 
-def test_data_in_one_piece_conflict_beyond_the_cache_alone():
-    """A sweep over F bytes: 2 (F - C) / F of the lines lose their place for C < F < 2 C."""
+def test_contiguous_data_conflict_only_beyond_the_cache():
+    """In a sweep over F bytes, 2 (F - C)
+
+    F of the lines lose their slot for C < F < 2 C.
+    """
     sizes = 2.0 ** np.arange(15, 41)
     for used in (0.9, 1.0, 1.25, 1.5, 2.0, 3.5):
         cache_bytes = 1 << 28
@@ -167,20 +174,20 @@ def test_data_in_one_piece_conflict_beyond_the_cache_alone():
         assert share == pytest.approx(expected, abs=1e-6)
 
 
-def test_persist_exchanges_what_fences_wait():
+def test_persist_replaces_the_waits_of_fences():
     near, far = (with_persist(samples.device(), 100.0), with_persist(samples.device("far"), 400.0))
     phase = made({FLUSH: 1e6, FENCE: 1e6}, near_time_ns=1e9)
     assert slowdown("persist", phase, near, far) == pytest.approx(1.3)
-    # A fence that nothing was flushed before waits for nothing.
+    # A fence without flushed lines waits for nothing.
     idle = made({FLUSH: 1e6, FENCE: 9e6}, near_time_ns=1e9)
     assert slowdown("persist", idle, near, far) == pytest.approx(1.3)
-    # So does the default, as these were counted.
+    # The default model does the same, because these were counted.
     assert slowdown("best", idle, near, far) == pytest.approx(1.3)
     with pytest.raises(NearfarError, match="latency of a persisted write"):
         slowdown("persist", phase, near, samples.device("far", 300.0))
 
 
-def test_streams_at_once_are_counted_by_their_misses():
+def test_parallel_streams_are_counted_by_their_misses():
     workload = samples.workload(objects=3)
     phase = workload.phases[0]
     for instruction in workload.instructions:
@@ -195,7 +202,7 @@ def test_streams_at_once_are_counted_by_their_misses():
 
 
 def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():
-    """Rows are open: no queueing, which the chains curve of random lines has."""
+    """Rows are open, so there is no queueing as in the chains curve of random lines."""
     memory = near_memory(samples.device(latency_ns=90.0, parallelism=4.0))
     lines = np.zeros(COLUMNS)
     lines[STREAM] = 1.0
@@ -216,7 +223,7 @@ def test_between_two_read_shares_the_surface_lies_between():
     assert float(half.at(4.0)) == pytest.approx(1.75)
 
 
-def test_the_surface_is_taken_at_the_programs_read_share():
+def test_the_surface_is_evaluated_at_the_programs_read_share():
     device = msgspec.structs.replace(
         samples.device(),
         loaded_latency=[
@@ -229,7 +236,7 @@ def test_the_surface_is_taken_at_the_programs_read_share():
     assert [one.end_gb_per_s for one in ends if one] == pytest.approx([12.0, 10.0, 8.0, 8.0])
 
 
-def test_a_load_beyond_the_curve_is_marked_and_widens_the_interval():
+def test_a_load_beyond_the_curve_is_reported_and_widens_the_interval():
     near = samples.device()
     far = msgspec.structs.replace(samples.device("far", 120.0, 12.0, 9.0), chains=[])
     short = with_curve(far, [(0.0, 120.0), (0.5, 125.0)])
@@ -241,7 +248,7 @@ def test_a_load_beyond_the_curve_is_marked_and_widens_the_interval():
     assert width(cut.total.slowdown) > width(whole.total.slowdown)
 
 
-def test_memories_on_one_channel_do_not_add():
+def test_bandwidths_of_memories_on_one_channel_do_not_add():
     near, far = samples.device(), samples.device("far", 95.0, 12.0, 9.0)
     limit = JointLimit(
         memories=("near", "far"),
@@ -270,7 +277,7 @@ def test_memories_on_one_channel_do_not_add():
 
 
 @pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_near_times_that_cannot_be_are_refused(value: float):
+def test_impossible_near_times_are_refused(value: float):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(value, value, value)
     with pytest.raises(NearfarError, match="near time of phase 'load'"):
@@ -328,7 +335,7 @@ def with_persist(device: DeviceProfile, persist_ns: float) -> DeviceProfile:
 
 
 def with_curves(workload: WorkloadProfile, footprint_bytes: int) -> WorkloadProfile:
-    """Every use is as far from the last as the whole footprint."""
+    """Return a program in which every use is as far from the last as the whole footprint."""
     workload = copy.deepcopy(workload)
     sizes = [float(1 << power) for power in range(15, 41)]
     workload.curve_bytes = sizes

@@ -56,7 +56,7 @@ def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
     assert [phase.phase for phase in found.phases] == ["load", "get"]
     for phase in [*found.phases, found.total]:
         assert phase.slowdown.value == pytest.approx(1.0, rel=1e-9)
-        # Its data do not fit in the cache: three misses may be there of which none was sampled.
+        # Its data do not fit in the cache: three misses are possible without a sampled one.
         fits = not profile.objects
         assert 1.0 - 1e-9 <= phase.slowdown.high < 1.01
         assert (phase.slowdown.high == pytest.approx(1.0, rel=1e-9)) == fits
@@ -79,7 +79,7 @@ def test_every_placement_is_as_fast(profile: WorkloadProfile, budget: str, optim
         assert "the profile has no objects: there is nothing to place" in plan.caveats
 
 
-def test_the_report_reports_it(profile: WorkloadProfile, tmp_path: Path):
+def test_the_report_states_it(profile: WorkloadProfile, tmp_path: Path):
     far = samples.device("far", 500.0, 1.0, 0.5)
     data = report(profile=profile, near=samples.device(), far=[far], sources=[tmp_path])
     assert "would hardly notice far memory" in data.answers[0].sentence

@@ -27,7 +27,7 @@ FAR = "optane-100-6dimm"
 
 
 def near_with(floor: float = 0.0, drift: float = 0.0, contention: float = 0.0) -> DeviceProfile:
-    """Near memory measured with so much noise in every figure."""
+    """Return near memory measured with this noise in every figure."""
     floors = dict.fromkeys(("latency", "chains", "bandwidth"), floor)
     context = replace(
         measured_here(),
@@ -54,7 +54,7 @@ def width(slowdown: Estimate) -> float:
     return slowdown.high - slowdown.low
 
 
-def test_predict_says_it_once_and_widens_intervals():
+def test_predict_reports_it_once_and_widens_intervals():
     far = [load_device(FAR), load_device("cxl-e3s-x8")]
     noisy, quiet = (predict(profile=PROFILE, near=near, far=far) for near in (NOISY, near_with()))
     assert quiet.noise is None
@@ -75,7 +75,7 @@ def test_predict_says_it_once_and_widens_intervals():
     assert printed(print_prediction, many).count("noise floor of 46%") == 1
 
 
-def test_place_says_it_and_widens_intervals():
+def test_place_reports_it_and_widens_intervals():
     noisy, quiet = (
         place(profile=PROFILE, near=near, far=load_device(FAR), budget="10%")
         for near in (NOISY, near_with())
@@ -88,7 +88,7 @@ def test_place_says_it_and_widens_intervals():
     assert widths[1]["all-far"] > 1.1 * widths[0]["all-far"]
 
 
-def test_report_says_it():
+def test_report_shows_it():
     noisy, quiet = (
         report(profile=PROFILE, near=near, far=[load_device(FAR)]) for near in (NOISY, near_with())
     )
@@ -96,7 +96,7 @@ def test_report_says_it():
     assert "noise floor of 46%" in noisy.method.noise
 
 
-def test_each_cause_widens_alone():
+def test_each_cause_alone_widens_the_interval():
     estimates = {}
     for name, near in {
         "quiet": near_with(),
@@ -112,7 +112,7 @@ def test_each_cause_widens_alone():
     assert max(estimates["floor"], estimates["drift"]) < estimates["both"]
 
 
-def test_a_cache_that_noise_leaves_open_widens_by_the_miss_curve():
+def test_noise_about_the_cache_widens_by_the_miss_curve():
     """Half the cache has 1.5 times the misses, twice the cache a third of them."""
     sizes = np.array([2.0**power for power in range(20, 27)])
     lines = np.array([6e6, 6e6, 4.5e6, 3e6, 1e6, 1e6, 1e6])
@@ -141,7 +141,7 @@ def test_far_memory_measured_with_noise_is_named():
     assert "far memory slow was measured" in noise.sentence
 
 
-def test_spread_of_near_time_is_said():
+def test_spread_of_near_time_is_reported():
     phases = [
         replace(
             phase,

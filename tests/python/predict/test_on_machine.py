@@ -30,7 +30,7 @@ def _near_ns(workload: WorkloadProfile) -> float:
 
 
 @pytest.mark.parametrize("name", machine_names())
-def test_a_machine_of_the_library_names_memories_and_a_core_that_exist(name: str) -> None:
+def test_a_machine_of_the_library_names_existing_memories_and_a_core(name: str) -> None:
     machine = load_machine(name)
     assert machine.name == name
     assert machine.title
@@ -42,7 +42,7 @@ def test_a_machine_of_the_library_names_memories_and_a_core_that_exist(name: str
     load_core(machine.core)
 
 
-def test_the_machines_of_the_published_programs_are_there() -> None:
+def test_the_machines_of_the_published_programs_are_in_the_library() -> None:
     assert {
         "cxl-dmsim",
         "streamer",
@@ -55,7 +55,7 @@ def test_the_machines_of_the_published_programs_are_there() -> None:
     } <= set(machine_names())
 
 
-def test_a_near_time_given_there_is_the_wall_time_of_all_threads() -> None:
+def test_a_given_near_time_is_the_wall_time_of_all_threads() -> None:
     moved = on_machine(made_up(), THERE, NEAR, near_times_ns={"": 3e8}, threads=4)
     (phase,) = moved.workload.phases
     assert phase.near_wall_time_ns == pytest.approx(3e8)
@@ -100,7 +100,7 @@ def test_misses_are_those_of_the_machines_cache() -> None:
     assert any("last-level cache 4.00 MiB" in text for text in moved.known)
 
 
-def test_a_machine_without_caches_says_whose_misses_it_has() -> None:
+def test_a_machine_without_caches_names_the_source_of_its_misses() -> None:
     bare = msgspec.structs.replace(THERE, llc_bytes=None)
     moved = on_machine(made_up(), bare, NEAR, near_times_ns={"": 3e8})
     assert moved.workload.cache == made_up().cache
@@ -108,7 +108,7 @@ def test_a_machine_without_caches_says_whose_misses_it_has() -> None:
     assert said in moved.assumed
 
 
-def test_a_predicted_near_time_says_so_and_has_a_wider_interval() -> None:
+def test_a_predicted_near_time_is_reported_and_has_a_wider_interval() -> None:
     moved = on_machine(made_up(), THERE, SLOWER, here=HERE)
     time_ns = moved.workload.phases[0].near_cpu_time_ns
     assert time_ns.low < 0.8 * time_ns.value
@@ -120,7 +120,7 @@ def test_a_predicted_near_time_says_so_and_has_a_wider_interval() -> None:
     assert there.low == there.high == pytest.approx(time_ns.value)
 
 
-def test_a_faster_clock_makes_what_does_not_wait_for_memory_faster() -> None:
+def test_a_faster_clock_shortens_what_does_not_wait_for_memory() -> None:
     faster = msgspec.structs.replace(THERE, clock_ghz=4.0)
     same = msgspec.structs.replace(THERE, clock_ghz=2.0)
     times = [
@@ -131,7 +131,7 @@ def test_a_faster_clock_makes_what_does_not_wait_for_memory_faster() -> None:
 
 
 def test_more_threads_share_the_bandwidth_of_near_memory() -> None:
-    """Work of one thread, over 2 to 16: CPU time stays until bandwidth is used up, then grows."""
+    """One thread's work on 2 to 16: CPU time is constant until bandwidth is used up, then grows."""
     workload, narrow = made_up(), samples.device("narrow", 100.0, 2.0)
     wall_ns = {
         n: _near_ns(on_machine(workload, THERE, narrow, here=HERE, threads=n).workload) / n
@@ -143,7 +143,7 @@ def test_more_threads_share_the_bandwidth_of_near_memory() -> None:
     assert read_ns <= wall_ns[16] < 1.5 * read_ns
 
 
-def test_what_cannot_be_predicted_is_refused_in_one_sentence() -> None:
+def test_impossible_predictions_are_refused_in_one_sentence() -> None:
     with pytest.raises(NearfarError, match="there runs 16 threads, not 17: choose fewer"):
         on_machine(made_up(), THERE, NEAR, near_times_ns={"": 3e8}, threads=17)
     with pytest.raises(CommandError, match="near time on there is not known"):
@@ -233,7 +233,7 @@ def test_a_measured_core_is_the_targets(tmp_path: Path) -> None:
         assert "core Measured by nearfar" in known
 
 
-def test_formulas_are_computed_for_the_machine() -> None:
+def test_formulas_are_evaluated_for_the_machine() -> None:
     code = Path("thesis-hashmap")
     with pytest.raises(CommandError, match="--near-time and --threads is for a profile"):
         predict(profile=code, on="storing-storage", near_time=["3s"], threads=2)

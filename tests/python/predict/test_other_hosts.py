@@ -1,4 +1,4 @@
-"""Documents of several machines in one prediction: one sentence for each that is of another."""
+"""Documents of several machines in one prediction give one sentence each."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def measured(name: str, latency_ns: float, **origin: str) -> DeviceProfile:
         ({}, {"cpu_model": "Other CPU"}, "nothing converts them"),
     ],
 )
-def test_one_sentence(near: dict[str, str], far: dict[str, str], sentence: str):
+def test_documents_of_other_machines_give_one_sentence_each(
+    near: dict[str, str], far: dict[str, str], sentence: str
+):
     memories = measured("dram", 100.0, **near), measured("slow", 250.0, **far)
     caveats = predict(profile=workload(), near=memories[0], far=memories[1:]).devices[0].caveats
     about = [text for text in caveats if "was measured on" in text]

@@ -1,4 +1,4 @@
-"""A profile taken to another machine: its cache, its near memory, its clock."""
+"""A profile converted to another machine: its cache, its near memory, its clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.predict.other_machine import on_other_machine, parse_near_times, pa
 
 
 @pytest.mark.parametrize("log2", [18, 20, 24, 25])
-def test_misses_of_another_cache_are_those_of_the_curve(log2: int) -> None:
+def test_misses_of_another_cache_follow_the_curve(log2: int) -> None:
     there = on_other_machine(made_up(), NEAR, llc_bytes=1 << log2)
     traffic = there.phases[0].objects[0].traffic
     expected = 1e6 * (1 - (1 << log2) / (64 << 20))
@@ -24,7 +24,7 @@ def test_misses_of_another_cache_are_those_of_the_curve(log2: int) -> None:
     assert any("miss curves" in warning for warning in there.warnings)
 
 
-def test_what_no_cache_changes_stays_and_bursts_of_another_cache_go() -> None:
+def test_other_counts_stay_and_bursts_of_another_cache_are_dropped() -> None:
     workload = made_up()
     traffic = workload.phases[0].objects[0].traffic
     traffic.flushes, traffic.fences, traffic.nt_store_bytes = 1000.0, 900.0, 64.0 * 50
@@ -32,7 +32,7 @@ def test_what_no_cache_changes_stays_and_bursts_of_another_cache_go() -> None:
     code = Bursts(code=[], blocks=[], accesses=[], phases=[])
     workload = msgspec.structs.replace(workload, bursts=code)
     there = on_other_machine(workload, NEAR, llc_bytes=64 << 20)
-    # Nothing misses, and what the program sends to memory itself goes there all the same.
+    # Nothing misses, but non-temporal stores and flushes still reach memory.
     expected = msgspec.structs.replace(
         traffic,
         read_misses=AccessClasses(),
@@ -50,7 +50,7 @@ def test_a_cache_that_holds_everything_misses_nothing() -> None:
     assert there.phases[0].objects[0].traffic.misses() == 0.0
 
 
-def test_without_curves_or_outside_them_it_refuses() -> None:
+def test_without_curves_or_beyond_them_it_is_refused() -> None:
     bare = msgspec.structs.replace(made_up(), curve_bytes=[])
     with pytest.raises(NearfarError, match="no miss curves"):
         on_other_machine(bare, NEAR, llc_bytes=1 << 22)
@@ -63,7 +63,7 @@ def test_without_curves_or_outside_them_it_refuses() -> None:
         on_other_machine(msgspec.structs.replace(workload, phases=[phase]), NEAR, llc_bytes=1 << 22)
 
 
-def test_near_times_given_replace_those_measured() -> None:
+def test_given_near_times_replace_the_measured_ones() -> None:
     workload = made_up()
     name = workload.phases[0].name
     there = on_other_machine(workload, NEAR, near_times_ns=parse_near_times(["4e2ms"], [name]))
@@ -71,7 +71,7 @@ def test_near_times_given_replace_those_measured() -> None:
     assert there.phases[0].near_wall_time_ns == pytest.approx(4e8)
 
 
-def test_near_time_in_the_same_memory_is_what_was_measured() -> None:
+def test_near_time_in_the_same_memory_equals_the_measured_one() -> None:
     there = on_other_machine(made_up(), NEAR, here=NEAR)
     assert there.phases[0].near_cpu_time_ns.value == pytest.approx(2e8, rel=1e-6)
 
@@ -90,12 +90,12 @@ def test_a_slower_near_memory_a_smaller_cache_and_a_slower_clock_each_take_longe
 
 
 @pytest.mark.parametrize("text", ["3", "3 h", "-1s", "1..2s", "s"])
-def test_times_that_cannot_be_read_are_refused(text: str) -> None:
+def test_unreadable_times_are_refused(text: str) -> None:
     with pytest.raises(NearfarError, match="cannot read the time"):
         parse_time_ns(text)
 
 
-def test_a_time_of_no_known_phase_is_refused_and_the_nearest_named() -> None:
+def test_a_time_of_an_unknown_phase_is_refused_with_the_nearest_name() -> None:
     workload = made_up()
     name = workload.phases[0].name
     with pytest.raises(NearfarError, match="did you mean"):

@@ -1,4 +1,4 @@
-"""Two stages and two locks against closed forms worked out by hand."""
+"""Two stages and two locks compared with closed forms."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nearfar.predict.pipeline import PipelinePart, PipelineTimes, run_pipeline
 
 
 def constant(generate_s: float, transfer_s: float, analyse_s: float, sets: int) -> PipelineTimes:
-    """Run with times of a set that do not depend on what else runs."""
+    """Run with times of a set that do not depend on other work."""
     seconds = {"generate": generate_s, "transfer": transfer_s, "analyse": analyse_s}
     return run_pipeline(sets, lambda parts: {part: 1.0 / seconds[part] for part in parts})
 
 
 def test_a_slow_producer_sets_the_pace() -> None:
     found = constant(10.0, 1.0, 2.0, sets=5)
-    # Five sets are generated without waiting, then the last is transferred and analysed.
+    # Five sets are generated without waits, then the last is transferred and analysed.
     assert found.total == pytest.approx(5 * 10 + 1 + 2)
     assert found.generate_idle == 0.0
     # The consumer waits for the first set, then 10 - 3 before each of the other four.
@@ -33,7 +33,7 @@ def test_a_slow_consumer_sets_the_pace() -> None:
     assert found.generate_idle == pytest.approx(1 + 7 + 7)
 
 
-def test_one_set_goes_through_one_after_the_other() -> None:
+def test_a_single_set_passes_all_stages_in_sequence() -> None:
     found = constant(2.0, 3.0, 4.0, sets=1)
     assert found == PipelineTimes(
         total=9.0, generate=2.0, generate_idle=0.0, transfer=3.0, analyse=4.0, transfer_idle=2.0
@@ -68,7 +68,7 @@ def test_parts_that_share_slow_each_other_down() -> None:
     assert found.transfer == pytest.approx(2.0 + 1.0)
 
 
-def test_no_sets_and_parts_that_stand_still_are_refused() -> None:
+def test_zero_sets_and_parts_without_progress_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one"):
         constant(1.0, 1.0, 1.0, sets=0)
     with pytest.raises(ValueError, match="rate is zero"):

@@ -1,4 +1,4 @@
-"""Bad input: missing, too short, negative, or outside of what was fitted; all are reported."""
+"""Bad input: missing, too short, negative, or outside of the fit; each is reported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def verb(folder: Path, workload: WorkloadProfile, *options: str) -> int:
         return int(end.code or 0)
 
 
-def test_models_that_lack_something_say_what_and_the_others_go_on(tmp_path: Path, capsys):
+def test_models_that_lack_an_input_name_it_and_the_others_continue(tmp_path: Path, capsys):
     assert verb(tmp_path, samples.workload(), "--models", "all", "--json") == ExitCode.DONE
     device = json.loads(capsys.readouterr().out)["devices"][0]
     shown = {one["model"] for one in device["total"]["models"]}
@@ -46,7 +46,7 @@ def test_models_that_lack_something_say_what_and_the_others_go_on(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["memory-mode", "persist", "stalls", "window"])
-def test_a_model_asked_for_that_lacks_something_is_refused(name: str, tmp_path: Path, capsys):
+def test_a_requested_model_that_lacks_an_input_is_refused(name: str, tmp_path: Path, capsys):
     assert verb(tmp_path, samples.workload(), "--model", name) == ExitCode.WRONG_USE
     assert f"nearfar: {name}" in " ".join(capsys.readouterr().err.split())
 
@@ -65,13 +65,13 @@ def test_every_model_gives_value_interval_bound_and_caveats(name: str):
     assert device.caveats
 
 
-def test_a_chains_curve_that_ends_too_early_is_marked_and_widens_the_interval():
+def test_a_chains_curve_that_ends_too_early_is_reported_and_widens_the_interval():
     workload = samples.workload(objects=6)
     for phase in workload.phases:
         for row in phase.objects:
             lines = row.traffic.misses()
             row.traffic.read_misses = type(row.traffic.read_misses)(indirect=lines)
-        # So short that ten misses must have been in flight.
+        # The time is so short that ten misses must have been in flight.
         lines = sum(row.traffic.misses() for row in phase.objects)
         phase.near_cpu_time_ns = Estimate(*(lines * 10.0 * end for end in (1.0, 0.99, 1.01)))
     short = msgspec.structs.replace(FAR, chains=FAR.chains[:3])
@@ -93,7 +93,7 @@ def test_a_chains_curve_that_ends_too_early_is_marked_and_widens_the_interval():
 def test_negative_times_are_refused(time: Estimate, message: str, tmp_path: Path, capsys):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = time
-    if time.value != time.value:  # JSON has no such number: what reads the profile refuses it.
+    if time.value != time.value:  # JSON has no such number, so the profile's parser refuses it.
         with pytest.raises(Exception, match=message):
             predict(profile=workload, near=NEAR, far=[FAR])
         return
@@ -125,7 +125,7 @@ def test_a_device_with_a_latency_of_zero_is_refused(tmp_path: Path, capsys):
 
 
 def extrapolated(half: float) -> WorkloadProfile:
-    """A profile of a size was not run, with misses known to a share `half` either way."""
+    """Return a profile of a size that was not run, with misses known within a share `half`."""
     workload = samples.workload()
     quantities = [
         Extrapolated(
@@ -181,7 +181,7 @@ def test_a_size_outside_the_fit_is_reported_and_widens_the_interval(tmp_path: Pa
     assert relative[2] > relative[1]
 
 
-def test_a_range_of_fitted_sizes_that_cannot_be_is_refused(tmp_path: Path, capsys):
+def test_an_impossible_range_of_fitted_sizes_is_refused(tmp_path: Path, capsys):
     save(NEAR, tmp_path / "near.json")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text(

@@ -1,4 +1,4 @@
-"""`nearfar predict` from the command line: what it prints, writes and refuses."""
+"""`nearfar predict` from the command line: output, documents and refusals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(tmp_path: Path) -> list[str]:
     ]
 
 
-def test_the_table_shows_the_naive_models_beside(run: list[str], capsys):
+def test_the_table_includes_the_naive_models(run: list[str], capsys):
     assert main(run) == ExitCode.DONE
     shown = capsys.readouterr().out
     for word in ("slowdown", "null", "misses", "load", "get", "total", "Caveats"):
@@ -93,7 +93,9 @@ def test_a_profile_of_another_processor_is_reported(tmp_path: Path, run: list[st
         (["--nosuch"], "nosuch"),
     ],
 )
-def test_wrong_use_is_one_sentence(run: list[str], change: list[str], message: str, capsys):
+def test_wrong_use_is_refused_in_one_sentence(
+    run: list[str], change: list[str], message: str, capsys
+):
     assert main([*run, *change]) == ExitCode.WRONG_USE
     out, err = capsys.readouterr()
     assert out == ""
@@ -128,7 +130,7 @@ def test_a_damaged_profile_is_refused(run: list[str], tmp_path: Path, damage: st
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
 
 
-def test_a_folder_that_is_not_there_is_refused_before_the_work(run: list[str], tmp_path, capsys):
+def test_a_missing_folder_is_refused_before_the_work(run: list[str], tmp_path, capsys):
     assert main([*run, "-o", str(tmp_path / "no" / "p.json")]) == ExitCode.MACHINE_LACKS
     assert "mkdir -p" in capsys.readouterr().err
 
@@ -144,7 +146,7 @@ def test_a_profile_without_misses_is_predicted_as_unchanged(tmp_path: Path, run,
     assert any("no cache misses" in caveat for caveat in device["caveats"])
 
 
-def test_a_phase_that_took_no_time_is_no_division_by_zero(tmp_path: Path, run, capsys):
+def test_a_phase_without_time_causes_no_division_by_zero(tmp_path: Path, run, capsys):
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = type(workload.phases[0].near_cpu_time_ns)(0, 0, 0)
     workload.phases[0].near_wall_time_ns = 0.0

@@ -1,4 +1,4 @@
-"""What must hold whatever the program."""
+"""Invariants for any program."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_far_that_equals_near_changes_nothing(seed: int, model: str):
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES))
 @settings(max_examples=20, deadline=None)
-def test_near_against_itself_has_no_width(seed: int, model: str):
-    """The errors of the two are one error: 0.5 to 1.9 would be nonsense."""
+def test_near_compared_with_itself_has_no_width(seed: int, model: str):
+    """Both memories have the same error, which cancels."""
     near = samples.device()
     (found,) = predict(
         profile=samples.workload(seed=seed), near=near, far=[near], model=model
@@ -53,8 +53,8 @@ def test_near_against_itself_has_no_width(seed: int, model: str):
 
 @given(seed=SEEDS, factor=st.floats(1.01, 8.0), bandwidth=st.floats(0.5, 8.0))
 @settings(max_examples=40, deadline=None)
-def test_a_slower_memory_takes_nothing_off_any_object(seed: int, factor: float, bandwidth: float):
-    """Also where it has more bandwidth than one core's near memory shows."""
+def test_a_slower_memory_makes_no_object_faster(seed: int, factor: float, bandwidth: float):
+    """This also holds if it has more bandwidth than one core draws from near memory."""
     far = samples.device("far", 90.0 * factor, 12.0 * bandwidth, 9.0 * bandwidth)
     (found,) = predict(
         profile=samples.workload(seed=seed), near=samples.device(), far=[far]
@@ -79,7 +79,7 @@ def test_slower_memory_is_never_faster(seed: int, factor: float, more: float):
 @given(seed=SEEDS, scale=st.floats(0.01, 100.0))
 @settings(max_examples=30, deadline=None)
 def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
-    """Counts and near time scaled together scale far time, and leave slowdown."""
+    """Scaling counts and near time together scales far time and keeps the slowdown."""
     small = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
     one, other = (
@@ -110,7 +110,7 @@ def test_objects_and_phases_sum_to_the_whole(seed: int, model: str, objects: int
 
 @given(seed=SEEDS)
 @settings(max_examples=30, deadline=None)
-def test_intervals_hold_their_value_and_the_object_order_does_not_matter(seed: int):
+def test_intervals_contain_their_value_and_the_order_of_objects_does_not_matter(seed: int):
     workload = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
     total = predict(profile=workload, near=near, far=[far]).devices[0].total
@@ -124,7 +124,7 @@ def test_intervals_hold_their_value_and_the_object_order_does_not_matter(seed: i
 
 @given(seed=SEEDS)
 @settings(max_examples=20, deadline=None)
-def test_many_placements_at_once_equal_each_alone(seed: int):
+def test_many_placements_at_once_equal_single_ones(seed: int):
     workload = samples.workload(seed=seed)
     near = near_memory(samples.device())
     far = far_memory(samples.device("far", 300, 5, 3), near)
@@ -134,7 +134,7 @@ def test_many_placements_at_once_equal_each_alone(seed: int):
     moved = shares @ traffic.objects
     together = model.times_ns(moved)
     assert together == pytest.approx([float(model.times_ns(row)) for row in moved])
-    # The empty placement is the measured near time, exactly.
+    # Nothing far gives exactly the measured near time.
     assert float(model.times_ns(np.zeros(COLUMNS))) == pytest.approx(traffic.near_time_ns.value)
 
 

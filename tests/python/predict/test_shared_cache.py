@@ -1,4 +1,4 @@
-"""What a contending core takes of a shared cache hangs on how soon a program comes back."""
+"""The loss to a co-runner in a shared cache depends on how soon a program reuses lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def chases(far_ns: np.ndarray = BESIDE_NS) -> RegionChases:
 
 
 def reused_after(distance_bytes: float) -> PhaseMissCurve:
-    """All lines are used again after so many bytes."""
+    """Return reuse in which all lines are used again after this many bytes."""
     sizes = np.geomspace(MIB / 32, 256 * MIB, 53)
     return PhaseMissCurve(sizes, np.where(sizes < distance_bytes, ACCESSES, 0.0), int(8 * MIB))
 
@@ -32,13 +32,13 @@ def test_a_loop_touches_its_bytes_in_the_time_of_a_round() -> None:
     assert fill_ns(curve, ACCESSES * 10.0)[within] == pytest.approx(round_ns, rel=0.2)
 
 
-def test_the_flow_is_what_fills_the_cache_before_a_chase_comes_back() -> None:
-    # Half of a miss is waited for near at 32 MiB; a chase over 3 MiB comes back after 7.4 ms.
+def test_the_flow_fills_the_cache_before_a_chase_returns() -> None:
+    # Half of a miss's time is waited for near at 32 MiB; a chase over 3 MiB returns after 7.4 ms.
     flow = (32.0 - 3.0) * MIB / (3 * MIB / 64 * 150.0)
     assert chases().flow_gb_per_s() == pytest.approx(flow, rel=0.05)
 
 
-def test_beside_a_core_with_a_cache_of_its_own_nothing_flows() -> None:
+def test_next_to_a_core_with_its_own_cache_nothing_flows() -> None:
     slower = NEAR_NS * np.where(NEAR_NS > 100.0, 1.3, 1.0)
     assert chases(slower).flow_gb_per_s() == 0.0
 
@@ -50,14 +50,14 @@ def test_a_short_reuse_time_keeps_lines(each_ns: float, least: float, most: floa
     assert taken.max_lines() / ACCESSES > 0.5
 
 
-def test_the_slower_a_program_is_made_the_more_it_loses() -> None:
+def test_a_program_that_is_slower_loses_more() -> None:
     taken = TakenCache(reused_after(3 * MIB), chases(), ACCESSES * 15.0, MIB)
     lost = [taken.lines(slowdown) for slowdown in (1.0, 2.0, 4.0, 10.0)]
     assert lost == sorted(lost)
     assert lost[-1] > 2.0 * lost[0]
 
 
-def test_what_a_cores_own_caches_hold_is_not_lost() -> None:
+def test_lines_in_the_cores_own_caches_are_not_lost() -> None:
     taken = TakenCache(reused_after(0.5 * MIB), chases(), ACCESSES * 1e4, MIB)
     assert taken.lines(1.0) == 0.0
 

@@ -1,4 +1,4 @@
-"""Groups of threads on shared channels: limits that hold for any memories, and closed forms."""
+"""Groups of threads on shared channels: limits for any memories, and closed forms."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ scalings = st.builds(
 groups = st.builds(ThreadGroup, threads=st.integers(1, 64), scaling=scalings)
 
 
-def test_little_demand_is_met_and_much_is_held_at_capacity() -> None:
+def test_small_demand_is_met_and_large_demand_is_limited_to_capacity() -> None:
     law = Scaling(one_thread=1.0, capacity=100.0, sharpness=3.0)
     assert float(limited(0.1, law)) == pytest.approx(0.1, rel=1e-6)
     assert float(limited(1e6, law)) == pytest.approx(100.0, rel=1e-6)
     assert float(limited(0.0, law)) == 0.0
 
 
-def test_at_the_knee_both_bounds_count_alike() -> None:
+def test_at_the_knee_both_bounds_count_equally() -> None:
     # D = C: (2 C^-p)^(-1/p) = C 2^(-1/p).
     law = Scaling(one_thread=1.0, capacity=80.0, sharpness=2.0)
     assert float(law.at(80)) == pytest.approx(80.0 / np.sqrt(2.0))
 
 
 @given(groups)
-def test_one_group_gets_what_its_own_law_says(group: ThreadGroup) -> None:
+def test_a_single_group_follows_its_own_law(group: ThreadGroup) -> None:
     (drawn,) = shared_bandwidth([group])
     assert drawn == pytest.approx(float(group.scaling.at(group.threads)), rel=1e-6)
 
 
 @given(scalings, st.integers(1, 30), st.integers(1, 30))
-def test_a_group_in_two_halves_is_the_same_group(law: Scaling, first: int, second: int) -> None:
+def test_a_group_in_two_halves_equals_the_group(law: Scaling, first: int, second: int) -> None:
     apart = shared_bandwidth([ThreadGroup(first, law), ThreadGroup(second, law)])
     assert sum(apart) == pytest.approx(float(law.at(first + second)), rel=1e-6)
     assert apart[0] / first == pytest.approx(apart[1] / second, rel=1e-6)
@@ -58,7 +58,7 @@ def test_the_channels_never_carry_more_than_their_capacity(several: list[ThreadG
 
 
 @given(groups, groups)
-def test_company_never_helps_and_none_starves(one: ThreadGroup, other: ThreadGroup) -> None:
+def test_competition_never_helps_and_starves_nobody(one: ThreadGroup, other: ThreadGroup) -> None:
     together = shared_bandwidth([one, other])
     assert 0.0 < together[0] <= one.threads * one.scaling.one_thread * (1 + 1e-9)
     assert 0.0 < together[1] <= other.threads * other.scaling.one_thread * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""Streams over small pages: each waits at the ends of its own, and stores show what a bus moves."""
+"""Streams over small pages wait at the pages' ends; stores show the bus' traffic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINES = 1e6
 
 
 def device(name: str, reads_gb_per_s: dict[int, float], stores_gb_per_s: float) -> DeviceProfile:
-    """Reads of one thread by page size, and ordinary stores."""
+    """Return a device with reads of one thread by page size, and ordinary stores."""
     bandwidth = [
         BandwidthFigure(threads=1, page_bytes=page, value_gb_per_s=value, **HAD)
         for page, value in reads_gb_per_s.items()
@@ -51,7 +51,7 @@ def far(page_bytes: int) -> MemoryCosts:
 
 
 def slowdown(streams: float, there: MemoryCosts) -> float:
-    """Of a program that does nothing but stream, as quickly as near memory lets it."""
+    """Return the slowdown of a program that only streams, at near memory's speed."""
     lines = np.zeros((1, COLUMNS))
     lines[0, STREAM] = LINES
     near_ns = LINES * NEAR.stream_ns(streams**0.5, streams)
@@ -66,10 +66,10 @@ def test_one_stream_waits_for_all_ends_of_its_pages() -> None:
     assert slowdown(1.0, far(SMALL)) == pytest.approx(2.0, rel=0.01)
 
 
-def test_while_one_of_several_streams_waits_the_others_go_on() -> None:
+def test_while_one_of_several_streams_waits_the_others_continue() -> None:
     found = [slowdown(streams, far(SMALL)) for streams in (1.0, 2.0, 4.0)]
     assert found == sorted(found, reverse=True)
-    # 2 ns a line over the root of four, and another 2 over four.
+    # A line costs 2 ns over the root of four, and another 2 ns over four.
     assert found[-1] == pytest.approx((1.0 + 0.5) / 1.0, rel=0.01)
 
 
@@ -88,15 +88,15 @@ def test_ordinary_stores_show_how_many_lines_a_bus_moves() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        # Of what was stored, who knows how.
+        # The traffic of stores is unknown.
         {"measured": None},
-        # A link's directions are apart.
+        # A link has separate directions.
         {"technology": "cxl"},
-        # All cores together were measured: they are the bound.
+        # All cores together were measured: they are the limit.
         {"bandwidth": [BandwidthFigure(threads=2, value_gb_per_s=32.0, **HAD)]},
     ],
 )
-def test_other_bandwidths_are_taken_as_they_are(changes: dict[str, object]) -> None:
+def test_other_bandwidths_are_used_unchanged(changes: dict[str, object]) -> None:
     given = NEAR.device
     if "bandwidth" in changes:
         changes = {"bandwidth": [*given.bandwidth, *changes["bandwidth"]]}  # type: ignore[misc]
@@ -104,13 +104,13 @@ def test_other_bandwidths_are_taken_as_they_are(changes: dict[str, object]) -> N
     assert found.read_ns[1] == pytest.approx(2.0)
 
 
-def test_near_streams_are_of_the_pages_that_near_data_have() -> None:
+def test_near_streams_have_the_pages_of_near_data() -> None:
     near = near_memory(FAR_DEVICE, SMALL)
     assert near.core_stream_ns == pytest.approx(LINE_BYTES / 16.0)
     assert near.page_ends_ns == pytest.approx(LINE_BYTES / 16.0 - LINE_BYTES / 32.0)
 
 
-def test_nothing_is_quicker_in_a_memory_than_its_best_figure() -> None:
+def test_nothing_exceeds_the_best_bandwidth_of_a_memory() -> None:
     assert min(_ratios(NEAR, far(SMALL))) == pytest.approx(1.0)
     quicker = replace(NEAR, chain_costs_ns=NEAR.chain_costs_ns / 4)
     assert min(_ratios(NEAR, quicker)) == pytest.approx(0.25)
@@ -118,7 +118,7 @@ def test_nothing_is_quicker_in_a_memory_than_its_best_figure() -> None:
 
 
 def copying(there: DeviceProfile, copies_gb_per_s: dict[int, float]) -> DeviceProfile:
-    """The device with copies of one thread by page size; half of their bytes are read."""
+    """Return the device with copies of one thread by page size; half of their bytes are read."""
     copies = [
         BandwidthFigure(operation="copy", threads=1, page_bytes=page, value_gb_per_s=value, **HAD)
         for page, value in copies_gb_per_s.items()
@@ -133,25 +133,25 @@ COPIED_FAR = far_memory(
 
 
 def copier(streams: float) -> PhaseTraffic:
-    """Streams that take as long near as a copy's two; half of the lines are stored to."""
+    """Return streams with near time of a copy's two; half of the lines are stored to."""
     lines = np.zeros((1, COLUMNS))
     lines[0, [STREAM, STORE_STREAM, WRITE_BACK_STREAM]] = LINES / 2
     ns = LINES * COPIED_NEAR.stream_ns(streams**0.5, streams)
     return PhaseTraffic("p", Estimate(ns, ns, ns), 1.0, None, lines, 0.0, streams=streams)
 
 
-def test_two_streams_take_what_a_copy_over_such_pages_takes() -> None:
+def test_two_streams_take_the_time_of_a_copy_over_such_pages() -> None:
     assert COPIED_FAR.stream_ns(2.0**0.5, 2.0) == pytest.approx(LINE_BYTES / 12.8)
     assert COPIED_FAR.stream_ns(1.0, 1.0) == pytest.approx(LINE_BYTES / 16.0)
     assert LINE_BYTES / 16.0 < COPIED_FAR.stream_ns(1.2, 1.5) < LINE_BYTES / 12.8
     found = InversionModel(copier(2.0), COPIED_NEAR, COPIED_FAR)
     phase = found.phase
     slower = float(found.times_ns(phase.total)) / phase.near_time_ns.value
-    # Nearly: its stores, which write-backs are reckoned by, are quicker than its copies.
+    # Only nearly: stores, which determine write-backs, are faster than copies.
     assert slower == pytest.approx(32.0 / 12.8, rel=0.1)
 
 
-def test_more_streams_than_a_copy_has_wait_less_for_ends_of_pages() -> None:
+def test_more_streams_than_a_copy_has_wait_less_at_page_ends() -> None:
     ends_ns = LINE_BYTES / 12.8 - LINE_BYTES / 64.0
     assert COPIED_FAR.copied_ends_ns == pytest.approx(ends_ns)
     assert COPIED_FAR.stream_ns(2.0, 4.0) == pytest.approx(LINE_BYTES / 12.8 - ends_ns / 2)
@@ -159,28 +159,30 @@ def test_more_streams_than_a_copy_has_wait_less_for_ends_of_pages() -> None:
 
 
 def test_a_copy_shows_how_many_lines_a_bus_moves() -> None:
-    # Of three lines two are read, and that is what the figure counts.
+    # Two of three lines are read, and the figure counts only those.
     _, there = comparable(COPIED_NEAR, COPIED_FAR)
     assert there.read_ns[1] == pytest.approx(LINE_BYTES / 12.8 / 1.5)
-    assert there.bandwidth_error >= 0.1  # one stream reads 4 ns a line, the bus moves 3.3
+    assert (
+        there.bandwidth_error >= 0.1
+    )  # one stream reads a line in 4 ns, the bus moves one in 3.3 ns
     assert comparable(COPIED_NEAR, COPIED_FAR)[1] is there
     assert comparable(there, there) == (there, there)
 
 
-def test_a_slow_copy_is_no_slower_bus_than_reads_show() -> None:
+def test_a_slow_copy_does_not_imply_a_slower_bus_than_reads_show() -> None:
     slow = far_memory(copying(FAR_DEVICE, {SMALL: 8.0}), COPIED_NEAR, page_bytes=SMALL)
     _, there = comparable(COPIED_NEAR, slow)
     assert there.read_ns[1] == pytest.approx(LINE_BYTES / 16.0)
     assert there.write_ns[1] == slow.write_ns[1]
 
 
-def test_a_copy_in_one_memory_alone_says_nothing_of_the_others() -> None:
+def test_a_copy_in_one_memory_alone_does_not_affect_the_others() -> None:
     plain = far_memory(FAR_DEVICE, COPIED_NEAR, page_bytes=SMALL)
     found = InversionModel(copier(2.0), COPIED_NEAR, plain)
     assert found.near.copied_ns is None
     assert found.near.read_ns == NEAR.read_ns
     assert found.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
-    # However many there are, near memory is the same one for all.
+    # Near memory is the same one for any number of far memories.
     assert (
         comparable(COPIED_NEAR, COPIED_FAR, plain)[0]
         is comparable(COPIED_NEAR, plain, COPIED_FAR)[0]
@@ -188,7 +190,7 @@ def test_a_copy_in_one_memory_alone_says_nothing_of_the_others() -> None:
     assert comparable(COPIED_NEAR, COPIED_FAR, plain)[1].copied_ns is None
 
 
-def test_a_bus_of_all_cores_is_not_what_a_copy_of_one_moves() -> None:
+def test_a_bus_of_all_cores_differs_from_a_copy_of_one_core() -> None:
     every = [
         msgspec.structs.replace(one, threads=2) if one.operation == "read" else one
         for one in COPIED_FAR.device.bandwidth
@@ -199,17 +201,17 @@ def test_a_bus_of_all_cores_is_not_what_a_copy_of_one_moves() -> None:
     assert comparable(COPIED_NEAR, there) == (COPIED_NEAR, there)
 
 
-def test_pages_that_nobody_names_are_the_largest_that_were_measured() -> None:
+def test_unnamed_pages_are_the_largest_measured_pages() -> None:
     assert near_memory(COPIED_FAR.device).copied_ns == pytest.approx(LINE_BYTES / 64.0)
     assert near_memory(COPIED_NEAR.device).copied_ns == COPIED_NEAR.copied_ns
 
 
-def test_nothing_is_quicker_than_the_best_figure_copies_included() -> None:
+def test_nothing_exceeds_the_best_bandwidth_with_copies() -> None:
     quicker = replace(COPIED_NEAR, copied_ns=(COPIED_NEAR.copied_ns or 0.0) / 4)
     assert min(_ratios(COPIED_NEAR, quicker)) == pytest.approx(0.25)
 
 
-def test_copies_over_other_pages_or_of_several_cores_are_not_taken() -> None:
+def test_copies_over_other_pages_or_of_several_cores_are_not_used() -> None:
     assert far_memory(copying(FAR_DEVICE, {HUGE: 64.0}), NEAR, page_bytes=SMALL).copied_ns is None
     several = copying(FAR_DEVICE, {SMALL: 12.8})
     several = msgspec.structs.replace(
@@ -219,6 +221,6 @@ def test_copies_over_other_pages_or_of_several_cores_are_not_taken() -> None:
     assert far_memory(several, NEAR, page_bytes=SMALL).copied_ns is None
 
 
-def test_a_memory_of_less_bandwidth_copies_as_much_slower() -> None:
+def test_a_memory_of_less_bandwidth_copies_proportionally_slower() -> None:
     slower = scaled_memory(COPIED_FAR, bandwidth=0.5).copied_ns
     assert slower == pytest.approx(2.0 * LINE_BYTES / 12.8)

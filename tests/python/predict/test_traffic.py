@@ -33,7 +33,7 @@ def one_object(traffic: Traffic, **thing: object) -> WorkloadProfile:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_line_is_lost_or_made_up(seed: int):
+def test_no_line_is_lost_or_invented(seed: int):
     workload = samples.workload(seed=seed)
     for phase, found in zip(workload.phases, phases_of(workload), strict=True):
         assert float(misses(found.total)) == pytest.approx(
@@ -54,7 +54,7 @@ def test_a_long_stream_is_a_stream():
 
 @pytest.mark.parametrize(("bytes_each", "on_demand"), [(64, 1.0), (128, 1.0), (1280, 0.1)])
 def test_a_stream_within_small_allocations_is_fetched_on_demand(bytes_each: int, on_demand: float):
-    """Two lines train the prefetcher: of an allocation of 20 lines they are a tenth."""
+    """Two lines train the prefetcher: a tenth of an allocation of 20 lines."""
     traffic = Traffic(
         accesses=1e6,
         read_misses=AccessClasses(stream=1e6),
@@ -68,7 +68,7 @@ def test_a_stream_within_small_allocations_is_fetched_on_demand(bytes_each: int,
     assert total[STORE_STREAM] == pytest.approx((1 - on_demand) * 1e5)
 
 
-def test_write_backs_are_streams_as_their_stores_were():
+def test_write_backs_are_streams_like_their_stores():
     traffic = Traffic(write_misses=AccessClasses(stream=3e5, opaque=1e5), write_backs=4e4)
     total = phases_of(one_object(traffic))[0].total
     assert total[WRITE_BACK] == pytest.approx(1e4)
@@ -81,7 +81,7 @@ def test_read_share_of_reads_and_write_backs():
     assert read_share(np.zeros(COLUMNS)) == 1.0
 
 
-def test_concurrency_is_cpu_over_wall_time_within_the_threads_seen():
+def test_concurrency_is_cpu_over_wall_time_within_the_counted_threads():
     workload = samples.workload(phases=("run",))
     phase = workload.phases[0]
     phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 3

@@ -1,4 +1,4 @@
-"""Far memory slower by page walks and by a core that takes cache: what a program has of it."""
+"""Effects of page walks and of a co-runner's cache share on far memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MISSES = 1e6
 def device(
     name: str, latency_ns: dict[int, float], chains_ns: dict[int, float], load: str = "none"
 ) -> DeviceProfile:
-    """Latencies by region, chains by page size."""
+    """Return a device with latencies by region and chains by page size."""
     regions = [
         LatencyFigure(
             operation="read", pattern="random", region_bytes=region, value_ns=value, **HAD
@@ -87,14 +87,14 @@ def test_a_miss_waits_for_as_many_walks_as_the_profile_counts(
     assert slowdown(chase(walks_per_miss), far(), name) == pytest.approx(far_ns / 150.0)
 
 
-def test_far_data_have_the_pages_that_near_data_have_where_nothing_else_is_reported() -> None:
+def test_far_data_have_the_pages_of_near_data_unless_reported_otherwise() -> None:
     near = near_memory(NEAR, HUGE)
     assert far_memory(far(), near).cost_ns(1) == pytest.approx(200.0)
     assert far_memory(far(), near, page_bytes=SMALL).cost_ns(1) == pytest.approx(350.0)
 
 
 def by_regions(walks_ns: dict[int, float]) -> DeviceProfile:
-    """Far memory whose chases over some regions were measured with pages of both sizes."""
+    """Return far memory whose chases over some regions were measured with both page sizes."""
     there = far()
     latency = [
         LatencyFigure(
@@ -117,20 +117,20 @@ WALKS_NS = {32 * MIB: 30.0, 64 * MIB: 75.0, 128 * MIB: 150.0}
 @pytest.mark.parametrize(
     ("size_bytes", "walk_ns"), [(128 * MIB, 150.0), (1 << 40, 150.0), (64 * MIB, 75.0), (1, 30.0)]
 )
-def test_walks_over_less_data_take_less(size_bytes: int, walk_ns: float) -> None:
+def test_walks_over_less_data_are_faster(size_bytes: int, walk_ns: float) -> None:
     phase = replace(chase(), walked_bytes=float(size_bytes))
     assert slowdown(phase, by_regions(WALKS_NS)) == pytest.approx((200.0 + walk_ns) / 150.0)
     assert slowdown(phase, far()) == pytest.approx(350.0 / 150.0)
 
 
-def test_accesses_whose_translations_are_kept_are_no_shorter_walks() -> None:
+def test_accesses_with_cached_translations_do_not_shorten_walks() -> None:
     # Half of the accesses over 32 MiB walk, and three quarters of those over 64 MiB.
     phase = replace(chase(), walked_bytes=32.0 * MIB, translated_bytes=16.0 * MIB)
     there = by_regions({32 * MIB: 50.0, 64 * MIB: 75.0, 128 * MIB: 150.0 * 7 / 8})
     assert slowdown(phase, there) == pytest.approx((200.0 + 150.0 * 100 / 150) / 150.0)
 
 
-def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> None:
+def test_walks_measured_over_the_programs_own_data_keep_their_length() -> None:
     near = near_memory(NEAR, HUGE)
     phase = replace(chase(), walked_bytes=32.0 * MIB)
     there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, program_chase_ns=350.0)
@@ -138,9 +138,9 @@ def test_walks_measured_over_the_programs_own_data_are_as_long_as_they_are() -> 
     assert float(model.times_ns(phase.total)) == pytest.approx(350.0 * MISSES)
 
 
-def test_own_data_that_a_cache_holds_in_part_have_the_walks_that_are_beyond_it() -> None:
+def test_own_data_that_a_cache_holds_in_part_have_the_walks_beyond_it() -> None:
     near = near_memory(NEAR, HUGE)
-    # Half of the reads hit near as far: 75 of 150 ns, and 100 of 200; the rest of 175 is walks.
+    # Half of the reads hit near and far: 75 of 150 ns, and 100 of 200; the rest of 175 ns is walks.
     there = far_memory(
         far(), near, page_bytes=SMALL, program_chase_ns=175.0, near_program_chase_ns=75.0
     )
@@ -153,7 +153,7 @@ def test_own_data_that_a_cache_holds_in_part_have_the_walks_that_are_beyond_it()
 def taken(
     walks_ns: dict[int, float], third_ns: float = 150.0, load: str = "store"
 ) -> DeviceProfile:
-    """As `by_regions`, beside a core that takes a part of the cache that holds 3 MiB."""
+    """Return `by_regions` with a co-runner that takes a part of the cache, which holds 3 MiB."""
     there = by_regions(walks_ns)
     there = msgspec.structs.replace(there, measured=far(load=load).measured)
     near = msgspec.structs.replace(there.latency[0], page_bytes=SMALL)
@@ -165,13 +165,13 @@ def taken(
 
 
 def overlapped(at_once: float) -> PhaseTraffic:
-    """Misses of 128 MiB, of which so many are on their way at once, with a walk for each."""
+    """Return misses of 128 MiB with `at_once` of them in flight, each with a walk."""
     ns = MISSES * 150.0 / at_once
     return replace(chase(), near_time_ns=Estimate(ns, ns, ns), walked_bytes=128.0 * MIB)
 
 
 def walk_share(phase: PhaseTraffic, there: DeviceProfile, own_ns: float | None = None) -> float:
-    """What of the measured walks a miss of the phase waits for."""
+    """Return the part of the measured walks that a miss of the phase waits for."""
     near = near_memory(NEAR, HUGE)
     memory = far_memory(there, near, page_bytes=SMALL, program_chase_ns=own_ns)
     seen = as_walked(memory, phase, near)
@@ -181,26 +181,26 @@ def walk_share(phase: PhaseTraffic, there: DeviceProfile, own_ns: float | None =
 
 
 @pytest.mark.parametrize("own_ns", [None, 350.0])
-def test_walks_take_less_the_sooner_a_program_comes_back_to_a_line_of_their_tables(
+def test_walks_are_faster_the_sooner_a_program_reuses_a_line_of_their_tables(
     own_ns: float | None,
 ) -> None:
     shares = [walk_share(overlapped(k), taken(WALKS_NS), own_ns) for k in (0.5, 1.0, 2.0, 8.0)]
-    # As late as the chases, and later: as much.
+    # Reuse as late as in the chases, or later, gives the same.
     assert shares[0] == pytest.approx(1.0)
     assert shares[1] == pytest.approx(1.0, abs=1e-3)
     assert shares[1] > shares[2] > shares[3]
-    # No less than over the smallest region that was measured.
+    # The minimum is that of the smallest measured region.
     assert shares[3] >= WALKS_NS[32 * MIB] / WALKS_NS[128 * MIB]
 
 
 @pytest.mark.parametrize(("third_ns", "load"), [(15.0, "store"), (150.0, "none")])
-def test_without_a_core_that_takes_cache_tables_stay_in_it(third_ns: float, load: str) -> None:
+def test_without_a_co_runner_tables_stay_in_the_cache(third_ns: float, load: str) -> None:
     assert walk_share(overlapped(8.0), taken(WALKS_NS)) < 0.9
     there = taken(WALKS_NS, third_ns, load)
     assert walk_share(overlapped(8.0), there) == pytest.approx(1.0)
 
 
-def test_threads_at_once_come_back_as_soon_as_all_of_them_do() -> None:
+def test_parallel_threads_reuse_lines_as_soon_as_all_of_them_together() -> None:
     one = overlapped(2.0)
     assert walk_share(replace(one, concurrency=4.0), taken(WALKS_NS)) < walk_share(
         one, taken(WALKS_NS)
@@ -213,18 +213,18 @@ def test_of_walks_to_one_line_of_a_table_the_first_counts() -> None:
 
 
 def in_cache(accesses: float) -> PhaseMissCurve:
-    """So many accesses reuse their line after 2 to 4 MiB, and the misses after 64."""
+    """Return a phase with that many accesses reused after 2 to 4 MiB and misses after 64."""
     sizes = np.array([MIB, 2 * MIB, 4 * MIB, 64 * MIB, 128 * MIB], dtype=float)
     misses = [accesses + MISSES, accesses + MISSES, MISSES, MISSES, 0.0]
     return PhaseMissCurve(sizes, np.array(misses), 8 * MIB)
 
 
-def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> None:
+def test_with_a_co_runner_hits_of_the_shared_cache_become_misses() -> None:
     near = near_memory(NEAR, HUGE)
     phase = chase(curve=in_cache(MISSES))
     there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
-    # All of them: a chase over 3 MiB waits as for memory. Only nearly, for a hit's own time is in
-    # near time, and between measured regions latency is taken to grow evenly.
+    # All of them: a chase over 3 MiB waits as for memory. This is approximate, because a hit's own
+    # time is in near time, and latency is interpolated between measured regions.
     assert 1.8 < lines_far(phase, near, there, taken=1.0) < 2.2
     # Half of them count, since a cache may keep reused lines from a stream of stores.
     assert lines_far(phase, near, there) == pytest.approx(
@@ -236,7 +236,7 @@ def test_beside_a_contending_core_hits_of_the_shared_cache_become_misses() -> No
 def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
     near = near_memory(NEAR, HUGE)
     there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
-    # Of hits of 15 ns, four to each miss fit into near time one after the other, and 80 do not.
+    # Four hits of 15 ns per miss fit into near time in sequence, 80 do not.
     few, many = chase(curve=in_cache(2.0 * MISSES)), chase(curve=in_cache(80.0 * MISSES))
     quick = replace(many, near_time_ns=Estimate(MISSES * 300.0, MISSES * 300.0, MISSES * 300.0))
     serial = replace(quick, near_time_ns=Estimate(*[MISSES * 2000.0] * 3))
@@ -245,7 +245,7 @@ def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
     assert waits_far(serial, near, there, 1.0) == pytest.approx(lines_far(serial, near, there, 1.0))
 
 
-def test_without_a_load_or_a_difference_the_cache_is_the_same() -> None:
+def test_without_a_load_or_a_difference_the_cache_is_unchanged() -> None:
     near = near_memory(NEAR, HUGE)
     phase = chase(curve=in_cache(MISSES))
     for there in (far(), far(third_ns=350.0, load="none")):

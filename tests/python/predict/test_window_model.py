@@ -1,4 +1,4 @@
-"""The window model on bursts whose times follow by hand."""
+"""The window model on bursts with known times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def far_ns(given: PhaseTraffic) -> float:
     return float(WindowModel(given, NEAR, FAR).times_ns(given.total))
 
 
-def test_a_chase_slows_down_as_latency_does():
+def test_a_chase_slows_down_like_latency():
     chase = phase(LINES * NEAR_NS, dependent=True)
     assert far_ns(chase) == pytest.approx(LINES * FAR_NS, rel=0.02)
     model = WindowModel(chase, NEAR, FAR)
@@ -31,13 +31,13 @@ def test_a_chase_slows_down_as_latency_does():
     assert "1.00 times after it was fitted" in model.remarks()[0]
 
 
-def test_independent_misses_overlap_as_far_as_the_chains_curve_says():
+def test_independent_misses_overlap_as_the_chains_curve_shows():
     gather = phase(LINES * NEAR_NS / PARALLELISM, dependent=False)
     assert far_ns(gather) == pytest.approx(LINES * FAR_NS / PARALLELISM, rel=0.05)
 
 
 @pytest.mark.parametrize("share", [0.9, 0.95, 1.05, 1.2])
-def test_unknowns_that_are_plausible_take_near_time(share: float):
+def test_plausible_unknowns_explain_near_time(share: float):
     given = phase(share * LINES * NEAR_NS, dependent=True)
     fit = WindowModel(given, NEAR, FAR).fit
     assert fit is not None
@@ -46,7 +46,7 @@ def test_unknowns_that_are_plausible_take_near_time(share: float):
     assert 0.0 < fit.distance < 6.0
 
 
-def test_the_less_plausible_the_fit_the_smaller_its_weight():
+def test_a_less_plausible_fit_has_a_smaller_weight():
     shares = (1.0, 1.1, 1.3, 2.0)
     fits = [WindowModel(phase(s * LINES * NEAR_NS, dependent=True), NEAR, FAR).fit for s in shares]
     weights = [fit.weight for fit in fits if fit is not None]
@@ -61,7 +61,7 @@ def test_time_that_no_unknown_explains_stays():
     assert "0.33 times near time" in WindowModel(slow, NEAR, FAR).remarks()[0]
 
 
-def test_where_the_window_waits_more_than_the_program_added_time_is_in_proportion():
+def test_where_the_window_waits_longer_than_the_program_added_time_is_proportional():
     fast = phase(0.5 * LINES * NEAR_NS, dependent=True)
     assert far_ns(fast) == pytest.approx(0.5 * LINES * FAR_NS, rel=0.02)
 
@@ -80,7 +80,7 @@ def test_slower_memory_is_never_faster(
     ]
     times = np.array([float(kind(given, NEAR, far).times_ns(given.total)) for far in slower])
     assert np.all(np.diff(times) >= -1e-3 * times[:-1])
-    # Lines of a chase are too far apart for a bus.
+    # Lines of a chase are too far apart for the bus to matter.
     assert times[-1] > 1.5 * times[0] or (what == "bandwidth" and dependent)
 
 
@@ -113,7 +113,7 @@ def test_a_phase_without_misses_takes_its_near_time():
     assert far_ns(nothing) == 1000.0
 
 
-def test_bursts_that_end_before_a_bus_is_full_make_no_memory_quick(
+def test_bursts_that_end_before_a_bus_is_full_make_no_memory_faster(
     monkeypatch: pytest.MonkeyPatch,
 ):
     given = phase(LINES * 2.0, dependent=True)
