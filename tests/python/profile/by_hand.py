@@ -1,4 +1,4 @@
-"""What a run of a program instrumented by hand gave, for tests to ask."""
+"""Results of a program that is instrumented by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.profile.traffic import RunTraffic
 
 @dataclass
 class Result:
-    """One run of a program under the run-time library."""
+    """Holds one run of a program under the runtime."""
 
     code: int
     output: str
@@ -25,13 +25,13 @@ class Result:
     message: str
 
     def named(self, part: str) -> MemoryObject:
-        """Return the one object whose name holds `part`."""
+        """Return the only object whose name contains `part`."""
         found = [thing for thing in self.objects if part in thing.name]
         assert len(found) == 1, [thing.name for thing in self.objects]
         return found[0]
 
     def of(self, part: str, phase: str | None = None) -> Traffic:
-        """Return the traffic of the objects named so, in one phase or all."""
+        """Return the traffic of the objects with that name, in one phase or all."""
         numbers = {thing.id for thing in self.objects if part in thing.name}
         assert numbers, [thing.name for thing in self.objects]
         names = [name for name, _, _ in self.phases]

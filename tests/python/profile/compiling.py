@@ -29,7 +29,7 @@ CLASSES = ["opaque", "stream", "indirect", "chase"]
 
 @dataclass
 class Site:
-    """One site and how many sampled accesses it reported."""
+    """Holds a site and its number of sampled accesses."""
 
     function: str
     file: str
@@ -116,7 +116,7 @@ def two_sources(folder: Path) -> Path:
 
 
 def both_run(program: Path, output: str = "20\n") -> Path:
-    """Run the program and its plain twin; both print `output`. Return the twin."""
+    """Run the program and its plain twin, check that both print `output`; return the twin."""
     folder = program.parent / f"plain-{program.name}"
     folder.mkdir()
     plain = extract_plain(program, folder)
@@ -147,7 +147,7 @@ def profiled(
 def at_sizes(
     program: Path, kernel: str, sizes: Sequence[int], cache_bytes: int
 ) -> list[WorkloadProfile]:
-    """Profile one of `growing.c`'s structures at each size."""
+    """Profile a structure of `growing.c` at each size."""
     return [
         profiled(program, kernel, n, cache_bytes=cache_bytes, size={"n": float(n)}) for n in sizes
     ]

@@ -1,4 +1,4 @@
-"""Programs instrumented by hand, run as `nearfar profile` runs them, and what was counted."""
+"""Programs instrumented by hand, run as `nearfar profile` runs them, with their counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles made up by formula: a table of n lines, touched at random by n operations."""
+"""Profiles calculated by formula: n random operations on a table of n lines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def heap(number: int, name: str, line: int, size_bytes: float, **more: object) -
 def made(
     n: float, *, extra_bytes: int = 0, operations_factor: float = 1.0, line: int = 10
 ) -> WorkloadProfile:
-    """Return what profiling the program at size `n` would give, without noise."""
+    """Return the profile of the program at size `n`, without noise."""
     table_bytes, touches = 64.0 * n, 4.0 * n
 
     def missed(cache_bytes: float) -> float:

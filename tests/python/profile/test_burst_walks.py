@@ -1,4 +1,4 @@
-"""Walks in bursts that find their line of the page table read by one just before."""
+"""Page walks in bursts that reuse a line of the page table."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def burst(addresses: Sequence[int], streams: bool = False) -> BurstAddresses:
 
 
 def scattered(count: int, first: int = 0) -> list[int]:
-    """One page in each line of a table."""
+    """Return one page for each line of a table."""
     return [(first + place) * LINE for place in range(count)]
 
 
-def test_pages_far_apart_have_lines_of_their_own() -> None:
+def test_distant_pages_have_separate_table_lines() -> None:
     assert uncached_walk_share([burst(scattered(100))], 1.0) == 1.0
 
 
@@ -41,30 +41,30 @@ def test_a_search_that_ends_within_a_line_waits_for_it_once() -> None:
 @pytest.mark.parametrize(
     ("between", "share"), [(REUSE_ACCESSES // 2, 0.5), (REUSE_ACCESSES + 1, 1.0)]
 )
-def test_a_line_read_long_before_is_read_anew(between: int, share: float) -> None:
+def test_a_line_read_long_before_is_read_again(between: int, share: float) -> None:
     visits = []
     for turn in range(MIN_WALKS):
-        # One page, again and again: no walk but its first.
+        # Repeated accesses to a page cause only one walk.
         visits += [turn * LINE, *[LINE * MIN_WALKS] * (between - 1), turn * LINE + PAGE]
     found = uncached_walk_share([burst(visits)], 1.0)
     assert found == pytest.approx(share, abs=2 / MIN_WALKS)
 
 
-def test_pages_that_other_bursts_touch_too_do_not_walk_before_colder_ones() -> None:
-    # Hot pages share lines, cold ones do not; as many walks as there are cold pages.
+def test_pages_of_other_bursts_do_not_walk_before_colder_pages() -> None:
+    # Hot pages share lines, cold pages do not; there are as many walks as cold pages.
     hot = [place * PAGE for place in range(80)]
     bursts = [burst([*hot, *scattered(40, first=1000 * (1 + number))]) for number in range(3)]
     assert uncached_walk_share(bursts, 40 / 120) == 1.0
     assert (uncached_walk_share(bursts, 1.0) or 1.0) < 0.6
 
 
-def test_streams_walks_do_not_count() -> None:
+def test_walks_of_streams_do_not_count() -> None:
     sequential = burst([place * PAGE for place in range(1000)], streams=True)
     assert uncached_walk_share([sequential], 1.0) is None
     assert uncached_walk_share([sequential, burst(scattered(100, first=10_000))], 1.0) == 1.0
 
 
-def test_few_walks_say_nothing() -> None:
+def test_too_few_walks_give_no_share() -> None:
     assert uncached_walk_share([], 1.0) is None
     assert uncached_walk_share([burst([])], 1.0) is None
     assert uncached_walk_share([burst(scattered(100))], (MIN_WALKS - 1) / 100) is None
@@ -75,6 +75,6 @@ def test_few_walks_say_nothing() -> None:
     st.lists(st.lists(st.integers(0, 500), max_size=200), max_size=4),
     st.floats(0.0, 1.0, exclude_min=True),
 )
-def test_a_share_is_a_share(pages: list[list[int]], walks: float) -> None:
+def test_a_share_lies_between_0_and_1(pages: list[list[int]], walks: float) -> None:
     found = uncached_walk_share([burst([PAGE * page for page in one]) for one in pages], walks)
     assert found is None or 0.0 <= found <= 1.0

@@ -39,14 +39,17 @@ RDI, R8, R12 = (int(one) for one in (Register.RDI, Register.R8, Register.R12))
 @pytest.mark.parametrize(
     ("hex_bytes", "expected"),
     [
-        # add rax, [rdi]: the load waits for rdi alone, the sum for both.
+        # add rax, [rdi]: the load waits only for rdi, the sum for both.
         ("480307", DecodedInstruction([RDI], [RAX], [RAX, FLAGS], loads=True)),
         (
             "4a8b04c7",
             DecodedInstruction([RDI, R8], [], [RAX], loads=True),
         ),  # mov rax, [rdi + r8 * 8]
         ("31c0", DecodedInstruction([], [], [RAX, FLAGS])),  # xor eax, eax depends on nothing
-        ("488d0407", DecodedInstruction([], [RAX, RDI], [RAX])),  # lea rax, [rdi + rax]: no access
+        (
+            "488d0407",
+            DecodedInstruction([], [RAX, RDI], [RAX]),
+        ),  # lea rax, [rdi + rax] accesses no memory
         (
             "53",
             DecodedInstruction([], [RBX], [], stores=True),
@@ -54,19 +57,19 @@ RDI, R8, R12 = (int(one) for one in (Register.RDI, Register.R8, Register.R12))
         ("7405", DecodedInstruction([], [FLAGS], [], conditional=True)),  # je
         ("490fafc4", DecodedInstruction([], [RAX, R12], [RAX, FLAGS], cycles=3)),  # imul rax, r12
         ("0f44c1", DecodedInstruction([], [*sorted((RAX, RCX)), FLAGS], [RAX])),  # cmove eax, ecx
-        ("06", DecodedInstruction()),  # no instruction of 64-bit code
+        ("06", DecodedInstruction()),  # not an instruction of 64-bit code
     ],
 )
-def test_what_an_instruction_needs_and_gives(hex_bytes: str, expected: DecodedInstruction):
+def test_operands_and_results_of_an_instruction(hex_bytes: str, expected: DecodedInstruction):
     assert decode(0x1000, bytes.fromhex(hex_bytes)) == expected
 
 
-def test_copying_by_bytes_does_not_wait_for_what_it_copies():
+def test_copying_bytes_does_not_wait_for_their_values():
     assert decode(0x1000, bytes.fromhex("f3a4")).defs == []  # rep movsb
 
 
 def made_up(bursts: list[list[int]], rate: float, depends: list[int] | None = None) -> Bursts:
-    """Bursts of one load each time round a loop: lists of lines."""
+    """Return bursts with one load per iteration, from lists of lines."""
     return Bursts(
         code=[Code(address=[1], defs=[1], access=0), Code()],
         blocks=[Block(first=0, count=2, begin=0, end=8)],
@@ -99,9 +102,7 @@ LINES = st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=60), min_size
 
 @settings(deadline=None)
 @given(LINES, st.floats(0.0, 1.0))
-def test_as_many_accesses_miss_as_the_rate_says_and_only_first_touches(
-    bursts: list[list[int]], rate: float
-):
+def test_first_touches_miss_at_the_given_rate(bursts: list[list[int]], rate: float):
     trace = make_trace(made_up(bursts, rate), 0)
     first = sum(len(set(lines)) for lines in bursts)
     expected = min(first, rate * sum(map(len, bursts)))
@@ -116,20 +117,20 @@ def test_as_many_accesses_miss_as_the_rate_says_and_only_first_touches(
 
 
 def test_the_coldest_lines_miss():
-    # Line 0 is touched in every burst, the others once.
+    # Every burst touches line 0; the other lines are touched once.
     trace = make_trace(made_up([[0, 1], [0, 2], [0, 3]], 0.5), 0)
     assert trace.line[trace.missing].tolist() == [1, 2, 3]
     assert trace.served(2).tolist().count(LAST_LEVEL) == 2
     assert trace.served(2).tolist().count(NEAR) == 3
 
 
-def test_fewer_bursts_are_simulated_of_code_that_computes_much():
+def test_fewer_bursts_are_simulated_of_computing_code():
     bursts = made_up([[number] * 10 for number in range(10)], 0.0)
     assert make_trace(bursts, 0).instructions == 200
     assert make_trace(bursts, 0, max_instructions=50).instructions == 60
 
 
-def test_chains_of_misses_are_as_deep_as_they_are_long():
+def test_chains_of_misses_have_their_length():
     (chained,) = object_bursts(*_with_trace(made_up([[0, 3, 6, 9]], 1.0)), None)
     assert (chained.dependent_share, chained.chain_depth) == (0.75, 2.5)
     assert (chained.misses, chained.instructions_between) == (4.0, 2.0)
@@ -137,9 +138,9 @@ def test_chains_of_misses_are_as_deep_as_they_are_long():
     assert (alone.dependent_share, alone.chain_depth) == (0.0, 1.0)
 
 
-def test_slow_parts_without_a_burst_are_said_and_streams_are_not():
+def test_slow_parts_without_a_burst_are_reported_and_streams_are_not():
     bursts = made_up([[0, 3, 6, 9]], 1.0)
-    bursts.phases[0].objects = object_bursts(*_with_trace(bursts), None)  # of object 0 alone
+    bursts.phases[0].objects = object_bursts(*_with_trace(bursts), None)  # of object 0 only
     profile = samples.workload(objects=3, phases=("-",))
     for row in profile.phases[0].objects:
         row.traffic.read_misses = AccessClasses(chase=1000.0)
@@ -147,7 +148,7 @@ def test_slow_parts_without_a_burst_are_said_and_streams_are_not():
     (said,) = unseen_loads(profile, bursts)
     names = [thing.name for thing in profile.objects]
     assert [f"{name} (" in said for name in names[:3]] == [False, False, True]
-    # Stores that miss are no loads.
+    # Missing stores are not loads.
     bursts.phases[0].objects[0].read_misses = 0.0
     assert f"{names[0]} (" in unseen_loads(profile, bursts)[0]
 
@@ -156,17 +157,17 @@ def _with_trace(bursts: Bursts):
     return bursts, make_trace(bursts, 0)
 
 
-def test_addresses_near_a_loaded_value_are_dependent_by_values():
+def test_addresses_near_a_loaded_value_depend_on_it():
     bursts = made_up([[0, 3, 6]], 1.0)
     recorded = np.zeros(3, dtype=[("address", "u8"), ("value", "u8")])
     recorded["address"] = [0x100000, 0x200FFF, 0x400000]
     recorded["value"] = [0x200000, 0x400001, 0]
     (found,) = object_bursts(bursts, make_trace(bursts, 0), [recorded])
-    # The second lies 4095 bytes above the first's value, the third a byte below the second's.
+    # The second address is 4095 bytes above the first's value, the third a byte below the second's.
     assert found.value_share == pytest.approx(1 / 3)
 
 
-def test_merged_profiles_keep_the_bursts_of_one_with_its_objects_renumbered():
+def test_merged_profiles_keep_bursts_with_renumbered_objects():
     bursts = made_up([[0, 3]], 1.0)
     bursts.phases[0].objects = object_bursts(bursts, make_trace(bursts, 0), None)
     kept = kept_bursts([None, bursts, made_up([[0]], 1.0)], [{}, {0: 7}, {0: 1}])
@@ -193,7 +194,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
     return load(output, WorkloadProfile)
 
 
-def test_a_chase_is_told_from_a_gather(recorded: WorkloadProfile):
+def test_a_chase_is_distinguished_from_a_gather(recorded: WorkloadProfile):
     assert recorded.bursts is not None
     phases = {phase.phase: phase for phase in recorded.bursts.phases}
     chase, gather = (phases[name].objects[0] for name in ("chase", "gather"))
@@ -219,7 +220,7 @@ def test_bursts_are_spread_over_their_phase_and_bounded(recorded: WorkloadProfil
         for burst in phase.bursts:
             assert 64 <= len(burst.lines) == len(burst.gaps) == len(burst.depends) <= 2000
     chase = next(one for one in recorded.bursts.phases if one.phase == "chase")
-    # STEPS times a load, a count and a branch, or one more, and little besides.
+    # STEPS iterations of a load, a count and a branch or two, and little more.
     assert 2.5 * 30_000 <= chase.instructions <= 5 * 30_000
 
 
@@ -251,14 +252,14 @@ def allocated(number: int, line: int, *functions: str) -> MemoryObject:
     )
 
 
-def test_objects_of_a_build_without_lines_are_told_by_the_nearest_function():
+def test_objects_of_a_build_without_lines_are_named_by_the_nearest_function():
     those = [allocated(4, 8, "keys", "main"), allocated(7, 9, "rows", "main"), allocated(9, 1, "x")]
     these = [allocated(0, 0, "rows", "main"), allocated(1, 0, "keys", "main")]
-    # A function that was inlined does not show: its caller is all that is known.
+    # An inlined function is not visible: only its caller is known.
     assert match_by_allocation([*these, allocated(2, 0, "y")], those) == {0: 7, 1: 4, 2: -1}
 
 
-def test_walks_that_share_a_line_of_a_page_table_are_told_from_others(tmp_path: Path):
+def test_walks_that_share_a_line_of_a_page_table_are_recognised(tmp_path: Path):
     if shutil.which("qemu-x86_64") is None:
         pytest.skip("qemu-x86_64 (apt-get install qemu-user) is not installed")
     program, output = tmp_path / "searching", tmp_path / "run.json"

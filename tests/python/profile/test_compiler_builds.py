@@ -1,4 +1,4 @@
-"""The drivers in build systems: make, cmake, ccache, what configure tries; every clang."""
+"""The compiler drivers in build systems: make, cmake, ccache, configure; every clang."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def drivers(tmp_path: Path) -> dict[str, str]:
-    """Write `nearfar-cc` and `nearfar-c++` as an installation has them; return their paths."""
+    """Write `nearfar-cc` and `nearfar-c++` as installed; return their paths."""
     folder = tmp_path / "installed"
     folder.mkdir()
     for name, function in (("nearfar-cc", "cc"), ("nearfar-c++", "cxx")):
@@ -103,8 +103,8 @@ def test_ccache(tree: Path, drivers: dict[str, str]) -> None:
     both_run(tree / "p")
 
 
-def test_configure_like_probes(tree: Path) -> None:
-    """What configure scripts try: does it compile, link, run; does a missing function fail."""
+def test_probes_of_configure_scripts(tree: Path) -> None:
+    """Configure scripts probe compiling, linking, running, and missing functions."""
     (tree / "conftest.c").write_text("int main(void) { return 0; }\n")
     nearfar("cc", "-o", "conftest", "-g", "-O2", "conftest.c", cwd=tree)
     assert run(tree / "conftest") == (0, "")
@@ -120,7 +120,7 @@ def test_configure_like_probes(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("major", ["16", "19"])
-def test_every_clang_the_pass_was_built_for(tree: Path, major: str) -> None:
+def test_every_clang_that_the_pass_was_built_for(tree: Path, major: str) -> None:
     clang = shutil.which(f"clang-{major}")
     if clang is None or not (native_folder() / f"nearfar_pass-{major}.so").exists():
         pytest.skip(f"clang {major} or its pass is not here")

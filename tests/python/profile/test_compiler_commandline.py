@@ -1,4 +1,4 @@
-"""Command lines: what is compiled, linked, passed through; and one sentence for what is wrong."""
+"""Compiler command lines: compiled, linked and passed-through files; refusals."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_unknown_own_option() -> None:
         words("--nearfar-speed=3 -c a.c")
 
 
-def test_plain_can_be_left_out() -> None:
+def test_plain_twin_can_be_omitted() -> None:
     assert words("-c a.c").wants_plain
     assert not words("-c a.c", NEARFAR_PLAIN="0").wants_plain
     assert not words("--nearfar-no-plain -c a.c").wants_plain
@@ -132,12 +132,12 @@ def test_response_files(tmp_path: Path) -> None:
     ]
 
 
-def test_response_file_that_names_itself(tmp_path: Path) -> None:
+def test_response_file_that_includes_itself(tmp_path: Path) -> None:
     (tmp_path / "loop").write_text(f"@{tmp_path / 'loop'}")
     with pytest.raises(UsageError, match="nested too deeply"):
         parse([f"@{tmp_path / 'loop'}"], {})
 
 
-def test_plain_compile_writes_nothing_beside_its_output() -> None:
+def test_plain_compile_writes_only_its_output() -> None:
     line = "-c a.c -MD -MP -MF a.d -MTa.o -MQ x -o a.o -gsplit-dwarf -O2 -Wp,-MD,a.d -DMF"
     assert without_side_files(line.split()) == ["-c", "a.c", "-O2", "-DMF"]

@@ -1,4 +1,4 @@
-"""The drivers compile and link: objects, archives, libraries, odd inputs; errors."""
+"""The drivers compile and link objects, archives, libraries and unusual inputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_objects_then_link(tree: Path) -> None:
     assert notes(tree / "p") == []
 
 
-def test_plain_twin_knows_lines_and_whole_names_of_inlined_functions(tree: Path) -> None:
+def test_plain_twin_knows_lines_and_full_names_of_inlined_functions(tree: Path) -> None:
     (tree / "v.cpp").write_text(
         "#include <vector>\nstd::vector<int> *kept;\nint main(int n, char **) {\n"
         "  kept = new std::vector<int>(n + 100);\n  return 0;\n}\n"
@@ -64,7 +64,7 @@ def test_several_sources_in_one_command(tree: Path) -> None:
     both_run(tree / "p")
 
 
-def test_library_comes_before_libc_and_is_kept(tree: Path) -> None:
+def test_library_precedes_libc_and_is_kept(tree: Path) -> None:
     nearfar("cc", "main.c", "f.c", "-Wl,--as-needed", "-lm", "-o", "p", cwd=tree)
     listed = subprocess.run(
         ["readelf", "-d", "p"], cwd=tree, capture_output=True, text=True, check=True
@@ -129,7 +129,7 @@ def test_assembly_is_passed_through_and_named(tree: Path) -> None:
     assert notes(tree / "p") == [f"{tree}/f.s is assembly and was not instrumented"]
 
 
-def test_clangs_openmp_is_named_where_it_lacks(tree: Path) -> None:
+def test_missing_openmp_of_clang_is_named(tree: Path) -> None:
     (tree / "g.c").write_text("#include <omp.h>\n#error stop here\n")
     done = nearfar("cc", "-fopenmp", "-c", "g.c", "-o", "g.o", cwd=tree, code=1)
     assert ("install libomp-" in done.stderr) == ("'omp.h' file not found" in done.stderr)
@@ -155,7 +155,7 @@ def test_inline_assembly_is_named(tree: Path) -> None:
     assert notes(tree / "p") == ["f in f.c its inline assembly was left out"]
 
 
-def test_static_program_is_plain_and_says_so(tree: Path) -> None:
+def test_static_program_is_plain_and_reported(tree: Path) -> None:
     nearfar("cc", "-O2", "-c", "f.c", "main.c", cwd=tree)
     done = nearfar("cc", "-static", "f.o", "main.o", "-o", "p", cwd=tree)
     assert done.stderr.count("\n") == 1
@@ -166,7 +166,7 @@ def test_static_program_is_plain_and_says_so(tree: Path) -> None:
     assert extract_plain(tree / "p", tree) is None
 
 
-def test_link_time_optimisation_is_left_out_of_the_instrumented_program(tree: Path) -> None:
+def test_link_time_optimisation_is_disabled_in_the_instrumented_program(tree: Path) -> None:
     nearfar("cc", "-O2", "-flto", "-c", "f.c", "main.c", cwd=tree)
     nearfar("cc", "-O2", "-flto", "f.o", "main.o", "-o", "p", cwd=tree)
     assert is_instrumented(tree / "p")
@@ -174,7 +174,7 @@ def test_link_time_optimisation_is_left_out_of_the_instrumented_program(tree: Pa
     assert "link-time optimisation is in the plain program only" in notes(tree / "p")
 
 
-def test_standard_input_dependencies_and_odd_names(tree: Path) -> None:
+def test_standard_input_dependencies_and_unusual_names(tree: Path) -> None:
     nearfar("cc", "-x", "c", "-", "-c", "-o", "f.o", cwd=tree, input=F)
     (tree / "a b.c").write_text(MAIN)
     nearfar("cc", "-MMD", "-MF", "deps", "-c", "a b.c", "-o", "a b.o", cwd=tree)
@@ -213,10 +213,10 @@ def test_temporary_files_are_removed(tree: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-def test_compile_error_is_the_compilers_and_leaves_nothing(tree: Path) -> None:
+def test_compile_error_is_printed_once_and_leaves_no_file(tree: Path) -> None:
     (tree / "bad.c").write_text("int f(void) { return x; }\n")
     done = nearfar("cc", "-c", "bad.c", cwd=tree, code=1)
-    assert done.stderr.count("error:") == 1  # the plain compile's messages are not repeated
+    assert done.stderr.count("error:") == 1  # the messages of the plain compile are not repeated
     assert "Traceback" not in done.stderr
     assert not (tree / "bad.o").exists()
     done = nearfar("cc", "main.c", "-o", "p", cwd=tree, code=1)
@@ -227,7 +227,7 @@ def test_compile_error_is_the_compilers_and_leaves_nothing(tree: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"!<arch>\nbroken" * 20, b"\x7fELF\x02\x01" + b"\xff" * 99, b""]
 )
-def test_damaged_input_is_the_linkers_to_refuse(tree: Path, content: bytes) -> None:
+def test_damaged_input_is_refused_by_the_linker(tree: Path, content: bytes) -> None:
     (tree / "bad.o").write_bytes(content)
     done = nearfar("cc", "main.c", "f.c", "bad.o", "-o", "p", cwd=tree, code=None)
     assert "Traceback" not in done.stderr
@@ -235,7 +235,7 @@ def test_damaged_input_is_the_linkers_to_refuse(tree: Path, content: bytes) -> N
 
 
 def test_full_disk_leaves_no_object(tree: Path) -> None:
-    """A limit on file sizes that the instrumented object fits in, but not with its twin."""
+    """The limit on file sizes fits the instrumented object but not its twin."""
     nearfar("cc", "-O2", "-c", "f.c", "--nearfar-no-plain", cwd=tree)
     size = (tree / "f.o").stat().st_size
     (tree / "f.o").unlink()
@@ -267,7 +267,7 @@ def test_warnings_are_printed_once(tree: Path) -> None:
         ({"TMPDIR": "/nowhere"}, ["-c", "f.c"], 3, "/nowhere"),
     ],
 )
-def test_one_sentence_for_what_is_wrong(
+def test_mistakes_are_reported_in_one_sentence(
     tree: Path, environment: dict[str, str], arguments: list[str], code: int, words: str
 ) -> None:
     done = nearfar("cc", *arguments, cwd=tree, code=code, env=environment)
@@ -277,7 +277,7 @@ def test_one_sentence_for_what_is_wrong(
     assert not (tree / "f.o").exists()
 
 
-def test_compiler_answers_for_itself(tree: Path) -> None:
+def test_queries_are_answered_by_the_compiler(tree: Path) -> None:
     assert "clang version" in nearfar("cc", "--version", cwd=tree).stdout
     assert "int f(int n)" in nearfar("cc", "-E", "f.c", cwd=tree).stdout
     assert "__nf_" not in nearfar("cc", "-S", "f.c", "-o", "-", cwd=tree).stdout

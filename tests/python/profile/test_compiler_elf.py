@@ -1,4 +1,4 @@
-"""Sections read and added without objcopy; archives; what is no ELF file."""
+"""Reads and adds ELF sections without objcopy; archives; files of other formats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def object_file(tmp_path: Path) -> Path:
     return tmp_path / "f.o"
 
 
-def test_added_section_is_what_readelf_sees(object_file: Path) -> None:
+def test_added_section_is_visible_to_readelf(object_file: Path) -> None:
     before = subprocess.run(["nm", object_file], capture_output=True, check=True).stdout
     assert elf.add_section(str(object_file), ".own", [b"some", b"thing"], elf.SHF_EXCLUDE)
     assert elf.add_section(str(object_file), ".second", [b""], 0)
@@ -37,7 +37,7 @@ def test_added_section_is_what_readelf_sees(object_file: Path) -> None:
 
 
 def test_many_sections(tmp_path: Path) -> None:
-    """Past 65280 sections their number is kept elsewhere in the file."""
+    """Beyond 65280 sections their number is stored elsewhere in the file."""
     source = tmp_path / "many.s"
     source.write_text("".join(f'.section .s{i},"a"\n.byte 1\n' for i in range(65300)))
     subprocess.run(["cc", "-c", source, "-o", tmp_path / "many.o"], check=True)
@@ -55,7 +55,7 @@ def test_many_sections(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF\x01\x01" + b"\0" * 90]
 )
-def test_what_is_no_64_bit_elf_file_has_no_sections(content: bytes, tmp_path: Path) -> None:
+def test_files_of_other_formats_have_no_sections(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     with path.open("rb") as file:
@@ -65,7 +65,7 @@ def test_what_is_no_64_bit_elf_file_has_no_sections(content: bytes, tmp_path: Pa
 
 
 def test_relocatable_link_keeps_all_twins(object_file: Path, tmp_path: Path) -> None:
-    """`ld -r` puts the sections one after the other, and the twins are told apart again."""
+    """`ld -r` concatenates the sections, and the twins are separated again."""
     other = tmp_path / "g.o"
     source = tmp_path / "g.c"
     source.write_text("int g(void) { return 4; }\n")

@@ -1,4 +1,4 @@
-"""What the pass reports: every sampled line once, the right class, the right place."""
+"""Reports of the compiler pass: each sampled line once, with its class and location."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfar.profile.compiler.twin import notes
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run-time library that counts what each site reports."""
+    """Return the folder of a runtime library that counts each site's reports."""
     folder = tmp_path_factory.mktemp("counting")
     subprocess.run(
         [
@@ -30,14 +30,14 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Counts:
-    """Compiles and runs a program on the counting library."""
+    """Compiles and runs a program with the counting library."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self.library = library
         self.folder = folder
 
     def of(self, source: Path, *options: str, arguments: tuple[str, ...] = ()) -> list[Site]:
-        """Return what each site of `source` reported."""
+        """Return each site of `source` with its reports."""
         program = self.folder / "program"
         nearfar(
             driver_of(source),
@@ -66,7 +66,7 @@ class Counts:
         return sites
 
     def of_text(self, text: str, *options: str, language: str = "c") -> list[Site]:
-        """Return what each site of the program `text` reported."""
+        """Return each site of the program `text` with its reports."""
         source = self.folder / f"text.{'cpp' if language == 'c++' else 'c'}"
         source.write_text(text)
         return self.of(source, *options)
@@ -78,7 +78,7 @@ def counts(counting: Path, tmp_path: Path) -> Counts:
 
 
 def total(sites: list[Site], function: str, **fields: object) -> int:
-    """Sum the counts of the sites of `function` whose fields are as given."""
+    """Sum the counts of the sites of `function` with the given fields."""
     return sum(
         site.count
         for site in sites
@@ -88,7 +88,10 @@ def total(sites: list[Site], function: str, **fields: object) -> int:
 
 
 def test_streams_report_one_line_of_every_page(counts: Counts) -> None:
-    """Three page-aligned arrays of n doubles: n * 8 / 4096 pages each, exactly."""
+    """Three page-aligned arrays of n doubles have exactly n * 8
+
+    4096 pages each.
+    """
     n = 1 << 17
     sites = counts.of(KERNELS / "triad.c", arguments=(str(n), "3"))
     pages = n * 8 // 4096 * 3
@@ -98,11 +101,11 @@ def test_streams_report_one_line_of_every_page(counts: Counts) -> None:
 
 
 @pytest.mark.parametrize("rate", [1, 2, 16, 64, 256])
-def test_rate_is_the_share_of_lines_reported(counts: Counts, rate: int) -> None:
+def test_rate_is_the_share_of_reported_lines(counts: Counts, rate: int) -> None:
     n = 1 << 16
     sites = counts.of(KERNELS / "chase.c", f"--nearfar-rate={rate}", arguments=(str(n), "1"))
     reported = total(sites, "chase", access_class="chase")
-    # At rate 1 each of a node's two fields reports; else one test stands for both.
+    # At rate 1 each of a node's two fields reports; otherwise one test covers both.
     lines = 2 * n if rate == 1 else n // rate
     assert reported == pytest.approx(lines, rel=0 if rate <= 64 else 0.15)
 
@@ -122,8 +125,8 @@ def test_rate_is_the_share_of_lines_reported(counts: Counts, rate: int) -> None:
         ("column.c", "sum_column", "stream"),
     ],
 )
-def test_class_of_kernel(counts: Counts, kernel: str, function: str, access_class: str) -> None:
-    """The class that the kernel is known for is among the classes of its function's accesses."""
+def test_class_of_a_kernel(counts: Counts, kernel: str, function: str, access_class: str) -> None:
+    """The kernel's known class is among the classes of its function's accesses."""
     sites = counts.of(
         KERNELS / kernel, arguments=("64" if kernel in ("column.c", "matmul.c") else "4096",)
     )
@@ -136,7 +139,7 @@ def test_class_of_kernel(counts: Counts, kernel: str, function: str, access_clas
         assert own["indirect"] > 0
 
 
-def test_sites_name_function_file_and_line(counts: Counts) -> None:
+def test_sites_have_function_file_and_line(counts: Counts) -> None:
     text = "#include <stdlib.h>\nlong f(long* p) {\n  return p[3];\n}\n"
     text += "int main(void) { return (int)f(calloc(8, 8)); }\n"
     sites = counts.of_text(text, "-fno-inline", "--nearfar-rate=1")
@@ -157,7 +160,7 @@ MAIN = (
         ("long sum = 0; for (int i = 0; i < 64 * 512; i++) sum += ((long*)p)[i];", "f(p)", 64),
         ("long sum = 0; for (int i = 64 * 512 - 1; i >= 0; i--) sum += ((long*)p)[i];", "f(p)", 64),
         ("long sum = 0; for (int i = 0; i < 64 * 128; i++) sum += ((int*)p)[4 * i];", "f(p)", 32),
-        # Rows of 2 KiB, each a short loop: half of them hold their page's sampled line.
+        # Rows of 2 KiB are short loops: half of them contain their page's sampled line.
         (
             "long sum = 0; for (int r = 0; r < 128; r++) {"
             ' __asm__ volatile("" : "+r"(sum));'
@@ -179,19 +182,21 @@ MAIN = (
     ],
     ids=["up", "down", "half", "rows", "until", "memmove", "memchr"],
 )
-def test_every_page_touched_is_reported_once(
+def test_every_touched_page_is_reported_once(
     counts: Counts, body: str, call: str, pages: int | None
 ) -> None:
     text = COMMON + "KEEP long f(char* p) {" + body + " return sum; }\n" + MAIN.format(call=call)
     reported = total(counts.of_text(text), "f")
-    if pages is None:  # bytes tested one by one: the sampled line's 64 bytes in each of two pages
+    if (
+        pages is None
+    ):  # bytes are tested one by one: 64 bytes of the sampled line in each of two pages
         pages = 2 * 64
     assert reported == pages
 
 
 @pytest.mark.parametrize("bytes_apart", [8, 16, 24, 40, 56])
 def test_fields_across_two_lines_report_both(counts: Counts, bytes_apart: int) -> None:
-    """Two fields of packed structures: as many reports as the two fields' lines, told apart."""
+    """Two fields of packed structures have as many reports as their lines, separately."""
     size = bytes_apart + 8
     text = COMMON + (
         f"struct s {{ long a; char gap[{bytes_apart - 8}]; long b; }};\n"
@@ -206,7 +211,7 @@ def test_fields_across_two_lines_report_both(counts: Counts, bytes_apart: int) -
     for start in range(0, limit - size + 1, size):
         first, last = start // 64, (start + size - 1) // 64
         lines += 1 + (first != last)
-    # One line in 64 is sampled; which ones of an object's two depends on where the page lies.
+    # One line in 64 is sampled; which line of an object's two depends on the page's address.
     assert merged == pytest.approx(lines / 64, rel=0.06)
 
 
@@ -220,10 +225,10 @@ def test_small_locals_and_fixed_globals_are_not_tested(counts: Counts) -> None:
         " return sum == 77; }\n"
     )
     sites = [site for site in counts.of_text(text, "--nearfar-rate=1") if site.function == "f"]
-    assert [(site.operation, site.count) for site in sites] == [(1, 100)]  # table[i * 512] alone
+    assert [(site.operation, site.count) for site in sites] == [(1, 100)]  # only table[i * 512]
 
 
-def test_read_modify_write_is_one_site_of_both(counts: Counts) -> None:
+def test_read_modify_write_is_one_site(counts: Counts) -> None:
     text = COMMON + (
         "KEEP void f(long* p) { p[0] += 3; }\nint main(void) { long* p = calloc(512, 8);"
         " for (int i = 0; i < 512; i++) f(p + i); return 0; }\n"
@@ -232,7 +237,7 @@ def test_read_modify_write_is_one_site_of_both(counts: Counts) -> None:
     assert [site.operation for site in sites] == [3]
 
 
-def test_function_that_asks_is_left_out_and_named(counts: Counts) -> None:
+def test_function_with_the_attribute_is_left_out_and_named(counts: Counts) -> None:
     text = COMMON + (
         "__attribute__((noinline, disable_sanitizer_instrumentation)) long f(long* p)"
         " { return p[0]; }\nint main(void) { return (int)f(calloc(8, 8)); }\n"

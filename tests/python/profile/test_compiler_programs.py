@@ -1,4 +1,4 @@
-"""An instrumented program does what the plain one does: kernels, and what is hard on a compiler."""
+"""Instrumented kernels and difficult programs behave like the plain ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compiling import KERNELS, PROGRAMS, driver_of, nearfar, run
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.twin import extract_plain, is_instrumented
 
-# Small enough for -O0, large enough for every loop to be taken, twice.
+# Small enough for -O0, large enough that every loop runs twice.
 SIZES = {
     "btree": "2000",
     "chase": "5000",
@@ -30,7 +30,7 @@ PROGRAM_FILES = sorted(PROGRAMS.iterdir())
 
 
 def some_long(quick: set[object], of: list[object]) -> list[object]:
-    """Return parameters of which those not in `quick` are long, only because they are many."""
+    """Return parameters and mark those not in `quick` as long, because they are many."""
     return [pytest.param(one, marks=[] if one in quick else pytest.mark.long) for one in of]
 
 
@@ -55,7 +55,7 @@ def test_every_kernel_has_a_size() -> None:
     assert {path.stem for path in KERNEL_FILES} == set(SIZES)
 
 
-# At -O2 are the rates below, and programs.
+# The rates below and the programs are compiled at -O2.
 @pytest.mark.parametrize("level", some_long({"-O0", "-O3"}, ["-O0", "-O1", "-O2", "-O3"]))
 @pytest.mark.parametrize("kernel", KERNEL_FILES, ids=lambda path: path.stem)
 def test_kernel_gives_the_plain_answer(kernel: Path, level: str, tmp_path: Path) -> None:
@@ -75,17 +75,17 @@ def test_kernel_gives_the_plain_answer_at_every_rate(
 
 @pytest.mark.parametrize("level", some_long({"-O0", "-O2"}, ["-O0", "-O2", "-O3"]))
 @pytest.mark.parametrize("program", PROGRAM_FILES, ids=lambda path: path.stem)
-def test_program_does_what_the_plain_one_does(program: Path, level: str, tmp_path: Path) -> None:
+def test_program_behaves_like_the_plain_program(program: Path, level: str, tmp_path: Path) -> None:
     both_outputs(program, tmp_path, level)
 
 
 @pytest.mark.parametrize("program", ["jumps.c", "exceptions.cpp", "vectors.c", "strings.c"])
-def test_program_does_what_the_plain_one_does_when_every_access_calls(
+def test_program_behaves_like_the_plain_program_when_every_access_calls(
     program: str, tmp_path: Path
 ) -> None:
     both_outputs(PROGRAMS / program, tmp_path, "-O2", "--nearfar-rate=1")
 
 
 def test_vectors_of_this_processor(tmp_path: Path) -> None:
-    """Gathers, scatters and masks of whatever width this machine has."""
+    """Tests gathers, scatters and masks of this machine's vector width."""
     both_outputs(PROGRAMS / "vectors.c", tmp_path, "-O3", "-march=native")

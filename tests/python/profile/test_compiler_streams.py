@@ -1,4 +1,4 @@
-"""Where loops' streams enter sampled lines, against a walk over every byte they touch."""
+"""Positions where streams enter sampled lines, compared with a walk over every byte."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from compiling import ROOT
 
 
-def test_streams_enter_the_lines_a_walk_enters(tmp_path: Path) -> None:
+def test_streams_enter_the_same_lines_as_a_walk(tmp_path: Path) -> None:
     program = tmp_path / "check"
     source = Path(__file__).parent / "streams_check.cpp"
     compiler = ["g++", "-std=c++20", "-O2", f"-I{ROOT / 'native'}"]

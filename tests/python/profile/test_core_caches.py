@@ -1,4 +1,4 @@
-"""Page walks, private caches' misses and lines that go from core to core, where they are known."""
+"""Page walks, misses of private caches and transfers between cores, with known counts."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ NEAR_ENOUGH = 0.2
 
 
 def all_of(result: Result, part: str, count: Callable[[Traffic], float]) -> float:
-    """Return a count of the objects named so, all phases added up."""
+    """Return a count of the objects with that name, summed over all phases."""
     wanted = {thing.id for thing in result.objects if part in thing.name}
     return sum(count(row) for (_, thing), row in result.traffic.objects.items() if thing in wanted)
 
 
-def test_what_one_thread_wrote_goes_to_the_other_once(build: Build, run: Run) -> None:
+def test_lines_written_by_a_thread_go_to_the_other_once(build: Build, run: Run) -> None:
     size_kib = 16384
     result = run(build("handover.c"), str(size_kib), llc=LLC)
     transfers = all_of(result, "make_array", lambda row: row.transfers)
-    # Read a second time the lines are the reader's own.
+    # At the second read the lines are in the reader's cache.
     assert transfers == pytest.approx(size_kib * LINES, rel=NEAR_ENOUGH)
     private = all_of(result, "make_array", lambda row: row.private_misses)
     header = result.files[0].header
     if 0 < int(header["private_bytes"]) <= 4 << 20:
-        # A private cache much smaller than the array keeps none of it: written once, read twice.
+        # A private cache much smaller than the array keeps nothing of it: written once, read twice.
         assert private == pytest.approx(3 * size_kib * LINES, rel=NEAR_ENOUGH)
-        # The shared one keeps all: it misses once.
+        # The shared cache keeps everything: it misses once.
         assert result.of("make_array").write_misses.total() == size_kib * LINES
 
 
-def test_one_thread_hands_nothing_over(build: Build, run: Run) -> None:
+def test_a_single_thread_transfers_no_lines(build: Build, run: Run) -> None:
     result = run(build("arrays.c"), "512", "4", "4096", "3", llc=LLC)
     assert all_of(result, "", lambda row: row.transfers) == 0
 
 
-def test_a_walk_misses_every_page_once_a_round(build: Build, run: Run) -> None:
+def test_a_sequential_walk_misses_every_page_once_a_round(build: Build, run: Run) -> None:
     size_kib, rounds = 65536, 3
     result = run(build("arrays.c"), "64", "1", str(size_kib), str(rounds), llc=LLC)
     pages = size_kib / 4
@@ -52,4 +52,4 @@ def test_a_walk_misses_every_page_once_a_round(build: Build, run: Run) -> None:
     walks = all_of(result, "make_cold", lambda row: row.tlb_misses_4k)
     assert walks == pytest.approx((1 + rounds) * pages, rel=NEAR_ENOUGH)
     large = all_of(result, "make_cold", lambda row: row.tlb_misses_2m)
-    assert large <= 0.1 * pages  # all of it is known, but for the first touches
+    assert large <= 0.1 * pages  # everything is known except the first touches

@@ -1,8 +1,8 @@
-"""The processor's counters as a source: what lacks here is said; all else runs on page faults.
+"""The processor's counters as a source, tested with page faults; missing counters are reported.
 
-Page faults are events with addresses that every machine has: opened, sampled, read and attributed
-as a processor's misses would be. PEBS and IBS themselves are only read of sysfs files, and of rings
-in test_perf_records.py: no machine that has them was at hand.
+Page faults are events with addresses on every machine: they are opened, sampled, read and
+attributed like a processor's misses. PEBS and IBS are tested by sysfs files only, and by recorded
+rings in test_perf_records.py, because no test machine has them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ FEW, MANY = 300, 900
 
 
 def tree(folder: Path, files: dict[str, str]) -> Tree:
-    """Return a machine that has these files."""
+    """Return a machine with these files."""
     for name, text in {"proc/sys/kernel/perf_event_paranoid": "2", **files}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def test_the_events_of_pebs_and_ibs_are_read_from_sysfs(tmp_path: Path) -> None:
     assert pmu.sampled_event(tree(tmp_path / "none", devices("cpu", INTEL))) is None
 
 
-def test_each_thing_that_may_lack_is_named(tmp_path: Path) -> None:
+def test_each_missing_requirement_is_named(tmp_path: Path) -> None:
     here = tree(tmp_path, {})
     assert counters.missing_counters(here, lambda _event, _sampled: 0) == ""
     assert "only root" in counters.missing_counters(here, lambda _event, _sampled: errno.EACCES)
@@ -90,7 +90,7 @@ def test_each_thing_that_may_lack_is_named(tmp_path: Path) -> None:
     assert "without perf events" in counters.missing_counters(here)
 
 
-def test_the_verb_says_in_one_sentence_what_lacks_here(tmp_path: Path) -> None:
+def test_the_verb_reports_in_one_sentence_what_is_missing_here(tmp_path: Path) -> None:
     if counters.usable():
         pytest.skip("this machine's counters can be used")
     output = tmp_path / "run.json"
@@ -134,12 +134,12 @@ def misses(found: WorkloadProfile, phase: str) -> dict[str, float]:
     return {found.objects[row.object].name: row.traffic.misses() for row in rows}
 
 
-def test_sampled_addresses_are_the_objects_that_were_touched(touched: Path) -> None:
+def test_sampled_addresses_belong_to_the_touched_objects(touched: Path) -> None:
     found = profile(touched)
     for phase, pages in (("few", FEW), ("many", MANY)):
         of = misses(found, phase)
         (made,) = (count for name, count in of.items() if name.startswith(f"make_{phase} "))
-        # Every page but the first, and what the loader or a mark touches beside them.
+        # Every page but the first, and those that the loader or a mark touches.
         assert made == pytest.approx(pages - 1, abs=2)
         assert sum(of.values()) <= made + 40
         (counted,) = (p.counted for p in found.phases if p.name == phase)
@@ -150,14 +150,14 @@ def test_sampled_addresses_are_the_objects_that_were_touched(touched: Path) -> N
     assert found.program.compiler.startswith("unmodified")
 
 
-def test_a_childs_samples_are_not_given_to_its_parents_objects(touched: Path) -> None:
+def test_a_childs_samples_are_not_attributed_to_its_parents_objects(touched: Path) -> None:
     found = profile(touched, "fork")
     of = {name.split(" ")[0]: count for name, count in misses(found, "many").items()}
     assert of["make_many"] == pytest.approx(MANY - 1, abs=2)
     assert any("samples were of child processes" in warning for warning in found.warnings)
 
 
-def test_without_samples_misses_are_counted_but_nobodys(touched: Path) -> None:
+def test_without_samples_misses_are_counted_for_no_object(touched: Path) -> None:
     found = profile(touched, sampled=None)
     of = misses(found, "many")
     assert list(of) == ["unknown memory"]
@@ -165,7 +165,7 @@ def test_without_samples_misses_are_counted_but_nobodys(touched: Path) -> None:
     assert found.instructions[0].function == NOT_SAMPLED
 
 
-def test_sampled_misses_are_scaled_to_the_counted_ones() -> None:
+def test_sampled_misses_are_scaled_to_the_counted_misses() -> None:
     file = ProcessFile.__new__(ProcessFile)
     rows = np.zeros(3, [("key", "u8"), ("read_misses", "u8"), ("write_misses", "u8")])
     rows["key"] = [1 << 48 | 9 << 32 | 1, 1 << 48 | 8 << 32 | 1, 2 << 48 | 9 << 32 | 1]
@@ -180,7 +180,7 @@ def test_sampled_misses_are_scaled_to_the_counted_ones() -> None:
     assert int(file.counters["key"][3]) >> 32 & 0xFFFF == 2  # unknown memory
 
 
-def test_events_that_took_turns_are_scaled_and_said() -> None:
+def test_multiplexed_events_are_scaled_and_reported() -> None:
     watch = perf_events.PerfWatch([*COUNTED, CounterEvent("cycles", 0, 0)], None, [])
     facts = perf_events.PerfFacts()
     for place, (value, on) in enumerate([(100, 50), (100, 10), (0, 0)]):
@@ -197,7 +197,7 @@ def test_events_that_took_turns_are_scaled_and_said() -> None:
 
 
 @pytest.mark.parametrize(("kept_bytes", "said"), [(100, "is truncated"), (4096, "cannot run|load")])
-def test_a_program_that_cannot_start_leaves_nobody_waiting(
+def test_a_program_that_cannot_start_leaves_no_waiting_process(
     kept_bytes: int, said: str, tmp_path: Path
 ) -> None:
     program = tmp_path / "broken"
@@ -207,7 +207,7 @@ def test_a_program_that_cannot_start_leaves_nobody_waiting(
         profile(program)
 
 
-def test_rights_that_a_file_gives_are_seen() -> None:
+def test_rights_granted_by_a_file_are_recognised() -> None:
     user, group = os.geteuid(), os.getegid()
 
     def gains(mode: int, owner: int, of_group: int) -> bool:
@@ -217,4 +217,4 @@ def test_rights_that_a_file_gives_are_seen() -> None:
     assert gains(0o4755, user + 1, group)
     assert not gains(0o4755, user, group)
     assert gains(0o2755, user, group + 1)
-    assert not gains(0o2745, user, group + 1)  # mandatory locking, of old
+    assert not gains(0o2745, user, group + 1)  # mandatory locking of old kernels

@@ -1,4 +1,4 @@
-"""`--phases auto` finds the phases of a program that marks none."""
+"""`--phases auto` finds the phases of a program without marks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfar.profile.detected_phases import phase_of_slices
 AUTO = ("--phases", "auto", "--llc", "1MiB")
 
 
-def test_stages_are_found_and_come_again(tmp_path: Path) -> None:
+def test_stages_are_found_and_recur(tmp_path: Path) -> None:
     program = compiled("stages.c", tmp_path, "--nearfar-rate=16")
     found = traced(program, tmp_path, options=AUTO)
     arrays = [thing for thing in found.objects if thing.size_bytes > 4 << 20]
@@ -28,15 +28,15 @@ def test_stages_are_found_and_come_again(tmp_path: Path) -> None:
             assert misses[owner] > 0.9 * sum(misses.values()), phase.name
             owners.append(owner)
             assert phase.near_cpu_time_ns.value > 0
-    # Swept, jumped about in, and the first swept again: that is the same phase as before, or on a
-    # machine that changes its pace meanwhile one more.
+    # The third stage repeats the first: it is the same phase, or on a machine that changes its pace
+    # one more.
     assert set(owners) == {thing.id for thing in arrays}
     assert len(owners) <= 3
     assert all(phase.name.startswith("phase ") for phase in found.phases)
     assert any("were detected" in warning for warning in found.warnings)
 
 
-def test_a_program_that_marks_its_phases_keeps_them(tmp_path: Path) -> None:
+def test_a_program_with_marks_keeps_its_phases(tmp_path: Path) -> None:
     program = compiled("growing.c", tmp_path, "--nearfar-rate=16")
     found = traced(program, tmp_path, "hash", "20000", options=AUTO)
     assert {"insert", "get"} <= {phase.name for phase in found.phases}

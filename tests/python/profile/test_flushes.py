@@ -1,4 +1,4 @@
-"""Flushes, fences and streaming stores that programs make a known number of times."""
+"""Flushes, fences and non-temporal stores of programs with known counts."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> WorkloadProfile:
 
 
 def profiled(source: str, folder: Path, *options: str) -> WorkloadProfile:
-    """Build a program, and profile its run on a file of its own."""
+    """Build a program and profile its run on a file of its own."""
     return traced(compiled(source, folder, *options), folder, "pool", ROUNDS)
 
 
 def traffic(profile: WorkloadProfile, phase: str, thing: str) -> Traffic:
-    """Return what was counted of the objects named so."""
+    """Return the counts of the objects with that name."""
     rows = [
         row.traffic
         for one in profile.phases
@@ -43,7 +43,7 @@ def traffic(profile: WorkloadProfile, phase: str, thing: str) -> Traffic:
 
 def test_every_flush_of_a_mapped_file_is_counted(profile: WorkloadProfile) -> None:
     found = traffic(profile, "file", "pool")
-    # Three by intrinsics, two in assembly; of three fences one waits for nothing.
+    # Three by intrinsics, two in assembly; one of three fences waits for nothing.
     assert found.flushes == 5 * ROUNDS
     assert found.fences == 2 * ROUNDS
     assert (found.syncs, found.sync_bytes) == (1, 1 << 16)
@@ -52,14 +52,14 @@ def test_every_flush_of_a_mapped_file_is_counted(profile: WorkloadProfile) -> No
     assert not any("assembly" in warning for warning in profile.warnings)
 
 
-def test_every_streamed_byte_of_a_block_is_counted(profile: WorkloadProfile) -> None:
+def test_every_non_temporal_byte_of_a_block_is_counted(profile: WorkloadProfile) -> None:
     found = traffic(profile, "block", "main")
     assert found.nt_store_bytes == 24 * ROUNDS
-    assert found.write_backs >= 24 * ROUNDS / 64  # and they reach memory
+    assert found.write_backs >= 24 * ROUNDS / 64  # and all bytes reach memory
     assert (found.flushes, found.fences) == (0, 1)
 
 
-def test_flushes_of_small_blocks_are_shared_out_without_losing_any(
+def test_flushes_of_small_blocks_are_divided_without_loss(
     profile: WorkloadProfile,
 ) -> None:
     found = traffic(profile, "nodes", "main")
@@ -76,8 +76,8 @@ def test_calls_of_libpmem_are_counted(tmp_path: Path) -> None:
     if built.returncode != 0:
         pytest.skip("libpmem is not installed")
     found = traffic(profiled("libpmem.c", tmp_path, "-l:libpmem.so.1"), "-", "pool")
-    # Each round: a line persisted; 1000 bytes copied, of which 896 are whole lines stored past the
-    # caches and the lines at both ends are flushed.
+    # Each round persists a line and copies 1000 bytes: 896 of them are whole lines stored non-
+    # temporally, and the lines at both ends are flushed.
     assert found.flushes == 3 * ROUNDS
     assert found.fences == 2 * ROUNDS
     assert found.nt_store_bytes == 896 * ROUNDS

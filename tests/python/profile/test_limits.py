@@ -1,12 +1,12 @@
-"""Tables that are too small: counted what fits, said what did not."""
+"""Full tables: what fits is counted, the rest is reported."""
 
 from __future__ import annotations
 
 from by_hand import Build, Run
 
 
-def test_call_stacks_without_number_do_not_fill_the_table(build: Build, run: Run) -> None:
-    # 2^13 paths through two functions; the table of 1 MiB holds 1280 sites.
+def test_unlimited_call_stacks_do_not_fill_the_table(build: Build, run: Run) -> None:
+    # 2^13 paths lead through two functions; the table of 1 MiB holds 1280 sites.
     result = run(build("many_sites.c"), "13", memory=1 << 20)
     assert result.code == 0
     assert result.files[0].lost() == {}
@@ -14,7 +14,9 @@ def test_call_stacks_without_number_do_not_fill_the_table(build: Build, run: Run
     assert sum(thing.allocations for thing in leaves) == 1 << 13
 
 
-def test_a_full_table_of_counters_is_said_and_the_program_goes_on(build: Build, run: Run) -> None:
+def test_a_full_table_of_counters_is_reported_and_the_program_continues(
+    build: Build, run: Run
+) -> None:
     small = run(build("many_sites.c"), "13", memory=1 << 20)
     large = run(build("many_sites.c"), "13", memory=64 << 20)
     assert small.output == large.output

@@ -1,4 +1,4 @@
-"""Processes that end in every way, fork, exec, run threads, take signals: what is kept of them."""
+"""Processes that end in any way, fork, exec, use threads and signals: their counts are kept."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ LINES = (1 << 20) // 64
     ("mode", "code"),
     [("_exit", 3), ("abort", -signal.SIGABRT), ("kill", -signal.SIGKILL)],
 )
-def test_what_was_counted_survives_a_sudden_end(
-    build: Build, run: Run, mode: str, code: int
-) -> None:
+def test_counts_survive_a_sudden_end(build: Build, run: Run, mode: str, code: int) -> None:
     result = run(build("lives.c"), mode)
     assert result.code == code
     assert result.of("make").write_misses.stream == LINES
 
 
-def test_by_hand_without_a_run_it_behaves_as_any_program(build: Build, tmp_path: Path) -> None:
+def test_an_instrumented_program_without_a_run_behaves_normally(
+    build: Build, tmp_path: Path
+) -> None:
     answer = subprocess.run(
         [build("lives.c"), "threads"], capture_output=True, text=True, cwd=tmp_path, check=True
     )
@@ -39,11 +39,11 @@ def test_by_hand_without_a_run_it_behaves_as_any_program(build: Build, tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_forked_children_go_on_in_files_of_their_own(build: Build, run: Run) -> None:
+def test_forked_children_continue_in_their_own_files(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "fork", llc=1 << 16)
     assert len(result.files) == 4
     assert [bool(file.header["forked"]) for file in result.files] == [False, True, True, True]
-    # The parent fills and sweeps; each child sweeps what it inherited and fills its own.
+    # The parent fills and sweeps; each child sweeps its inherited memory and fills its own.
     traffic = result.of("make")
     assert traffic.read_misses.total() == (1 + 3) * LINES
     assert traffic.write_misses.stream == (1 + 3) * LINES
@@ -61,9 +61,7 @@ def test_vfork_leaves_the_parent_counting(build: Build, run: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["exec", "spawn"])
-def test_an_execed_program_is_counted_beside_what_came_before(
-    build: Build, run: Run, mode: str
-) -> None:
+def test_an_execed_program_is_counted_in_addition(build: Build, run: Run, mode: str) -> None:
     result = run(build("lives.c"), mode, llc=1 << 16)
     assert len(result.files) == 2
     assert result.of("make").write_misses.stream == 2 * LINES
@@ -74,26 +72,26 @@ def test_threads_share_the_cache_and_their_stacks_are_stacks(build: Build, run: 
     assert int(result.files[0].header["threads"]) == 9
     assert result.named("< main").allocations == 1
     assert result.named("< thread").allocations == 8
-    # A cache that holds everything: each line is missed once (memory freed by one thread may be
-    # the next one's, then not even that).
+    # With a cache that holds everything each line misses once, or less: memory freed by one thread
+    # may be the next one's.
     assert LINES <= result.of("make").misses() <= 9 * LINES
     assert result.of("stacks").accesses == pytest.approx(8 * 1024, rel=0.5)
 
 
-def test_a_cancelled_thread_leaves_no_lock_behind(build: Build, run: Run) -> None:
+def test_a_cancelled_thread_leaves_no_lock(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "cancel")
     assert result.code == 0
     assert result.of("make").accesses > 0
 
 
-def test_signal_handlers_may_touch_memory_anywhere(build: Build, run: Run) -> None:
+def test_signal_handlers_may_touch_any_memory(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "signals")
     assert result.code == 0
     assert result.output == f"{sum(range(1 << 17))}\n"
     assert result.of("make").accesses > 300 << 17
 
 
-def test_counting_goes_on_after_longjmp_out_of_handlers(build: Build, run: Run) -> None:
+def test_counting_continues_after_longjmp_out_of_handlers(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "longjmp")
     assert result.code == 0
     assert result.of("make", "after").accesses == pytest.approx(1 << 17, rel=0.01)
@@ -103,7 +101,7 @@ def test_marks(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "marks")
     names = [name for name, _, _ in result.phases]
     assert names[:4] == ["", "-", "phase 0", "phase 1"]
-    # 254 names fit beside the two built in; the rest are together.
+    # 254 names fit beside the two built-in phases; the rest share one phase.
     assert names[-1] == "other phases"
     entries = {name: (count, operations) for name, count, operations in result.phases}
     assert entries["phase 7"] == (1, 1.0)
@@ -120,7 +118,7 @@ def test_a_library_loaded_later_is_counted_and_named(build: Build, run: Run) -> 
     )
 
 
-def test_without_address_space_the_program_runs_and_the_run_says_why(
+def test_without_address_space_the_program_runs_and_the_run_reports_why(
     build: Build, run: Run
 ) -> None:
     result = run(build("lives.c"), "limit", address_space=16 << 30)
@@ -129,7 +127,7 @@ def test_without_address_space_the_program_runs_and_the_run_says_why(
     assert "address space" in result.message
 
 
-def test_marks_from_outside_and_time_of_the_program_alone(build: Build, run: Run) -> None:
+def test_external_marks_and_time_of_the_program_alone(build: Build, run: Run) -> None:
     cpu_ns: list[int] = []
 
     def drive(control: Control, process: Any) -> None:
@@ -147,7 +145,7 @@ def test_marks_from_outside_and_time_of_the_program_alone(build: Build, run: Run
 
 
 def _burn(pid: int, seconds: float) -> None:
-    """Wait until process `pid` has used so much CPU time."""
+    """Wait until process `pid` has used that much CPU time."""
     clock = (~pid << 3) | 2
     until = time.clock_gettime(clock) + seconds
     while time.clock_gettime(clock) < until:

@@ -1,4 +1,4 @@
-"""An instrumented program in a run that only marks phases: it runs, its phases are timed."""
+"""An instrumented program in a run that only marks phases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nearfar.program.control import Control
 from nearfar.program.launch import Job, run_job
 
 
-def test_a_run_without_a_cache_to_simulate_is_not_traced(tmp_path: Path) -> None:
+def test_a_run_without_a_simulated_cache_is_not_traced(tmp_path: Path) -> None:
     program = compiled("growing.c", tmp_path)
     folder = tmp_path / "run"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""The sentences about memory that code used unseen."""
+"""Warnings about memory that uninstrumented code used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAM = Path("/opt/program")
 
 
 def profile_with(module: str, accesses: float) -> WorkloadProfile:
-    """Return a profile whose one large object, of 64 MiB, came from `module`."""
+    """Return a profile whose only large object (64 MiB) was allocated by `module`."""
     made: WorkloadProfile = samples.workload()
     thing = next(thing for thing in made.objects if thing.kind == "heap")
     big = msgspec.structs.replace(
@@ -34,7 +34,7 @@ def profile_with(module: str, accesses: float) -> WorkloadProfile:
     return msgspec.structs.replace(made, objects=objects)
 
 
-def test_the_library_that_allocates_unseen_is_named() -> None:
+def test_a_library_that_allocates_uninstrumented_is_named() -> None:
     made = profile_with("libdata.so.1", 1e9)
     library = Path("/usr/lib/libdata.so.1")
     (warning,) = unseen_warnings(made, [library], PROGRAM)
@@ -44,7 +44,7 @@ def test_the_library_that_allocates_unseen_is_named() -> None:
     assert not unseen_warnings(made, [Path("/usr/lib/libother.so.1")], PROGRAM)
 
 
-def test_libtools_own_library_is_pointed_at(tmp_path: Path) -> None:
+def test_the_warning_for_libtool_names_the_real_library(tmp_path: Path) -> None:
     folder = tmp_path / ".libs"
     folder.mkdir()
     (folder / "libdata.so.1").touch()
@@ -53,14 +53,14 @@ def test_libtools_own_library_is_pointed_at(tmp_path: Path) -> None:
     assert f"LD_LIBRARY_PATH={folder}" in warning
 
 
-def test_large_memory_that_nobody_touches_is_owned_up_to() -> None:
+def test_large_memory_without_accesses_is_reported() -> None:
     (warning,) = unseen_warnings(profile_with("program", 5.0), [Path("/l/libstdc++.so.6")], PROGRAM)
     assert "hardly any access" in warning
     assert "libstdc++.so.6" in warning
     assert not unseen_warnings(profile_with("program", 1e6), [], PROGRAM)
 
 
-def test_address_space_without_pages_is_told_from_memory() -> None:
+def test_address_space_without_pages_is_distinguished_from_memory() -> None:
     made = profile_with("program", 1e9)
     big = max(made.objects, key=lambda thing: thing.size_bytes)
     size = big.size_bytes
@@ -81,10 +81,10 @@ def test_address_space_without_pages_is_told_from_memory() -> None:
     assert "only about 4.00 MiB of" in warning
     assert not touches(lines / 3)
     big.allocations = 10_000
-    assert not touches(lines / 16)  # small blocks may lie where others lay
+    assert not touches(lines / 16)  # small blocks may reuse the place of others
 
 
-def test_no_object_is_larger_than_the_program_ever_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_object_is_larger_than_the_programs_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     made = profile_with("program", 1e9)
     big = max(made.objects, key=lambda thing: thing.size_bytes)
 

@@ -1,4 +1,4 @@
-"""Profiles of several runs add up, whatever each called its objects."""
+"""Profiles of several runs are added, with any names of objects."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_counts_and_times_add_up_and_memory_does_not() -> None:
     assert phase.near_cpu_time_ns.value == pytest.approx(
         10 * one.near_cpu_time_ns.value + other.near_cpu_time_ns.value
     )
-    # Independent errors: less than their sum.
+    # Independent errors add to less than their sum.
     width = phase.near_cpu_time_ns.high - phase.near_cpu_time_ns.value
     widths = [p.near_cpu_time_ns.high - p.near_cpu_time_ns.value for p in (one, other)]
     assert max(10 * widths[0], widths[1]) < width < 10 * widths[0] + widths[1]
@@ -49,7 +49,7 @@ def test_counts_and_times_add_up_and_memory_does_not() -> None:
     assert "one.json (x 10), other.json" in total.warnings[0]
 
 
-def test_a_phase_or_an_object_of_one_run_stays() -> None:
+def test_a_phase_or_an_object_of_one_run_is_kept() -> None:
     more = made(1e4, extra_bytes=5000)
     phase = msgspec.structs.replace(more.phases[0], name="late", operations=None)
     total = merge([made(1e4), msgspec.structs.replace(more, phases=[*more.phases, phase])], NAMES)
@@ -58,8 +58,8 @@ def test_a_phase_or_an_object_of_one_run_stays() -> None:
     assert [thing.name for thing in total.objects] == ["table prog.c:10", "late prog.c:99"]
 
 
-def test_sites_told_apart_in_one_run_only_are_one_object() -> None:
-    """Large objects are told apart by their callers, small ones are not."""
+def test_sites_distinguished_in_one_run_only_are_merged() -> None:
+    """Large objects are distinguished by their callers, small objects are not."""
     called = [Frame(function=name, file="prog.c", line=5, module="prog") for name in ("a", "b")]
     inner = Frame(function="table", file="prog.c", line=10, module="prog")
 
@@ -84,7 +84,7 @@ def test_another_folder_module_name_and_order_are_the_same_object() -> None:
     assert [same.members for same in found.objects] == [[[0], [0]]]
 
 
-def test_lines_that_moved_are_the_same_only_if_the_source_was_edited() -> None:
+def test_moved_lines_match_only_if_the_source_was_edited() -> None:
     old = with_objects(made(1e4), heap(0, "table", 10, 8e5), heap(1, "table", 14, 1e3))
     new = with_objects(made(1e4), heap(0, "table", 13, 8e5), heap(1, "table", 17, 1e3))
     total = merge([old, new], NAMES)
@@ -93,7 +93,7 @@ def test_lines_that_moved_are_the_same_only_if_the_source_was_edited() -> None:
     assert [thing.size_bytes for thing in total.objects] == [800_000, 1000]
     said = [warning for warning in total.warnings if "is assumed to be" in warning]
     assert "table prog.c:13 is assumed to be table prog.c:10" in said[0]
-    # One site more than before: the nearest lines.
+    # With one site more than before, the nearest lines match.
     three = with_objects(
         made(1e4), heap(0, "table", 9, 1.0), heap(1, "table", 11, 8e5), heap(2, "table", 30, 1e3)
     )
@@ -107,7 +107,7 @@ def refused(*profiles: WorkloadProfile, weights: list[float] | None = None) -> s
     return str(caught.value)
 
 
-def test_refusals() -> None:
+def test_different_programs_are_refused() -> None:
     one = made(1e4)
     assert "two or more profiles" in refused(one)
     assert "1 weights for 2" in refused(one, one, weights=[1.0])
@@ -121,7 +121,7 @@ def test_refusals() -> None:
 
 
 def test_two_builds_of_a_real_program(tmp_path: Path) -> None:
-    """Other optimisation, another folder, other inputs: the same objects."""
+    """Another optimisation, folder and input give the same objects."""
     folders = [tmp_path / "one", tmp_path / "two"]
     runs = []
     for folder, option, n in zip(folders, ("-O1", "-O2"), (2000, 6000), strict=True):

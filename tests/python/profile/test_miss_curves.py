@@ -1,4 +1,4 @@
-"""Miss curves of real programs against what their access pattern implies."""
+"""Miss curves of real programs compared with their access patterns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("mebibytes", [8, 160])
-def test_a_sweep_is_a_cliff_and_random_touches_a_slope(
+def test_a_sweep_is_a_cliff_and_random_touches_are_a_slope(
     program: Path, tmp_path: Path, mebibytes: int
 ) -> None:
     passes = 6
@@ -78,7 +78,7 @@ def test_a_sweep_is_a_cliff_and_random_touches_a_slope(
         assert np.all(np.diff(curve) <= 0)
         small, large = sizes <= footprint / 2, sizes >= 1.5 * footprint
         if phase.name == "sweep":
-            # All miss until the whole array fits. What is left beyond is at most the first touch.
+            # Everything misses until the whole array fits. At most the first touches remain beyond.
             assert curve[small] == pytest.approx(touches, rel=0.12)
             assert np.all(curve[large] <= 0.15 * touches)
         else:
@@ -88,11 +88,11 @@ def test_a_sweep_is_a_cliff_and_random_touches_a_slope(
 
 
 @pytest.mark.parametrize("rate", [1, 64])
-def test_a_sweep_of_just_what_the_near_stack_reaches_ends_there(rate: int) -> None:
-    """The near stack sees it beyond its end, the far stack before: both have samples of lines."""
+def test_a_sweep_at_the_near_stacks_reach_ends_there(rate: int) -> None:
+    """The near stack sees beyond its end, the far stack before it: both sample lines."""
     reach = int(np.searchsorted(CURVE_EDGES_BYTES, NEAR_STACK_LINES * rate * 64, side="right")) - 1
     near, far = np.zeros(64), np.zeros(64)
-    near[reach - 8] = far[reach - 8] = 500.0  # what else there is, nearer
+    near[reach - 8] = far[reach - 8] = 500.0  # the other, nearer data
     first, again = 1000.0, 2000.0
     far[reach], far[-1] = again, first
     row = {"near": near, "far": far, "beyond": first + again}

@@ -1,4 +1,4 @@
-"""Misses and write-backs of kernels where they are known, at several rates."""
+"""Misses and write-backs of kernels with known counts, at several rates."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ LLC = 1 << 20
 
 
 @pytest.mark.parametrize("rate_log2", [0, 2, 6])
-def test_a_fitting_array_misses_once_and_a_large_one_always(
+def test_an_array_that_fits_misses_once_and_a_large_one_always(
     build: Build, run: Run, rate_log2: int
 ) -> None:
-    # 512 KiB fits the cache of 1 MiB; 4 MiB thrashes it under LRU.
+    # 512 KiB fits the cache of 1 MiB; 4 MiB thrashes under LRU.
     result = run(build("arrays.c", rate_log2=rate_log2), "512", "10", "4096", "3", llc=LLC)
     hot_lines, cold_lines = 512 * 16, 4096 * 16
     assert result.of("make_hot", "fill").write_misses.stream == hot_lines
@@ -20,7 +20,7 @@ def test_a_fitting_array_misses_once_and_a_large_one_always(
     assert result.of("make_hot", "hot").read_misses.stream == hot_lines  # fill(cold) evicted it
     assert result.of("make_cold", "cold").read_misses.stream == 3 * cold_lines
     assert result.of("make_hot", "cold").read_misses.total() == 0
-    # Every line was written once, and written back once; the line of malloc's header too.
+    # Every line was written once and written back once, including the line of malloc's header.
     header = 1 << rate_log2
     assert result.of("make_hot").write_backs - hot_lines in (0, header)
     assert result.of("make_cold").write_backs - cold_lines in (0, header)
@@ -47,6 +47,6 @@ def test_attribution_is_exact(build: Build, run: Run) -> None:
         thing = result.named(name)
         assert thing.kind == "heap"
         assert thing.allocations == 1
-        # The allocator's own header and rounding belong to the block.
+        # The allocator's header and rounding belong to the block.
         assert size <= thing.peak_live_bytes <= size + 4096
     assert len(result.phases) == 5

@@ -1,4 +1,4 @@
-"""What memory is named after: every way to get it, through wrappers and libraries."""
+"""Names of memory for every kind of allocation, through wrappers and libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def result(build: Build, run: Run, tmp_path: Path):  # type: ignore[no-untyped-d
         "by_reallocarray",
     ],
 )
-def test_one_block_is_named_after_the_function_that_wanted_it(result, function) -> None:  # type: ignore[no-untyped-def]
+def test_a_block_is_named_after_the_function_that_requested_it(result, function) -> None:  # type: ignore[no-untyped-def]
     thing = result.named(function)
     assert thing.kind == "heap"
     assert thing.allocations == 1
@@ -40,21 +40,21 @@ def test_one_block_is_named_after_the_function_that_wanted_it(result, function) 
     assert result.of(function).write_misses.stream == pytest.approx(LINES, rel=0.07)
 
 
-def test_the_copy_of_strdup_is_its_callers(result) -> None:  # type: ignore[no-untyped-def]
-    # The text and its copy are two lines of one function.
+def test_the_copy_of_strdup_belongs_to_its_caller(result) -> None:  # type: ignore[no-untyped-def]
+    # The text and its copy are allocated in two lines of one function.
     copies = [thing for thing in result.objects if thing.frames and "by_strdup" in thing.name]
     assert len(copies) == 2
     assert all(thing.frames[0].function == "by_strdup" for thing in copies)
 
 
-def test_realloc_that_moves_takes_its_bytes_along(result) -> None:  # type: ignore[no-untyped-def]
+def test_realloc_that_moves_keeps_its_bytes(result) -> None:  # type: ignore[no-untyped-def]
     things = [thing for thing in result.objects if "by_realloc " in thing.name]
     assert len(things) == 2  # two lines call xrealloc
     assert max(thing.size_bytes for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
     assert sum(thing.live_bytes_at_peak for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
 
 
-def test_frames_of_varying_size_do_not_mislead_the_walk(result) -> None:  # type: ignore[no-untyped-def]
+def test_frames_of_varying_size_do_not_mislead_the_stack_walk(result) -> None:  # type: ignore[no-untyped-def]
     thing = result.named("by_alloca_frame")
     assert thing.allocations == 4
     assert [frame.function for frame in thing.frames] == ["by_alloca_frame", "main"]
@@ -63,7 +63,7 @@ def test_frames_of_varying_size_do_not_mislead_the_walk(result) -> None:  # type
 def test_small_blocks_are_estimated(result) -> None:  # type: ignore[no-untyped-def]
     blocks = [thing for thing in result.objects if "small_blocks" in thing.name]
     small = max(blocks, key=lambda thing: thing.allocations)
-    # 104 usable bytes each; of 20,000 x 112 bytes, 1/64 of the lines is looked at.
+    # 104 usable bytes each; 1/64 of the lines of 20,000 x 112 bytes is sampled.
     assert small.allocations == pytest.approx(20_000, rel=0.2)
     assert small.allocated_bytes == pytest.approx(20_000 * 104, rel=0.12)
     assert small.peak_live_bytes == pytest.approx(20_000 * 104, rel=0.12)
@@ -72,7 +72,7 @@ def test_small_blocks_are_estimated(result) -> None:  # type: ignore[no-untyped-
 def test_mappings_files_stack_and_globals(result) -> None:  # type: ignore[no-untyped-def]
     mapped = result.named("by_mmap")
     assert mapped.kind == "mmap"
-    assert mapped.size_bytes == 4 << 20  # 2 MiB, of which 1 was unmapped and 1 grew to 4
+    assert mapped.size_bytes == 4 << 20  # 2 MiB, of which 1 MiB was unmapped and 1 MiB grew to 4
     file = result.named("mapped.data")
     assert (file.kind, file.size_bytes) == ("file", BYTES)
     assert result.of("mapped.data").write_misses.total() == LINES
@@ -83,12 +83,12 @@ def test_mappings_files_stack_and_globals(result) -> None:  # type: ignore[no-un
     assert BYTES <= main_globals[0].size_bytes < 2 * BYTES
 
 
-def test_reserved_address_space_does_not_count_until_it_is_accessible(result) -> None:  # type: ignore[no-untyped-def]
+def test_reserved_address_space_counts_once_it_is_accessible(result) -> None:  # type: ignore[no-untyped-def]
     reserved = [t for t in result.objects if t.kind == "mmap" and t.name.startswith("main")]
     assert [thing.size_bytes for thing in reserved] == [1 << 20]
 
 
-def test_nothing_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
+def test_no_memory_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
     unknown = [t for t in result.objects if t.kind == "unknown"]
     assert all(result.of(t.name).write_misses.total() == 0 for t in unknown)
 

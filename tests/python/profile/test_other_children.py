@@ -1,4 +1,4 @@
-"""A profiled run ends what the program left running, and nothing else."""
+"""A profiled run ends the processes that the program left, and no others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nearfar.profile.session import prepare_folder
 from nearfar.program.launch import Job, run_job
 
 
-def test_children_that_were_there_before_live_on_and_leftovers_do_not(tmp_path: Path) -> None:
-    # In a process of its own: run() makes it the parent of all orphans below it.
+def test_earlier_children_survive_and_leftover_processes_do_not(tmp_path: Path) -> None:
+    # A process of its own, because run() becomes the parent of all orphans below it.
     done = subprocess.run(
         [sys.executable, __file__, str(tmp_path)], capture_output=True, text=True, check=False
     )
@@ -20,7 +20,7 @@ def test_children_that_were_there_before_live_on_and_leftovers_do_not(tmp_path: 
 
 
 def main(folder: Path) -> None:
-    """Run a program that leaves a process running, beside a child of ours."""
+    """Run a program that leaves a process, next to a child of this process."""
     other = subprocess.Popen(["sleep", "60"])
     try:
         prepare_folder(folder, 1 << 20, 16, 1 << 20, counting=True).close()

@@ -1,4 +1,4 @@
-"""What a profile's summary says beside misses, and how counts of events are shared out."""
+"""Other lines of a profile's summary, and the distribution of event counts."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_events_of_small_blocks_follow_the_sampled_ones() -> None:
     assert found[(1, 7)]["fences"] + found[(1, 8)]["fences"] == 500
 
 
-def test_events_that_no_sample_explains_are_not_lost() -> None:
+def test_events_without_samples_are_not_lost() -> None:
     assert events_of(file_of({"flushes": 3}))[(1, SITE_UNKNOWN)]["flushes"] == 3
-    # Another phase's samples say more than nothing.
+    # Another phase's samples are better than none.
     found = events_of(file_of({"flushes": 3}, {"phase": 2, "site": 9, "sampled_nt_bytes": 64}))
     assert found[(1, 9)]["flushes"] == 3
 
 
-def test_streamed_bytes_reach_memory() -> None:
+def test_non_temporal_bytes_reach_memory() -> None:
     traffic: dict[tuple[int, int], Traffic] = {(1, 0): Traffic(write_backs=2)}
     add_events([file_of({"site": 5, "nt_bytes": 640})], {(0, 5): 0}, traffic)
     assert traffic[(1, 0)].write_backs == 12
@@ -63,7 +63,7 @@ def test_sums_keep_every_count() -> None:
     }
 
 
-def test_a_summary_says_what_is_there_and_only_that() -> None:
+def test_a_summary_lists_nonzero_counts_only() -> None:
     profile = made(1000)
     assert other_counts(profile) == []
     profile.core = CoreModel(private_bytes=1 << 20, tlb_entries=1536, tlb_origin="assumed")

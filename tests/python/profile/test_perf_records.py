@@ -1,4 +1,4 @@
-"""Records of perf events taken apart, from files that hold rings as the kernel writes them."""
+"""Decoding of perf records, from files with rings in the kernel's layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST = 200
 
 @dataclass
 class Sample:
-    """One sample as the decoder tells it."""
+    """Holds a decoded sample."""
 
     instruction: int
     process: int
@@ -41,7 +41,7 @@ class Sample:
 
 @dataclass
 class Tally:
-    """What there was besides."""
+    """Counts the other records."""
 
     samples: int
     lost: int
@@ -51,7 +51,7 @@ class Tally:
 
 
 def decode(content: bytes, fields: int) -> tuple[list[Sample], Tally]:
-    """Take a ring's bytes apart."""
+    """Decode the bytes of a ring."""
     try:
         library = ctypes.CDLL(str(native_file("libnearfar_replay.so")))
     except NearfarError as error:
@@ -67,25 +67,25 @@ def decode(content: bytes, fields: int) -> tuple[list[Sample], Tally]:
     return [Sample(*words[9 * i : 9 * i + 9]) for i in range(min(found, MOST))], Tally(*sums)
 
 
-def test_a_constructed_pebs_ring_tells_addresses_latencies_and_levels() -> None:
+def test_a_constructed_pebs_ring_gives_addresses_latencies_and_levels() -> None:
     samples, tally = decode((FILES / "constructed-pebs.bin").read_bytes(), PEBS)
     assert tally == Tally(samples=9, lost=20, throttled=1, others=1, broken=0)
     first = samples[0]
     assert (first.instruction, first.process, first.thread) == (0x401136, 70, 71)
     assert (first.address, first.time_ns) == (0x7F0000001040, 5_000_000)
     assert (first.events, first.cycles) == (1000, 350)
-    # RAM, L3, remote RAM, CXL, another socket's cache; then by the old field RAM, a miss of L3,
-    # L3, a remote cache.
+    # RAM, L3, remote RAM, CXL, another socket's cache; then by the old field RAM, an L3 miss, L3, a
+    # remote cache.
     assert [sample.missed for sample in samples] == [1, 0, 1, 1, 1, 1, 1, 0, 1]
     assert samples[2].events == 3000
 
 
-def test_a_constructed_ibs_ring_is_read_past_call_chains_and_raw_data() -> None:
+def test_a_constructed_ibs_ring_is_read_across_call_chains_and_raw_data() -> None:
     samples, tally = decode((FILES / "constructed-ibs.bin").read_bytes(), IBS)
     assert tally == Tally(samples=4, lost=0, throttled=0, others=0, broken=0)
     assert [s.address for s in samples] == [0x555500001000, 0x555500002000, 0, 0x555500003000]
     assert [s.missed for s in samples] == [1, 1, 0, 0]
-    # Of the three numbers in a weight, the first is the latency.
+    # The first of a weight's three numbers is the latency.
     assert [s.cycles for s in samples] == [420, 0, 0, 5]
     assert samples[0].events == 250
 
@@ -101,22 +101,22 @@ def test_a_real_ring_of_page_faults_is_read() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20, 56])
-def test_the_beginning_of_a_record_waits_for_its_end(cut: int) -> None:
+def test_an_incomplete_record_waits_for_its_end(cut: int) -> None:
     content = (FILES / "constructed-pebs.bin").read_bytes()
     samples, tally = decode(content[:64] + content[64 : 64 + cut], PEBS)
-    assert (len(samples), tally.broken) == (1, cut)  # not taken: left in the ring
+    assert (len(samples), tally.broken) == (1, cut)  # left in the ring
 
 
 def test_records_of_impossible_length_end_the_reading() -> None:
     content = (FILES / "constructed-pebs.bin").read_bytes()
     samples, tally = decode(content[:64] + bytes(64), PEBS)
     assert (len(samples), tally.broken) == (1, 64)
-    # A sample that is shorter than its fields: the file's are without a physical address.
+    # A sample that is shorter than its fields: the file has no physical addresses.
     samples, tally = decode(content[:64], PEBS | CPU)
     assert (samples, tally.broken) == ([], 64)
 
 
-def test_fields_that_cannot_be_passed_over_are_refused() -> None:
+def test_fields_that_cannot_be_skipped_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         decode(b"", PEBS | BRANCH_STACK)
 

@@ -1,4 +1,4 @@
-"""Programs that load instrumented code late, and plain runs that end otherwise."""
+"""Programs that load instrumented code late, and plain runs with another exit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUM = f"{8 << 14}\n"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build plug.so, and a host for it: instrumented and not."""
+    """Build plug.so and a host for it, instrumented and not."""
     if not list(native_folder().glob("nearfar_pass-*.so")):
         pytest.skip("the compiler pass was not built here")
     made = tmp_path_factory.mktemp("plugins")
@@ -44,7 +44,7 @@ def test_a_foreign_program_can_load_an_instrumented_plugin(folder: Path) -> None
     assert (answer.returncode, answer.stdout) == (0, SUM)
 
 
-def test_what_a_plugin_touches_is_counted_and_its_plain_run_is_owned_up_to(
+def test_accesses_of_a_plugin_are_counted_and_its_plain_run_is_reported(
     folder: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run.json"
@@ -58,7 +58,7 @@ def test_what_a_plugin_touches_is_counted_and_its_plain_run_is_owned_up_to(
     assert [text for text in profile.warnings if "plug.so was instrumented" in text]
 
 
-def test_the_time_of_a_plain_run_that_failed_is_not_taken(folder: Path, tmp_path: Path) -> None:
+def test_the_time_of_a_failed_plain_run_is_not_used(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
     words = ["profile", "--plain", "/bin/false", "-o", out, "--", "./host", "./plug.so"]
     answer = run(folder, *NEARFAR, *words)

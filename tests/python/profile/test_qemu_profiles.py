@@ -1,4 +1,4 @@
-"""Unmodified programs under QEMU: what is counted, and what is said of what is not."""
+"""Unmodified programs under QEMU: counts, and reports of uncounted parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Compile = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def compile_(tmp_path_factory: pytest.TempPathFactory) -> Compile:
-    """Build a program as anybody would: `compile_("threads.c")`."""
+    """Build a program without nearfar's compilers: `compile_("threads.c")`."""
     folder = tmp_path_factory.mktemp("unmodified")
 
     def build(source: str | Path, *options: str, compiler: str = "gcc") -> Path:
@@ -49,7 +49,7 @@ def compile_(tmp_path_factory: pytest.TempPathFactory) -> Compile:
 def run(
     folder: Path, *words: str, options: tuple[str, ...] = (), **variables: str
 ) -> tuple[subprocess.CompletedProcess[str], Profile | None]:
-    """Profile a program; return how that ended and what it wrote."""
+    """Profile a program; return its exit and its output."""
     output = folder / "run.json"
     output.unlink(missing_ok=True)
     command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output), "--repetitions", "1"]
@@ -89,7 +89,7 @@ def test_threads_and_signals_are_followed_and_misses_are_exact(
 ) -> None:
     found = profile(tmp_path, str(compile_("threads.c")))
     (made,) = (m for name, m in misses(found).items() if name.startswith("make_block threads.c"))
-    # Each round of each thread begins with lines that its own and the others' have pushed out.
+    # Each round of each thread begins with lines that its own and the other threads evicted.
     assert made == pytest.approx(4 * 4 * (1 << 14), rel=0.01)
     assert found["program"]["threads_seen"] == 5
     assert found["program"]["compiler"].startswith("unmodified, QEMU ")
@@ -113,7 +113,7 @@ def test_instructions_have_function_and_line_and_sequences_are_seen(
     read = sum(row["traffic"]["read_misses"]["opaque"] for row in traffic)
     followed = sum(row["traffic"]["read_sequential"]["opaque"] for row in traffic)
     assert followed > 0.95 * read
-    # A dirty line for each miss but those still in the cache at the end.
+    # There is a dirty line for each miss except those still cached at the end.
     backs = sum(row["traffic"]["write_backs"] for row in traffic)
     assert backs == pytest.approx(10 * (1 << 15), rel=0.02)
 
@@ -136,7 +136,7 @@ def test_mappings_files_and_moved_blocks_are_objects(compile_: Compile, tmp_path
 
 @needs_qemu
 @needs_gcc
-def test_sampling_ends_after_so_many_instructions_in_every_run(
+def test_sampling_ends_after_the_same_number_of_instructions_in_every_run(
     compile_: Compile, tmp_path: Path
 ) -> None:
     options = ("--source", "qemu", "--rate", "1", "--sample-instructions", "500")
@@ -165,23 +165,23 @@ def test_sampling_of_a_program_without_marks_ends_so_many_instructions_after_its
 
 @needs_qemu
 @needs_gcc
-def test_children_run_uncounted_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+def test_children_run_uncounted_and_this_is_reported(compile_: Compile, tmp_path: Path) -> None:
     found = profile(tmp_path, str(compile_("children.c")))
     (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))
-    assert made == pytest.approx(4 * (1 << 20) / 64, rel=0.02)  # not the child's 100 rounds
+    assert made == pytest.approx(4 * (1 << 20) / 64, rel=0.02)  # without the child's 100 rounds
     assert any("3 child processes were started and not counted" in w for w in found["warnings"])
 
 
 @needs_qemu
 @needs_gcc
-@pytest.mark.long  # whether the part ends before the whole hangs on the machine's pace
+@pytest.mark.long  # the machine's pace decides whether the part ends before the whole
 def test_a_part_is_looked_at_and_near_time_is_of_that_part(
     compile_: Compile, tmp_path: Path
 ) -> None:
     program = str(compile_("endless.c"))
     whole = profile(tmp_path, program, "1000", options=("--rate", "1024"))
     near_s = whole["phases"][0]["near_cpu_time_ns"]["value"] / 1e9
-    # Between once and five times --sample under QEMU, at whatever pace this machine has.
+    # Between one and five times --sample under QEMU, at any pace of the machine.
     rounds = round(1000 * 1.2 / (near_s * whole["instrumented_slowdown"]))
     part = profile(tmp_path, program, str(rounds), options=("--sample", "500ms", "--rate", "1024"))
     assert any("were sampled in the first 500 ms" in w for w in part["warnings"])
@@ -192,13 +192,15 @@ def test_a_part_is_looked_at_and_near_time_is_of_that_part(
         near: float = found["phases"][0]["near_cpu_time_ns"]["value"]
         return near / sum(misses(found).values())
 
-    # One loop throughout, so each part's time per miss is the whole's, noise of timing aside.
+    # There is one loop, so each part's time per miss equals the whole's, except for noise.
     assert per_miss(part) == pytest.approx(per_miss(whole), rel=0.6)
 
 
 @needs_qemu
 @needs_gcc
-def test_a_program_without_end_is_stopped_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+def test_a_program_without_end_is_stopped_and_this_is_reported(
+    compile_: Compile, tmp_path: Path
+) -> None:
     done, found = run(tmp_path, str(compile_("endless.c")), "60000", options=("--sample", "100ms"))
     assert done.returncode == 0, done.stderr
     assert found is not None
@@ -208,7 +210,9 @@ def test_a_program_without_end_is_stopped_and_it_is_said(compile_: Compile, tmp_
 
 @needs_qemu
 @needs_gcc
-def test_static_programs_have_no_objects_and_it_is_said(compile_: Compile, tmp_path: Path) -> None:
+def test_static_programs_have_no_objects_and_this_is_reported(
+    compile_: Compile, tmp_path: Path
+) -> None:
     found = profile(tmp_path, str(compile_("endless.c", "-static")), "5")
     assert misses(found)["unknown memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
     assert any("is linked statically" in warning for warning in found["warnings"])
@@ -218,7 +222,7 @@ def test_static_programs_have_no_objects_and_it_is_said(compile_: Compile, tmp_p
 @needs_qemu
 @pytest.mark.skipif(shutil.which("clang-16") is None, reason="clang-16 is not installed")
 @pytest.mark.parametrize(("kernel", "load"), [("triad", (1 << 17, 4)), ("spmv", (1 << 15, 2))])
-def test_misses_per_object_are_those_of_compiled_in_code(
+def test_misses_per_object_equal_those_of_compiled_in_code(
     kernel: str, load: tuple[int, int], compile_: Compile, tmp_path: Path
 ) -> None:
     if not (native_folder() / "nearfar_pass-16.so").exists():
@@ -239,11 +243,11 @@ def test_misses_per_object_are_those_of_compiled_in_code(
 
 
 @needs_qemu
-def test_a_program_that_becomes_another_is_refused(tmp_path: Path) -> None:
+def test_a_program_that_execs_another_is_refused(tmp_path: Path) -> None:
     done, found = run(tmp_path, "/bin/sh", "-c", "exec ls /", options=("--source", "qemu"))
     assert (done.returncode, found) == (4, None)
     assert "sh replaced itself with another program" in done.stderr
-    # An exec that fails is none; the shell goes on.
+    # An exec that fails does not count; the shell continues.
     words = ("-c", "exec /not-here 2>/dev/null; exit 0")
     done, found = run(tmp_path, "/bin/bash", "-O", "execfail", *words)
     assert done.returncode == 0, done.stderr
@@ -251,7 +255,7 @@ def test_a_program_that_becomes_another_is_refused(tmp_path: Path) -> None:
 
 
 @needs_gcc
-def test_without_qemu_one_sentence_says_what_to_install(compile_: Compile, tmp_path: Path) -> None:
+def test_without_qemu_one_sentence_names_the_package(compile_: Compile, tmp_path: Path) -> None:
     program = str(compile_("endless.c"))
     empty = tmp_path / "bin"
     empty.mkdir()
@@ -274,7 +278,7 @@ def test_without_qemu_one_sentence_says_what_to_install(compile_: Compile, tmp_p
         (("--plain", "/bin/true"), "--plain is for instrumented programs"),
     ],
 )
-def test_wrong_options_are_one_sentence(
+def test_wrong_options_are_refused_in_one_sentence(
     options: tuple[str, ...], said: str, compile_: Compile, tmp_path: Path
 ) -> None:
     words = ("--source", "qemu", *options)
@@ -284,7 +288,7 @@ def test_wrong_options_are_one_sentence(
 
 
 @needs_qemu
-def test_other_machines_programs_are_refused(tmp_path: Path) -> None:
+def test_programs_of_other_architectures_are_refused(tmp_path: Path) -> None:
     program = tmp_path / "arm"
     header = bytearray(64)
     header[:6] = b"\x7fELF\x02\x01"
@@ -308,13 +312,13 @@ def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_pat
         assert running.poll() is None
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     folder = ""
-    while not folder:  # until QEMU is there, the child is a copy of its parent
+    while not folder:  # until QEMU starts, the child is a copy of its parent
         assert running.poll() is None
         for pid in (pids := children.read_text().split()):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
             found = [v for v in variables if v.startswith(b"NEARFAR_RUN_DIR=")]
             folder = os.fsdecode(found[0].partition(b"=")[2]) if found else ""
-    # Interrupted while it runs, not while it starts.
+    # The interrupt arrives while it runs, not while it starts.
     while "libnearfar_guest" not in Path(f"/proc/{pid}/maps").read_text():
         assert running.poll() is None
     assert Path(folder).is_dir()
@@ -328,7 +332,7 @@ def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_pat
 
 @needs_qemu
 @needs_gcc
-def test_a_driver_says_what_was_done(compile_: Compile, tmp_path: Path) -> None:
+def test_a_driver_reports_its_operations(compile_: Compile, tmp_path: Path) -> None:
     program = str(compile_("endless.c"))
     marks = f"{sys.executable} -m nearfar mark"
     driver = f"{marks} begin work && sleep 0.3 && {marks} end work --operations 50"
