@@ -1,7 +1,7 @@
-"""A prediction and plans made up for the report's tests, from samples.py's documents.
+"""A prediction and plans for the report's tests, made from samples.py's documents.
 
-The arithmetic is the simplest that has the right shape (misses x latency difference over some
-parallelism), so that a test can tell the report's own mistakes from those of predict or place.
+The arithmetic is simple (misses x latency difference over a fixed parallelism), so that a test can
+distinguish the report's errors from those of predict or place.
 """
 
 from __future__ import annotations

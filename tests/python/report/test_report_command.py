@@ -1,4 +1,4 @@
-"""The verb: what it writes, and one sentence for each bad input, nothing half-written."""
+"""The verb: its output, and one sentence for each bad input, with no partial files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*words: str, far: tuple[str, ...] = FAR) -> int:
     return main(["report", "run.json", "--near", "near.json", *far, *words])
 
 
-def test_writes_one_page_and_says_so(folder: Path, capsys: Any) -> None:
+def test_writes_one_page_and_reports_it(folder: Path, capsys: Any) -> None:
     assert run("-o", "report.html") == 0
     out = capsys.readouterr().out
     assert "store takes" in out
@@ -51,7 +51,7 @@ def test_quiet_prints_nothing(folder: Path, capsys: Any) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_budget_and_phase_open_the_page(folder: Path, capsys: Any) -> None:
+def test_budget_and_phase_set_the_initial_page(folder: Path, capsys: Any) -> None:
     assert run("--budget", "2MiB", "--phase", "get", "--json") == 0
     data = json.loads(capsys.readouterr().out)
     assert data["first_budget_bytes"] == 2 << 20
@@ -59,7 +59,7 @@ def test_budget_and_phase_open_the_page(folder: Path, capsys: Any) -> None:
     assert {c["origin"] for c in data["choices"]} == {"10 %", "25 %", "50 %", "--budget 2MiB"}
 
 
-def test_a_plan_made_before_is_shown(folder: Path, capsys: Any) -> None:
+def test_an_earlier_plan_is_shown(folder: Path, capsys: Any) -> None:
     place = ["place", "run.json", "--near", "near.json", *FAR, "--budget", "3MiB"]
     assert main([*place, "-o", "plan.json", "--quiet"]) == 0
     assert run("--plan", "plan.json", "--json") == 0
@@ -71,7 +71,7 @@ def test_a_plan_made_before_is_shown(folder: Path, capsys: Any) -> None:
     assert {data["objects"][n]["id"] for n in shown["near"]} == near
 
 
-def test_memories_of_one_name_are_told_apart(folder: Path, capsys: Any) -> None:
+def test_memories_with_the_same_name_are_distinguished(folder: Path, capsys: Any) -> None:
     save(samples.device("near-dram", latency_ns=200.0), folder / "slower.json")
     far = ("--far", "near.json", "--far", "slower.json", "--device", "near.json")
     assert run("--json", far=far) == 0
@@ -187,7 +187,7 @@ def nothing_at_all(profile: WorkloadProfile) -> None:
 
 
 @pytest.mark.parametrize("take_away", [no_phases, no_objects, nothing_at_all])
-def test_empty_profiles_make_an_honest_page(
+def test_empty_profiles_make_an_accurate_page(
     folder: Path, capsys: Any, take_away: Callable[[WorkloadProfile], None]
 ) -> None:
     profile = samples.workload(objects=6)

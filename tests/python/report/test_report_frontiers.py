@@ -1,4 +1,4 @@
-"""Thinning drops points and never changes one; the ends and the shape stay."""
+"""Thinning of frontiers drops points without changing them; the ends and the shape stay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar.report.frontiers import MAX_POINTS, Stop, frontier, runs, thin
 
 
 def points(count: int) -> list[FrontierPoint]:
-    """Steep start, flat tail: nine tenths of the time falls in the first hundredth."""
+    """Return a steep start and a flat tail: nine tenths of the gain in the first hundredth."""
     return [
         FrontierPoint(
             near_bytes=i * i,
@@ -30,7 +30,7 @@ def points(count: int) -> list[FrontierPoint]:
     ]
 
 
-def test_short_frontiers_stay_whole() -> None:
+def test_short_frontiers_are_complete() -> None:
     assert thin(points(400), 400) == list(range(400))
 
 
@@ -59,7 +59,7 @@ def made(objects: int, budget_bytes: int = 0) -> tuple[WorkloadProfile, Plan]:
     return profile, made_up.plan(profile, near.name, fars[0].name, phase, budget_bytes)
 
 
-def test_points_are_the_plans_own() -> None:
+def test_points_are_those_of_the_plan() -> None:
     profile, plan = made(900)
     curve = frontier(plan, {n: n for n in range(900)}, [], [])
     assert curve.points_before_thinning == 901
@@ -108,7 +108,7 @@ def test_the_better_plan_stays_for_larger_budgets() -> None:
     assert 1 not in curve.budget_bytes
 
 
-def test_objects_that_save_nothing_come_last_in_the_order() -> None:
+def test_objects_without_savings_come_last() -> None:
     _, plan = made(4)
     left_out = plan.frontier.pop().object_added
     curve = frontier(plan, {n: n for n in range(4)}, [], [])
@@ -117,7 +117,7 @@ def test_objects_that_save_nothing_come_last_in_the_order() -> None:
 
 
 @given(st.sets(st.integers(0, 30)))
-def test_runs_are_the_same_numbers(numbers: set[int]) -> None:
+def test_runs_encode_the_same_numbers(numbers: set[int]) -> None:
     stretches = runs(sorted(numbers))
     assert [n for a, b in stretches for n in range(a, b)] == sorted(numbers)
     assert all(b < c for (_, b), (c, _) in itertools.pairwise(stretches))

@@ -1,4 +1,4 @@
-"""Labels shorten C++ names and leave everything else alone."""
+"""Labels shorten C++ names and keep other names."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def test_short_label_keeps_the_ends() -> None:
 
 
 @given(st.text(alphabet="ab<>():: \x00&*,.1", max_size=40))
-def test_any_text_gives_some_text(name: str) -> None:
+def test_any_text_gives_a_label(name: str) -> None:
     assert bool(label(name)) == bool(name)

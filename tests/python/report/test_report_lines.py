@@ -1,4 +1,4 @@
-"""Source lines: ranked by misses, with text only from source files that can be read."""
+"""Source lines are ranked by misses, with text only from readable source files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_most_misses_first_and_shares_add_up() -> None:
     assert sum(row.share for row in rows) == pytest.approx(1.0)
 
 
-def test_one_line_on_two_objects_is_one_row() -> None:
+def test_one_line_of_two_objects_is_one_row() -> None:
     profile = samples.workload(objects=2, phases=("get",))
     for row in profile.phases[0].instructions:
         row.instruction = 0
@@ -38,7 +38,7 @@ def test_one_line_on_two_objects_is_one_row() -> None:
     )
 
 
-def test_at_most_so_many_per_phase() -> None:
+def test_rows_per_phase_are_limited() -> None:
     assert len(of_total(samples.workload(objects=MAX_LINES + 5))) == MAX_LINES
 
 
@@ -55,7 +55,7 @@ def test_text_around_the_line(tmp_path: Path) -> None:
         assert row.text_note == ""
 
 
-def test_a_changed_file_is_said_to_be(tmp_path: Path) -> None:
+def test_a_changed_file_is_reported(tmp_path: Path) -> None:
     profile = samples.workload(objects=1)
     (tmp_path / "store.c").write_text("x\n" * 300)
     os.utime(tmp_path / "store.c", (4e9, 4e9))
@@ -82,7 +82,7 @@ def test_only_source_files_are_read(file: str, tmp_path: Path) -> None:
     assert "does not end like a source file's" in row.text_note
 
 
-def test_lacking_files_and_debug_information_are_said() -> None:
+def test_missing_files_and_debug_information_are_reported() -> None:
     profile = samples.workload(objects=1)
     assert "--sources" in of_total(profile)[0].text_note
     profile.instructions[0].file = ""

@@ -1,4 +1,4 @@
-"""What `prepare` makes of documents: numbers are carried over, sums are sums."""
+"""`prepare` carries numbers over from documents and adds sums."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_total_sums_the_phases(data: ReportData) -> None:
             assert value == pytest.approx(summed, rel=1e-4)
 
 
-def test_slowest_memory_is_shown_first(data: ReportData) -> None:
+def test_the_slowest_memory_is_shown_first(data: ReportData) -> None:
     slow = {e.memory: e.slowdown.value for e in data.effects if e.phase == TOTAL}
     assert data.first_memory == max(slow, key=lambda name: slow[name])
 
@@ -53,7 +53,7 @@ def test_ids_need_not_be_positions() -> None:
         assert turned.effects[0].added_ns[number] == by_id[thing.id]
 
 
-def test_answer_rows_are_the_plans(data: ReportData) -> None:
+def test_answer_rows_are_those_of_the_plans(data: ReportData) -> None:
     for answer in data.answers:
         for row in answer.memories:
             plans = [c for c in data.choices if (c.memory, c.phase) == (row.memory, answer.phase)]
@@ -67,14 +67,14 @@ def test_an_unknown_phase_is_refused() -> None:
         made_up.data(first_phase="set")
 
 
-def test_program_that_does_not_care_is_told_so() -> None:
+def test_an_insensitive_program_is_reported_as_such() -> None:
     profile = samples.workload(objects=3)
     for phase in profile.phases:
         phase.near_cpu_time_ns = Estimate(1e15, 1e15, 1e15)
     assert "would hardly notice far memory" in made_up.data(profile).answers[0].sentence
 
 
-def test_one_object_that_fits_no_budget_is_named_as_what_it_is() -> None:
+def test_a_single_object_that_fits_no_budget_is_reported() -> None:
     profile = samples.workload(objects=3)
     profile.objects[1].size_bytes = 3 << 30
     for phase in profile.phases:
@@ -86,7 +86,7 @@ def test_one_object_that_fits_no_budget_is_named_as_what_it_is() -> None:
     assert "No few objects" not in answer.sentence
 
 
-def test_what_differs_by_rounding_saves_nothing() -> None:
+def test_rounding_differences_save_nothing() -> None:
     made = made_up.data()
     effect, choice = made.effects[0], made.choices[0]
     choice.plan.time_ns = Estimate(effect.far_time_ns.value * (1 + 1e-15), 0.0, 1e20)
@@ -103,7 +103,7 @@ def test_what_differs_by_rounding_saves_nothing() -> None:
         (300.0, "measured", "300 ns, measured here"),
     ],
 )
-def test_the_latency_taken_says_how_it_came_about(far_ns: float, came: str, said: str) -> None:
+def test_the_latency_states_its_origin(far_ns: float, came: str, said: str) -> None:
     profile, (near, fars) = samples.workload(), made_up.devices()
     made = made_up.prediction(profile, near, fars[:2])
     made.near_latency_ns = 174.0
@@ -113,7 +113,7 @@ def test_the_latency_taken_says_how_it_came_about(far_ns: float, came: str, said
     fact = next(memory for memory in page.memories if memory.name == fars[0].name)
     assert fact.latency_taken.startswith(said)
     assert fact.faster == (far_ns < 174.0)
-    # Set apart: after the others, and out of the headline's range.
+    # It is apart: after the others, and outside of the headline's range.
     assert [row.faster for row in page.answers[0].memories] == [False, fact.faster]
     html = render(page)
     assert html.count("Faster than near memory here</h3>") == (
@@ -122,7 +122,7 @@ def test_the_latency_taken_says_how_it_came_about(far_ns: float, came: str, said
     assert said.split(":", maxsplit=1)[0] in html
 
 
-def test_working_point_lies_on_the_curve() -> None:
+def test_the_working_point_lies_on_the_curve() -> None:
     curve = LoadedLatencyCurve(
         read_share=1.0,
         points=[(1.0, 100.0), (5.0, 120.0), (9.0, 200.0), (8.0, 400.0)],
@@ -136,7 +136,7 @@ def test_working_point_lies_on_the_curve() -> None:
     assert latency_at(curve, 9.1) == (200.0, True)
 
 
-def test_idle_latency_is_the_largest_region() -> None:
+def test_idle_latency_is_that_of_the_largest_region() -> None:
     device = samples.device(latency_ns=90.0)
     assert idle_latency_ns(device) == 90.0
     device.latency = []
@@ -149,7 +149,7 @@ def test_embedding_changes_no_value(data: ReportData) -> None:
     assert not set("<>&\u2028\u2029") & set(text)
 
 
-def test_how_is_the_models_own_text() -> None:
+def test_the_method_is_the_models_own_text() -> None:
     text = how_predicted("inversion")
     assert any("chains curve" in paragraph for paragraph in text)
     assert any(paragraph.startswith("- ") for paragraph in text)

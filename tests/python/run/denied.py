@@ -1,7 +1,7 @@
-"""Runs a command as in a container that allows neither mbind nor a look into other processes.
+"""Runs a command as in a container that denies mbind and access to other processes.
 
 python denied.py COMMAND...: a seccomp filter answers those calls with EPERM (x86-64), and madvise
-where it asks for huge pages.
+where it requests huge pages.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
 
 
 class Program(ctypes.Structure):
-    """struct sock_fprog."""
+    """The kernel's struct sock_fprog."""
 
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def main() -> None:
-    """Deny, then become the command."""
-    # Jumps are counted from the next row; the last two rows allow and deny.
+    """Deny the calls, then exec the command."""
+    # Jumps are relative to the next row; the last two rows allow and deny.
     rows = [(EQUAL, 0, 2, MADVISE), (LOAD, 0, 0, ADVICE), (EQUAL, 1, 0, HUGEPAGE)]
     for left, number in enumerate(reversed(DENIED), start=len(rows)):
         rows.insert(0, (EQUAL, left + 1, 0, number))

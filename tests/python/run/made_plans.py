@@ -1,4 +1,4 @@
-"""Plans by hand, for programs whose objects are their functions."""
+"""Hand-made plans for programs whose objects are their functions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def objects_plan(
     far_capacity: int | None = None,
     phases: Sequence[PhasePlacements] = (),
 ) -> Plan:
-    """Return a plan of programs/objects.c: function to memory."""
+    """Return a plan of programs/objects.c from functions to memories."""
     made = [
         placement(
             number, name, memory,

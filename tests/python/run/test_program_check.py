@@ -1,4 +1,4 @@
-"""Whether a plan is a program's: by names that are not in every program."""
+"""Recognition of a plan's program by names that are specific to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return folder / "shop"
 
 
-def test_tools_that_are_missing_are_named_with_their_package(
+def test_missing_tools_are_named_with_their_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -54,13 +54,13 @@ def test_a_common_name_needs_its_source_file_too(program: Path) -> None:
         assert share_in(program, made) == share
 
 
-def test_what_main_allocates_is_told_by_its_file(program: Path) -> None:
+def test_allocations_of_main_are_recognised_by_their_file(program: Path) -> None:
     for file, share in (("/home/shop.c", 1.0), ("/home/bank.c", 0.0)):
         made = plan([placement(0, "main", "far", frames=of("main", file=file))])
         assert share_in(program, made) == share
 
 
-def test_what_tells_nothing_is_left_out(program: Path) -> None:
+def test_names_without_information_are_left_out(program: Path) -> None:
     libc = of("_IO_file_doallocate", file="filedoalloc.c", module="libc.so.6")
     foreign = of("make_ledger", "main", file="bank.c")
     assert share_in(program, plan([placement(0, "buffer", "far", frames=libc)])) == 1.0
@@ -69,8 +69,8 @@ def test_what_tells_nothing_is_left_out(program: Path) -> None:
     assert share_in(program, plan([placement(0, "none", "far", frames=[])])) is None
 
 
-def test_a_stripped_program_is_told_by_its_calls(tmp_path: Path) -> None:
-    """Debian's programs name no functions of their own: return addresses are what a plan has."""
+def test_a_stripped_program_is_recognised_by_its_calls(tmp_path: Path) -> None:
+    """Debian's programs name no functions of their own: a plan has return addresses."""
     source = tmp_path / "own.c"
     source.write_text(
         "#include <stdlib.h>\n"

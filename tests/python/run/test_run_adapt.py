@@ -1,4 +1,4 @@
-"""Moving while a program runs, with this process as the program and a kernel that is made up."""
+"""Migration while a program runs, with this process as the program and a fake kernel."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POLL_NS = 50_000_000
 
 
 class MadeUpKernel:
-    """Knows where each page is, and counts what is asked and moved."""
+    """Fakes the kernel: knows the node of each page, counts queries and moves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.node_of = dict.fromkeys(PAGES, ELSEWHERE)
@@ -86,7 +86,7 @@ def moving_plan() -> Plan:
 
 
 def state_of_pages() -> layout.State:
-    """Return what the library says of a process that has `PAGES` of the plan's object."""
+    """Return the library's state of a process with `PAGES` pages of the plan's object."""
     state = layout.State(magic=layout.MAGIC.rstrip(b"\0"), extent_count=1)
     state.extents[0] = layout.Extent(PAGES[0] * layout.PAGE, len(PAGES) * layout.PAGE, 1, 0)
     return state
@@ -107,8 +107,8 @@ def served_plan(made: Plan) -> AbstractContextManager[RunEnvironment]:
     return run_environment(made, places, make_targets(made, places, adapt=True))
 
 
-def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many polls the rate spreads it over: a large object has millions of pages."""
+def test_pages_of_a_move_are_queried_once_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rate spreads queries over any number of polls: large objects have millions of pages."""
     made_up = MadeUpKernel(monkeypatch)
     made_up.gone, made_up.stuck = {PAGES[5]}, {PAGES[-1]}
     made, state, clock = moving_plan(), state_of_pages(), [0]
@@ -127,7 +127,7 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
             assert polls < 100
         adapter.close()
     regions = -(-len(PAGES) // REGION)
-    # A second round, for what was allocated meanwhile, finds the one page that would not move.
+    # A second round finds new allocations and the one page that would not move.
     assert made_up.moved == [REGION] * (regions - 1) + [len(PAGES) % REGION, 1]
     assert polls > regions
     assert made_up.asked == dict.fromkeys(PAGES, 2)
@@ -137,7 +137,7 @@ def test_pages_of_a_move_are_asked_after_once_in_a_round(monkeypatch: pytest.Mon
 
 
 def ask(served: RunEnvironment, question: layout.LibraryRequest) -> layout.LibraryAnswer:
-    """Ask as the library in the program does; raises TimeoutError where nothing answers."""
+    """Send a question as the library in the program does; raise TimeoutError without an answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as end:
         end.settimeout(patience(20))
         end.connect(str(served.folder / "socket"))
@@ -148,7 +148,7 @@ def ask(served: RunEnvironment, question: layout.LibraryRequest) -> layout.Libra
 def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The kernel takes its time for the first region; meanwhile a stack is asked after, then ^C."""
+    """The kernel is slow with the first region; meanwhile a stack is queried, then ^C arrives."""
     made_up = MadeUpKernel(monkeypatch)
     made, state, pid = moving_plan(), state_of_pages(), os.getpid()
     moving = threading.Event()
@@ -161,7 +161,7 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
 
         def call() -> None:
             moving.set()
-            # What holds it up would be minutes, if closing did not come.
+            # Without the interrupt this would take minutes.
             assert adapter.stopping.wait(patience(60))
 
         def interrupted(*_: object) -> RunOutcome:
@@ -177,7 +177,7 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
         with pytest.raises(KeyboardInterrupt):
             launch.run_planned(served, Job([]), executable=Path(), environment={}, adapter=adapter)
         assert set(threading.enumerate()) == threads
-    # The region under way was moved, and no other begun.
+    # The current region was moved, and no other was begun.
     assert made_up.moved == [REGION]
     (migration,) = adapter.done
     assert migration.moved_bytes == REGION * layout.PAGE
@@ -187,7 +187,7 @@ def test_no_stack_waits_for_a_move_and_an_interrupt_ends_it(
     ("number", "lost"),
     [(errno.EINVAL, False), (errno.EFAULT, False), (errno.ESRCH, False), (errno.ENODEV, True)],
 )
-def test_a_process_that_ends_meanwhile_is_no_refusal_of_the_kernel(
+def test_a_process_that_ends_meanwhile_is_not_a_refusal_of_the_kernel(
     monkeypatch: pytest.MonkeyPatch, number: int, lost: bool
 ) -> None:
     made_up = MadeUpKernel(monkeypatch)
@@ -206,7 +206,7 @@ def test_a_process_that_ends_meanwhile_is_no_refusal_of_the_kernel(
     assert bool(adapter.lost) == lost
 
 
-def test_what_stops_the_adapter_is_kept_for_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_why_the_adapter_stopped_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     with served_plan(moving_plan()) as served:
         adapter = make_adapter(served, moving_plan(), Pace(REGION * layout.PAGE), [0])
 

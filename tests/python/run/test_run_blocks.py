@@ -1,4 +1,4 @@
-"""Ratios of live processes' turns, as the rows of `--adapt` have them: of numbers, not of time."""
+"""Ratios of the turns of live processes, as in the rows of `--adapt`, on made-up times."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from benchmarks.blocks import ratio
 def times(slower: float, noise: float, luck: float = 0.0) -> dict[str, list[list[int]]]:
     """Return 7 lives of 24 blocks on a machine that drifts threefold.
 
-    `noise` is of single turns, `luck` of processes.
+    `noise` is that of single turns, `luck` that of processes.
     """
-    dice = random.Random(7)
+    rng = random.Random(7)
     found: dict[str, list[list[int]]] = {"adapted": [], "static": [], "static again": []}
     for _ in range(7):
-        drifts = [dice.uniform(1, 3) for _ in range(24)]
+        drifts = [rng.uniform(1, 3) for _ in range(24)]
         for arm, lives in found.items():
-            own = 6e7 * (slower if arm == "adapted" else 1.0) * dice.lognormvariate(0, luck)
-            lives.append([round(drift * own * dice.lognormvariate(0, noise)) for drift in drifts])
+            own = 6e7 * (slower if arm == "adapted" else 1.0) * rng.lognormvariate(0, luck)
+            lives.append([round(drift * own * rng.lognormvariate(0, noise)) for drift in drifts])
     return found
 
 
 STATIC = ("static", "static again")
 
 
-def test_what_all_of_a_block_meet_is_in_no_ratio() -> None:
+def test_effects_common_to_a_block_cancel() -> None:
     found = ratio(times(1.04, 0.0), "adapted", STATIC)
     assert [found.low, found.value, found.high] == pytest.approx([1.04] * 3, rel=1e-6)
 
 
-def test_two_percent_are_told_from_nothing_in_noise_of_four() -> None:
+def test_two_percent_are_detected_in_noise_of_four() -> None:
     slow, same = times(1.02, 0.04), times(1.0, 0.04)
     found = ratio(slow, "adapted", STATIC)
     assert 1.0 < found.low < 1.02 < found.high < 1.04
@@ -46,7 +46,7 @@ def test_two_percent_are_told_from_nothing_in_noise_of_four() -> None:
 
 
 def test_the_luck_of_processes_is_in_the_interval() -> None:
-    """Many blocks of few processes look sure of what is no more than their luck."""
+    """Many blocks of few processes seem precise but share the processes' luck."""
     found = ratio(times(1.0, 0.0, luck=0.03), "adapted", STATIC)
     assert found.high - found.low > 0.03
     assert found.low < 1.0 < found.high

@@ -1,4 +1,4 @@
-"""Programs and places that make it hard: C++ at its worst, refused calls, no library to preload."""
+"""Difficult programs and environments: complex C++, refused calls, no library to preload."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def run(folder: Path, *words: str, before: tuple[str, ...] = (), status: int = 0
 
 
 def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
-    """What a library allocates in its constructor, before all others', is placed too.
+    """The allocations of a library's constructor, which runs first, are placed too.
 
-    The far memory has room for the program and some children of its forks, each with its copies,
-    not for all twenty: what those had that ended without a word is room again.
+    The far memory has room for the program and some children of its forks with their copies, but
+    not for all twenty: room of children that ended without notice is reused.
     """
     early = str(PROGRAMS / "early.c")
     for name in ("linked", "opened", "other"):
@@ -57,7 +57,7 @@ def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
     assert record.fallback_bytes == 0
 
 
-def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
+def test_where_calls_are_refused_the_run_continues_with_a_warning(tmp_path: Path) -> None:
     compiled("cc", "-O2", "-g", "-pthread", str(PROGRAMS / "objects.c"), "-o",
              str(tmp_path / "objects"))  # fmt: skip
     save(objects_plan({"make_array": "far"}), tmp_path / "plan.json")
@@ -73,7 +73,7 @@ def test_where_calls_are_refused_it_goes_on_and_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["fork", "close"])
-def test_files_behind_memory_are_the_process_own(tmp_path: Path, what: str) -> None:
+def test_files_behind_memory_belong_to_the_process(tmp_path: Path, what: str) -> None:
     compiled("cc", "-O2", "-g", "-D_GNU_SOURCE", str(PROGRAMS / "files.c"), "-o",
              str(tmp_path / "files"))  # fmt: skip
     parts = [Part(memory="near", share=0.25), Part(memory="far", share=0.75)]
@@ -103,14 +103,14 @@ int main(int count, char** words) {
 
 
 def large_program(folder: Path) -> Path:
-    """Return a program that has one block of as many bytes as it is told; it ends with 1 if not."""
+    """Return a program with one block of the given bytes; it exits with 1 if it gets none."""
     (folder / "large.c").write_text(LARGE)
     compiled("cc", "-O2", "-g", str(folder / "large.c"), "-o", str(folder / "large"))
     return folder / "large"
 
 
-def test_pieces_that_are_impossible_together_are_refused(tmp_path: Path) -> None:
-    """As the C library's malloc refuses the whole; each piece alone the kernel would map."""
+def test_parts_that_are_impossible_together_are_refused(tmp_path: Path) -> None:
+    """The C library's malloc refuses the whole; the kernel would map each part alone."""
     if Path("/proc/sys/vm/overcommit_memory").read_text().strip() != "0":
         pytest.skip("the kernel refuses nothing here, or by another rule")
     words = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
@@ -123,10 +123,10 @@ def test_pieces_that_are_impossible_together_are_refused(tmp_path: Path) -> None
     assert record.fallback_bytes == 0
 
 
-def test_what_files_hold_is_not_counted_as_anonymous_memory(tmp_path: Path) -> None:
+def test_memory_in_files_is_not_counted_as_anonymous_memory(tmp_path: Path) -> None:
     """RLIMIT_DATA counts what a kernel that never overcommits counts.
 
-    The object is larger than the limit, its part in near memory is not; then that is, too.
+    The object exceeds the limit, its part in near memory does not; then that part does, too.
     """
     large = large_program(tmp_path)
     limited = f"ulimit -d 65536; exec {large} {96 << 20}"
@@ -144,7 +144,7 @@ def test_what_files_hold_is_not_counted_as_anonymous_memory(tmp_path: Path) -> N
         assert not any("of addresses" in warning for warning in record.warnings), record.warnings
 
 
-def test_of_a_static_program_the_bytes_out_of_sight_are_said(tmp_path: Path) -> None:
+def test_uncontrolled_bytes_of_a_static_program_are_reported(tmp_path: Path) -> None:
     try:
         compiled("cc", "-O2", "-static", "-pthread", str(PROGRAMS / "objects.c"), "-o",
                  str(tmp_path / "objects"))  # fmt: skip

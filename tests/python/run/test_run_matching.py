@@ -1,4 +1,4 @@
-"""Which object a stack is: through wrappers, gaps, moved lines, tags, and not where it is none."""
+"""Matching of call stacks with objects: wrappers, gaps, moved lines, tags, no match."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def chain(*functions: str, line: int = 10) -> list[Frame]:
 
 
 def stack(*functions: str, line: int = 10) -> list[tuple[int, Frame]]:
-    """Return a stack in which each function has a return address of its own."""
+    """Return a stack in which each function has its own return address."""
     return list(enumerate(chain(*functions, line=line)))
 
 
@@ -35,7 +35,7 @@ def found(matcher: Matcher, at: list[tuple[int, Frame]], **more: object) -> int 
     return None if matched is None else matched.object
 
 
-def test_callers_tell_objects_of_one_function_apart() -> None:
+def test_callers_distinguish_objects_of_one_function() -> None:
     matcher = Matcher(
         [named(0, "make", "users", "main", told_by=2), named(1, "make", "orders", told_by=2)]
     )
@@ -44,11 +44,11 @@ def test_callers_tell_objects_of_one_function_apart() -> None:
     assert found(matcher, stack("make", "neither", "main")) is None
 
 
-def test_a_wrapper_that_only_the_profile_knew_is_passed_over() -> None:
+def test_a_wrapper_that_only_the_profile_knew_is_skipped() -> None:
     matcher = Matcher([named(0, "make_users")])
     matched = matcher.match(stack("take_memory", "counted_take", "make_users", "main"))
     assert matched.placement is not None
-    assert matched.depth == 3  # so many return addresses must be seen again
+    assert matched.depth == 3  # this many return addresses must match
 
 
 def test_inlined_calls_at_one_address_count_as_one_address() -> None:
@@ -59,7 +59,7 @@ def test_inlined_calls_at_one_address_count_as_one_address() -> None:
     assert matched.depth == 1
 
 
-def test_an_edited_source_moves_lines_and_the_nearest_is_taken() -> None:
+def test_an_edited_source_moves_lines_and_the_nearest_matches() -> None:
     first = placement(0, "a", "far", frames=[Frame(function="make", file="m.c", line=10)])
     second = placement(1, "b", "far", frames=[Frame(function="make", file="m.c", line=20)])
     matcher = Matcher([first, second])
@@ -75,14 +75,14 @@ def test_without_debug_information_inlined_callers_are_gaps() -> None:
             named(1, "make", "wrap_orders", "orders", "serve", told_by=3),
         ]
     )
-    # make and wrap_users are inlined into users, and nothing says so.
+    # make and wrap_users are inlined into users, without debug information.
     assert found(matcher, stack("malloc", "users", "serve", line=0)) == 0
     assert found(matcher, stack("malloc", "make", "orders", "main", line=0)) == 1
 
 
 @pytest.mark.parametrize("in_plan", [True, False], ids=["plan", "program"])
 def test_an_inlined_call_without_its_class_is_the_same_function(in_plan: bool) -> None:
-    """As line tables name it in one of two builds: LevelDB's arena."""
+    """Line tables of one of two builds omit the class, as for LevelDB's arena."""
 
     def path(middle: str, file: str = "arena.h") -> list[Frame]:
         return [
@@ -101,12 +101,12 @@ def test_an_inlined_call_without_its_class_is_the_same_function(in_plan: bool) -
         ]
     )
     assert found(matcher, list(enumerate(path(whole)))) == 0
-    # Another source's function of that name, and one whose name only ends so.
+    # A function of that name from another source, and one whose name has that suffix.
     assert found(matcher, list(enumerate(path(whole, "cache.h")))) is None
     assert found(matcher, list(enumerate(path("PreAllocate")))) is None
 
 
-def test_where_inlined_calls_show_another_path_is_another_object() -> None:
+def test_another_path_of_inlined_calls_is_another_object() -> None:
     matcher = Matcher([named(0, "make", "a", "b", "c", told_by=4)])
     assert found(matcher, stack("make", "unknown", "c")) is None
 
@@ -128,6 +128,6 @@ def test_tags_and_sizes_split_a_site(split: str, tag: str, size: int, wanted: bo
     assert (found(matcher, stack("make"), tag=tag, size=size) == 0) is wanted
 
 
-def test_what_no_allocator_places_is_never_found() -> None:
+def test_objects_without_an_allocator_never_match() -> None:
     matcher = Matcher([named(0, "make", kind="stack"), named(1, "make", kind="globals")])
     assert found(matcher, stack("make", "main")) is None

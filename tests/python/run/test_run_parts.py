@@ -37,7 +37,7 @@ from made_plans import objects_plan, placement, plan
 ROOT = Path(__file__).parents[3]
 
 
-def test_both_sides_lay_the_tables_out_alike(tmp_path: Path) -> None:
+def test_both_sides_use_the_same_table_layout(tmp_path: Path) -> None:
     structures = {
         "nf_run_memory": layout.TableMemory, "nf_run_target": layout.Target,
         "nf_run_table": layout.Table, "nf_run_extent": layout.Extent,
@@ -78,7 +78,7 @@ def nodes(*cpus: list[int]) -> list[Node]:
 NEAR_AND_FAR = nodes([0, 1], [])
 
 
-def test_policies_say_what_the_machine_lacks(tmp_path: Path) -> None:
+def test_policies_report_what_the_machine_lacks(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     for name in ("weighted-interleave", "tiering", "damon"):
         with pytest.raises(NearfarError) as refused:
@@ -91,8 +91,8 @@ def test_policies_say_what_the_machine_lacks(tmp_path: Path) -> None:
     assert POLICIES.get("preferred")(NEAR_AND_FAR, tmp_path).nodes == (1,)
 
 
-def test_what_the_kernel_has_elsewhere_is_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full node: of 64 pages bound to node 1, the kernel has all but 16 on node 0."""
+def test_pages_on_another_node_are_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Node 1 is full: of 64 pages bound to it, the kernel has all but 16 on node 0."""
     made = objects_plan({"make_array": "far"})
     near, far = resolve_memories(made, ["far=node:0"])
     places = [near, dataclasses.replace(far, spec=dataclasses.replace(far.spec, node=1))]
@@ -119,7 +119,7 @@ def write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_tiering_names_the_commands_that_turn_it_on(tmp_path: Path) -> None:
+def test_tiering_names_the_commands_that_enable_it(tmp_path: Path) -> None:
     write(tmp_path / "sys/kernel/mm/numa/demotion_enabled", "false\n")
     write(tmp_path / "proc/sys/kernel/numa_balancing", "1\n")
     with pytest.raises(NearfarError, match=r"demotion_enabled; echo 2 .*numa_balancing"):
@@ -129,7 +129,7 @@ def test_tiering_names_the_commands_that_turn_it_on(tmp_path: Path) -> None:
     assert POLICIES.get("tiering")(NEAR_AND_FAR, tmp_path).nodes == ()
 
 
-def test_weights_of_one_node_are_not_called_a_policy(tmp_path: Path) -> None:
+def test_weights_of_one_node_are_no_policy(tmp_path: Path) -> None:
     folder = tmp_path / "sys/kernel/mm/mempolicy/weighted_interleave"
     for node, weight in enumerate((19, 7)):
         write(folder / f"node{node}", f"{weight}\n")
@@ -138,8 +138,8 @@ def test_weights_of_one_node_are_not_called_a_policy(tmp_path: Path) -> None:
     assert "node 0: 19, node 1: 7" in policy(NEAR_AND_FAR, tmp_path).note
 
 
-def test_damon_is_set_up_and_taken_back(tmp_path: Path) -> None:
-    """On files laid out as the kernel's guide has them; no kernel moves anything here."""
+def test_damon_is_set_up_and_removed(tmp_path: Path) -> None:
+    """The files follow the kernel's guide; no kernel moves anything here."""
     admin = tmp_path / "sys/kernel/mm/damon/admin/kdamonds"
     context = admin / "0/contexts/0"
     scheme = context / "schemes/0"
@@ -176,7 +176,7 @@ def test_numa_maps_are_read() -> None:
 
 
 def hot_and_cold() -> tuple[Hotness, int, int]:
-    """Return what watches a cold object near and a hot one far, and their targets."""
+    """Return a watch of a cold near object and a hot far object, and their targets."""
     made = plan([placement(0, "cold", "near", 4), placement(1, "hot", "far", 4)])
     made.budget_bytes = 4 << 20
     targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
@@ -191,19 +191,19 @@ def moves(
     return {target: memory for target, memory, _ in watch.decide(total, now_ns, patience)}
 
 
-def test_a_hot_far_object_changes_places_with_a_cold_near_one() -> None:
+def test_a_hot_far_object_is_exchanged_with_a_cold_near_object() -> None:
     watch, cold, hot = hot_and_cold()
     used = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
     hysteresis = 3 * INTERVAL_NS
     assert moves(watch, used, 0, hysteresis) == {}
     assert moves(watch, used, 2 * INTERVAL_NS, hysteresis) == {}
     assert moves(watch, used, hysteresis, hysteresis) == {cold: 1, hot: 0}
-    # Now the places are right, and stay.
+    # Now the places are right and stay.
     assert moves(watch, used, 9 * hysteresis, hysteresis) == {}
     assert moves(watch, used, 18 * hysteresis, hysteresis) == {}
 
 
-def test_what_goes_back_and_forth_waits_twice_as_long_each_time() -> None:
+def test_an_object_that_moves_back_and_forth_waits_twice_as_long_each_time() -> None:
     watch, one, other = hot_and_cold()
     now, waited = 0, []
     for turn in range(5):
@@ -216,8 +216,8 @@ def test_what_goes_back_and_forth_waits_twice_as_long_each_time() -> None:
     assert waited == [1, 2, 4, 8, 16]
 
 
-def test_of_two_that_are_about_as_hot_one_moves_in_time() -> None:
-    """Which of them is the hotter one changes from look to look."""
+def test_of_two_similarly_hot_objects_one_moves_eventually() -> None:
+    """Which of them is hotter changes from sample to sample."""
     made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
     made.budget_bytes = 4 << 20
     targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
@@ -234,7 +234,7 @@ def test_of_two_that_are_about_as_hot_one_moves_in_time() -> None:
     assert look(4) == {cold: 1, other: 0}
 
 
-def test_what_is_gone_for_a_look_waits_anew() -> None:
+def test_an_object_that_disappeared_for_a_sample_waits_again() -> None:
     watch, cold, hot = hot_and_cold()
     there = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
     gone = {cold: TargetUse(4 << 20, 0)}
@@ -244,8 +244,8 @@ def test_what_is_gone_for_a_look_waits_anew() -> None:
     assert moves(watch, there, 4 * INTERVAL_NS, hysteresis) == {cold: 1, hot: 0}
 
 
-def test_looks_are_paid_for_by_the_programs_time() -> None:
-    """Whatever its size is, they take no more than their share of its CPU time."""
+def test_sampling_takes_a_share_of_the_programs_time() -> None:
+    """Samples of any size take no more than their share of its CPU time."""
     pid = os.getpid()
     used_ns = 0
     budget = SampleBudget(500.0, lambda _: used_ns)
@@ -265,14 +265,14 @@ def test_looks_are_paid_for_by_the_programs_time() -> None:
     assert process_cpu_ns(pid) > 0
 
 
-def test_nothing_can_move_on_one_node() -> None:
+def test_nothing_can_move_on_a_single_node() -> None:
     made = objects_plan({"make_array": "far"})
     near = resolve_memories(made, ["far=node:0"])
     assert can_move(near, Pace()) == (len(local_nodes()) > 1)
     assert can_move(near, Pace(even_on_one_node=True))
 
 
-def test_use_is_read_of_each_target() -> None:
+def test_use_is_read_for_each_target() -> None:
     first = layout.FIRST_ADDRESS + (layout.NEAR_SLOTS << layout.SLOT_BITS)
     text = (
         f"{first:x}-{first + 4096:x} rw-p 0 0:0 0\nRss: 8 kB\nReferenced: 4 kB\n"
@@ -283,7 +283,7 @@ def test_use_is_read_of_each_target() -> None:
     assert found[0].present == 100 << 10
 
 
-def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_memories_are_refused_in_one_sentence(tmp_path: Path) -> None:
     made = objects_plan({"make_array": "far"})
     for mapped, message in (
         ([], "has no local memory"),
@@ -297,6 +297,6 @@ def test_memories_are_refused_in_a_sentence(tmp_path: Path) -> None:
     ):
         with pytest.raises(CommandError, match=message):
             resolve_memories(made, mapped)
-    # By the device's name too; and nothing need stand for what is not used.
+    # The device's name is accepted too, and unused memories need no replacement.
     assert resolve_memories(made, ["optane=node:0"])[1].spec.node == 0
     assert len(resolve_memories(objects_plan({"make_array": "near"}), [])) == 1

@@ -1,4 +1,4 @@
-"""What a run writes for Prometheus is what Prometheus' own parser reads, with its figures."""
+"""Prometheus' own parser reads the metrics of a run and gets the record's figures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(path: Path) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_figures_are_the_records(tmp_path: Path) -> None:
+def test_figures_equal_the_records(tmp_path: Path) -> None:
     path = tmp_path / "run.prom"
     write_metrics(record(2), path)
     found = read(path)
@@ -65,7 +65,7 @@ def test_only_the_largest_objects_have_series(tmp_path: Path) -> None:
     assert {int(key[1]) for key in named} == set(range(30, MAX_OBJECTS + 30))
 
 
-def test_under_a_policy_nothing_is_said_of_blocks(tmp_path: Path) -> None:
+def test_under_a_policy_no_blocks_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.prom"
     of_policy = record(0)
     of_policy.processes = 0

@@ -36,7 +36,7 @@ GAWK_OBJECTS = ("more_blocks", "make_str_node", "str_array_init", "grow_table", 
 
 
 def built(package: str, options: Sequence[str], *steps: Sequence[str]) -> Path:
-    """Return a build folder of a Debian package's source by the system's compiler; or skip."""
+    """Return a build folder of a Debian source package with the system's compiler, or skip."""
     sys.path.insert(0, str(ROOT / "examples/demo"))
     from source import SourceUnavailableError, fetch_source
 
@@ -57,7 +57,7 @@ def built(package: str, options: Sequence[str], *steps: Sequence[str]) -> Path:
 def run_far(
     folder: Path, tmp_path: Path, objects: Sequence[str], *command: str
 ) -> tuple[subprocess.CompletedProcess[str], RunRecord]:
-    """Run a command with these functions' objects in far memory, which is files."""
+    """Run a command with these functions' objects in far memory, backed by files."""
     placements = [placement(number, name, "far") for number, name in enumerate(objects)]
     save(plan(placements), tmp_path / "plan.json")
     words = ("--map", "far=file:/dev/shm", "--force", "--", *command)
@@ -81,7 +81,7 @@ def test_redis_suites_pass_with_far_data(tmp_path: Path) -> None:
         ["make", "-s", "MALLOC=libc", "USE_SYSTEMD=no", "BUILD_TLS=no", "OPTIMIZATION=-O2",
          "redis-cli", "redis-benchmark"], cwd=tree, check=True, capture_output=True,
     )  # fmt: skip
-    # The suite starts the servers; the plan is theirs, not tclsh's.
+    # The suite starts the servers; the plan applies to them, not to tclsh.
     single = [word for suite in REDIS_SUITES for word in ("--single", suite)]
     command = ("tclsh", "tests/test_helper.tcl", "--clients", "2", *single)
     done, record = run_far(tree, tmp_path, REDIS_OBJECTS, *command)
@@ -110,7 +110,7 @@ def test_sqlites_own_tests_pass_with_far_data(tmp_path: Path) -> None:
 def test_gawks_own_tests_pass_with_far_data(tmp_path: Path) -> None:
     folder = built("gawk", ["--disable-nls"], ["make", "-j2", "-C", "support"],
                    ["make", "-j2", "gawk"])  # fmt: skip
-    # What differs from what is expected stays in a file whose name begins with _.
+    # gawk's suite leaves unexpected output in files whose names begin with _.
     for left in (folder / "test").glob("_*"):
         left.unlink()
     for part in ("basic", "unix-tests", "machine-tests"):

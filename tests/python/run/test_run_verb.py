@@ -1,4 +1,4 @@
-"""`nearfar run` end to end on this machine: far memory is files, in the page cache."""
+"""`nearfar run` end to end on this machine: far memory is files in the page cache."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, made: Plan, *words: str, options: tuple[str, ...] = ()) -> RunRecord:
-    """Run a program of `folder` and return the record; it must have found its data right."""
+    """Run a program of `folder`, which checks its own data, and return the record."""
     save(made, folder / "plan.json")
     done = run_verb(folder, *options, "--", str(folder / words[0]), *words[1:])
     assert done.returncode == 0, done.stderr
@@ -69,8 +69,8 @@ def assert_landed(record: RunRecord) -> None:
 TO_FILES = ("--map", f"far=file:{FAR_FOLDER}")
 
 
-def test_every_object_lands_where_the_plan_says(folder: Path) -> None:
-    """Threads, fork and exec included: the program checks its own data."""
+def test_every_object_is_placed_by_the_plan(folder: Path) -> None:
+    """The program uses threads, fork and exec, and checks its own data."""
     where = dict(zip(ALL, ("far", "far", "near", "far", "near"), strict=True))
     record = run(
         folder, objects_plan(where), "objects", str(MIB), "threads", "fork", "exec",
@@ -85,7 +85,7 @@ def test_every_object_lands_where_the_plan_says(folder: Path) -> None:
 def test_an_all_near_plan_is_sampled(folder: Path) -> None:
     record = run(folder, objects_plan(dict.fromkeys(ALL, "near")), "objects", "48", "threads")
     for thing in record.objects:
-        # One block in 512 KiB: half of what is there is five standard deviations away.
+        # One block in 512 KiB is sampled: half of the true value is five standard deviations away.
         assert thing.recognised_bytes > 24 << 20, thing
         assert thing.on_plan == 1.0
     assert record.recognised_share_of_profile == 1.0
@@ -104,7 +104,7 @@ def test_parts_and_interleaves_divide_objects(folder: Path) -> None:
         assert there["far"] / sum(there.values()) == pytest.approx(share, abs=0.1), name
 
 
-def test_what_a_full_memory_cannot_hold_is_near_and_said(folder: Path) -> None:
+def test_what_exceeds_a_full_memory_is_near_and_reported(folder: Path) -> None:
     made = objects_plan({"make_array": "far", "make_list": "near"}, far_capacity=1 << 20)
     record = run(folder, made, "objects", str(MIB), options=TO_FILES)
     array = by_name(record)["make_array"]
@@ -115,8 +115,8 @@ def test_what_a_full_memory_cannot_hold_is_near_and_said(folder: Path) -> None:
     assert any("their memory was full" in warning for warning in record.warnings)
 
 
-def test_a_full_memory_takes_what_fits_and_the_next_far_one_the_rest(folder: Path) -> None:
-    """To the byte: a page of rounding must not send a whole part elsewhere."""
+def test_a_full_memory_takes_what_fits_and_the_next_far_memory_the_rest(folder: Path) -> None:
+    """It is exact to the byte: rounding to pages must not send a whole part elsewhere."""
     parts = {"make_array": (("far", 0.5), ("roomy", 0.5))}
     made = objects_plan({"make_array": "far"}, parts=parts, far_capacity=(1 << 20) - 1)
     made.memories.append(PlanMemory(name="roomy", device="optane"))
@@ -145,8 +145,8 @@ def test_tags_are_objects_in_c_and_cpp(folder: Path) -> None:
     assert subprocess.check_output([str(folder / "tagged")]) == b"xxvr\n"  # unlinked too
 
 
-def test_adapt_calls_for_what_the_phase_wants_and_idles_on_one_node(folder: Path) -> None:
-    """Here far is the node that near is: asked for, the calls are made, and nothing has to move."""
+def test_adapt_requests_moves_of_the_phase_and_idles_on_one_node(folder: Path) -> None:
+    """Far is the near node here: when forced, the calls are made, and nothing has to move."""
     made = objects_plan(
         {"make_array": "near", "make_list": "far"},
         phases=[
@@ -169,7 +169,9 @@ def test_adapt_calls_for_what_the_phase_wants_and_idles_on_one_node(folder: Path
     assert any("--adapt has nothing to do" in warning for warning in record.warnings)
 
 
-def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_refused_in_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     save(objects_plan({"make_array": "far"}), folder / "plan.json")
     made, program = str(folder / "plan.json"), str(folder / "objects")
     privileged = folder / "privileged"
@@ -201,7 +203,7 @@ def test_bad_input_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[s
         assert not output.exists()
 
 
-def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path) -> None:
+def test_without_addresses_a_program_runs_unplaced_with_a_warning(folder: Path) -> None:
     save(objects_plan({"make_array": "far"}), folder / "plan.json")
     limited = f"ulimit -v 8000000; exec {folder / 'objects'} 1"
     done = run_verb(folder, *TO_FILES, "--force", "--", "/bin/sh", "-c", limited)
@@ -210,7 +212,7 @@ def test_without_addresses_a_program_runs_unplaced_and_that_is_said(folder: Path
     assert any("may not reserve 56 GiB of addresses" in warning for warning in warnings), warnings
 
 
-def test_forced_it_runs_another_programs_plan(folder: Path) -> None:
+def test_force_runs_another_programs_plan(folder: Path) -> None:
     save(objects_plan({"make_nothing_known": "far"}), folder / "plan.json")
     done = run_verb(folder, *TO_FILES, "--force", "--", str(folder / "objects"), "1")
     assert done.returncode == 0, done.stderr
@@ -227,7 +229,7 @@ def test_a_failing_program_leaves_its_record(folder: Path) -> None:
     assert load(folder / "record.json", RunRecord).exit_status == "exited 3"
 
 
-def test_under_itself_and_behind_another_preload(folder: Path) -> None:
+def test_under_itself_and_after_another_preload(folder: Path) -> None:
     save(objects_plan({"make_array": "far"}), folder / "plan.json")
     inner = [sys.executable, "-m", "nearfar", "run", str(folder / "plan.json"), *TO_FILES]
     done = subprocess.run(
@@ -239,7 +241,7 @@ def test_under_itself_and_behind_another_preload(folder: Path) -> None:
     assert "two preloads" in done.stderr
 
 
-def test_a_policy_says_where_pages_were(folder: Path) -> None:
+def test_a_policy_reports_where_pages_were(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "nearfar", "run", "--policy", "interleave", "-o",
          str(folder / "policy.json"), "--", str(folder / "objects"), "16", "phases"],

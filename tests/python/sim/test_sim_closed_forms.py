@@ -1,4 +1,4 @@
-"""Throughput, loaded latency and scaling against what they must be by definition."""
+"""Throughput, loaded latency and scaling compared with closed forms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_small_random_accesses_are_amplified_to_the_granularity() -> None:
     assert amplified(320, 256) == pytest.approx(512 / 320)
 
 
-def test_a_stride_over_all_devices_meets_one() -> None:
+def test_a_stride_over_all_devices_uses_one() -> None:
     interleave = DeviceInterleave(6, 4096)
     assert busiest_share(interleave, 6 * 4096, 64) == 1.0
     assert busiest_share(interleave, 4096, 64) == pytest.approx(1 / 6)
@@ -41,17 +41,17 @@ def test_mixed_traffic_takes_the_time_of_both() -> None:
     assert mixed(30, 10, 0.5) == pytest.approx(15)
 
 
-def test_fixed_point_obeys_littles_law() -> None:
+def test_the_fixed_point_obeys_littles_law() -> None:
     loaded = LoadedLatency(100.0, lambda _share: 50.0)
     for in_flight in (1, 4, 16, 30):
         drawn, latency_ns = loaded.fixed_point(in_flight)
         assert drawn * latency_ns == pytest.approx(64 * in_flight, rel=1e-6)
-    # Far above the knee bandwidth is what there is, and latency goes on growing.
+    # Far above the knee bandwidth is at its limit, and latency continues to grow.
     assert loaded.fixed_point(1000)[1] == pytest.approx(64_000 / loaded.fixed_point(1000)[0])
     assert loaded.fixed_point(1000)[0] == loaded.fixed_point(500)[0]
 
 
-def test_a_published_curve_is_met_on_its_points() -> None:
+def test_a_published_curve_is_reproduced_at_its_points() -> None:
     curve = ((1.0, ((0.0, 100.0), (10.0, 120.0), (20.0, 200.0), (19.0, 400.0))),)
     loaded = LoadedLatency(100.0, lambda _share: 20.0, curve)
     assert loaded.latency_ns(10.0) == pytest.approx(120)
@@ -71,7 +71,7 @@ def test_a_published_curve_is_met_on_its_points() -> None:
         lambda: ThreadBandwidth(1.0, 1.0, points=((4, 1.0), (2, 1.0))),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_name(make: object) -> None:
+def test_impossible_values_are_refused_by_name(make: object) -> None:
     with pytest.raises(NearfarError, match="cannot be simulated"):
         make()  # type: ignore[operator]
 
@@ -88,7 +88,7 @@ def test_random_memories_are_repeatable_and_differ() -> None:
     assert not any(without_buffers(seed).buffers for seed in range(50))
 
 
-def test_a_level_serves_what_fits_it_and_little_of_eight_times_as_much() -> None:
+def test_a_level_serves_what_fits_and_little_of_eight_times_as_much() -> None:
     for seed in range(12):
         model = synthetic(seed)
         for number, level in enumerate(model.levels):

@@ -1,4 +1,4 @@
-"""The simulated Optane DIMM against published latencies, and against itself."""
+"""The simulated Optane DIMM compared with published latencies, and invariants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _read_ns(model: DeviceModel, region_bytes: int) -> float:
     return sum(share * ns for share, ns in zip(shares, latencies, strict=True))
 
 
-def test_three_constants_are_the_published_plateaus(dimm: DeviceModel) -> None:
+def test_three_constants_equal_the_published_plateaus(dimm: DeviceModel) -> None:
     """About 180, 312 and 380 ns: read-modify-write buffer, indirection table, medium."""
     assert [level.latency_ns for level in dimm.buffers] == pytest.approx([180, 312], rel=0.02)
     assert dimm.media_ns == pytest.approx(380, rel=0.02)
@@ -30,7 +30,7 @@ def test_three_constants_are_the_published_plateaus(dimm: DeviceModel) -> None:
 
 @pytest.mark.parametrize("figure", [f for f in load_device("optane-100-1dimm").latency
                                     if f.operation == "read" and f.region_bytes])  # fmt: skip
-def test_chase_meets_the_librarys_figures(dimm: DeviceModel, figure: object) -> None:
+def test_a_chase_reproduces_the_librarys_figures(dimm: DeviceModel, figure: object) -> None:
     region, value = figure.region_bytes, figure.value_ns  # type: ignore[attr-defined]
     assert _read_ns(dimm, region) == pytest.approx(value, rel=0.04)
 

@@ -1,4 +1,4 @@
-"""`model:NAME` as a subject: every kernel answers, noise is repeatable, stalls are found."""
+"""`model:NAME` as a subject: every kernel runs, noise is repeatable, stalls are found."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def _value(
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_every_kernel_answers(kernel: str) -> None:
+def test_every_kernel_runs(kernel: str) -> None:
     subject = ModelSubject("random:1")
     sample = subject.sample(SamplePoint("bandwidth", kernel, HUGE, 1 << 22, read_share=0.5))
     assert sample.value > 0
 
 
-def test_noise_is_that_of_the_seed_and_can_be_none() -> None:
+def test_noise_follows_from_the_seed_and_can_be_disabled() -> None:
     points = [SamplePoint("latency", "chase", HUGE, 1 << 20)] * 40
     runs = [
         ModelSubject("random:2", seed=seed, noise=noise)
@@ -41,7 +41,7 @@ def test_noise_is_that_of_the_seed_and_can_be_none() -> None:
     assert 0.005 < np.std(same) / np.mean(same) < 0.5
 
 
-def test_refuses_what_it_has_not() -> None:
+def test_missing_parts_are_refused() -> None:
     subject = ModelSubject("random:1")
     with pytest.raises(ValueError, match="does not run the kernel"):
         _value(subject, "chsae")
@@ -71,7 +71,7 @@ def _one_plain_buffer(model: object, block_bytes: int) -> bool:
     )
 
 
-def test_wear_stalls_come_every_period_of_writes() -> None:
+def test_wear_stalls_come_once_a_period_of_writes() -> None:
     model = replace(without_buffers(1), wear=WearStall(1000, 50_000.0))
     point = SamplePoint(
         "overwrite", "overwrite", HUGE, 256, access_bytes=256, each=True, accesses=20_000
@@ -79,7 +79,7 @@ def test_wear_stalls_come_every_period_of_writes() -> None:
     times = ModelSubject(model, noise=0).sample(point).each_ns
     assert times is not None
     stalls = np.flatnonzero(times > 25_000)
-    # An access of 256 B is four writes of a medium that takes 64 B.
+    # An access of 256 B is four writes of a medium with 64 B granularity.
     assert set(np.diff(stalls)) == {250}
 
 
@@ -93,7 +93,7 @@ def test_periodic_stalls_come_in_time() -> None:
     assert np.median(gaps) == pytest.approx(100_000, rel=0.01)
 
 
-def test_a_burst_is_taken_until_the_queue_is_full() -> None:
+def test_a_burst_is_accepted_until_the_queue_is_full() -> None:
     model = replace(without_buffers(1), queue=WriteQueue(1024, 5.0), media_drain_ns=100.0)
     subject = ModelSubject(model, noise=0)
     times = [
@@ -115,7 +115,7 @@ def test_a_burst_is_taken_until_the_queue_is_full() -> None:
     assert times[2] - times[1] > 16 * 90
 
 
-def test_small_pages_cost_translations_beyond_the_tlb_only() -> None:
+def test_small_pages_cost_translations_only_beyond_the_tlb() -> None:
     subject = ModelSubject(without_buffers(2), noise=0)
     for region, dearer in ((1 << 20, False), (1 << 28, True)):
         huge = subject.sample(SamplePoint("latency", "chase", HUGE, region)).value

@@ -1,4 +1,4 @@
-"""The verb `simulate`: what it prints, and what it refuses."""
+"""The verb `simulate`: output and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _run(*arguments: str) -> int:
         return int(end.code or 0)
 
 
-def test_shares_add_up_and_say_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shares_add_up_and_name_their_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--region", "64MiB", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert sum(answer["shares"].values()) == pytest.approx(1)
@@ -25,7 +25,7 @@ def test_shares_add_up_and_say_where(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_lines_in_flight_obey_littles_law(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is drawn times what it waits is what is in flight; more in flight draws no less."""
+    """Bandwidth times latency is the number in flight; more in flight never lowers bandwidth."""
     drawn = []
     for count in (1, 16, 1000):
         arguments = ("--pattern", "random", "--in-flight", str(count), "--json")
@@ -36,7 +36,7 @@ def test_lines_in_flight_obey_littles_law(capsys: pytest.CaptureFixture[str]) ->
     assert drawn == sorted(drawn)
 
 
-def test_memory_mode_says_that_it_is_not_validated(capsys: pytest.CaptureFixture[str]) -> None:
+def test_memory_mode_is_reported_as_not_validated(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("--region", "1GiB", "--memory-mode", "2GiB") == 0
     text = capsys.readouterr().out
     assert "not validated on hardware" in text
@@ -54,7 +54,7 @@ def test_memory_mode_says_that_it_is_not_validated(capsys: pytest.CaptureFixture
         (("--region", "1TiB"), "at most 128 GiB"),
     ],
 )
-def test_refuses_with_one_sentence(
+def test_bad_input_is_refused_in_one_sentence(
     arguments: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*arguments) == 2

@@ -1,4 +1,4 @@
-"""kill -9 of the client, a worker and the scheduler: nothing finished is lost, or runs again."""
+"""kill -9 of client, worker and scheduler: finished points are neither lost nor repeated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PATIENCE_S = patience(120)
 
 
 def write_sweep(folder: Path, simulated: int, measured: int, lines: int) -> Path:
-    """Points that are computed, and points that leave a trace of every time they run."""
+    """Write simulated points, and measured points that record each time they run."""
     log = folder / "log"
     seeds = ", ".join(str(seed) for seed in range(1, simulated // 2 + 1))
     path = folder / "many.toml"
@@ -66,14 +66,14 @@ def started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def rows_so_far(results: Path) -> dict[str, dict[str, Any]]:
-    """What is finished at this moment, in parts and journals; whole files and lines only."""
+    """Return the finished rows, in parts and journals; complete files and lines only."""
     found: dict[str, dict[str, Any]] = {}
     journals = sorted((results / "journal").glob("*.jsonl"))
     texts = []
     for path in journals:
         with contextlib.suppress(FileNotFoundError):
             texts.append(path.read_bytes())
-    # After the journals: one that became a part meanwhile is seen there.
+    # Parts are read after the journals: a journal that became a part meanwhile is seen there.
     for part in (results / "results").glob("part-*.parquet"):
         found |= {row["point"]: row for row in polars.read_parquet(part).to_dicts()}
     for text in texts:
@@ -96,7 +96,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
 def frozen_after(
     wanted: int, finished: Callable[[], int], process: subprocess.Popen[bytes]
 ) -> Iterator[None]:
-    """Let points run for moments until more than `wanted` are finished; none runs while held."""
+    """Let points run briefly until more than `wanted` are finished; none runs meanwhile."""
     most, end = -1, 0.0
     while True:
         with machine_alone():
@@ -128,7 +128,7 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
                 *("--no-dashboard", "--scheduler-file", str(address)),
             )
         )
-        # Dask does not write it at once.
+        # Dask writes it with a delay.
         wait_for(lambda: address.exists() and address.read_text().rstrip()[-1:] == "}", scheduler)
         where = json.loads(address.read_text())["address"]
         workers = [
@@ -176,7 +176,7 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
     check_whole(path, results, before, total)
     runs = Counter((folder / "log").read_text().split())
     assert len(runs) == measured
-    # Killed four times in the middle of one point, of which one is measured at a time.
+    # It was killed four times within one point; one point is measured at a time.
     assert sum(runs.values()) <= measured + 4
 
 
@@ -184,7 +184,7 @@ def check_whole(path: Path, results: Path, before: dict[str, dict[str, Any]], to
     table = polars.read_parquet(results / "results" / "*.parquet")
     assert (len(table), table["point"].n_unique()) == (total, total)
     found = {row["point"]: row for row in table.to_dicts()}
-    # What was finished was not computed again: not even the time it took has changed.
+    # Finished points were not computed again: even their times are unchanged.
     assert all(found[point] == row for point, row in before.items())
     assert not list((results / "journal").iterdir())
     planned = plan(path)
@@ -199,7 +199,7 @@ def check_whole(path: Path, results: Path, before: dict[str, dict[str, Any]], to
     assert set(WHERE_COLUMNS) < set(columns())
 
 
-def test_what_was_finished_survives_client_worker_and_scheduler(tmp_path: Path) -> None:
+def test_finished_points_survive_client_worker_and_scheduler(tmp_path: Path) -> None:
     run_and_disturb(tmp_path, simulated=90, measured=9, lines=200_000)
 
 
@@ -209,7 +209,7 @@ def test_a_long_sweep_survives_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_point_that_kills_its_worker_takes_no_other_with_it(tmp_path: Path) -> None:
+def test_a_point_that_kills_its_worker_affects_no_other(tmp_path: Path) -> None:
     path = tmp_path / "deadly.toml"
     path.write_text("""
 [programs.deadly]
@@ -240,7 +240,7 @@ def test_ctrl_c_is_a_sentence_and_leaves_no_process(tmp_path: Path) -> None:
     end_and_check(tmp_path, signal.SIGINT)
 
 
-def test_being_told_to_end_is_the_same(tmp_path: Path) -> None:
+def test_sigterm_is_a_sentence_and_leaves_no_process(tmp_path: Path) -> None:
     end_and_check(tmp_path, signal.SIGTERM)
 
 
@@ -264,10 +264,10 @@ program = "slow"
         end = time.monotonic() + PATIENCE_S
         while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < end:
             time.sleep(0.05)
-        # What is measured is not born deaf to either.
+        # Measured processes do not ignore these signals.
         status = Path("/proc", pid.read_text().strip(), "status").read_text()
         assert "SigBlk:\t0000000000000000" in status
-        # A terminal sends it to the whole group, as batch systems do; people press more than once.
+        # A terminal signals the whole group, as batch systems do; users press more than once.
         for _ in range(3):
             os.killpg(process.pid, told)
             time.sleep(0.1)
@@ -278,6 +278,6 @@ program = "slow"
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert "nearfar: interrupted" in said.splitlines()[-1]
-    # Gone, or a zombie that nobody waits for: its command line is empty.
+    # Gone, or a zombie without a waiting parent: its command line is empty.
     with contextlib.suppress(OSError):
         assert not Path("/proc", pid.read_text().strip(), "cmdline").read_bytes()

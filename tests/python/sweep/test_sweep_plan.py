@@ -1,4 +1,4 @@
-"""A sweep file becomes points: each once, named by what it is computed from, checked before."""
+"""A sweep file becomes points: each once, named by its inputs, checked before the run."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def answer_of(what: PlannedSweep, ordered: bytes) -> BatchResult:
     return msgspec.msgpack.decode(run_batch(ordered, contents), type=BatchResult)
 
 
-def test_lists_multiply_and_equal_points_are_one(tmp_path: Path) -> None:
+def test_lists_multiply_and_equal_points_are_merged(tmp_path: Path) -> None:
     one = planned(tmp_path, SIMULATE).matrix.points
     assert len(one) == 2 * 2 * 3
-    # What is said twice, and what defaults say, is the same point.
+    # Repeated values and explicit defaults give the same point.
     twice = planned(tmp_path, SIMULATE + SIMULATE.replace("[1, 2, 3]", '1\npattern = "chase"'))
     assert set(twice.matrix.points) == set(one)
     assert set(planned(tmp_path, SIMULATE.replace("1000", "1001")).matrix.points).isdisjoint(one)
@@ -138,12 +138,12 @@ budget = ["25%", "1MiB"]
         ),
     ],
 )
-def test_points_that_cannot_exist_are_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_impossible_points_are_refused(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(NearfarError, match=said):
         planned(tmp_path, text)
 
 
-def test_a_batch_is_computed_once_and_read_by_anything(tmp_path: Path) -> None:
+def test_a_batch_is_computed_once_and_readable_by_common_tools(tmp_path: Path) -> None:
     what, dataset = planned(tmp_path, SIMULATE), Dataset(tmp_path / "out")
     dataset.open()
     ordered = order(what, dataset, dataset.token)
@@ -153,7 +153,7 @@ def test_a_batch_is_computed_once_and_read_by_anything(tmp_path: Path) -> None:
     assert dataset.finished() == set(what.matrix.points)
     table = pyarrow.dataset.dataset(dataset.folder / "results").to_table()
     assert polars.from_arrow(table).select("far", "seed").unique().height == 6  # type: ignore[union-attr]
-    # Where the folder is not seen, rows travel; they are the same but for when and how long.
+    # Where the folder is not shared, rows are sent; they are equal except for their times.
     elsewhere = answer_of(what, order(what, dataset, "another token"))
     assert {row.point: row.ns_per_access for row in elsewhere.rows} == dict(
         zip(table["point"].to_pylist(), table["ns_per_access"].to_pylist(), strict=True)
@@ -162,7 +162,7 @@ def test_a_batch_is_computed_once_and_read_by_anything(tmp_path: Path) -> None:
     dataset.close()
 
 
-def test_another_nearfar_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_another_version_of_nearfar_is_refused_in_one_sentence(tmp_path: Path) -> None:
     what, dataset = planned(tmp_path, SIMULATE), Dataset(tmp_path / "out")
     dataset.open()
     found = answer_of(what, order(what, dataset, dataset.token, simulate="0.0.1+0"))
@@ -199,7 +199,7 @@ def test_a_hundred_thousand_points_are_planned_in_seconds(tmp_path: Path) -> Non
     seeds = ", ".join(map(str, range(10_000)))
     begun = time.process_time()
     assert len(planned(tmp_path, SIMULATE.replace("1, 2, 3", seeds)).matrix.points) == 40_000
-    # 40 % of the points have 40 % of ten seconds, of CPU time, and ten times that to spare.
+    # 40 % of the points get 40 % of ten seconds of CPU time, with a tenfold reserve.
     assert time.process_time() - begun < 40
 
 

@@ -1,4 +1,4 @@
-"""Shared by the tests of validation: the folder is importable, so `import validation_results`."""
+"""Makes the folder importable for the tests of validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Core pairings: numbered as they are seen; only samples of one are compared."""
+"""Core pairings are numbered in order of appearance; only samples of one are compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearfar.validate.interleave import RoundHalves, TimedRun
 
 
 class Hypervisor:
-    """Gives one transfer time after the other; a probe takes no time, a sample 1 s."""
+    """Fakes a sequence of transfer times; a probe takes no time, a sample 1 s."""
 
     def __init__(self, times_ns: Sequence[float]) -> None:
         self.times_ns = list(times_ns)
@@ -50,7 +50,7 @@ def test_pairings_are_distinguished_by_the_transfer_time() -> None:
     assert pairings.transfer_ns(9) is None
 
 
-def test_noise_is_no_move() -> None:
+def test_noise_is_not_taken_for_a_move() -> None:
     hypervisor = Hypervisor([100.0 * factor for factor in (1.0, 0.95, 1.1, 1 / 1.15, 1.15)])
     pairings = hypervisor.pairings()
     assert MAX_PAIRING_RATIO > 1.15
@@ -62,21 +62,21 @@ def test_a_sample_during_which_cores_moved_has_no_pairing() -> None:
     pairings = hypervisor.pairings()
     assert pairings.during(hypervisor.sample) == ("sample", 0)
     assert pairings.during(hypervisor.sample) == ("sample", None)
-    # The end of the sample before is the beginning of this one: one probe less.
+    # The end of the previous sample is the beginning of this one, which saves a probe.
     assert pairings.during(hypervisor.sample) == ("sample", 1)
-    hypervisor.now_s += 1.0  # something else ran meanwhile
+    hypervisor.now_s += 1.0  # other work ran meanwhile
     assert pairings.during(lambda: "at once") == ("at once", 1)
     assert hypervisor.times_ns == []
 
 
-def test_one_cpu_has_one_pairing() -> None:
+def test_a_single_cpu_has_one_pairing() -> None:
     pairings = CorePairings(transfer_between((0,)), cores="apart")
     pairings.require()
     assert pairings.during(lambda: 1) == (1, 0)
     assert pairings.transfer_ns(0) is None
 
 
-def test_where_cores_never_stay_probing_stops() -> None:
+def test_where_cores_move_constantly_probing_stops() -> None:
     hypervisor = Hypervisor([33.0, 170.0])
     pairings = hypervisor.pairings()
     assert [pairings.probe(), pairings.probe()] == [0, 1]
@@ -159,6 +159,6 @@ def test_each_pairing_has_its_own_slowdown() -> None:
     assert 500.0 not in [run.ns for run in halves.pairs(0).far() + halves.pairs(1).far()]
 
 
-def test_a_pairing_that_one_half_never_saw_does_not_count() -> None:
+def test_a_pairing_missing_in_one_half_does_not_count() -> None:
     halves = _halves([[(100.0, 0), (200.0, 0), (210.0, 1), (100.0, 1)]])
     assert halves.pairings() == []

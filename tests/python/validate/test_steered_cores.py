@@ -1,4 +1,4 @@
-"""Benchmarks let cores sleep until a hypervisor pairs them as required, and keep them awake."""
+"""Benchmarks let cores sleep until a hypervisor pairs them as required and keep them awake."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearfar.validate.kernel import build
 
 
 class Sleepers:
-    """Cores that are placed again whenever they sleep, in turn."""
+    """Fakes cores that move at each sleep, in order."""
 
     def __init__(self, times_ns: Sequence[float]) -> None:
         self.turns: Iterator[float] = itertools.cycle(times_ns)
@@ -54,7 +54,7 @@ def test_cores_sleep_until_they_are_far_from_each_other() -> None:
     assert pairings.transfer_ns(number) == 170.0
 
 
-def test_missing_samples_of_a_pairing_are_taken_in_it_whatever_is_preferred() -> None:
+def test_missing_samples_of_a_pairing_are_taken_in_it_despite_the_preference() -> None:
     cores = Sleepers([170.0, 33.0])
     pairings = cores.pairings()
     pairings.prefer("apart")
@@ -62,7 +62,7 @@ def test_missing_samples_of_a_pairing_are_taken_in_it_whatever_is_preferred() ->
     assert pairings.during(lambda: None, other) == (None, other)
 
 
-def test_cores_preferred_together_are_brought_together() -> None:
+def test_cores_with_the_preference_together_are_brought_together() -> None:
     cores = Sleepers([33.0, 170.0])
     pairings = cores.pairings()
     pairings.prefer("together")
@@ -71,7 +71,7 @@ def test_cores_preferred_together_are_brought_together() -> None:
     assert cores.sleeps > before
 
 
-def test_cores_that_move_apart_by_themselves_are_left_there() -> None:
+def test_cores_that_separate_by_themselves_are_left() -> None:
     cores = Sleepers([33.0])
     pairings = cores.pairings()
     pairings.prefer("apart")
@@ -79,7 +79,7 @@ def test_cores_that_move_apart_by_themselves_are_left_there() -> None:
     assert pairings.settle(patiently=True) == 1
     assert pairings.during(lambda: None) == (None, 1)
     assert cores.sleeps == before
-    assert pairings.during(lambda: None, 0) == (None, 0)  # unless it is required
+    assert pairings.during(lambda: None, 0) == (None, 0)  # except if it is required
 
 
 def test_other_work_during_the_first_probes_ends_probing() -> None:
@@ -105,7 +105,7 @@ def test_a_rare_pairing_is_not_waited_for() -> None:
     assert cores.sleeps == before
 
 
-def test_cores_that_do_not_come_back_are_used_where_they_are() -> None:
+def test_cores_that_do_not_return_are_used_where_they_are() -> None:
     cores = Sleepers([170.0, 33.0])
     pairings = cores.pairings()
     pairings.prefer("apart")
@@ -116,7 +116,7 @@ def test_cores_that_do_not_come_back_are_used_where_they_are() -> None:
     assert number is not None
     assert pairings.transfer_ns(number) == 33.0
     assert cores.sleeps == before + 1 + MAX_SLEEPS
-    # Not again soon, and later the more often it was in vain.
+    # The next attempt is later, and later still after more failures.
     for times, wait_s in ((2, MIN_PAUSE_S), (3, 2 * MIN_PAUSE_S), (4, 4 * MIN_PAUSE_S)):
         cores.now_s += 0.8 * wait_s
         pairings.settle(patiently=True)
@@ -161,9 +161,9 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _awake(count: int) -> list[int]:
-    """Return this process's children that spin, once there are `count`.
+    """Return this process's spinning children once there are `count`.
 
-    Their command line is complete a moment after they begin, and they give way to all else.
+    Their command line is complete only a moment after they begin, and they yield to all other work.
     """
     until = time.monotonic() + patience(30)
     while len(spinners := _spinners()) < count and time.monotonic() < until:
@@ -185,7 +185,7 @@ def _spinners() -> list[int]:
 
 
 def _comes_to(pid: int, state: str) -> bool:
-    """Say whether a process comes to a state; signals take effect a little later."""
+    """Return whether a process reaches a state; signals take effect with a delay."""
     until = time.monotonic() + patience(10)
     while time.monotonic() < until:
         if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == state:
@@ -193,7 +193,7 @@ def _comes_to(pid: int, state: str) -> bool:
     return False
 
 
-def test_cores_sleep_when_told_and_are_awake_after_it(
+def test_cores_sleep_when_told_and_are_awake_afterwards(
     kernel: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cpus = sorted(os.sched_getaffinity(0))[:2]
@@ -212,12 +212,12 @@ def test_cores_sleep_when_told_and_are_awake_after_it(
 
 
 @pytest.mark.timing
-def test_spinners_give_way_and_end(kernel: Path) -> None:
+def test_spinners_yield_and_end(kernel: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     with steered_cores.awake(kernel, [cpu, cpu]):
         (pid,) = _awake(1)
         assert os.sched_getscheduler(pid) == os.SCHED_IDLE
         assert os.sched_getaffinity(pid) == {cpu}
-        # In this session: Linux shares out the core between sessions first.
+        # In this session, because Linux divides the core between sessions first.
         assert os.getsid(pid) == os.getsid(0)
     assert not _spinners()

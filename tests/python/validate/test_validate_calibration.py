@@ -1,4 +1,4 @@
-"""Calibrated intervals on a prediction: only for the kind of memory that was validated."""
+"""Calibrated intervals of a prediction apply only to the validated kind of memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def prediction(far: DeviceProfile) -> Prediction:
     )
 
 
-def test_a_score_and_a_spread_are_each_others_inverse() -> None:
+def test_a_score_and_a_spread_are_inverse() -> None:
     slowdown = Estimate(2.0, 1.8, 2.3)
     for margin in (-0.05, 0.0, 0.5, 3.0):
         wide = spread(slowdown, margin)
@@ -48,11 +48,11 @@ def test_a_score_and_a_spread_are_each_others_inverse() -> None:
         assert conformity_score(slowdown, wide.low) == pytest.approx(margin)
 
 
-def test_ends_move_inwards_to_the_value_at_most() -> None:
+def test_ends_move_inwards_at_most_to_the_value() -> None:
     assert spread(Estimate(2.0, 1.8, 2.3), -1.0) == Estimate(2.0, 2.0, 2.0)
 
 
-def test_an_interval_from_zero_on_misses_nothing_below() -> None:
+def test_an_interval_from_zero_misses_nothing_below() -> None:
     assert conformity_score(Estimate(2.0, 0.0, 3.0), 0.001) < 0.0
 
 
@@ -61,7 +61,7 @@ def test_other_models_only_widen() -> None:
     assert widened(Estimate(2.0, 1.8, 2.2), [1.5, 2.5]) == Estimate(2.0, 1.5, 2.5)
 
 
-def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
+def test_only_the_tier_of_a_validated_memory_is_calibrated() -> None:
     far = far_device()
     results = [
         msgspec.structs.replace(one, models={"inversion": one.models["good"]})
@@ -80,7 +80,7 @@ def test_the_tier_of_a_validated_memory_alone_is_calibrated() -> None:
 
 
 @pytest.mark.parametrize("other", ["tier", "model", "cpu"])
-def test_elsewhere_the_interval_holds_what_other_models_say(other: str) -> None:
+def test_elsewhere_the_interval_contains_the_other_models(other: str) -> None:
     far = far_device()
     session = made.session(
         tier="elsewhere" if other == "tier" else memory_tier(far),

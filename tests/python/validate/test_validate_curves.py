@@ -1,4 +1,4 @@
-"""The samples that make device curves."""
+"""The samples that device curves are made of."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_samples_of_a_stalled_memory_do_not_count() -> None:
     assert values(curves({0: [1.8, 29.0, 30.0, 2.0]}), 0) == [29.0, 30.0]
 
 
-def test_another_pairing_says_what_is_stalled() -> None:
+def test_another_pairing_shows_which_samples_are_stalled() -> None:
     assert values(curves({0: [1.8, 20.0], 1: [30.0]}), 0) == [20.0]
 
 
@@ -44,12 +44,12 @@ def test_where_all_samples_are_slow_all_count() -> None:
     assert values(curves({0: [1.8, 2.0], 1: [30.0]}), 0) == [1.8, 2.0]
 
 
-def test_a_pairing_half_as_quick_is_no_stall() -> None:
+def test_a_pairing_at_half_speed_is_not_stalled() -> None:
     assert STALL_RATIO > 2.0
     assert values(curves({0: [15.0, 14.0], 1: [30.0]}), 0) == [15.0, 14.0]
 
 
-def test_a_chase_over_the_whole_and_one_chain_are_one_figure() -> None:
+def test_a_chase_over_everything_and_a_single_chain_are_one_figure() -> None:
     whole, part = 4 << 20, 1 << 20
     chains = [SamplePoint("chains", "chains", 4096, whole, chains=count) for count in (1, 2)]
     chases = [SamplePoint("latency", "chase", 4096, region) for region in (part, whole)]
@@ -64,5 +64,5 @@ def test_a_chase_over_the_whole_and_one_chain_are_one_figure() -> None:
     }
     assert sorted(joined[chains[0]]) == sorted(joined[chases[1]]) == [0.0, 3.0]
     assert (joined[chains[1]], joined[chases[0]]) == ([1.0], [2.0])
-    # The noise floor is of each by itself.
+    # Each has its own noise floor.
     assert all(len(samples) == 1 for samples in sampled.samples(0).values())

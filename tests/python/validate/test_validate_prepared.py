@@ -1,4 +1,4 @@
-"""Files that another process prepared are used where they are what would be made now."""
+"""Files that another process prepared are used if they equal what would be made now."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_profiles_without_bursts_are_made_anew_where_there_is_qemu(
         assert loaded.llc_bytes == 3 << 20
 
 
-def test_a_folder_of_an_older_nearfar_is_not_taken(tmp_path: Path) -> None:
+def test_a_folder_of_an_older_nearfar_is_not_used(tmp_path: Path) -> None:
     prepared(tmp_path, bursts=True)
     file = tmp_path / "prepared.json"
     without = msgspec.json.decode(file.read_bytes())

@@ -1,4 +1,4 @@
-"""Scores, pooling and the document, of made-up results."""
+"""Scores, pooling and the document of made-up results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearfar.validate.report import (
 )
 
 
-def test_errors_are_of_time_and_skill_is_against_null() -> None:
+def test_errors_are_of_time_and_skill_is_relative_to_null() -> None:
     results = [
         made.result("a", 2.0, {"one": 2.2, "null": 1.0}),
         made.result("b", 1.25, {"one": 1.0, "null": 1.0}),
@@ -40,7 +40,7 @@ def test_errors_are_of_time_and_skill_is_against_null() -> None:
     assert null.rank is None
 
 
-def test_a_model_is_judged_against_null_on_what_it_predicted() -> None:
+def test_a_model_is_judged_against_null_on_its_own_predictions() -> None:
     results = [made.result("a", 2.0, {"some": 2.0, "null": 1.0}), made.result("b", 9.0, {})]
     scored = score(results, "some")
     assert scored is not None
@@ -58,10 +58,10 @@ def test_intervals_of_every_kernel_come_from_the_others() -> None:
     results = made.several(12, error=0.04)
     scored = score(results, "good")
     assert scored is not None
-    assert scored.coverage == 1.0  # all errors are alike
+    assert scored.coverage == 1.0  # all errors are equal
     mean = statistics.fmean(one.slowdown.value for one in results)
     assert scored.width == pytest.approx(2 * 0.04 * mean, rel=0.2)
-    # One kernel that is off by far: not covered by the others' intervals.
+    # One kernel is far off: the others' intervals do not cover it.
     results[5] = made.result("odd", 3.0, {"good": 1.5, "null": 1.0})
     scored = score(results, "good")
     assert scored is not None
@@ -76,7 +76,7 @@ def test_too_few_kernels_have_no_intervals() -> None:
     assert any("need 10 kernels" in text for text in report.warnings)
 
 
-def test_models_are_listed_with_the_most_right_first() -> None:
+def test_models_are_listed_by_accuracy() -> None:
     assert list(scores(made.several())) == ["good", "null"]
 
 
@@ -102,7 +102,7 @@ def test_different_kinds_of_far_memory_are_not_pooled() -> None:
         pooled(sessions, made.several())
 
 
-def test_json_has_fractions_and_the_keys_people_rely_on() -> None:
+def test_json_has_fractions_and_documented_keys() -> None:
     scored = as_json(pooled([made.session()], made.several()))
     assert set(scored) == {"kernels", "models", "floor"}
     assert set(scored["models"]["good"]) == {
@@ -128,18 +128,18 @@ def test_a_store_is_appended_to_and_read_back(tmp_path: Path) -> None:
         store.append(path, made.session(), one)
     store.append(path, made.session("two"), made.result("x", 2.0, {}, of_session="two"))
     with path.open("ab") as file:
-        file.write(b'{"version":1,"sess')  # killed while it wrote
+        file.write(b'{"version":1,"sess')  # killed while writing
     sessions, results = store.read_results([path])
     assert [session.id for session in sessions] == ["one", "two"]
     assert results[:3] == made.several(3)
-    # The same session in a report counts once.
+    # A repeated session in a report counts once.
     report = tmp_path / "report.json"
     save(pooled([made.session()], made.several(3)), report)
     assert len(store.read_results([path, report])[1]) == 4
     assert load(report, ValidationReport).floor == pytest.approx(0.01)
 
 
-def test_a_spoilt_store_is_refused_by_its_line(tmp_path: Path) -> None:
+def test_a_damaged_store_is_refused_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "store.jsonl"
     store.append(path, made.session(), made.several(1)[0])
     with path.open("ab") as file:

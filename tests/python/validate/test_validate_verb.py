@@ -1,4 +1,4 @@
-"""The verb: refusals in one sentence, and one real run of two kernels."""
+"""The verb: refusals in one sentence, and a real run of two kernels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from nearfar.validate.report import pooled
         (["--", "/nowhere/program"], 2, "no such file"),
     ],
 )
-def test_wrong_use_is_one_sentence(
+def test_wrong_use_is_refused_in_one_sentence(
     arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", *arguments]) == code
@@ -104,7 +104,7 @@ def test_two_kernels_are_predicted_and_measured(
         pytest.skip("the hypervisor moved the cores during every sample")
     assert code == 0
     report = load(output, ValidationReport)
-    # Where a hypervisor moves the cores all the time, a kernel is left out, and that is said.
+    # Where a hypervisor moves the cores constantly, a kernel is left out with a report.
     left_out = [text for text in report.warnings if "is left out" in text]
     assert len(report.results) + len(left_out) == 2
     assert {one.name for one in report.results} <= {"gather", "chase_arithmetic"}
@@ -121,7 +121,7 @@ def test_two_kernels_are_predicted_and_measured(
 
 
 @needs_two_cores
-def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> None:
     output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
     command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "16MiB"]
     command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
@@ -147,7 +147,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None
 
 
 def _leftovers(folder: Path) -> list[str]:
-    """Return kernels and contending processes that still run, and files left beside ours."""
+    """Return kernels and co-runners that still run, and leftover files."""
     found = []
     for status in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -160,7 +160,7 @@ def _leftovers(folder: Path) -> list[str]:
 
 
 def _is_ours(process: Path) -> bool:
-    """Say whether a process is an orphan or our child: others may validate on this machine too."""
+    """Return whether a process is an orphan or a child of this one: others may validate too."""
     try:
         parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
     except (OSError, ValueError):

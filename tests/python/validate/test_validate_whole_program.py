@@ -51,31 +51,29 @@ BUSY = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
 @pytest.mark.timing
-def test_a_program_runs_to_its_end_and_its_time_is_that_of_its_cpu(launcher: Path) -> None:
+def test_a_program_runs_to_its_end_and_its_time_is_cpu_time(launcher: Path) -> None:
     run = _run(launcher, itertools.repeat(FIRST_NS), BUSY)
     assert run is not None
     assert run.ns >= BUSY_S * 1e9
 
 
 @pytest.mark.timing
-def test_it_waits_until_the_cores_come_back(
-    launcher: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_waits_until_the_cores_return(launcher: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_program, "MAX_MOVED_SHARE", 0.5)
     away = [FIRST_NS] * 2 + [OTHER_NS] * 40
     began = time.monotonic()
     run = _run(launcher, itertools.chain(away, itertools.repeat(FIRST_NS)), BUSY)
     assert run is not None
-    # All probes in the other pairing but the first were during the wait.
+    # All probes in the other pairing except the first were during the wait.
     assert time.monotonic() - began > BUSY_S + 39 * whole_program.WAIT_PROBE_S
 
 
-def test_a_run_whose_cores_moved_too_often_is_none(launcher: Path) -> None:
+def test_a_run_whose_cores_moved_too_often_is_dropped(launcher: Path) -> None:
     assert _run(launcher, itertools.cycle([FIRST_NS, OTHER_NS]), BUSY) is None
 
 
 @pytest.mark.timing
-def test_cores_that_do_not_come_back_end_the_run(
+def test_cores_that_do_not_return_end_the_run(
     launcher: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_program, "MAX_WAIT_S", 0.1)

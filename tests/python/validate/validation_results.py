@@ -52,7 +52,7 @@ def result(
 
 
 def several(count: int = 12, error: float = 0.04) -> list[KernelResult]:
-    """Slowdowns from 1.1 upward; "good" errs by `error` up and down in turn, "null" says 1."""
+    """Return slowdowns from 1.1 up; "good" errs by `error` up and down, "null" predicts 1."""
     return [
         result(
             f"kernel-{i}",
