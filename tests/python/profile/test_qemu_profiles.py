@@ -335,7 +335,7 @@ def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_pat
 def test_a_driver_reports_its_operations(compile_: Compile, tmp_path: Path) -> None:
     program = str(compile_("endless.c"))
     marks = f"{sys.executable} -m nearfar mark"
-    driver = f"{marks} begin work && sleep 0.3 && {marks} end work --operations 50"
+    driver = f"{marks} begin work && sleep {patience(1):.1f} && {marks} end work --operations 50"
     words = ("--source", "qemu", "--driver", driver)
     done, found = run(tmp_path, program, "100000000", options=words)
     assert done.returncode == 0, done.stderr
