@@ -165,11 +165,10 @@ def _measurements(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
     if not logs:
         raise NearfarError("there are no runs with loaded latencies: are the files cut short?")
     (rows, _), *_ = Counter(len(log.points) for log in logs).most_common(1)
-    kept = left_out.take(
-        logs, [len(log.points) >= min(rows, 2) for log in logs], "gave fewer than two points"
-    )
+    kept = left_out.take(logs, [len(log.points) > 1 for log in logs], "gave fewer than two points")
     if len(kept) > 2:
         kept = left_out.take(kept, [len(log.points) >= rows for log in kept], "ended early")
+    kept = left_out.take(kept, [log.best_gb_per_s > 0.0 for log in kept], "drew no bandwidth")
     slowest = [min(ns for _, ns in log.points) for log in kept]
     kept = left_out.take(
         kept,

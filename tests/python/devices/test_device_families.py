@@ -142,6 +142,20 @@ def test_a_cut_table_among_others_is_noted(tmp_path: Path) -> None:
     assert any("is cut short: its last delay is" in note for note in notes)
 
 
+def test_a_run_that_drew_no_bandwidth_is_left_out(tmp_path: Path) -> None:
+    whole = write_family(tmp_path / "logs")
+    idle = write_run(
+        tmp_path,
+        "idle",
+        "-j4 -k1-4",
+        [(delay, ns, 0.0) for delay, ns, _ in made_up_rows(250, 48, 4)],
+    )
+    _, notes = _import([*whole, idle])
+    assert notes == ["left out 1 run that drew no bandwidth: idle"]
+    with pytest.raises(NearfarError, match="drew no bandwidth: idle; no other run is left"):
+        _import([idle])
+
+
 def test_logs_of_caches_alone_are_refused(tmp_path: Path) -> None:
     path = write_run(tmp_path, "cached", "-j4 -k1-1", made_up_rows(16.3, 17, 1))
     with pytest.raises(NearfarError, match=r"measured a cache \(below 40 ns\): cached"):
@@ -225,6 +239,14 @@ def test_a_table_of_runs_gives_the_same_device_as_its_logs(tmp_path: Path) -> No
     assert of_table.loaded_latency == of_logs.loaded_latency
     assert of_table.bandwidth == of_logs.bandwidth
     assert notes == ["left out 2 rows that the table marks as suspect"]
+
+
+def test_a_table_of_one_row_a_run_is_refused(tmp_path: Path) -> None:
+    """Points of different runs are no curve."""
+    table = tmp_path / "runs.csv"
+    table.write_text(TABLE + "d0,1,0,1,0,0,0,300,40,0,0\nd0,4,0,1,0,0,0,400,45,0,0\n")
+    with pytest.raises(NearfarError, match="2 runs that gave fewer than two points"):
+        _import([table])
 
 
 def test_a_traffic_type_of_unknown_share_is_refused(tmp_path: Path) -> None:
