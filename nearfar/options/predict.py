@@ -68,8 +68,8 @@ class PredictOptions(
     """A library device (`nearfar device list`) or a device file; repeat for several, ``all`` for
     the whole library. Default: with --on, that machine's far memories."""
     near_time: Sequence[str] = ()
-    """CPU time with everything near, measured on another machine or with another build, such as
-    3.5s or, for one phase, get=2.1s; repeat for several."""
+    """CPU time (with --on: wall time) with everything near, measured on another machine or with
+    another build, such as 3.5s or, for one phase, get=2.1s; repeat for several."""
     here: str | None = None
     """Predict near time on another machine too: the memory that the program was profiled in; --near
     is then the other machine's."""
