@@ -29,7 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
         return int(ExitCode.INTERRUPTED)
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
-        print(f"nearfar: the system refused{name}: {error.strerror}", file=sys.stderr)
+        # Libraries raise it with a text of their own and no number.
+        reason = error.strerror or str(error) or type(error).__name__
+        print(f"nearfar: the system refused{name}: {reason}", file=sys.stderr)
         return int(ExitCode.MACHINE_LACKS)
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
 
 import distributed
 import msgspec
+from distributed.comm import CommClosedError
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.points.inputs import POINT, PointInputs, digest_of
@@ -23,6 +25,9 @@ from nearfar.sweep.cluster import MACHINE
 from nearfar.sweep.dataset import Dataset, part_path, write_part
 from nearfar.sweep.expand import Matrix, SweepPoint
 from nearfar.sweep.journal import kept
+
+CLOSED = (CommClosedError, CancelledError)
+"""Errors of a future, or of an order, whose scheduler has ended meanwhile."""
 
 BATCH_S = 2.0
 """Work in a batch: a task costs the scheduler about 1 ms, and running batches report late."""
@@ -186,15 +191,26 @@ class Dispatcher:
         `tell` receives the finished points, the failed points, and the remaining seconds.
         """
         self._seen = time.monotonic()
-        while True:
-            self._count_workers()
-            self._fill()
-            if not self._running:
-                break
+        try:
+            while self._order_and_wait():
+                done = self.outcome
+                left = self._queue.seconds_left(self._machines)
+                tell(len(done.finished), len(done.failed), left)
+        except NearfarError:
+            raise
+        except Exception as error:  # a closed connection raises errors of several libraries
+            if isinstance(error, CLOSED) or self._client.status != "running":
+                self._check_there(error)
+            raise
+
+    def _order_and_wait(self) -> bool:
+        """Give workers what they can take and wait for some of it; False: nothing is left."""
+        self._count_workers()
+        self._fill()
+        if self._running:
             self._wait()
-            done = self.outcome
-            left = self._queue.seconds_left(self._machines)
-            tell(len(done.finished), len(done.failed), left)
+            return True
+        return False
 
     def _count_workers(self) -> None:
         """Count the workers now and then: those of a cluster come and go."""

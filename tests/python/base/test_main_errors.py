@@ -1,0 +1,32 @@
+"""What the program prints for errors that no verb turned into a sentence."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from nearfar import __main__
+from nearfar.base.errors import ExitCode
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (OSError(errno.ENOSPC, "No space left", "x.json"), "refused x.json: No space left"),
+        (OSError("the connection was closed"), "refused: the connection was closed"),
+        (ConnectionError(), "refused: ConnectionError"),
+    ],
+)
+def test_an_error_of_the_system_has_a_reason(
+    error: OSError,
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(_: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(__main__, "_run", fail)
+    assert __main__.main(["device"]) == ExitCode.MACHINE_LACKS
+    assert capsys.readouterr().err == f"nearfar: the system {sentence}\n"
