@@ -123,7 +123,7 @@ def test_a_memory_that_has_changed_is_measured_again(
     save(load_device("ddr4-2666-local"), tmp_path / f"{boot}.json")
     (tmp_path / f"{boot}.ns").write_text("1e6\n")  # no memory takes 1 ms an access
     monkeypatch.setattr(kept, "MEASURE_S", 1.0)
-    monkeypatch.setattr(kept, "PARTS", ("idle",))
+    monkeypatch.setattr(kept, "PARTS", "idle")
     words: list[str] = []
     found = kept.near_memory(words.append, folder=tmp_path)
     assert found.drift is None and found.device.name != "ddr4-2666-local"
