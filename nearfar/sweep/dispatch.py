@@ -16,7 +16,7 @@ from typing import Any
 
 import distributed
 import msgspec
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.points.inputs import POINT, PointInputs, digest_of
