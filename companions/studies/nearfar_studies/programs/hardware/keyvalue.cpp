@@ -1,8 +1,8 @@
 // Redis in kind: records of ten fields as hashes within a hash table, requests as YCSB makes them.
 //   keyvalue RECORDS OPERATIONS a|b|c|d
 // a: half reads, half updates of a field; b: 95 % reads; c: reads; d: 95 % reads of recent records,
-// updates of those in place of inserts. Keys follow a power law, scrambled; a read copies all fields
-// into a reply.
+// updates of those in place of inserts. Keys follow a power law, scrambled; a read copies all
+// fields into a reply.
 #include <cmath>
 #include <vector>
 
