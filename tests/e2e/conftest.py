@@ -1,4 +1,4 @@
-"""One run of the whole path on a shipped program, shared by the end-to-end tests."""
+"""Runs the whole path once on a shipped program for the end-to-end tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NEARFAR = Path(sys.executable).parent / "nearfar"
 
 
 def nearfar(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run one verb as a user would."""
+    """Run a verb like a user."""
     return subprocess.run(
         [str(NEARFAR), *map(str, words)],
         cwd=cwd,
@@ -31,7 +31,7 @@ def nearfar(*words: object, cwd: Path = ROOT) -> subprocess.CompletedProcess[str
 
 @dataclass
 class WholePath:
-    """The documents of one run."""
+    """Holds the documents of a run."""
 
     program: Path
     run: Path
@@ -43,7 +43,7 @@ class WholePath:
 
 @pytest.fixture(scope="session")
 def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
-    """Make the documents once for all workers: the first that asks does it, others wait for it."""
+    """Make the documents once for all workers: the first one makes them, the others wait."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "whole"
     folder.mkdir(exist_ok=True)
@@ -57,7 +57,7 @@ def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
     )
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.report.exists():  # the last step's
+        if not made.report.exists():  # the last step's document
             _make(made)
     return made
 

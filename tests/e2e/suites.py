@@ -1,4 +1,4 @@
-"""Programs from Debian's source, built by nearfar's compilers, for their own suites."""
+"""Builds programs from Debian's sources with nearfar's compilers and runs their suites."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "examples/demo"))
 
 
 def source_tree(package: str) -> Path:
-    """Return a Debian package's source, fetched once; skip where it cannot be had."""
+    """Return a Debian package's source, fetched once; skip where it is unavailable."""
     from source import SourceUnavailableError, fetch_source
 
     try:
@@ -30,7 +30,7 @@ def source_tree(package: str) -> Path:
 
 
 def configured(tree: Path, *options: str) -> Path:
-    """Return a build folder inside `tree`, configured for nearfar's compiler as it is now."""
+    """Return a build folder inside `tree`, configured for nearfar's current compiler."""
     folder, now = tree / "nearfar-build", _compiler_now()
     stamp = folder / ".built-with"
     if not stamp.exists() or stamp.read_text() != now:
@@ -43,13 +43,13 @@ def configured(tree: Path, *options: str) -> Path:
 
 
 def _compiler_now() -> str:
-    """Name the state of the pass and the run time, so that a new one builds anew."""
+    """Return an id of the pass and the runtime, so that new ones cause a new build."""
     files = sorted(native_folder().glob("*"))
     return "\n".join(f"{path.name} {path.stat().st_mtime_ns}" for path in files)
 
 
 def attempt(folder: Path, command: Sequence[str], **variables: str) -> tuple[int, str]:
-    """Run a command; return its exit code and what it printed."""
+    """Run a command; return its exit code and its output."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -64,13 +64,13 @@ def attempt(folder: Path, command: Sequence[str], **variables: str) -> tuple[int
 
 
 def step(folder: Path, command: Sequence[str], **variables: str) -> str:
-    """Run a step that must succeed and return what it printed; fail with its last lines."""
+    """Run a step that must succeed and return its output; fail with its last lines."""
     code, said = attempt(folder, command, **variables)
     assert code == 0, f"{shlex.join(command)}:\n{said[-3000:]}"
     return said
 
 
 def need(command: str, package: str) -> None:
-    """Skip where a command is missing that a suite is run by."""
+    """Skip where a command that a suite needs is missing."""
     if shutil.which(command) is None:
         pytest.skip(f"{command} is not installed (apt-get install {package})")

@@ -1,4 +1,4 @@
-"""What goes wrong says one sentence, has the right exit code, and leaves nothing half-written."""
+"""Errors give one sentence and the right exit code and leave no partial files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_program_that_dies_at_once(tmp_path: Path) -> None:
     refuse(ExitCode.PROGRAM_FAILED, words, "SIGABRT")
 
 
-def test_documents_that_are_not_what_is_needed(tmp_path: Path, whole_path: WholePath) -> None:
+def test_documents_of_the_wrong_kind(tmp_path: Path, whole_path: WholePath) -> None:
     out = tmp_path / "out.json"
     far = ("--far", "optane-100-6dimm", "-o", out)
     half = tmp_path / "half.json"
@@ -71,7 +71,7 @@ def test_documents_that_are_not_what_is_needed(tmp_path: Path, whole_path: Whole
 
 
 @pytest.mark.parametrize("budget", ["-1GiB", "2 gigs", "25", "nan%", "-3%", "150 percent"])
-def test_budgets_that_mean_nothing(tmp_path: Path, whole_path: WholePath, budget: str) -> None:
+def test_meaningless_budgets(tmp_path: Path, whole_path: WholePath, budget: str) -> None:
     out = tmp_path / "plan.json"
     words = ("place", whole_path.run, "--near", whole_path.near, "--far", "optane-100-6dimm")
     refuse(ExitCode.WRONG_USE, (*words, f"--budget={budget}", "-o", out), budget)
@@ -79,7 +79,7 @@ def test_budgets_that_mean_nothing(tmp_path: Path, whole_path: WholePath, budget
 
 
 @pytest.mark.parametrize("verb", ["measure", "predict", "place", "report", "profile", "machine"])
-def test_outputs_that_cannot_be_written(tmp_path: Path, whole_path: WholePath, verb: str) -> None:
+def test_unwritable_outputs(tmp_path: Path, whole_path: WholePath, verb: str) -> None:
     devices = ("--near", whole_path.near, "--far", "optane-100-6dimm")
     words: dict[str, tuple[object, ...]] = {
         "machine": (),

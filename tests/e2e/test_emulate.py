@@ -1,4 +1,4 @@
-"""A program emulated by delays: slower by what far memory would add, and judged by probes."""
+"""A program emulated by delays is slower by the added far time; probes judge the delays."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def emulated(whole_path: WholePath, tmp_path: Path, *words: object) -> tuple[int
 
 @pytest.mark.long  # five rounds of probes and more
 @pytest.mark.timing
-def test_far_is_slower_and_what_the_plan_keeps_near_is_not(
+def test_far_data_slow_the_program_and_near_data_do_not(
     whole_path: WholePath, tmp_path: Path
 ) -> None:
     code, far = emulated(whole_path, tmp_path)
     assert {phase.name for phase in far.phases} >= {"index", "query"}
     probes = {probe.name: probe for probe in far.probes}
     assert set(probes) == {"chase", "chains-4", "chains-16", "stream"}
-    # Other work on this machine moves times by less than the fivefold latency that is asked for.
+    # Other work on this machine changes times by less than the requested fivefold latency.
     assert probes["chase"].emulated_ns > 1.5 * probes["chase"].near_ns
     assert far.faithful == (max(abs(probe.error) for probe in far.probes) <= far.tolerance)
     assert code == (0 if far.faithful else 1)
@@ -45,7 +45,9 @@ def test_far_is_slower_and_what_the_plan_keeps_near_is_not(
         ((), "name the program"),
     ],
 )
-def test_what_cannot_be_is_said(whole_path: WholePath, words: tuple[str, ...], said: str) -> None:
+def test_impossible_requests_are_reported(
+    whole_path: WholePath, words: tuple[str, ...], said: str
+) -> None:
     done = nearfar("emulate", "--far", "optane-100-6dimm", "--near", whole_path.near, *words)
     assert done.returncode in (2, 3)
     assert said in done.stderr

@@ -1,7 +1,7 @@
-"""A real program nobody here wrote: Redis from Debian's source, built by nearfar's compilers.
+"""An unmodified large program: Redis from Debian's source, built by nearfar's compilers.
 
-Shares the build of `make demo` (build/demo). Skipped, with the reason, where the source cannot
-be had.
+Shares the build of `make demo` (build/demo). Skipped with the reason where the source is
+unavailable.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def redis_tree() -> Path:
     return tree
 
 
-def test_objects_are_redis_own_and_misses_are_where_they_must_be(
+def test_objects_are_those_of_redis_and_misses_are_in_its_tables(
     redis_tree: Path, tmp_path: Path
 ) -> None:
     import redis_server
@@ -60,8 +60,8 @@ def test_objects_are_redis_own_and_misses_are_where_they_must_be(
     names = {thing.id: thing.name for thing in profile.objects}
     assert not any(name.startswith(("zmalloc", "ztry", "zcalloc")) for name in names.values())
     get = sorted(phases["get"].objects, key=lambda row: -row.traffic.misses())
-    # A GET walks the key space's table, its entry, the key and the value: 60,000 random keys in
-    # 1 MiB of cache cost at least one miss each, and these four structures have most of them.
+    # A GET reads the key space's table, its entry, the key and the value: 60,000 random keys in 1
+    # MiB of cache cost at least one miss each, mostly in these four structures.
     assert sum(row.traffic.misses() for row in get) > 60_000
     top = " ".join(names[row.object] for row in get[:6])
     assert "dict" in top

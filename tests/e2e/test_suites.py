@@ -1,7 +1,7 @@
-"""Other programs' own suites pass when these are built by `nearfar cc`, and profiled meanwhile.
+"""Suites of other programs pass when these are built by `nearfar cc` and profiled.
 
 SQLite (one long process; its allocator, its journals) and gawk (hundreds of short ones; fork,
-pipes). Redis' is in test_redis.py. Skipped, with the reason, where sources cannot be had.
+pipes). Redis' suite is in test_redis.py. Skipped with the reason where sources are unavailable.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROCESS_TABLES_BYTES = 4 << 20
 
 @pytest.fixture
 def run_folder() -> Iterator[Path]:
-    """Make a folder into which every instrumented process writes what it counts."""
+    """Make a folder into which every instrumented process writes its counts."""
     shared = Path("/dev/shm")
     folder = Path(
         tempfile.mkdtemp(prefix="nearfar-suite-", dir=shared if shared.is_dir() else None)
@@ -51,7 +51,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def failures(said: str) -> set[str]:
-    """Return the tests that SQLite's suite says failed."""
+    """Return the tests that SQLite's suite reports as failed."""
     match = re.search(r"^!?Failures on these tests: (.*)$", said, re.MULTILINE)
     return set(match[1].split()) if match else set()
 
@@ -76,8 +76,8 @@ def test_gawks_own_tests_pass_while_it_is_profiled(run_folder: Path) -> None:
     folder = configured(source_tree("gawk"), "--disable-nls")
     step(folder, ["make", "-j2", "-C", "support"])
     step(folder, ["make", "-j2", "gawk"])
-    # Without what needs locales and network, which build machines do not all have. What differs
-    # from what is expected stays in a file whose name begins with _.
+    # Tests that need locales or the network are left out, because not all build machines have them.
+    # gawk's suite leaves unexpected output in files whose names begin with _.
     for left in (folder / "test").glob("_*"):
         left.unlink()
     for part in ("basic", "unix-tests", "machine-tests"):

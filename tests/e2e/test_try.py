@@ -45,7 +45,7 @@ needs_qemu = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Keep a published near memory with the latency that the check finds now."""
+    """Save a published near memory with the latency that the check measures now."""
     home = tmp_path_factory.mktemp("cache")
     folder = home / "nearfar" / "near"
     folder.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: 
     done = attempt(cache, tmp_path, "try", "--json", "-q", "--far", "optane-200", "--", "./table")
     answers = json.loads(done.stdout)["answers"]
     (optane,) = answers[0]["memories"]
-    # Every lookup misses the cache, and Optane answers several times as slowly.
+    # Every lookup misses the cache, and Optane is several times as slow.
     assert optane["slowdown"]["value"] > 1.3
     assert any("table.c" in name for row in optane["savings"] for name in row["names"])
 
@@ -107,7 +107,7 @@ def test_a_program_that_does_not_end_is_refused(cache: Path, tmp_path: Path) -> 
         (("try", "--far", "optane-20", "--", "true"), "optane-200"),
     ],
 )
-def test_bad_input_is_one_sentence(
+def test_bad_input_is_refused_in_one_sentence(
     cache: Path, tmp_path: Path, words: tuple[str, ...], sentence: str
 ) -> None:
     done = attempt(cache, tmp_path, *words)

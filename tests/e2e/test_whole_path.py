@@ -1,4 +1,4 @@
-"""From a program to a report: each stage reads what the one before wrote, and it makes sense."""
+"""From a program to a report: each stage reads the previous stage's output."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ def test_far_memory_is_predicted_slower_and_within_its_interval(whole_path: Whol
     assert device.far == "optane-100-6dimm"
     for phase in [*device.phases, device.total]:
         assert phase.slowdown.low <= phase.slowdown.value <= phase.slowdown.high
-        # A phase without misses gains what idle bandwidth helps: less than can be measured.
+        # A phase without misses gains at most from idle bandwidth: less than is measurable.
         assert phase.slowdown.value >= 1.0 - 1e-6
         assert {"null", "latency-ratio", "misses"} <= {model.model for model in phase.models}
     near = load(whole_path.near, DeviceProfile)
     assert random_read_ns(near.latency) > 0
 
 
-def test_the_plan_keeps_its_budget_and_beats_all_far(whole_path: WholePath) -> None:
+def test_the_plan_respects_its_budget_and_beats_all_far(whole_path: WholePath) -> None:
     plan = load(whole_path.plan, Plan)
     near = [item for item in plan.placements if item.memory == "near"]
     assert sum(item.size_bytes for item in near) <= plan.budget_bytes
     bars = {bar.name: bar for bar in plan.alternatives}
-    # Idle bandwidth of the second memory may help by less than anything could be measured.
+    # Idle bandwidth of the second memory may help by less than is measurable.
     assert bars["all-near"].time_ns.value <= bars["optimal"].time_ns.value * (1 + 1e-6)
     assert bars["optimal"].time_ns.value <= bars["greedy"].time_ns.value * (1 + 1e-9)
     assert bars["greedy"].time_ns.value <= bars["all-far"].time_ns.value
 
 
-def test_the_report_is_one_file_without_links_to_elsewhere(whole_path: WholePath) -> None:
+def test_the_report_is_one_file_without_external_links(whole_path: WholePath) -> None:
     page = whole_path.report.read_text()
     assert "inverted_index" in page
     for marker in ('src="http', "src='http", 'href="http', "@import", "url(http"):

@@ -1,4 +1,4 @@
-"""The page that shows every prediction beside its truth."""
+"""The page that compares every prediction with its measured value."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def document() -> Reproduction:
     return Reproduction(producer=producer(), studies=[study, other])
 
 
-def test_the_summary_counts_judged_slowdowns_alone(accuracy: ModuleType) -> None:
+def test_the_summary_counts_judged_slowdowns_only(accuracy: ModuleType) -> None:
     sentence = accuracy.summary(accuracy.judged(document().studies[0]))
     assert sentence.startswith("2 slowdowns: mean error 7.5%, median 7.5%, 50% within 10 points")
     assert sentence.endswith("intervals hold 50%")
 
 
-def test_the_page_has_every_row_and_says_what_was_not_run(accuracy: ModuleType) -> None:
+def test_the_page_has_every_row_and_lists_skipped_studies(accuracy: ModuleType) -> None:
     text = accuracy.page([document()])
     for words in ("| a | 1 | 1.05 |", "| left out | 3 | 9 |", "Not run: no compiler", "**2 slow"):
         assert words in text
@@ -58,7 +58,7 @@ def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleTy
     assert accuracy.mean_of(study).startswith("7.5% in 2 cases of `s` (10.0% in the 1 whose far")
 
 
-def test_a_study_without_slowdowns_gets_its_section_and_the_page_stays(
+def test_a_study_without_slowdowns_gets_a_section(
     accuracy: ModuleType,
 ) -> None:
     shares = table("shares", "there", "% of programs", [row("below 5 %", 43.0, 60.0)])

@@ -1,4 +1,4 @@
-"""Cases, predictions and scores of programs that were measured on real far memory."""
+"""Cases, predictions and scores of programs measured on real far memory."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def predicted(id: str, slowdown: float | None, half: float = 0.1) -> CasePredict
     return CasePrediction(id, slowdown, slowdown - half, slowdown + half, "best", "abc", "")
 
 
-def test_a_score_is_that_of_its_definition() -> None:
+def test_a_score_follows_its_definition() -> None:
     result = score([1.0, 2.0, 4.0], [1.04, 2.08, 3.0], [True, True, False])
     assert result.within == (1 / 3, 2 / 3)
     assert result.mean == pytest.approx((0.04 + 0.04 + 0.25) / 3)
@@ -72,14 +72,14 @@ def test_a_score_is_that_of_its_definition() -> None:
     assert math.isnan(score([1.0, 1.0, 1.0], [1.0, 1.1, 1.2]).pearson)
 
 
-def test_scores_are_by_source_and_memory_and_beside_rivals() -> None:
+def test_scores_are_by_source_and_memory_and_compared_with_rivals() -> None:
     truths = [case("a", 1.3), case("b", 1.9, "CXL ASIC"), case("c", 3.0, "CXL FPGA")]
     predictions = [predicted("a", 1.3), predicted("b", 1.8), predicted("d", 2.0)]
     ratios = {"remote DDR5": 1.5, "CXL ASIC": 2.0, "CXL FPGA": 3.0}
     result = scored("score", predictions, truths, lambda c: ratios[c.far_memory])
     rows = result.tables[0].rows
     assert [row.what for row in rows] == ["a", "b"]
-    # Remote memory costs 0.3 of a latency that grows by 0.5, so it waits for 0.6 of near time.
+    # Remote memory adds 0.3 at a latency that grows by 0.5: the program waits 0.6 of near time.
     assert rows[1].rivals == {"null": 1.0, "latency ratio": 2.0, "stall share": pytest.approx(1.6)}
     groups = [row[0] for row in result.texts[0].rows]
     assert "memory: remote dram" in groups and "memory: cxl expander" in groups
@@ -87,7 +87,7 @@ def test_scores_are_by_source_and_memory_and_beside_rivals() -> None:
     assert left_out == {"c", "d"}
 
 
-def test_cases_that_devices_know_are_noted_and_the_rest_scored_apart() -> None:
+def test_cases_used_for_devices_are_noted_and_the_rest_scored_separately() -> None:
     known = replace(case("a", 1.3), program="STREAM 5.10 copy")
     truths = [known, case("b", 2.0, "CXL ASIC")]
     result = scored("score", [predicted("a", 1.3), predicted("b", 1.8)], truths)
@@ -96,12 +96,12 @@ def test_cases_that_devices_know_are_noted_and_the_rest_scored_apart() -> None:
     assert marked.verdict[-1].endswith("1 cases: mean error 10.0% of time, 0% within 10 points")
 
 
-def test_no_common_id_is_refused() -> None:
+def test_disjoint_ids_are_refused() -> None:
     with pytest.raises(NearfarError, match="same id"):
         scored("score", [predicted("x", 1.0)], [case("a", 1.3)])
 
 
-def test_predictions_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_predictions_round_trip(tmp_path: Path) -> None:
     path = tmp_path / "p.csv"
     made = [predicted("a", 1.25), predicted("b", None)]
     write_predictions(made, path)
@@ -120,14 +120,14 @@ def test_predictions_come_back_as_they_were_written(tmp_path: Path) -> None:
         (f"{HEADER}\na,p,i,1,m,n,f,all-far,1,-2\n", "slowdown of a is '-2'"),
     ],
 )
-def test_a_bad_table_is_refused_in_a_sentence(tmp_path: Path, text: str, sentence: str) -> None:
+def test_a_bad_table_is_refused_in_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:
     path = tmp_path / "cases.csv"
     path.write_text(text)
     with pytest.raises(NearfarError, match=sentence):
         read_cases(path)
 
 
-def test_ids_and_slowdowns_are_enough_to_score(
+def test_ids_and_slowdowns_suffice_for_a_score(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     truth, made = tmp_path / "truth.csv", tmp_path / "made.csv"
@@ -337,7 +337,7 @@ def test_what_only_the_far_run_stores_is_added() -> None:
     assert 0.1 < added.value * 0.0349 < 1.0 and added.low < added.value < added.high
 
 
-def test_blind_predicts_every_row_or_says_why_not(
+def test_blind_predicts_every_row_or_gives_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measured = next(c for c in measured_cases() if c.id == "polybench-jacobi-2d-16000-vs-dram")
@@ -375,7 +375,7 @@ def test_blind_predicts_every_row_or_says_why_not(
         (["applications", "--blind", "x.csv"], "name it with -o"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
+def test_conflicting_options_are_refused(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["reproduce", *words]) == 2

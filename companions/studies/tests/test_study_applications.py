@@ -1,4 +1,4 @@
-"""X-Mem's applications in kind run, their latencies can be read, far memory slows them."""
+"""X-Mem's applications in kind run, report latencies, and are slower in far memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL = {"graph": ("16384", "1"), "index": ("1", "2000"), "cache": ("5000", "400
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler here")
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda each: each.name)
-def test_an_application_serves_and_says_how_quickly(
+def test_an_application_serves_requests_and_reports_latencies(
     application: Application, tmp_path: Path
 ) -> None:
     program, into = tmp_path / "program", tmp_path / "latencies.csv"
@@ -45,14 +45,14 @@ def test_an_application_serves_and_says_how_quickly(
     histograms = read_histograms(into)
     assert set(application.requests) <= set(histograms)
     for kind in application.requests:
-        # Buckets end at most 1/32 above what is in them.
+        # Buckets end at most 1/32 above their largest value.
         from_buckets = float((histograms[kind].up_to_ns * histograms[kind].counts).sum())
         assert histograms[kind].total_ns <= from_buckets <= 1.04 * histograms[kind].total_ns
     wrong = subprocess.run([program, "many"], capture_output=True, text=True, check=False)
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
 
 
-def test_what_is_added_moves_percentiles_between_even_and_proportional() -> None:
+def test_added_time_moves_percentiles_between_constant_and_proportional() -> None:
     quick = Histogram(np.array([100.0, 200.0]), np.array([99.0, 1.0]), 10_100.0)
     slow = Histogram(np.array([1000.0]), np.array([100.0]), 100_000.0)
     requests = {"quick": quick, "slow": slow}
@@ -81,7 +81,7 @@ def test_three_applications_are_slowed_down_in_kind() -> None:
         end for application in PUBLISHED for end in application.ends
     ]
     mild, harsh = ([row.ours or 0.0 for row in rows[at::2]] for at in (0, 1))
-    # All far, a graph is slowed down a lot; with half of the data near, guided, hardly.
+    # All far, a graph is much slower; with half of the data near by the guided plan, hardly.
     assert mild[0] > 1.3
     assert harsh[0] > 2.0
     assert harsh[1] < 0.6 * harsh[0]
@@ -89,7 +89,7 @@ def test_three_applications_are_slowed_down_in_kind() -> None:
     for row in rows:
         assert (row.low or 0.0) <= (row.ours or 0.0) <= (row.high or 0.0)
     kept = {(program, share): things for program, share, things in result.texts[3].rows}
-    # What is read at random and small: the vertices' values, inner structures, not the bulk.
+    # Small objects with random reads stay near: the vertices' values and inner structures.
     assert "sent" in kept["graph analytics", "1/8"]
     assert "tree" in kept["transactional index", "1/16"]
     assert "hash table" in kept["key-value cache", "1/8"]

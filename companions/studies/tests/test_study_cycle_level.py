@@ -1,4 +1,4 @@
-"""The cycle-level study: its kernels' marks, and which kernels it judges."""
+"""The cycle-level study: its kernels' marks, and the kernels that it judges."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def test_the_simulators_mark_is_found():
     assert [match.group() for match in SIMULATOR_MARK.finditer(text)] == [text.splitlines()[0]]
 
 
-def test_the_chains_are_the_device_and_are_not_judged():
+def test_the_chains_make_the_device_and_are_not_judged():
     runs = {"runs": {"nopf": dict.fromkeys(("chain1", "gather", "wchain16", "sort", "chainsaw"))}}
     assert cycle_level.kernels(runs) == ["gather", "sort", "chainsaw"]

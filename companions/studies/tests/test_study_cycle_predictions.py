@@ -14,7 +14,7 @@ pytestmark = pytest.mark.long
 
 
 def profiled() -> dict[str, WorkloadProfile]:
-    """Return profiles that are made once, here and now."""
+    """Return profiles that are made once per test run."""
     source = cycle_level.REFERENCE.with_name("kernels.c")
     return profiles(source, tuple(cycle_level.kernels(cycle_level.load())))
 
@@ -24,7 +24,7 @@ def judged(config: str, level: str) -> list[cycle_level.CyclePrediction]:
 
 
 def test_profiles_count_what_the_core_missed():
-    """No count is scaled to the core's: the window, the code and the cache are the same."""
+    """Counts are not scaled to the core's: the window, the code and the cache are the same."""
     counted = cycle_level.counts(cycle_level.load(), profiled())
     assert max(abs(count.error) for count in counted) < 0.05
     assert statistics.mean(abs(count.error) for count in counted) < 0.01
@@ -36,7 +36,7 @@ def mean_error(cases: list[cycle_level.CyclePrediction], model: str) -> float:
 
 @pytest.mark.parametrize("config", cycle_level.CONFIGS)
 @pytest.mark.parametrize("level", ["x2", "x3", "x4", "bw4"])
-def test_the_default_model_beats_every_naive_one(config: str, level: str):
+def test_the_default_model_beats_every_naive_model(config: str, level: str):
     cases = judged(config, level)
     for naive in ("null", "latency-ratio", "misses"):
         assert mean_error(cases, "inversion") < mean_error(cases, naive)
@@ -54,8 +54,8 @@ def test_the_default_model_beats_every_naive_one(config: str, level: str):
         ("pf", "bw4", 0.04),
     ],
 )
-def test_all_kernels_stay_below_what_was_set_for_them(config: str, level: str, bar: float):
-    """A plain inversion has 9.7, 13.7, 6.7; 19.2, 33.9, 9.3 %, as the reference's README says."""
+def test_all_kernels_stay_below_their_limits(config: str, level: str, bar: float):
+    """A plain inversion has 9.7, 13.7, 6.7; 19.2, 33.9, 9.3 %, as the reference's README states."""
     assert mean_error(judged(config, level), "best") < bar
 
 
@@ -68,7 +68,7 @@ def every_case() -> list[cycle_level.CyclePrediction]:
     ]
 
 
-def test_most_truths_lie_in_the_interval():
+def test_most_true_values_lie_in_the_interval():
     assert cycle_intervals.as_they_are(every_case()).coverage >= 0.85
 
 
@@ -79,5 +79,5 @@ def test_intervals_calibrated_on_other_kernels_hold_90_percent_and_beat_the_null
     assert null is not None
     assert 0.85 <= ours.coverage <= 0.95
     assert ours.score < 0.5 * null.score
-    # What `predict` prints where nothing was validated is what these kernels ask for, within 5 %.
+    # `predict`'s factor without a validation is what these kernels require, within 5 %.
     assert abs(ours.margin) <= 0.05

@@ -1,4 +1,4 @@
-"""The guide's sequence: its machine in every state, its errors, and the whole replayed."""
+"""The guide's sequence: its machine in every state, its errors, and the complete replay."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID: dict[State, str] = {
 
 
 @pytest.mark.parametrize("state", guide_platform.STATES)
-def test_each_state_of_its_machine_is_told_with_its_next_step(
+def test_each_state_of_its_machine_is_reported_with_the_next_step(
     state: State, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     guide_platform.write(tmp_path, state)
@@ -33,7 +33,7 @@ def test_each_state_of_its_machine_is_told_with_its_next_step(
         assert (sentence in printed) == (other == state)
 
 
-def test_a_latency_that_doubled_is_told_as_drift() -> None:
+def test_a_doubled_latency_is_reported_as_drift() -> None:
     sentence = korean_guide._unstable()[-1]
     assert "87.8 ns then, 185.7 now" in sentence
     assert "until reboot" in sentence
@@ -48,7 +48,7 @@ def test_a_buffer_beyond_memory_is_refused_with_the_size_that_fits(tmp_path: Pat
     assert "Traceback" not in result.error
 
 
-def test_lines_are_kept_by_their_beginning_and_else_the_error_is() -> None:
+def test_lines_are_kept_by_their_prefix_and_otherwise_the_error_is() -> None:
     result = ReplayedCommand("nearfar x", 1, "a  b\nc\n", "first\nnearfar: last\n")
     assert result.lines("a") == "a b"
     assert result.lines("z") == ""

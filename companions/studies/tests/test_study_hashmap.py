@@ -1,4 +1,4 @@
-"""The hash map's prediction: from counters and latencies alone."""
+"""The hash map's prediction uses only counters and latencies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfar_studies.study import StudyInputs
 THESIS = published("performance-thesis")
 
 
-def test_one_size_worked_out_by_hand() -> None:
+def test_a_size_calculated_by_hand() -> None:
     n = 2_000_000
     misses = (4.966 * n - 262902) * (0.055 * math.log(n) - 0.242)
     expected_s = (1589 * n / 2.0 + misses * (305 - 100)) * 1e-9
@@ -23,21 +23,21 @@ def test_one_size_worked_out_by_hand() -> None:
     assert float(seconds[0]) == pytest.approx(expected_s, rel=1e-12)
 
 
-def test_negative_fits_are_no_misses() -> None:
+def test_negative_fits_are_zero_misses() -> None:
     small = hashmap.counters(np.array([50_000.0]))
     assert small.load_misses[0] == 0.0
     seconds = hashmap.predicted_s(np.array([50_000.0]), clock=2.0, dram_ns=100.0)
     assert float(seconds[0]) == pytest.approx(1589 * 50_000 / 2.0 * 1e-9)
 
 
-def test_the_clock_makes_stalls_of_misses() -> None:
+def test_the_clock_converts_misses_to_stalls() -> None:
     n = np.array([3_000_000.0])
     seconds = hashmap.counters(n)
     clock = hashmap.clock_ghz(n, dram_ns=100.0)
     assert clock == pytest.approx(
         float(seconds.stalled_cycles[0] / (seconds.load_misses[0] * 100.0))
     )
-    # Half the latency explains the same stalls by twice the clock, if that is possible.
+    # Half the latency explains the same stalls with twice the clock, if that is possible.
     assert hashmap.clock_ghz(n, dram_ns=80.0) == pytest.approx(clock * 100 / 80)
 
 
@@ -58,7 +58,7 @@ def test_no_time_on_persistent_memory_is_used(monkeypatch: pytest.MonkeyPatch) -
     assert [r.published for r in after] == [2 * (r.published or 0.0) for r in before]
 
 
-def test_the_bar_of_the_issue() -> None:
+def test_the_error_is_below_its_bar() -> None:
     seconds = ThesisHashmap().run(StudyInputs()).tables[0]
     models = [seconds.errors[name].mean for name in ("its counters model", "its code model")]
     assert seconds.errors["ours"].mean < min(models)

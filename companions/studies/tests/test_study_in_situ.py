@@ -1,4 +1,4 @@
-"""The pipeline really runs: two threads, two memories, and sums that are right."""
+"""The pipeline really runs: two threads, two memories, and correct sums."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_it_runs_and_its_times_add_up(far: str) -> None:
     result = result_of(ran)
     (times,) = result.tables
     total = next(row for row in times.rows if row.what == "total")
-    # Where parts overlap is the locks' doing alone; starting threads is in the measured time.
+    # Only the locks decide where parts overlap; starting threads is in the measured time.
     assert total.ours is not None
     assert total.ours <= parts.total * 1.01
     assert total.ours >= max(parts.generate, parts.transfer + parts.analyse) * 0.99
@@ -34,13 +34,13 @@ def test_it_runs_and_its_times_add_up(far: str) -> None:
 
 
 @needs_compiler
-def test_a_memory_that_is_not_here_is_said() -> None:
+def test_a_missing_memory_is_reported() -> None:
     with pytest.raises(NearfarError, match="/no/such/folder") as error:
         in_situ_run.run_pipeline_here("file:/no/such/folder", nodes=1000, sets=2)
     assert error.value.exit_code in (ExitCode.MACHINE_LACKS, ExitCode.WRONG_USE)
 
 
-def test_one_memory_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_single_memory_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_situ_run, "slower_memories", lambda _: [])
     with pytest.raises(NearfarError, match="one memory only") as error:
         in_situ_run.far_here()

@@ -1,4 +1,4 @@
-"""The paper's intset: small runs of the two programs, and what is made of their profiles."""
+"""The paper's intset: small runs of the two programs, and predictions from their profiles."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def profiles(tmp_path_factory: pytest.TempPathFactory) -> list[WorkloadProfile]:
         pytest.skip(str(error))
 
 
-def test_transactions_persist_what_libpmemobjs_do(profiles: list[WorkloadProfile]) -> None:
+def test_transactions_persist_as_libpmemobjs_do(profiles: list[WorkloadProfile]) -> None:
     volatile, persistent = profiles
     phase = next(phase for phase in persistent.phases if phase.name == "list 512")
     count = {name: sum(getattr(row.traffic, name) for row in phase.objects) for name in COMMITTED}
-    # Of an insert or a removal: both log one reference and either allocate or free a node.
+    # In an insert or a removal, both log one reference and either allocate or free a node.
     assert count["fences"] / count["flushes"] == pytest.approx(6 / 4.5, rel=0.05)
     assert count["nt_store_bytes"] / count["fences"] == pytest.approx(384 / 6, rel=0.01)
     assert all(row.traffic.flushes == 0 for phase in volatile.phases for row in phase.objects)
@@ -50,7 +50,7 @@ def test_persisting_and_optane_slow_every_structure_down(profiles: list[Workload
         assert row.ours >= row.rivals["persisting in DRAM"] > 1.0
         assert row.low is not None
         assert row.low <= row.ours <= (row.high or 0.0)
-    # As published: most the table, whose operations are the shortest.
+    # As published, the table slows down most, because its operations are shortest.
     of_list, of_hash, of_skip = (row.ours or 0.0 for row in rows[:3])
     assert of_list < of_hash
     assert of_skip < of_hash

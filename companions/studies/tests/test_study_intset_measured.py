@@ -1,4 +1,4 @@
-"""The measured comparison of sets, from made-up runs: what is a slowdown of what."""
+"""The measured comparison of sets, from made-up runs: which slowdowns are calculated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def runs(with_disk: bool = True) -> SetRuns:
     return runs
 
 
-def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked():
+def test_slowdowns_are_relative_to_the_volatile_set_and_the_disk_rule_is_checked():
     result = compare(IntsetMeasured(), runs())
     pmem, ssd, between = result.tables
     assert [each.published for each in pmem.rows] == [3.2, 11.2, 4.7, 5.54]
@@ -64,12 +64,12 @@ def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked()
         assert each.rivals["in DRAM here"] == pytest.approx(5.0)
         assert each.rivals["no flushes"] == pytest.approx(3.0)
         assert each.rivals["their steps here"] == pytest.approx(4.0)
-        # Optane's fences wait longer than DRAM's by nanoseconds, not by microseconds. Predicted
-        # are the published steps, four fifths of the safe set's time.
+        # Optane's fences wait nanoseconds longer than DRAM's, not microseconds. The published
+        # steps, four fifths of the safe set's time, are predicted.
         assert 4.0 <= (each.ours or 0.0) < 9.0
         assert 5.0 <= each.rivals["predicted, made safe"] < 10.0
     assert ssd.rows[0].rivals["this disk"] == pytest.approx(1010.0)
-    # 640 ns with two syncs of 52 us each; between a drive's turn at its rate and a journal.
+    # 640 ns with two syncs of 52 us each; between a drive's rate and a journal.
     first = ssd.rows[0]
     assert first.ours == pytest.approx((640.0 + 2 * 52_000.0) / 100.0, rel=0.01)
     assert (first.low or 0.0) == pytest.approx((640.0 + 2 * 4096 / 0.49) / 100.0, rel=0.1)
@@ -77,7 +77,7 @@ def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked()
     assert between.rows[0].published == pytest.approx(47.0 / 3.2)
     assert between.rows[0].ours == pytest.approx((first.ours or 0.0) / (pmem.rows[0].ours or 1.0))
     disk = next(text for text in result.texts if text.title.startswith("this disk"))
-    # 800 ns and two syncs of 50 to 60 us more.
+    # 800 ns and two syncs of 50 to 60 us in addition.
     assert disk.rows[0][2:4] == ["101 to 121", "101"]
     hidden = next(text for text in result.texts if text.title.startswith("what leaving"))
     assert hidden.rows[1][2].startswith("0.50")
@@ -85,7 +85,7 @@ def test_slowdowns_are_of_the_volatile_set_and_the_rule_of_the_disk_is_checked()
     assert hidden.rows[0][4:] == ["1.0", "1.0", "8.0", "10.0"]
 
 
-def test_a_machine_without_a_disk_says_so_and_shows_the_rest():
+def test_a_machine_without_a_disk_reports_it_and_shows_the_rest():
     result = compare(IntsetMeasured(), runs(with_disk=False))
     assert "no disk" in result.tables[1].note
     assert result.tables[1].rows[0].ours is not None

@@ -1,4 +1,4 @@
-"""The NVDIMM thesis' studies: nothing of what is judged reaches the prediction."""
+"""The NVDIMM thesis' studies: no judged time reaches the prediction."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ THESIS = published("nvdimm-thesis")
 
 
 def doubled(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    """Double every figure of a table but its first column."""
+    """Double every figure of a table except its first column."""
     table = THESIS.tables[key]
     rows = [[row[0], *(2 * value for value in row[1:])] for row in table["rows"]]
     monkeypatch.setitem(THESIS.tables, key, table | {"rows": rows})
 
 
-def test_copies_use_tables_4_and_5_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copies_use_only_tables_4_and_5(monkeypatch: pytest.MonkeyPatch) -> None:
     before = NvdimmCopies().run(StudyInputs()).tables
     for key in THESIS.tables:
         if key not in ("4", "5"):
@@ -33,7 +33,7 @@ def test_copies_use_tables_4_and_5_only(monkeypatch: pytest.MonkeyPatch) -> None
     assert after[0].rows[0].published == pytest.approx(2 * (before[0].rows[0].published or 0.0))
 
 
-def test_copies_alone_are_the_stream_curve() -> None:
+def test_copies_alone_equal_the_stream_curve() -> None:
     threads, gb_per_s = curve("DRAM", "copy")
     (dram, other), _ = predicted("NVM->NVM", 0)
     assert other == 0.0
@@ -78,7 +78,7 @@ def test_no_time_of_the_simulation_is_used(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def published_rows(key: str, *, splits: bool) -> list[list[float]]:
-    """Return table 8 with doubled times but its splits as they are."""
+    """Return table 8 with doubled times and its original splits."""
     assert splits
     return [[row[0], row[1] / 2, row[2] / 2, *row[3:]] for row in THESIS.tables[key]["rows"]]
 
@@ -96,7 +96,7 @@ def test_one_thread_generates_as_fast_as_it_adds() -> None:
     assert table == pytest.approx(expected_s, rel=0.01)
 
 
-def test_the_locks_alone_hold_the_total() -> None:
+def test_the_locks_alone_fit_the_total() -> None:
     whole = THESIS.columns("8")
     bound_by_consumer = whole["generate"] < 0.8 * (whole["transfer"] + whole["analyse"])
     for i in np.flatnonzero(bound_by_consumer):

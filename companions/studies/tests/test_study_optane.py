@@ -1,4 +1,4 @@
-"""The characterisation: held-out plateaus, amplification, and file systems as they are found."""
+"""The characterisation: held-out plateaus, amplification, and file systems of this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar_studies.file_systems import ANONYMOUS, FilePlace, find_places
 from nearfar_studies.studies import optane_characterisation as study
 
 
-def test_a_plateau_is_predicted_without_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plateau_is_predicted_without_its_own_data(monkeypatch: pytest.MonkeyPatch) -> None:
     before = study._plateaus().rows
     device = load_device(study.ONE)
     wrong = [
@@ -55,7 +55,7 @@ broken line
 """
 
 
-def test_places_are_found_by_the_mount_that_holds_them(tmp_path: Path) -> None:
+def test_places_are_found_by_their_mount(tmp_path: Path) -> None:
     for name in ("shm", "with blank", "nodax", "other"):
         (tmp_path / name).mkdir()
     mounts = MOUNTS.format(tmp_path)
@@ -68,12 +68,12 @@ def test_places_are_found_by_the_mount_that_holds_them(tmp_path: Path) -> None:
     }
 
 
-def test_what_may_not_be_written_is_no_place(tmp_path: Path) -> None:
+def test_folders_without_write_permission_are_not_used(tmp_path: Path) -> None:
     absent = find_places("/dev/pmem0 /mnt/absent xfs rw,dax 0 0", [], [tmp_path / "dax0.0"])
     assert set(absent) == {ANONYMOUS}
 
 
-def test_costs_are_measured_and_nothing_is_left_behind(
+def test_costs_are_measured_and_no_file_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_systems, "_chase_ns", lambda spec: None)  # its own tests: measure
@@ -88,7 +88,7 @@ def test_costs_are_measured_and_nothing_is_left_behind(
     assert plain.touch_ns > plain.again_ns
 
 
-def test_kinds_that_are_not_here_are_said(tmp_path: Path) -> None:
+def test_missing_kinds_are_reported(tmp_path: Path) -> None:
     cost = file_systems.FileSystemCost(FilePlace(ANONYMOUS, None), 500.0, 0.9, 2.0, None, 90.0)
     result = study._file_systems({ANONYMOUS: cost})
     absent = [row.what for row in result.rows if row.note == "not here"]

@@ -1,4 +1,4 @@
-"""The thesis' uses of pmembench: what is compared with what, without running anything."""
+"""The thesis' uses of pmembench: which values are compared, without running anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def result(scale: float = 1.0) -> StudyResult:
     return study.compare(of, gets, inserts, load_device("thesis-dram"))
 
 
-def test_ours_does_not_move_with_the_published(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_values_do_not_depend_on_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [row.ours for row in result().tables[0].rows]
     columns = study.THESIS.columns("6.1")
     changed = {**columns, "real": columns["real"] * 3}
@@ -33,7 +33,7 @@ def test_ours_does_not_move_with_the_published(monkeypatch: pytest.MonkeyPatch) 
     assert after[0].published == pytest.approx(3 * 0.034)  # table 6.1: 50,000 gets
 
 
-def test_what_it_says_of_the_text_follows_the_figures() -> None:
+def test_statements_about_the_text_follow_the_figures() -> None:
     sentence = result().texts[0].rows[0][1]
     assert sentence == (
         "1.50 times for inserts, 3.00 for 1,000,000 gets (3.00 for 100,000): so here too"

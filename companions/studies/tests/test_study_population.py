@@ -1,4 +1,4 @@
-"""The population: its list, its inputs, what is kept of a run, and how it is judged."""
+"""The population: its list, its inputs, the saved parts of a run, and the judgement."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ command = ["sort", "{words.txt}"]
 """
 
 
-def test_the_list_is_whole() -> None:
+def test_the_list_is_complete() -> None:
     assert len({program.name for program in LISTED.programs}) == len(LISTED.programs) >= 40
     assert len({program.kind for program in LISTED.programs}) >= 6
     used = {name for program in LISTED.programs for name in LISTED.inputs_of(program)}
@@ -63,7 +63,7 @@ def test_the_list_is_whole() -> None:
     assert not any(load_device(device).unverified for device in LISTED.memories.values())
 
 
-def test_inputs_are_the_same_everywhere(tmp_path: Path) -> None:
+def test_inputs_are_the_same_on_every_machine(tmp_path: Path) -> None:
     path = write_input("a", [(2, "%i% %w% %r7% %f%"), (1, "%s%1 %g% 100% of %x%")], tmp_path)
     first, second, third = path.read_text().splitlines()
     assert (first[:2], second[:2]) == ("1 ", "2 ")
@@ -81,7 +81,7 @@ def test_a_programs_command_gets_its_paths() -> None:
     assert driver.endswith("--pipe < /c")
 
 
-def test_time_left_is_at_the_pace_of_what_is_finished() -> None:
+def test_remaining_time_follows_the_pace_of_finished_runs() -> None:
     waiting = [each for each in LISTED.programs if each.duration == "medium"][:10]
     assert minutes(waiting, []) == 20  # 3e10 instructions, 25e6 a second
     done = [FinishedProgram("a", 1e9, 100.0, ""), FinishedProgram("b", 9e9, 1.0, "it failed")]
@@ -115,13 +115,13 @@ def test_shares_and_verdict_follow_from_the_slowdowns() -> None:
     ours, sentences = judge([1.0, 1.04, 1.07, 1.2, 2.0])
     assert ours == pytest.approx([40.0, 60.0, 80.0] * 3)
     assert sentences[0] == ("CXL-D below 5 %: 40 % of 5 programs, published 43 % of 265 workloads")
-    # 3, 0, 14; 5, 6, 7; 18, 28, 0: of no slowdown 57, 40, 6; 65, 46, 13; 78, 68, 20.
+    # 3, 0, 14; 5, 6, 7; 18, 28, 0: shares without slowdown are 57, 40, 6; 65, 46, 13; 78, 68, 20.
     assert "by 9 points (ours), 44 points (no slowdown), 56 points (every" in sentences[9]
     assert "too high" in judge([1.0])[1][9]
     assert "too low" in judge([9.0])[1][9]
 
 
-def test_intervals_of_shares_hold_those_of_programs() -> None:
+def test_intervals_of_shares_contain_those_of_programs() -> None:
     runs = {"a": {device: predicted(1.04, 1.0) for device in LISTED.memories.values()}}
     row = share_table(LISTED, runs).rows[0]
     assert (row.low, row.ours, row.high) == (0.0, 100.0, 100.0)

@@ -1,4 +1,4 @@
-"""Counters of measured programs: the issue's bars, and a prediction that never sees its truth."""
+"""Counters of measured programs: the error bars, and independence of the measured times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nearfar_studies import profet
 from nearfar_studies.study import STUDIES, StudyInputs
 
 
-def test_the_bars_hold_and_rivals_do_not_come_near() -> None:
+def test_the_bars_hold_and_rivals_are_far_off() -> None:
     result = STUDIES.get("profet-counters")().run(StudyInputs())
     rows = [row for compared in result.tables for row in compared.rows]
     inside = sum((row.low or 0.0) <= (row.published or 0.0) <= (row.high or 0.0) for row in rows)
@@ -21,8 +21,8 @@ def test_the_bars_hold_and_rivals_do_not_come_near() -> None:
         assert max(errors) <= most
 
 
-def test_a_prediction_does_not_see_what_was_measured_there() -> None:
-    """The far memory's counters and all measured times may be anything."""
+def test_a_prediction_does_not_use_measured_far_times() -> None:
+    """The far memory's counters and all measured times may have any values."""
     figures = profet.load()
     platform = "knights-landing"
     figures["runs"][platform] = {"gcc": figures["runs"][platform]["gcc"]}

@@ -1,4 +1,4 @@
-"""Published figures as carried over: they agree with what else their sources print."""
+"""Published figures as transcribed agree with other figures of their sources."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_groups_add_up_to_the_printed_sum(kind: str) -> None:
         assert dram["1-20"][at] + other["1-20"][at] == pytest.approx(total, abs=0.02)
 
 
-def test_tables_of_the_pipeline_hold_the_same_times() -> None:
+def test_tables_of_the_pipeline_have_the_same_times() -> None:
     whole, generation = NVDIMM.columns("8"), NVDIMM.columns("13")
     consumption = NVDIMM.columns("14")
     assert np.array_equal(whole["generate"], generation["measured"])
@@ -48,7 +48,7 @@ def test_tables_of_the_pipeline_hold_the_same_times() -> None:
     assert np.allclose(stage, whole["total"], rtol=0.003)
 
 
-def test_its_traffic_model_errs_as_recomputed_by_the_issue() -> None:
+def test_its_traffic_model_has_the_recalculated_error() -> None:
     for key, expected in (("2", 0.158), ("3", 0.006), ("13", 0.24)):
         printed = NVDIMM.columns(key)
         assert mean_error(printed["its_prediction"], printed["measured"]) == pytest.approx(
@@ -67,7 +67,7 @@ def test_its_transfer_prediction_counts_the_bytes_once() -> None:
     assert np.allclose(once_mb / printed["nvm_speed"], printed["its_transfer"], rtol=0.001)
 
 
-def test_bytes_of_a_set_are_those_of_its_own_count_and_the_line_read_for_ownership() -> None:
+def test_bytes_of_a_set_are_its_own_count_and_the_line_read_for_ownership() -> None:
     # Table 2: 2.5 doubles a node and 1.5 an edge, 5000 times: 1,600,000 and 7,677,120 MB.
     its_mb = 1_600_000.00 + 7_677_120.24
     ours_mb = in_situ.GENERATE_BYTES * in_situ.SETS / 1e6
@@ -75,7 +75,7 @@ def test_bytes_of_a_set_are_those_of_its_own_count_and_the_line_read_for_ownersh
     assert ours_mb == pytest.approx(its_mb + ownership_mb, rel=1e-6)
 
 
-def test_its_hash_map_models_err_as_recomputed_by_the_issue() -> None:
+def test_its_hash_map_models_have_the_recalculated_errors() -> None:
     printed = HASHMAP.columns("6.1")
     large = printed["n"] >= 2_000_000
     for model, over_all, over_large in (

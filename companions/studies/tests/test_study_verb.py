@@ -1,4 +1,4 @@
-"""The verb: what it prints, writes, skips and refuses."""
+"""The verb: output, files, skipped studies and refusals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_table_agrees_with_its_json(
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_no_figure_is_cut_however_wide_the_terminal(
+def test_no_figure_is_truncated_at_any_terminal_width(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
@@ -63,12 +63,12 @@ def test_no_figure_is_cut_however_wide_the_terminal(
     assert rows
     assert not any("…" in row for row in rows)
     assert all(len(row) <= width for row in rows)
-    # Its two models stand beside ours in every row, or the errors below name them.
+    # Every row includes its two models, or the errors below name them.
     assert sum("its code model" in " ".join(line.split()) for line in lines) >= 1
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_file_gets_every_column(
+def test_a_file_has_every_column(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -96,10 +96,10 @@ def test_errors_follow_from_the_rows(name: str) -> None:
             assert error.max == pytest.approx(max(map(abs, signed)))
 
 
-def test_a_study_without_its_inputs_is_skipped_in_a_sentence(
+def test_a_study_without_its_inputs_is_skipped_with_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # where no demo left a profile
+    monkeypatch.chdir(tmp_path)  # where no demo has left a profile
     assert main(["reproduce", "x-mem-curve", "--json"]) == 0
     study = json.loads(capsys.readouterr().out)["studies"][0]
     assert "make demo" in study["skipped"]
@@ -131,7 +131,7 @@ def test_it_writes_a_document_and_pictures(tmp_path: Path) -> None:
         (["thesis-hashmap", "-o", "nowhere/found.json"], "make the folder first"),
     ],
 )
-def test_wrong_use_is_said_in_a_sentence(
+def test_wrong_use_is_reported_in_one_sentence(
     arguments: list[str],
     sentence: str,
     tmp_path: Path,

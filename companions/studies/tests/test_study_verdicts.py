@@ -1,4 +1,4 @@
-"""Verdicts follow the numbers: other rows, other sentences."""
+"""Verdicts follow from the rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfar_studies.studies import (
 from nearfar_studies.study import StudyInputs
 
 
-def test_x_mem_curve_says_on_which_side_of_the_published_range_ours_lies() -> None:
+def test_x_mem_curve_reports_the_side_of_the_published_range() -> None:
     def verdict(guided: float, blind: float) -> str:
         rows = {
             share: row(f"{share:.0%}", None, guided, rivals={"page-interleaved": blind})
@@ -30,7 +30,7 @@ def test_x_mem_curve_says_on_which_side_of_the_published_range_ours_lies() -> No
     assert "no slower" in verdict(1.9, 1.9)
 
 
-def test_intset_says_how_much_of_the_slowdown_is_persisting() -> None:
+def test_intset_reports_the_share_of_persisting() -> None:
     def verdict(ours: float, dram: float) -> str:
         rows = [
             row(name, 4.0, ours, interval=(ours, ours), rivals={"persisting in DRAM": dram})
@@ -47,7 +47,7 @@ def test_intset_says_how_much_of_the_slowdown_is_persisting() -> None:
     assert "3 of 3 published values" in verdict(4.0, 2.0)
 
 
-def test_the_pipeline_says_which_side_wins_and_where_the_other_model_is_closer(
+def test_the_pipeline_reports_the_winner_and_where_the_other_model_is_closer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def verdict() -> str:
@@ -59,7 +59,7 @@ def test_the_pipeline_says_which_side_wins_and_where_the_other_model_is_closer(
     assert "the prediction has the wrong winner" in verdict()
 
 
-def test_stream_reports_runs_that_drop_only_where_some_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_reports_falling_runs_only_where_some_fall(monkeypatch: pytest.MonkeyPatch) -> None:
     def verdict() -> str:
         return "\n".join(nvdimm_stream.NvdimmStream().run(StudyInputs()).verdict)
 
@@ -71,7 +71,7 @@ def test_stream_reports_runs_that_drop_only_where_some_do(monkeypatch: pytest.Mo
     assert "shows no limit" in verdict()
 
 
-def test_the_guide_says_whether_drift_was_reported() -> None:
+def test_the_guide_reports_whether_drift_was_detected() -> None:
     latencies = table("latency", "guide", "ns", [row("idle", 80.0, 90.0)])
     for report, expected in ((korean_guide.NO_DRIFT, "no drift"), ("changed", "drift, with")):
         assert any(expected in line for line in korean_guide._verdict(latencies, report))

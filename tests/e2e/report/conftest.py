@@ -1,4 +1,4 @@
-"""A headless Chromium, and pages in it that note what must not happen: errors and requests."""
+"""A headless Chromium with pages that record forbidden events: errors and requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARGUMENTS = [
 
 
 class Opened:
-    """A page, and what it did since it was opened."""
+    """Holds a page and its events since it was opened."""
 
     def __init__(self, page: Any, path: Path, wait_for: str) -> None:
         self.page = page
@@ -64,7 +64,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Opened]]:
-    """Open a file; `width` and `color_scheme` as a reader's screen has them."""
+    """Open a file with the screen's `width` and `color_scheme`."""
     opened: list[Any] = []
 
     def open_one(

@@ -1,4 +1,4 @@
-"""Nothing at all, ten thousand objects, the whole device library: the page stays a page."""
+"""Pages of an empty profile, of ten thousand objects, and of the whole device library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def write(profile: WorkloadProfile, folder: Path, names: list[str]) -> Path:
 
 
 @pytest.mark.parametrize("lacks", ["phases", "objects", "both", "live", "misses", "curves"])
-def test_what_lacks_is_said(lacks: str, tmp_path: Path, open_page: Callable[..., Any]) -> None:
+def test_missing_data_are_reported(
+    lacks: str, tmp_path: Path, open_page: Callable[..., Any]
+) -> None:
     profile = samples.workload(objects=6)
     names = ["optane-100-6dimm"]
     if lacks in ("objects", "both"):

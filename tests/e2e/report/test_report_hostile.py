@@ -54,7 +54,7 @@ def hostile(tmp_path: Path) -> Path:
     return path
 
 
-def test_nothing_runs_and_all_is_shown_as_text(
+def test_nothing_runs_and_everything_is_shown_as_text(
     hostile: Path, open_page: Callable[..., Any]
 ) -> None:
     opened = open_page(hostile)
@@ -73,7 +73,7 @@ def test_nothing_runs_and_all_is_shown_as_text(
     assert NASTY[4] in page.text_content("#method")
 
 
-def test_the_file_itself_holds_no_markup_of_the_program(hostile: Path) -> None:
+def test_the_file_contains_no_markup_of_the_program(hostile: Path) -> None:
     text = hostile.read_text()
     assert "<img" not in text
     assert "<svg onload" not in text

@@ -1,4 +1,4 @@
-"""The report in a browser: what it shows is what the JSON says, for every control."""
+"""The report in a browser shows what its JSON contains, for every control."""
 
 from __future__ import annotations
 
@@ -131,17 +131,17 @@ def test_slider_equals_nearfar_place(
         assert shown(page, "cost") == pytest.approx(plan["cost_relative"], rel=1e-12)
         assert shown(page, "near-bytes") == plan["near_bytes"]
 
-    # Where the budget is just what the frontier's first objects take: the frontier's point.
+    # Where the budget is exactly that of the frontier's first objects, the frontier's point.
     points = place()["frontier"]
     move_slider(page, 0)
     for step in range(5):
         same(points[step])
         page.click("#more")
-    # At the headline's budgets: the exact plan.
+    # At the headline's budgets, the exact plan.
     for percent in (10, 25, 50):
         move_slider(page, percent)
         same(next(way for way in place()["alternatives"] if way["name"] == "optimal"))
-    # Elsewhere: the greedy plan, which is never worse than the frontier's point.
+    # Otherwise the greedy plan, which is never worse than the frontier's point.
     for percent in (2, 5):
         move_slider(page, percent)
         plan = place()
@@ -214,7 +214,7 @@ def test_near_and_far_in_table_follow_the_slider(made: Any, open_page: Callable[
         assert set(chips) == near
 
 
-def test_phase_changes_the_answer_and_lines(made: Any, open_page: Callable[..., Any]) -> None:
+def test_phase_changes_the_result_and_lines(made: Any, open_page: Callable[..., Any]) -> None:
     path, data = made
     page = open_page(path).page
     sentences = {answer["phase"]: answer["sentence"] for answer in data["answers"]}
