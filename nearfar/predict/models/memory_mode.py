@@ -7,8 +7,8 @@ meanwhile with probability d / F. Where pages are scattered, N lines keep a line
 in with probability (1 - 1/N)^d. The value is that of one piece, and the interval covers both.
 Misses are the sum of lost lines over reuse distances, plus lines used for the first time. A miss
 waits for near memory (which holds the tag with the data), then for far memory, and its line is
-written into near memory. Written lines that lose their place go to far memory one by one, not as a
-stream. A hit waits as before.
+written into near memory. Written lines that lose their place go to far memory in the order in which
+they were written; the interval covers that they go one by one. A hit waits as before.
 
 The rules for conflicts and for written lines were chosen with published runs of NPB's BT and MG and
 of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
@@ -17,6 +17,7 @@ of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -73,19 +74,21 @@ class MemoryModeModel(InversionModel):
         super().__init__(phase, near, far if far.is_near else both, perturbation)
         self.given_far = far
         self.miss_share, self.scattered_share = 0.0, 0.0
+        self._one_by_one = False
         if phase.curve is not None:
             used_bytes = _used_bytes(phase, phase.curve)
             self.miss_share = contiguous_share(phase.curve, self.cache_bytes, used_bytes)
             self.scattered_share = scattered_share(phase.curve, self.cache_bytes)
 
     def times_to_cover_ns(self) -> list[float]:
-        """Return the time if pages are scattered over physical memory, ns."""
-        contiguous = self.miss_share
-        self.miss_share = self.scattered_share
-        # A copy: times of the array itself are kept.
-        time_ns = float(self.times_ns(self.phase.total.copy()))
-        self.miss_share = contiguous
-        return [time_ns]
+        """Return times with pages scattered or in one piece, and lines written one by one, ns."""
+        contiguous, times_ns = self.miss_share, []
+        for share, one_by_one in product((contiguous, self.scattered_share), (False, True)):
+            self.miss_share, self._one_by_one = share, one_by_one
+            # A copy: times of the array itself are kept.
+            times_ns.append(float(self.times_ns(self.phase.total.copy())))
+        self.miss_share, self._one_by_one = contiguous, False
+        return times_ns
 
     def remarks(self) -> list[str]:
         """Return the shares of misses in a sentence."""
@@ -99,9 +102,9 @@ class MemoryModeModel(InversionModel):
         shares = np.full(COLUMNS, self.miss_share)
         shares[[HITS, FLUSH, FENCE, NT_LINE]] = 0.0
         far_lines = moved * shares
-        # Lines leave near memory as others need their place, whatever order they were written in.
-        far_lines[..., WRITE_BACK] += far_lines[..., WRITE_BACK_STREAM]
-        far_lines[..., WRITE_BACK_STREAM] = 0.0
+        if self._one_by_one:
+            far_lines[..., WRITE_BACK] += far_lines[..., WRITE_BACK_STREAM]
+            far_lines[..., WRITE_BACK_STREAM] = 0.0
         near_lines = np.maximum(self.total - far_lines, 0.0)
         near_lines[..., WRITE_BACK] += misses(far_lines)
         return [self._part(near_lines, self.near), self._part(far_lines, self.far)]
