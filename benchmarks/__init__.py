@@ -1,7 +1,7 @@
-"""What nearfar costs and how right it is, each measured beside its peer.
+"""The cost and accuracy of nearfar, each measured next to its peer.
 
-`make benchmarks` runs every file in `rows/`; each yields `Row`s. A row is measured then and
-there, A/B/A/B with its peer; nothing is remembered from an earlier run.
+`make benchmarks` runs every file in `rows/`; each yields `Row`s. A row is measured at once, A/B/A/B
+with its peer; nothing is carried over from an earlier run.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import msgspec
 
 
 class Row(msgspec.Struct, kw_only=True):
-    """One line of the table."""
+    """Holds a line of the table."""
 
     name: str
     value: float
     unit: str
     peer: str
-    """What it is measured against: a tool, a build, a closed form."""
+    """The peer: a tool, a build, or a closed form."""
     peer_value: float | None
     ratio: float | None
     """value / peer_value."""
     bar: str
-    """What must be reached, such as "<= 1.5 x"."""
+    """The required value, such as "<= 1.5 x"."""
     holds: bool
     command: str
-    """What a person could type to see the same."""
+    """A command that shows the same."""
 
 
 def make_row(
@@ -43,7 +43,7 @@ def make_row(
     peer_value: float | None = None,
     command: str,
 ) -> Row:
-    """Build a row; what `judge` names ("value" or "ratio") must be at most, or at least, `bar`."""
+    """Build a row; `judge` ("value" or "ratio") must be at most, or at least, `bar`."""
     ratio = value / peer_value if peer_value else None
     judged = ratio if judge == "ratio" else value
     if judged is None:
@@ -65,7 +65,7 @@ def make_row(
 
 
 def alternate(variants: Sequence[Callable[[], float]], repetitions: int) -> list[list[float]]:
-    """Run A, B, C, A, B, C ... and return each variant's samples; what drifts, drifts for all."""
+    """Run A, B, C, A, B, C ... and return each variant's samples; drift affects all equally."""
     samples: list[list[float]] = [[] for _ in variants]
     for _ in range(repetitions):
         for kept, variant in zip(samples, variants, strict=True):
@@ -74,7 +74,7 @@ def alternate(variants: Sequence[Callable[[], float]], repetitions: int) -> list
 
 
 def paired_ratio(numerator: Sequence[float], denominator: Sequence[float]) -> float:
-    """Return the median of the ratios of neighbours in time."""
+    """Return the median of the ratios of consecutive samples."""
     return statistics.median(a / b for a, b in zip(numerator, denominator, strict=True))
 
 
@@ -84,7 +84,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def wall_seconds(run: Callable[[], object]) -> float:
-    """Return the wall-clock seconds `run` took."""
+    """Return the wall-clock seconds of `run`."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start

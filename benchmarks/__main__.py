@@ -21,7 +21,7 @@ OUTPUT = Path("build/benchmarks.json")
 
 
 def main() -> int:
-    """Measure every row; exit code 1 if one does not hold."""
+    """Measure every row; exit with 1 if one misses its bar."""
     only = os.environ.get("ONLY", "")
     console = Console()
     rows: list[Row] = []

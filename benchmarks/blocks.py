@@ -1,10 +1,10 @@
-"""Live processes that do the same work in turns: blocks of a turn of each, in random order.
+"""Live processes that do the same work in turns: blocks of one turn each, in random order.
 
-A machine's speed drifts by more, within a second, than what is to be told apart. Within a block
-all are met by about the same; so each block gives one ratio, and their median is little moved by
-those in which the machine changed. What does not drift is luck: which pages a process has got, and
-what they are backed by, can be worth several percent. So all of them are started anew several
-times, and how much their lives differ is in the intervals.
+Within a second a machine's speed drifts by more than the effect to be measured. Within a block all
+processes meet about the same speed, so each block gives a ratio, and the few blocks in which the
+machine changed hardly move the median. Differences between processes remain: which pages a process
+has, and their backing, can be worth several percent. Therefore all are restarted several times, and
+the intervals include the scatter between these lives.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from nearfar.base.statistics import median_of_groups
 from nearfar.run.sample_budget import process_cpu_ns
 
 TURN_NS = 60_000_000
-"""Long beside waking up a process, short beside a machine's drift."""
+"""Long compared with waking a process, short compared with a machine's drift."""
 LIVES = 8
-"""Each of four arms is as often started first, second, third and last: the last was up to 9 %
-quicker than the first here, in Redis and at going through 128 MiB, whichever arm it was."""
+"""Each of four arms starts equally often first, second, third and last: on this project's machine
+the last was up to 9 % faster than the first, in Redis and in a scan of 128 MiB, for any arm."""
 BLOCKS = 24
-"""Of each life: with starting, some 50 s in all."""
+"""Blocks per life; with starting, all lives take about 50 s."""
 MOST_S = 6.5
-"""After so long a life has no more blocks, where other work holds them up: a minute in all."""
+"""Limit of a life's time under other load: all lives then end within a minute."""
 STRETCH = 4
-"""Blocks that do the same operation, one after another: about a second."""
+"""Consecutive blocks with the same operation: about a second."""
 LEAST_BLOCKS = 2 * STRETCH
-"""Of each life, however long they take."""
+"""Minimum number of blocks per life, for any duration."""
 SEED = 1
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A live process that does as it is told, and nothing else."""
+    """Holds a live process that runs operations on request."""
 
     pid: int
     work: Callable[[str, int], object]
-    """Does an operation so many times; returns when it is done."""
+    """Runs an operation a number of times; returns when it is done."""
 
 
 Turns = dict[str, list[list[int]]]
-"""What each arm's turns took, ns, by life; those of one place are of one block."""
+"""Times of each arm's turns, ns, by life; equal positions are of the same block."""
 
 
 @dataclass
 class Blocks:
-    """All that was taken."""
+    """Holds all measured blocks."""
 
     cpu_ns: Turns
     wall_ns: Turns
@@ -64,27 +64,27 @@ Start = Callable[[], AbstractContextManager[Arm]]
 
 
 def take_blocks(arms: Mapping[str, Start], operations: Sequence[str]) -> Blocks:
-    """Let all arms do the same operations, with counts that make a turn as long as `TURN_NS`."""
+    """Run the same operations in all arms, with counts that make a turn as long as `TURN_NS`."""
     found = Blocks({name: [] for name in arms}, {name: [] for name in arms})
-    dice = random.Random(SEED)
+    rng = random.Random(SEED)
     counts: dict[str, int] = {}
     order = list(arms)
     for life in range(LIVES):
         if life % len(order) == 0:
-            dice.shuffle(order)
+            rng.shuffle(order)
         order.append(order.pop(0))
         with contextlib.ExitStack() as stack:
             alive = {name: stack.enter_context(arms[name]()) for name in order}
             for operation in operations:
                 for arm in alive.values():
-                    # Makes what it keeps.
+                    # Creates the data.
                     arm.work(operation, 1)
-                # In each life, since it warms them up too.
+                # In each life, because it also warms up.
                 count = _count(alive, operation)
                 counts.setdefault(operation, count)
             for turns in (*found.cpu_ns.values(), *found.wall_ns.values()):
                 turns.append([])
-            _live(alive, operations, counts, dice, found)
+            _live(alive, operations, counts, rng, found)
     return found
 
 
@@ -109,7 +109,7 @@ def _live(
 
 
 def ratio(taken: Turns, arm: str, others: Sequence[str]) -> Estimate:
-    """Return the median over blocks of an arm's time over the geometric mean of the others'."""
+    """Return the median over blocks of an arm's time over the others' geometric mean."""
     lives = zip(taken[arm], *(taken[other] for other in others), strict=True)
     logs = median_of_groups(
         [
@@ -132,7 +132,7 @@ def _turn(arm: Arm, operation: str, count: int) -> tuple[int, int]:
 
 
 def _count(arms: Mapping[str, Arm], operation: str) -> int:
-    """Find the count for a turn; all arms do the same, so that all have done the same after it."""
+    """Find the count for a turn; all arms do the same, so that their states stay equal."""
     count = 1
     while True:
         took_ns = statistics.median(_turn(arm, operation, count)[0] for arm in arms.values())

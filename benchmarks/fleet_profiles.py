@@ -1,4 +1,4 @@
-"""Synthetic profiles of a fleet, written fast: what their sums should be is known."""
+"""Synthetic profiles of a fleet with known sums, written fast."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ HOST_TYPES = ("Xeon Gold 6248R", "Xeon Platinum 8480", "EPYC 9654")
 PROGRAMS = ("redis-server", "sqlite3", "postgres", "memcached", "rocksdb", "train", "web", "batch")
 OBJECTS = 12
 FOLDER_FILES = 1000
-"""Of a folder: file systems slow down with more."""
+"""Files per folder: more slow file systems down."""
 
 
 def write_profiles(folder: Path, count: int, seed: int = 1) -> int:
-    """Write `count` profiles below `folder`; return their bytes of data, all together."""
-    dice = random.Random(seed)
+    """Write `count` profiles below `folder`; return their total bytes of data."""
+    rng = random.Random(seed)
     encoder = msgspec.json.Encoder()
     total = 0
     for number in range(count):
-        profile = made_profile(dice, number)
+        profile = made_profile(rng, number)
         total += sum(thing.size_bytes for thing in profile.objects)
         below = folder / f"{number // FOLDER_FILES:04d}"
         if number % FOLDER_FILES == 0:
@@ -44,7 +44,7 @@ def write_profiles(folder: Path, count: int, seed: int = 1) -> int:
 
 
 def made_profile(dice: random.Random, number: int) -> WorkloadProfile:
-    """Return one run of one program on one host."""
+    """Return a run of a program on a host."""
     kind = number % len(HOST_TYPES)
     program = PROGRAMS[number % len(PROGRAMS)]
     objects, rows = [], []

@@ -1,4 +1,4 @@
-"""What a row that takes minutes has measured, kept until it is whole: it can be interrupted."""
+"""Saved parts of a row that takes minutes, so that it can be interrupted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Taken = TypeVar("Taken")
 
 
 class Kept:
-    """Parts of a row in files under build/; those of other programs than `measured` are dropped."""
+    """Stores parts of a row under build/ and drops those of other programs than `measured`."""
 
     def __init__(self, row: str, measured: Sequence[Path]) -> None:
         self._folder = Path("build/benchmarks") / row
@@ -29,7 +29,7 @@ class Kept:
         noted.write_text(mark)
 
     def get(self, part: str, kind: type[Taken], measure: Callable[[], Taken]) -> Taken:
-        """Return what was kept of `part`, else measure and keep it."""
+        """Return the saved `part`, or measure and save it."""
         path = self._folder / f"{part}.json"
         if path.is_file():
             return msgspec.json.decode(path.read_bytes(), type=kind)
@@ -38,5 +38,5 @@ class Kept:
         return found
 
     def finish(self) -> None:
-        """Forget all of it."""
+        """Delete all parts."""
         shutil.rmtree(self._folder, ignore_errors=True)

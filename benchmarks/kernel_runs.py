@@ -18,14 +18,14 @@ SOURCES = Path("benchmarks/kernels")
 BUILD = Path("build/kernels")
 CACHE_BYTES = 32 << 20
 CACHE_WAYS = 16
-"""A common server's last level; what is simulated does not depend on the machine."""
+"""The last-level cache of a common server; simulation makes it independent of the machine."""
 TABLE_BYTES = 64 << 20
-"""`nearfar profile`'s default room for the run time's tables."""
+"""`nearfar profile`'s default size of the runtime's tables."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel, built at one rate."""
+    """Holds a kernel built at one rate."""
 
     name: str
     traced: Path
@@ -49,7 +49,7 @@ def build(name: str, rate: int = 64) -> Kernel:
 
 
 def kernel_seconds(command: list[str], environment: dict[str, str] | None = None) -> float:
-    """Run a kernel, which checks its own result; return its kernel phase's CPU seconds."""
+    """Run a kernel, which checks its result; return its kernel phase's CPU seconds."""
     done = subprocess.run(
         command,
         env={**os.environ, **(environment or {})},
@@ -66,7 +66,7 @@ def plain_seconds(kernel: Kernel, size: int, repetitions: int) -> float:
 
 
 def traced_seconds(kernel: Kernel, size: int, repetitions: int) -> float:
-    """Return CPU seconds of the instrumented build, counting as under `nearfar profile`."""
+    """Return CPU seconds of the instrumented build as under `nearfar profile`."""
     with tempfile.TemporaryDirectory() as name:
         control = prepare_folder(Path(name), CACHE_BYTES, CACHE_WAYS, TABLE_BYTES)
         command = [str(kernel.traced), str(size), str(repetitions)]

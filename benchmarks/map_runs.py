@@ -1,8 +1,8 @@
 """Runs of nearfar-bench's maps and of their peers, for the rows about maps.
 
-Peers of persistent maps are the example maps of libpmemobj, whose sources Debian ships with
-libpmemobj-dev; they are built into build/ when they are measured. Counts are taken by the same
-preloaded library. Times are processor time of the timed part.
+Peers of persistent maps are libpmemobj's example maps, whose sources Debian ships with libpmemobj-
+dev; they are built into build/ when they are measured. The same preloaded library takes the counts.
+Times are processor time of the timed part.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ MISSING_HEADER = """\
 static inline int find_last_set_64(uint64_t v) { return 63 - __builtin_clzll(v); }
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 """
-"""ex_common.h, which Debian's examples include and lack: what they use of it."""
+"""The parts of ex_common.h that Debian's examples include but do not ship."""
 
 
 class PeerLine(msgspec.Struct):
-    """What the peer prints of an operation; per operation."""
+    """Holds the peer's output per operation."""
 
     operation: str
     cpu_ns_per_operation: float
@@ -62,7 +62,7 @@ class PeerLine(msgspec.Struct):
 
 @functools.cache
 def peer() -> Path:
-    """Return the peer's program; NearfarError where its sources are not here."""
+    """Return the peer's program; raise NearfarError without its sources."""
     if not EXAMPLES.is_dir():
         raise NearfarError(f"{EXAMPLES} is not there: libpmemobj-dev ships the example maps")
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def peer() -> Path:
 
 @contextmanager
 def our_turns(name: str, n: int, memory: str, mode: Mode = "time") -> Iterator[Turns]:
-    """Start our map; on leaving, what it holds has been verified."""
+    """Start our map; verify its content on leaving."""
     place = find_memory(memory)
     environment = place.environment()
     if mode == "count":
@@ -113,7 +113,7 @@ def run_peer(name: str, n: int, *, count: bool = False) -> dict[str, PeerLine]:
 
 
 def peer_line(line: bytes) -> PeerLine:
-    """Return what a peer answered."""
+    """Parse a peer's line."""
     return msgspec.json.decode(line, type=PeerLine)
 
 
@@ -129,12 +129,12 @@ def cpu_ns(line: WorkloadRun) -> float:
 
 
 def counts(line: WorkloadRun) -> dict[str, float]:
-    """Return counts per operation under the names of the peer's."""
+    """Return counts per operation under the peer's names."""
     found = {name: value / line.operations for name, value in line.counts.items()}
     return {**found, "lines": found["flushed_lines"] + found["copied_lines"]}
 
 
 def transaction_ns(with_: str) -> float:
-    """Return the processor time of one transaction that changes a word, and allocates or frees."""
+    """Return a transaction's processor time for a changed word and an allocation or a free."""
     line = run("transaction", {"with": with_, "operations": "50000"}, find_memory("tmpfs"), "time")
     return cpu_ns(line)

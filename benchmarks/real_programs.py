@@ -1,7 +1,7 @@
-"""Programs that others wrote, built by `nearfar cc` from Debian's sources: what validation is of.
+"""Third-party programs for validation, built by `nearfar cc` from Debian's sources.
 
-Chosen before anything was measured: a compressor that searches its past in trees (xz), one that
-searches it in tables (zstd), an interpreter with a hash table (mawk).
+They were chosen before any measurement: a compressor that searches its history in trees (xz), one
+that searches it in tables (zstd), an interpreter with a hash table (mawk).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from nearfar.native_files import native_folder
 
 FOLDER = Path("build/validate")
 TEXT_BYTES = 5 << 20
-"""Compressors get a text of so much: two seconds of work for each, so that five sessions of nine
-runs fit in 25 minutes; xz's trees over it take 40 MB."""
+"""Size of the compressors' text: two seconds of work each, so that five sessions of nine runs fit
+in 25 minutes; xz's trees over it take 40 MB."""
 
 WORDS = 50_000
 WORD_SEED = 1
@@ -35,16 +35,16 @@ BEGIN {
   exit found == 0
 }
 """
-"""Counts words that are not in the order of their hashes, and looks them and others up."""
+"""Counts words that are not in the order of their hashes, and looks up these and others."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A Debian source package and how it is built."""
+    """Holds a Debian source package and its build steps."""
 
     package: str
     steps: Sequence[str]
-    """Shell commands in its tree; $CC is nearfar's compiler."""
+    """Shell commands in its source tree; $CC is nearfar's compiler."""
     program: str
 
 
@@ -75,7 +75,7 @@ def build(name: str) -> Path:
     wanted = SOURCES[name]
     tree = Path(fetch_source(wanted.package, FOLDER / wanted.package))
     program = tree / wanted.program
-    # A program holds the run time of the nearfar it was built by, and is refused by another.
+    # A program contains the runtime of the nearfar that built it, and another nearfar refuses it.
     newest = max(
         path.stat().st_mtime
         for pattern in ("libnearfar_profile.*", "nearfar_pass-*")
@@ -97,7 +97,7 @@ def build(name: str) -> Path:
 
 
 def commands() -> list[list[str]]:
-    """Return the programs with their arguments, built and with their input made."""
+    """Return the built programs with their arguments and input."""
     text, script = FOLDER / "text", FOLDER / "count.awk"
     built = {name: str(build(name)) for name in SOURCES}
     if not text.is_file() or not TEXT_BYTES <= text.stat().st_size < 1.01 * TEXT_BYTES:
@@ -117,13 +117,13 @@ def _environment(compiler: str) -> dict[str, str]:
 
 
 def _write_text(path: Path) -> None:
-    """Write made-up words, few of them often (Zipf), the same on every machine."""
-    dice = random.Random(WORD_SEED)
+    """Write made-up words with Zipf frequencies, the same on every machine."""
+    rng = random.Random(WORD_SEED)
     letters = "etaoinshrdlucmfwypvbgkjqxz"
     words = [
-        "".join(dice.choices(letters, range(26, 0, -1), k=dice.randint(2, 9))) for _ in range(WORDS)
+        "".join(rng.choices(letters, range(26, 0, -1), k=rng.randint(2, 9))) for _ in range(WORDS)
     ]
     weights = [1 / (rank + 1) for rank in range(WORDS)]
     with path.open("w") as file:
         while file.tell() < TEXT_BYTES:
-            file.write(" ".join(dice.choices(words, weights, k=1000)) + "\n")
+            file.write(" ".join(rng.choices(words, weights, k=1000)) + "\n")

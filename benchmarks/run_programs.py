@@ -1,4 +1,4 @@
-"""Programs that `nearfar run` is measured with: Redis and SQLite, profiled, and built plainly."""
+"""Programs that `nearfar run` is measured with: Redis and SQLite, profiled and plain builds."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ SELECT sum(c), count(*) FROM total;
 SELECT count(*) FROM item a JOIN item b ON a.name = b.name WHERE a.id % 3 = 0;
 """
 ROWS = 500_000
-"""About a second: the stacks that are asked after at the start are then nothing."""
+"""About a second: querying stacks at the start is then negligible."""
 
 
 @dataclass(frozen=True)
 class Real:
-    """One program: instrumented for its profile, plain for its run."""
+    """Holds a program: instrumented for its profile, plain for its run."""
 
     name: str
     traced: Path
@@ -100,9 +100,9 @@ def redis() -> Real:
 def loaded_redis(
     program: Real, environment: Mapping[str, str], keys: int
 ) -> Iterator[tuple[subprocess.Popen[bytes], Client]]:
-    """Start a server of `redis` with so many sessions; ended on leaving, if it was not waited for.
+    """Start a server of `redis` with that many sessions; end it on leaving if necessary.
 
-    The client is drive_redis.py's.
+    drive_redis.py is the client.
     """
     from drive_redis import LOAD_SESSIONS, Client
     from redis_server import server_command
@@ -129,7 +129,7 @@ def all_near_plan(program: Real) -> Path:
 
 
 def all_far_plan(program: Real) -> Path:
-    """Likewise everything far."""
+    """Profile the instrumented build and place everything far; return the plan's file."""
     return _plan(program, "far")
 
 
@@ -142,7 +142,7 @@ def _plan(program: Real, memory: str) -> Path:
                  str(program.traced), *program.arguments)  # fmt: skip
     _quietly("place", "-q", str(profile), "--near", "ddr4-2666-cascade-lake", "--far",
              "optane-100-6dimm", "--budget", "0", "-o", str(plan))  # fmt: skip
-    # No budget puts all of a program there: what costs nothing anywhere may be anywhere.
+    # No budget places everything there: objects without cost may be anywhere.
     made = load(plan, Plan)
     for placement in made.placements:
         placement.memory, placement.parts, placement.interleave = memory, [], {}
@@ -165,10 +165,10 @@ def _shell(command: str, folder: Path) -> None:
 
 
 def _is_newer(program: Path) -> bool:
-    """Tell whether `program` was built by the nearfar that is here now."""
+    """Return whether the current nearfar built `program`."""
     from nearfar.native_files import native_folder
 
-    # What is compiled or linked in; the other libraries are met when it runs.
+    # Compiled-in and linked-in parts count; other libraries load at run time.
     parts = [*native_folder().glob("nearfar_pass-*"), native_folder() / "libnearfar_profile.so"]
     newest = max(path.stat().st_mtime for path in parts)
     return program.is_file() and program.stat().st_mtime > newest

@@ -1,9 +1,8 @@
 """Bring the virtual CPUs of a session of `validate` into one core pairing, and keep them there.
 
-A hypervisor places a virtual CPU again whenever it wakes: after both slept for 50 ms they shared a
-cache in three of four cases, and did not otherwise; kept awake, they stayed for a second to half a
-minute. So spinners of the idle class keep the cores awake, and cores in another pairing sleep until
-they are back in the one that the session wants.
+A hypervisor may move a virtual CPU whenever it wakes: after a sleep of 50 ms both shared a cache in
+three of four cases; kept awake, they stayed for a second to half a minute. So spinners of the idle
+class keep the cores awake, and cores in another pairing sleep until they are in the required one.
 
     validate(..., open_pairings=steered("apart"))
 """
@@ -28,10 +27,10 @@ from nearfar.validate.core_pairing import (
 )
 
 MAX_SLEEPS = 40
-"""Sleeps before one sample: one in ten took cores that shared a cache apart."""
+"""Sleeps before a sample: one in ten separated cores that shared a cache."""
 
 MIN_PAUSE_S = 5.0
-"""Pause after `MAX_SLEEPS` in vain: the hypervisor has reasons to keep the cores where they are."""
+"""Pause after `MAX_SLEEPS` without success: the hypervisor has reasons to keep the cores."""
 
 MAX_PAUSE_S = 20.0
 """Limit of that pause, which doubles each time: less than a program waits for its pairing."""
@@ -70,7 +69,7 @@ class SteeredPairings(CorePairings):
         self._frequent: set[int] = set()
 
     def prefer(self, cores: Cores) -> None:
-        """From now on, use the frequent pairing with the longest transfer time, or the shortest."""
+        """Prefer the frequent pairing with the longest transfer time, or the shortest."""
         self._preferred = cores
         for _ in range(FIRST_PROBES):
             if self._transfer_ns is None:
@@ -79,14 +78,14 @@ class SteeredPairings(CorePairings):
             self.probe()
 
     def probe(self) -> int | None:
-        """Return the pairing now, and count how often each is seen."""
+        """Return the current pairing and count how often each is seen."""
         pairing = super().probe()
         if pairing is None or self._transfer_ns is None:
             return pairing
         self._counts[pairing] += 1
         total = self._counts.total()
         if self._preferred is not None and total >= FIRST_PROBES:
-            # For good: while cores stay elsewhere, many probes do not see a frequent pairing.
+            # Permanently: while cores stay elsewhere, many probes miss a frequent pairing.
             self._frequent |= {
                 number for number, count in self._counts.items() if count >= MIN_PROBE_SHARE * total
             }
@@ -99,10 +98,10 @@ class SteeredPairings(CorePairings):
         self._frequent.clear()
 
     def settle(self, required: int | None = None, *, patiently: bool = False) -> int | None:
-        """Bring the cores to `required`, by default to the preferred pairing, if that can be."""
+        """Bring the cores to `required`, by default to the preferred pairing, if possible."""
         pairing = super().settle(patiently=patiently)
         if required is None:
-            # A rare pairing may be one slow probe: probe again, before much begins in it.
+            # A rare pairing may be one slow probe: probe again before long work begins.
             if patiently and self._preferred is not None and pairing not in self._frequent:
                 pairing = super().settle(patiently=True)
             required = self._best(pairing)
@@ -138,7 +137,7 @@ class SteeredPairings(CorePairings):
 
 
 def steered(cores: Cores) -> OpenPairings:
-    """Return pairings of cores that are kept awake and brought `apart` or `together`."""
+    """Return a function that opens pairings of cores kept awake, `apart` or `together`."""
 
     @contextlib.contextmanager
     def open_pairings(cpus: Sequence[int], kernel: Path) -> Iterator[CorePairings]:

@@ -1,7 +1,7 @@
-"""Programs that take turns: each holds what it made, and runs what it is told to.
+"""Programs that take turns: each holds its data and runs operations on request.
 
-What drifts on a machine drifts within seconds; so programs whose set-up takes as long are kept
-running, and each of their turns lies beside one of the others'.
+A machine drifts within seconds; so programs with a long set-up are kept running, and each of their
+turns is next to one of the others'.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nearfar.base.errors import NearfarError
 
 
 class Sound(msgspec.Struct):
-    """The last line of `nearfar-bench turns`."""
+    """Holds the last line of `nearfar-bench turns`."""
 
     verified: list[str]
 
 
 class Turns:
-    """A process that holds a map and runs what it is told: ours, or the peer. Killed on leaving."""
+    """Runs operations of a process that holds a map: ours, or the peer. Kills it on leaving."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
@@ -38,11 +38,11 @@ class Turns:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """The process id."""
         return self._process.pid
 
     def turn(self, operation: str, count: int) -> bytes:
-        """Run `count` operations; the line that it answered."""
+        """Run `count` operations; return the line of the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{operation} {count}\n".encode())
@@ -53,7 +53,7 @@ class Turns:
         return line
 
     def end(self) -> bytes:
-        """End its input and wait for it; its last line. Raises if it failed."""
+        """End its input and wait for it; return its last line, or raise if it failed."""
         answer, _ = self._process.communicate()
         if self._process.returncode != 0:
             raise NearfarError(f"{self._process.args!r} ended with {self._process.returncode}")
@@ -61,6 +61,6 @@ class Turns:
 
 
 def end_verified(turns: Turns) -> None:
-    """End a `nearfar-bench turns`; raises where its content was wrong."""
+    """End a `nearfar-bench turns`; raise if its content was wrong."""
     if not msgspec.json.decode(turns.end(), type=Sound).verified:
         raise NearfarError("what was held was not verified")

@@ -1,9 +1,9 @@
 """Check names, words and sizes that ruff does not check. Exit 1 and list what breaks a rule.
 
 Rules: no docstring starts with "Of", "What" or "Who"; no word of `scripts/words.txt` in a
-docstring, comment or message; no variable called `one`, `found`, `said` or `thing` (fields
-of documents may be: they are a public format); no public class name in two files; no file above 400
-lines; no function above 60 lines.
+docstring, comment or message, of Python, C or C++; no variable called `one`, `found`, `said` or
+`thing` (fields of documents may be: they are a public format); no public class name in two files;
+no file above 400 lines; no function above 60 lines. Tests and benchmarks need only the first two.
 
     scripts/check_house.py [--count] [PATH ...]
 """
@@ -21,6 +21,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("nearfar", "companions")
+TEXT_FOLDERS = ("tests", "benchmarks")
+"""Folders of which only docstrings and words are checked."""
+NATIVE_FOLDERS = ("native", "include", "companions", "tests")
+NATIVE_SUFFIXES = {".c", ".cpp", ".h", ".hpp"}
+NATIVE_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+"""A comment or a string of C and C++."""
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 EMPTY_NAMES = {"one", "found", "said", "thing"}
@@ -92,6 +98,24 @@ def words(path: Path, source: str) -> Iterator[Problem]:
                 yield path, line, "word", f"{match.group()!r} is on the list of scripts/words.txt"
 
 
+def native_words(path: Path) -> Iterator[Problem]:
+    """Yield words of the list in comments and strings of a C or C++ file."""
+    source = path.read_text()
+    for text in NATIVE_TEXT.finditer(source):
+        for match in WORDS.finditer(text[0]):
+            line = source.count("\n", 0, text.start() + match.start()) + 1
+            yield path, line, "word", f"{match.group()!r} is on the list of scripts/words.txt"
+
+
+def check_text(path: Path) -> Iterator[Problem]:
+    """Yield docstrings with a bad start and words of the list in a Python file."""
+    source = path.read_text()
+    for text in docstrings(ast.parse(source)):
+        if match := BAD_STARTS.match(str(text.value).strip()):
+            yield path, text.lineno, "docstring-start", f"the docstring starts with {match[0]!r}"
+    yield from words(path, source)
+
+
 def check_file(path: Path) -> Iterator[Problem]:
     """Yield what breaks a rule in one file."""
     source = path.read_text()
@@ -99,9 +123,6 @@ def check_file(path: Path) -> Iterator[Problem]:
     lines = source.count("\n")
     if lines > MAX_FILE_LINES:
         yield path, 1, "file-length", f"{lines} lines; {MAX_FILE_LINES} are allowed"
-    for text in docstrings(tree):
-        if match := BAD_STARTS.match(str(text.value).strip()):
-            yield path, text.lineno, "docstring-start", f"the docstring starts with {match[0]!r}"
     for name, line in bound_names(tree):
         if name in EMPTY_NAMES:
             yield path, line, "empty-name", f"the variable {name!r} does not say what it holds"
@@ -111,7 +132,7 @@ def check_file(path: Path) -> Iterator[Problem]:
             if length > MAX_FUNCTION_LINES:
                 sentence = f"{node.name} has {length} lines; {MAX_FUNCTION_LINES} are allowed"
                 yield path, node.lineno, "function-length", sentence
-    yield from words(path, source)
+    yield from check_text(path)
 
 
 def same_classes(paths: list[Path]) -> Iterator[Problem]:
@@ -127,13 +148,23 @@ def same_classes(paths: list[Path]) -> Iterator[Problem]:
             yield path, line, "class-name", f"class {name} is also in {others}"
 
 
+def files_in(folders: tuple[str, ...], suffixes: set[str]) -> list[Path]:
+    """Return the files below the folders with one of the suffixes."""
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*"))
+    return sorted(path for path in paths if path.suffix in suffixes and path.is_file())
+
+
 def main(arguments: list[str]) -> int:
     """Check the given files and folders, or the whole house."""
     counting = "--count" in arguments
     given = [Path(word).resolve() for word in arguments if word != "--count"]
-    everything = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    everything = files_in(FOLDERS, {".py"})
     problems = [problem for path in everything for problem in check_file(path)]
     problems += same_classes(everything)
+    problems += [p for path in files_in(TEXT_FOLDERS, {".py"}) for p in check_text(path)]
+    problems += [
+        p for path in files_in(NATIVE_FOLDERS, NATIVE_SUFFIXES) for p in native_words(path)
+    ]
     if given:
         problems = [p for p in problems if any(p[0].is_relative_to(place) for place in given)]
     if not counting:

@@ -1,14 +1,12 @@
-"""Peak bandwidth of our kernels beside likwid-bench's, on the same pages, width and threads.
+"""Peak bandwidth of our kernels next to likwid-bench's, on the same pages, width and threads.
 
-likwid-bench allocates by malloc and asks for no huge pages, so what it gets depends on the
-machine's setting. Both sides run on 4 KiB pages: it with huge pages disabled for its process
-(prctl), ours on memory that refuses them. Payload counts, reads for ownership do not, on both.
-
-Both sides are timed by the clock around all passes, so what else runs on the machine slows either:
-runs are short, many and alternate, and the upper quartile of each side's is compared, which is what
-it moves when little interferes. likwid-bench calibrates its clock anew in each run, up to 1 % off
-where it is preempted meanwhile; its cycles are turned into time by the fastest clock of all runs,
-as preemption makes a calibration read low.
+likwid-bench allocates with malloc and requests no huge pages, so its pages depend on the machine's
+setting. Both sides run on 4 KiB pages: likwid-bench with huge pages disabled for its process
+(prctl), ours on memory that refuses them. Both count payload without reads for ownership.
+The clock around all passes times both sides, so other work slows either side: runs are short, many
+and alternate, and the upper quartiles are compared, which show runs with little interference.
+likwid-bench calibrates its clock in each run, up to 1 % off if it is preempted; the fastest clock
+of all runs converts its cycles, because preemption lowers a calibration.
 """
 
 from __future__ import annotations
@@ -26,14 +24,14 @@ from benchmarks import Row, make_row
 from nearfar.base.errors import ExitCode, NearfarError
 
 PAIRS = 15
-"""Of each side, in turns; a quarter of them is then four, more than luck."""
+"""Runs of each side, in turns; a quarter of them is four, more than chance."""
 
 REGION_MB = 512
-"""Of all arrays together, 10^6 bytes: many times any last-level cache a core gets."""
+"""Size of all arrays together, 10^6 bytes: many times a core's share of any last-level cache."""
 
 SECONDS = 0.2
 ITERATIONS = 10
-"""Of likwid-bench, over the region: 5 GB, about as long on a core that moves 20-30 GB/s."""
+"""likwid-bench's iterations over the region: 5 GB, about as long on a core with 20-30 GB/s."""
 
 TESTS = {
     "read": "load",
@@ -51,7 +49,7 @@ TESTS = {
 SUFFIXES = {"avx512": "_avx512", "avx2": "_avx", "sse2": "_sse"}
 
 PR_SET_THP_DISABLE = 41
-"""prctl(2); inherited by what is executed."""
+"""prctl(2); executed programs inherit it."""
 
 
 def rows() -> Iterator[Row]:
@@ -107,19 +105,20 @@ def our_gb_per_s(kernel: str, cpus: tuple[int, ...]) -> float:
         _measure.Worker(cpu, kernel, memory, part=part, parts=len(cpus))
         for part, cpu in enumerate(cpus)
     ]
-    # By the clock, as likwid-bench: what preempts one of the two would else look like a difference.
+    # By the clock, as in likwid-bench: preemption of one of the two would otherwise be a
+    # difference.
     together = _measure.together(workers, SECONDS * 1e9, 1e8, by_clock=True)
     return float(sum(one.gb_per_s for one in together.each))
 
 
 @dataclass(frozen=True)
 class LikwidRun:
-    """What likwid-bench counted."""
+    """Holds the counts of likwid-bench."""
 
     payload_bytes: float
     cycles: float
     clock_hz: float
-    """Of the counter that cycles are of, as this run found it."""
+    """Frequency of the counter behind the cycles, as this run measured it."""
 
     def gb_per_s(self, clock_hz: float) -> float:
         """Return GB/s of payload if the counter runs at `clock_hz`."""
@@ -129,7 +128,7 @@ class LikwidRun:
 def alternate_with(
     ours: Callable[[], float], theirs: Callable[[], LikwidRun], pairs: int
 ) -> tuple[list[float], list[LikwidRun]]:
-    """Run A, B, B, A, A, B ...: whichever is first finds the machine as the other left it."""
+    """Run A, B, B, A, A, B ...: each side starts equally often."""
     kept: list[float] = []
     runs: list[LikwidRun] = []
     for pair in range(pairs):
@@ -142,7 +141,7 @@ def alternate_with(
 
 
 def upper_quartile(values: Sequence[float]) -> float:
-    """Return the value that a quarter of the others exceeds."""
+    """Return the upper quartile."""
     return statistics.quantiles(values, n=4, method="inclusive")[2]
 
 

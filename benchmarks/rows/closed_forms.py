@@ -1,4 +1,4 @@
-"""Programs whose far time follows from a memory's figures on paper, on every library device."""
+"""Programs with a far time known in closed form, on every library device."""
 
 from __future__ import annotations
 

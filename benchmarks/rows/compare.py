@@ -1,8 +1,8 @@
-"""Comparisons: how often equal things alarm, and how often a slowdown of 5 % is found.
+"""Comparisons: the rate of false alarms, and of detected slowdowns of 5 %.
 
-The noise is this machine's: a run is timed some thousand times, neighbours in time are dealt to A
-and B, and of some pairs every time of B is made 5 % longer. They are dealt at random: times of runs
-in one process have a rhythm (of four, here), which would be one side's if they were dealt in turn.
+The noise is this machine's: a run is timed some thousand times, consecutive runs are assigned to A
+and B, and in some pairs every time of B is made 5 % longer. The assignment is random, because runs
+in one process have a rhythm (of four, here) that alternation would give to one side.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from nearfar.sim.simulate import simulate_pattern
 
 ALIKE, UNLIKE = 200, 50
 RUNS = 12
-"""Of each side: what people repeat in continuous integration."""
+"""Runs per side, as usual in continuous integration."""
 SLOWER = 1.05
 LIMIT = 0.02
-"""Of --fail-over: the difference itself is measured with an error, so a limit is below what it is
-to find."""
+"""`--fail-over`: the difference is measured with an error, so the limit is below the difference to
+be detected."""
 COMMAND = "ONLY=compare python -m benchmarks"
 
 
@@ -33,9 +33,9 @@ def rows() -> Iterable[Row]:
     """Time, pair, and count alarms."""
     series = timed_runs((ALIKE + UNLIKE) * 2 * RUNS)
     pairs = [series[i : i + 2 * RUNS] for i in range(0, len(series), 2 * RUNS)]
-    dice = random.Random(1)
+    rng = random.Random(1)
     for pair in pairs:
-        dice.shuffle(pair)
+        rng.shuffle(pair)
     equal = [verdicts(pair, 1.0) for pair in pairs[:ALIKE]]
     slower = [verdicts(pair, SLOWER) for pair in pairs[ALIKE:]]
     spread = statistics.median(statistics.pstdev(p) / statistics.median(p) for p in pairs)
@@ -60,7 +60,7 @@ def rows() -> Iterable[Row]:
 
 
 def timed_runs(count: int) -> list[float]:
-    """Return the wall times, ns, of so many runs of one piece of work of some milliseconds."""
+    """Return the wall times, ns, of `count` runs of a piece of work of some milliseconds."""
     from nearfar.devices.library import load_device
 
     model = from_device(load_device("optane-100-6dimm"))
@@ -74,11 +74,11 @@ def timed_runs(count: int) -> list[float]:
 
 
 LINES = 300_000
-"""Of a run: 6 ms."""
+"""Lines per run: 6 ms."""
 
 
 def verdicts(times: list[float], factor: float) -> tuple[bool, bool]:
-    """Return whether A and B are said to differ, and whether B is over the limit."""
+    """Return whether A and B are reported to differ, and whether B is over the limit."""
     sides = times[:RUNS], [factor * one for one in times[RUNS:]]
     a, b = (
         ComparedValue("time", "run", "ns", statistics.median(side), samples=tuple(side), timed=True)

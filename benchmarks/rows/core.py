@@ -15,11 +15,11 @@ from nearfar.measure.core import (
 )
 
 SEED, CORES = 19, 5
-"""Random cores, which nothing was chosen on."""
+"""Random cores that no choice was based on."""
 
 
 def rows() -> list[Row]:
-    """Count figures that are wrong, and figures that two runs do not share."""
+    """Count wrong figures, and figures in which two runs disagree."""
     verdicts = [each for core in simulated_cores(SEED, CORES) for each in self_test(core)]
     wrong = [
         (key, truth, figure)

@@ -1,7 +1,7 @@
-"""Crash states judged per second, next to what bounds it, and the cost of recording.
+"""Crash states judged per second, next to their limit, and the cost of recording.
 
 Rates are per second of processor time of explorer and checkers together: states per second of one
-core, whatever else runs.
+core, independent of other load.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MIN_FLOOR_SHARE = 0.8
 """Rate over that of pmemobj_open and pmemobj_close alone."""
 MIN_TWO_WORKERS_RATIO = 1.7
 MAX_STORE_US = 100.0
-"""Time to record one store: a fault, a step and two changes of a page's protection. Not a bar of
-the issue; more would be a defect."""
+"""Maximum time to record a store: a fault, a step and two changes of a page's protection. More
+would be a defect."""
 _LOG_ENTRIES = 1500
 _LIST_NODES = 20
 _FLOOR_TIMES = 200
@@ -46,7 +46,7 @@ class _Judged:
 
 
 def rows() -> Iterator[Row]:
-    """Yield the rows of the issue, each with its floor or peer."""
+    """Yield the rows, each with its limit or peer."""
     if shutil.which("cc") is None:
         print("crash: no row, since there is no C compiler")
         return
@@ -87,7 +87,7 @@ def _raw(log: Path) -> Iterator[Row]:
         peer="the issue",
         command=COMMAND,
     )
-    # Of the states that one worker judges: what the second judges again is no gain.
+    # States that one worker judges: the second worker's repetitions are no gain.
     both = statistics.median(2 * one[0].states / each.cpu_s for each in two)
     yield make_row(
         "two workers on a raw log, by processor time",
@@ -164,7 +164,7 @@ def _recorded(command: list[str], folder: Path, start: Path | None = None) -> Re
 
 
 def _judge(checker: Path, recorded: RecordedRun, folder: Path, *, workers: int) -> _Judged:
-    """Judge all states of a recording; the processor time is that of explorers and checkers."""
+    """Judge all states of a recording; measure processor time of explorers and checkers."""
     check = Check(f"{checker} {{pool}}")
     plan = ExplorationPlan(
         trace=folder / "trace",
@@ -213,6 +213,6 @@ def _run(command: list[str]) -> str:
 
 
 def _spent_s() -> float:
-    """Return the processor time of children that ended."""
+    """Return the processor time of ended children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""How near slowdowns on a cycle-level core with slower memory are predicted from profiles."""
+"""Errors of slowdowns predicted from profiles against a cycle-level core with slower memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BARS = {
     ("pf", "x4"): (6.0, 20.0),
     ("pf", "bw4"): (4.0, 15.0),
 }
-"""Mean and greatest error, %, that the issue asks for, with counts that are not scaled."""
+"""Bars of mean and greatest error, %, with unscaled counts."""
 
 COUNT_BARS = (1.0, 5.0)
 """Mean and greatest error of the profiles' misses, %."""
@@ -64,7 +64,7 @@ def rows() -> list[Row]:
 
 
 def _of_counts(counted: list[cycle_level.CountComparison]) -> list[Row]:
-    """Judge the profiles' own counts, beside which errors of time are read."""
+    """Judge the profiles' own counts, as context for the errors of time."""
     errors = [abs(count.error) * 100 for count in counted]
     return [
         make_row(
@@ -81,7 +81,7 @@ def _of_counts(counted: list[cycle_level.CountComparison]) -> list[Row]:
 
 
 def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[Row]:
-    """Judge 90 % intervals, grouped by kernel, beside those of the null model."""
+    """Judge 90 % intervals, grouped by kernel, next to those of the null model."""
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
     if ours is None or null is None:
         return []

@@ -1,7 +1,7 @@
-"""Import of a CXL expander's loaded-latency runs: how long it takes, and how right the device is.
+"""Import of a CXL expander's loaded-latency runs: its time and the device's accuracy.
 
-The runs are those of ByteDance's EuroSys'24 artifact, a table of 594 MLC logs. Each log is written
-in MLC's text again for the time. A hash of a run's name holds out a quarter of the runs.
+The runs are those of ByteDance's EuroSys'24 artifact, a table of 594 MLC logs. For the timing each
+log is written as MLC's text. A hash of a run's name holds out a quarter of the runs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COMMAND = "nearfar device import LOG... --name cxl-asic"
 
 
 def rows() -> Iterable[Row]:
-    """Time the import, and judge the device on runs held out."""
+    """Time the import, and judge the device on held-out runs."""
     if not TABLE.is_file():
         print(f"device_import: {TABLE.name} is not there: skipped")
         return
@@ -107,8 +107,8 @@ def _curve(curves: list[LoadedLatencyCurve], log: LoadLog) -> LoadedLatencyCurve
 def _errors(log: LoadLog, curve: LoadedLatencyCurve) -> tuple[float, float]:
     """Return the run's median relative errors: latency at its bandwidth; distance to the curve.
 
-    The distance is the larger of both relative differences, at the nearest place of the curve: at
-    saturation, latency at one bandwidth is whatever the number of requests makes it.
+    The distance is the larger of both relative differences, at the nearest point of the curve: at
+    saturation the number of requests decides latency at a given bandwidth.
     """
     points = np.array(by_load(curve.points))
     best = int(points[:, 0].argmax()) + 1

@@ -1,4 +1,4 @@
-"""How faithfully delays stand for far memories: the worst of a chase, chains and a stream."""
+"""Accuracy of delays as far memories: the worst of a chase, chains and a stream."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ TARGETS = (
     "cxl-expander-model",
     "ddr4-2666-remote-xeon5218",
 )
-"""Bound by bandwidth, by latency, hardly slower than this machine's own memory, another socket."""
+"""Limited by bandwidth, limited by latency, hardly slower than this machine's memory, another
+socket."""
 SOURCE = Path(__file__).parents[2] / "examples/continuous_integration/lookup.cpp"
 DONE, FOUND = 0, 1
 """Exit statuses: faithful, and not."""
 
 
 JUDGED = 3
-"""Times that each target is judged, some minutes apart: what the machine does for a while then
-meets one judgement of each, and not the middle one."""
+"""Judgements of each target, some minutes apart: a disturbance then affects one judgement of each,
+and not the median."""
 
 
 def rows() -> list[Row]:
@@ -47,7 +48,7 @@ def rows() -> list[Row]:
 
 
 def row_of(target: str, judged: list[Emulation]) -> Row:
-    """Return the middle one of several judgements of one target, and how many are faithful."""
+    """Return the median of several judgements of a target, and the number of faithful ones."""
     middle = sorted(judged, key=lambda one: worst(one.probes))[len(judged) // 2]
     faithful = sum(one.faithful for one in judged)
     motions = ", ".join(f"{one.slow_motion:.1f}" for one in judged)

@@ -1,4 +1,4 @@
-"""A fleet of 100,000 synthetic profiles: time and memory, read anew and from kept rows."""
+"""A fleet of 100,000 synthetic profiles: time and memory, from profiles and from saved rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def rows() -> Iterable[Row]:
     with tempfile.TemporaryDirectory(prefix="nearfar-fleet-row-") as name:
         folder = Path(name)
         data_bytes = write_profiles(folder / "profiles", PROFILES)
-        for what in ("read anew", "rows kept"):
+        for what in ("read from the profiles", "rows kept"):
             seconds, most_bytes, found = summed(folder)
             assert found["profiles"] == PROFILES
             assert found["footprint_bytes"] == data_bytes
@@ -47,7 +47,7 @@ def rows() -> Iterable[Row]:
 
 
 def summed(folder: Path) -> tuple[float, int, dict[str, list[dict[str, float]]]]:
-    """Run the verb; return its seconds, most bytes of memory, and what it found."""
+    """Run the verb; return its seconds, peak memory in bytes, and its result."""
     command = [sys.executable, "-m", "nearfar", "fleet", str(folder / "profiles")]
     command += ["--near", "thesis-dram", "--far", "cxl-e3s-x8", "--cache", str(folder / "rows")]
     command += ["--quiet", "-o", str(folder / "fleet.json")]
@@ -63,7 +63,7 @@ def summed(folder: Path) -> tuple[float, int, dict[str, list[dict[str, float]]]]
 
 
 def tree_bytes(pid: int) -> int:
-    """Return the memory of a process and its children: pages that others share count in part."""
+    """Return the memory of a process and its children; shared pages count in part."""
     total = 0
     for one in [pid, *children(pid)]:
         try:
@@ -77,7 +77,7 @@ def tree_bytes(pid: int) -> int:
 
 
 def children(pid: int) -> list[int]:
-    """Return all processes below one."""
+    """Return all processes below `pid`."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:

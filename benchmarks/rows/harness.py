@@ -1,15 +1,13 @@
-"""What measuring costs beside what is measured: time outside the kernels' loops.
+"""The cost of measuring: time of `Sampler.sample` outside of the kernels' loops.
 
-Of every call of `Sampler.sample`, from call to return, what does not go by in a kernel's loop
-(warm-up included): pinning, starting and joining the threads beside the timed one, clocks between
-passes, the way through Python, looking for stolen time, turning ticks into ns. Clocks between the
-parts of a timed stretch, 1 us each half millisecond, count as loop. Set-up is left out: mapping
-memory and linking it, which a measurement does once. The points are of every kind that a quick
-measurement has, each in the proportion of one.
-
-All is by the clock on the wall: where other programs want the cores, what they hold up counts as
-outside, and the median over rounds holds for that machine as it was. The lower quartile, printed
-beside it, comes near to what the harness itself takes.
+Of every call of `Sampler.sample`, the part outside of a kernel's loop (warm-up included) counts:
+pinning, starting and joining the threads, clocks between passes, the path through Python, checks
+for stolen time, conversion of ticks to ns. Clocks between the parts of a timed stretch, 1 us per
+half millisecond, count as loop. Set-up is left out: a measurement maps and links memory only once.
+The points are of every kind in a quick measurement, in its proportions.
+All times are wall time: where other programs need the cores, their delays count as outside, and the
+median over rounds holds for that machine in that state. The lower quartile, printed next to it, is
+close to the harness' own time.
 """
 
 from __future__ import annotations
@@ -83,7 +81,7 @@ def points(facts: SubjectFacts) -> dict[str, list[SamplePoint]]:
 
 
 def _spent(sampler: object, chosen: list[SamplePoint]) -> tuple[float, float]:
-    """Return (seconds outside the loops, all seconds) of sampling each point once."""
+    """Return (seconds outside of the loops, all seconds) for one sample of each point."""
     from nearfar.measure.sampler import Sampler
 
     assert isinstance(sampler, Sampler)

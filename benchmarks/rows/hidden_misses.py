@@ -1,8 +1,8 @@
-"""Whether a profile without half of its misses is noticed, and an intact one is not.
+"""Detection of profiles without half of their misses, and acceptance of intact ones.
 
-Each program's profile is made here, with QEMU's check. Then half of its misses are hidden:
-of every object; of the objects with most misses and their instructions; or everywhere in what the
-compiler pass counted, as if it had not seen half of the code.
+Each program's profile is made here, with QEMU's check. Then half of its misses are hidden: of every
+object; of the objects with most misses and their instructions; or everywhere in the compiler pass's
+counts, as if it had not seen half of the code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTICED = "its counts of misses disagree"
 
 
 def halve_objects(profile: WorkloadProfile, phase: Phase) -> None:
-    """Halve the misses and write-backs of every object, and of nothing else."""
+    """Halve the misses and write-backs of every object only."""
     del profile
     phase.objects = [_halved(row) for row in phase.objects]
 
@@ -55,7 +55,7 @@ def drop_half(profile: WorkloadProfile, phase: Phase) -> None:
 
 
 def halve_everywhere(profile: WorkloadProfile, phase: Phase) -> None:
-    """Halve all that the compiler pass counted of the phase; QEMU's counts stay."""
+    """Halve all counts of the compiler pass in the phase; QEMU's counts stay."""
     before = sum(row.traffic.misses() for row in phase.objects)
     phase.objects = [_halved(row) for row in phase.objects]
     for row in phase.objects:
@@ -85,7 +85,7 @@ def hidden(
 
 
 def is_noticed(profile: WorkloadProfile, near: DeviceProfile, far: DeviceProfile) -> bool:
-    """Return whether a prediction says that the profile's counts disagree."""
+    """Return whether a prediction reports that the profile's counts disagree."""
     (device,) = predict(profile=profile, near=near, far=[far], max_objects=1).devices
     return any(NOTICED in caveat for caveat in device.caveats)
 
@@ -93,7 +93,7 @@ def is_noticed(profile: WorkloadProfile, near: DeviceProfile, far: DeviceProfile
 def holds(
     changed: WorkloadProfile, intact: WorkloadProfile, near: DeviceProfile, far: DeviceProfile
 ) -> bool:
-    """Return whether the changed profile's interval holds what the intact one predicts."""
+    """Return whether the changed profile's interval contains the intact one's prediction."""
     (ours,), (wanted,) = (
         predict(profile=p, near=near, far=[far]).devices for p in (changed, intact)
     )

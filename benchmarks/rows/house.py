@@ -1,4 +1,4 @@
-"""Size of the house, rules that hold, and how quickly the API and the help answer."""
+"""Size of the code, rules, and start-up time of the API and the help."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _lengths() -> dict[str, int]:
 
 
 def _broken_rules() -> Counter[str]:
-    """Return how often each rule of the house is broken."""
+    """Return the number of violations of each rule of check_house."""
     broken: Counter[str] = Counter()
     house = _run("scripts/check_house.py", "--count").stderr
     for line in house.splitlines():

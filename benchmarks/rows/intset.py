@@ -1,9 +1,8 @@
-"""What persisting costs a list, a hash set and a skip list, in the rounds of the volatile ones.
+"""The cost of persisting for a list, a hash set and a skip list, in turns with volatile sets.
 
-Two shares that hold on any machine are judged, beside slowdowns that are shown: what flushes and
-fences add to persistent code is less than what the code itself costs over the volatile set, which
-is why a set that skips them is no comparison; and the throughput that is lost grows from list to
-hash set, as published.
+Two facts that hold on any machine are judged, and slowdowns are shown: flushes and fences add less
+to persistent code than that code costs over the volatile set, so a set that skips them is no
+baseline; and the lost throughput grows from list to hash set, as published.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from nearfar_studies.intset_runs import (
 )
 
 PLAN = SetPlan(sizes=(256,), repeats=10, seconds=0.1)
-"""The size that the original benchmark begins with; runs as often as published."""
+"""The original benchmark's first size, with the published number of runs."""
 
 PUBLISHED = {"list": 3.2, "hash": 11.2, "skip": 4.7}
 COMMAND = "nearfar bench intset --set initial=256"
 
 
 def rows() -> list[Row]:
-    """Measure, and return one row for each baseline and one for the order of the structures."""
+    """Measure; return a row per baseline and one for the order of the structures."""
     runs = sets(PLAN, (VOLATILE, NO_FLUSH, DRAM))
     found = []
     for baseline, words in ((VOLATILE, "volatile"), (NO_FLUSH, "persistent code without flushes")):
@@ -45,8 +44,8 @@ def rows() -> list[Row]:
                 f"sets in a pool in DRAM, geometric mean slowdown {slowdown_text(mean)}: {each}",
                 mean.value,
                 "x",
-                # The published mean on Optane is 5.54 with larger, slower volatile sets; flushes
-                # to DRAM have never cost as much again as all the rest of a transaction.
+                # The published mean on Optane is 5.54 with larger, slower volatile sets; flushes to
+                # DRAM have never doubled the rest of a transaction.
                 bar=30.0 if baseline == VOLATILE else 3.0,
                 peer=f"{words}, same rounds",
                 command=COMMAND,

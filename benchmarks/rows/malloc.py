@@ -1,4 +1,4 @@
-"""What attributing memory to allocation sites adds to a malloc/free pair."""
+"""The cost that attribution to allocation sites adds to a malloc/free pair."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ HERE = Path(__file__).parent
 REPETITIONS = 9
 """Pairs of neighbours in time; their median ratio moves by about 2 % between runs."""
 SIZES = ((16, 143), (64, 64))
-"""Least and most bytes asked for; the first is what most programs' blocks are. The cost grows with
-the size, as more blocks hold a sampled line (one in twelve at 256 B, each at 4 KiB): there it is
-more than the plain pair, which is seldom what such a program's time goes to."""
+"""Smallest and largest requested bytes; most programs' blocks have the first. The cost grows with
+the size, because more blocks contain a sampled line (one in twelve at 256 B, each at 4 KiB). At 4
+KiB it exceeds the plain pair, which is seldom where such a program spends its time."""
 PAIRS = 2_000_000
 """These take about a tenth of a second."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield one row per block size: the whole pair with attribution, against the plain pair."""
+    """Yield a row per block size: the pair with attribution against the plain pair."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain = _build(folder / "plain", [])

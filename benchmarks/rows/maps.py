@@ -1,8 +1,7 @@
-"""Persistent maps beside the example maps of libpmemobj; volatile ones beside the standard's.
+"""Persistent maps next to libpmemobj's example maps; volatile maps next to the standard's.
 
 50,000 keys on tmpfs, flushed as if it were persistent memory. The examples are measured in turns
-with ours, so they are the shared reference: where another machine printed figures for them, ours
-scale with them.
+with our maps, so they are the shared reference: figures of another machine scale with them.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from nearfar.base.errors import NearfarError
 N = 50_000
 REPETITIONS = 5
 MOST = 1.1
-"""Of the peer's time."""
+"""Maximum share of the peer's time."""
 ALLOCATOR = 1.005
-"""No more than the peer's but for what libpmemobj itself does when a chunk of its heap is used up,
-which hangs on the sizes of all blocks."""
+"""No more than the peer's, except for libpmemobj's own work when a chunk of its heap is full, which
+depends on the sizes of all blocks."""
 COUNTED = ("transactions", "snapshots", "flush_calls", "lines")
 COMMAND = "make benchmarks ONLY=maps"
 VOLATILE_PEER = {"hash-tx": "std-unordered-map", "hash-robin-hood": "std-unordered-map"}
-"""Ordered maps are measured beside std::map. hash-atomic's volatile form is that of hash-tx."""
+"""Ordered maps are compared with std::map. hash-atomic's volatile form is that of hash-tx."""
 
 LEAKS = "skip-list", "remove", "lines"
-"""The example never frees the node that it removes: its lines are those of less work. Ours takes
-fewer calls all the same."""
+"""The example never frees the removed node, so its lines are those of less work. Our map still
+takes fewer calls."""
 
 ONCE_NS = {
     "hash-tx": (3330, 109, 2774),
@@ -50,11 +49,11 @@ ONCE_NS = {
     "crit-bit": (3701, 1498, 2712),
     "radix": (2574, 562, 4554),
 }
-"""Processor ns of the examples' inserts, gets and removes of 50,000 keys, once measured on another
-two-core cloud machine, libpmemobj 1.12.1, PMEM_IS_PMEM_FORCE=1 on tmpfs."""
+"""Processor ns of the examples' inserts, gets and removes of 50,000 keys, measured on another two-
+core cloud machine, libpmemobj 1.12.1, PMEM_IS_PMEM_FORCE=1 on tmpfs."""
 REFERENCE = "hash-tx", 0
-"""What scales them: the example's insert there and here, a transaction that changes two words and
-allocates an entry."""
+"""Reference for scaling: the example's insert on both machines, a transaction that changes two
+words and allocates an entry."""
 
 
 def rows(n: int = N, repetitions: int = REPETITIONS) -> Iterator[Row]:
@@ -75,7 +74,7 @@ def rows(n: int = N, repetitions: int = REPETITIONS) -> Iterator[Row]:
 
 
 def references() -> Iterator[Row]:
-    """Yield what one transaction costs here, the unit of everything below."""
+    """Yield the time of one transaction here, the unit of all other times."""
     for with_ in ("nothing", "alloc", "free"):
         found = statistics.median(transaction_ns(with_) for _ in range(3))
         added = "" if with_ == "nothing" else f" and {with_}s 64 bytes"
@@ -105,7 +104,7 @@ def shown_only(
 
 
 def once_measured(found: dict[tuple[str, str], Row], n: int) -> Iterator[Row]:
-    """Yield our times beside the figures of `ONCE_NS`, taken to this machine by the reference."""
+    """Yield our times next to the figures of `ONCE_NS`, scaled to this machine by the reference."""
 
     def row_of(name: str, operation: str) -> Row:
         return found[name, time_of(name, n, operation)]
@@ -135,7 +134,7 @@ def time_of(name: str, n: int, operation: str) -> str:
 
 
 def persistent(name: str, n: int, repetitions: int) -> Iterator[Row]:
-    """Yield a map's counts and times beside the example map's."""
+    """Yield a map's counts and times next to the example map's."""
     theirs = {each: asdict(line) for each, line in run_peer(name, n, count=True).items()}
     ours = {each: counts(run_ours(name, n, each, "tmpfs", "count")) for each in OPERATIONS}
     yield from count_rows(name, n, ours, theirs)
@@ -161,7 +160,7 @@ def count_rows(
     theirs: dict[str, dict[str, float]],
     peer: str = "example map",
 ) -> Iterator[Row]:
-    """Yield a row for each count, per operation, of both."""
+    """Yield a row for each count per operation of both."""
     for operation in OPERATIONS:
         for what in COUNTED:
             value, peer_value = ours[operation][what], theirs[operation][what]
@@ -198,7 +197,7 @@ def time_row(name: str, ns: float, ratio: float, peer: str) -> Row:
 
 
 def volatile(n: int, repetitions: int) -> Iterator[Row]:
-    """Yield the volatile maps' times beside those of the standard library's."""
+    """Yield the volatile maps' times next to those of the standard library's maps."""
     for name in MAPS:
         if name == "hash-atomic":
             continue
@@ -221,7 +220,7 @@ def volatile_time_of(name: str, n: int, operation: str) -> str:
 
 
 def standard(name: str) -> str:
-    """Return how C++ calls a map of the standard library."""
+    """Return the C++ name of a map of the standard library."""
     return name.replace("std-", "std::").replace("-", "_")
 
 

@@ -1,11 +1,10 @@
 """The rows of maps.py at a million keys, ours and the peer's in turns of a tenth of a second.
 
-Inserts are timed from the first to the millionth, gets and removes as far as `TURNS` go. What is
-measured is kept by structure until all is: an interrupted row goes on where it was.
-
-The example skip list has four levels: a million keys would take it hours. Its counts, which hang
-on a node's height and not on n, are those of fewer keys. A node of the example radix tree takes
-4 KiB, so a million keys take it 5 GB of tmpfs.
+All inserts are timed, gets and removes as `TURNS` limits. Results are saved by structure until all
+are complete, so an interrupted row is resumed.
+The example skip list has four levels: a million keys would take hours. Its counts, which depend on
+a node's height and not on n, are taken with fewer keys. A node of the example radix tree takes 4
+KiB, so a million keys take 5 GB of tmpfs.
 """
 
 from __future__ import annotations
@@ -46,20 +45,20 @@ from nearfar_bench.native import WorkloadRun, bench_file
 N = 1_000_000
 OF_A_TURN = N // 10
 TURNS = {"insert": 10, "get": 5, "remove": 5}
-"""Inserts to the last, so that each table's growth is in them; of the others enough for a median
-and few enough that all structures take four minutes."""
+"""All inserts, so that each table's growth is included; enough of the others for a median, and few
+enough that all structures take four minutes."""
 FEW = 50_000
 TOO_SLOW = ("skip-list",)
 ROOM_BYTES = {"radix": 12 << 30}
-"""Free memory that the example needs, with as much again for what else runs."""
+"""Free memory that the example needs, with the same amount for other programs."""
 
 Counts = dict[str, dict[str, float]]
 Times = dict[str, list[list[float]]]
-"""Of an operation: ours and the peer's, ns per operation by turn."""
+"""Ours and the peer's ns per operation, by operation and turn."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield counts, which nothing disturbs; then times."""
+    """Yield counts, which load does not disturb; then times."""
     counter = bench_file("libnearfar_bench_count.so")
     kept = Kept("maps_million", [bench_file("nearfar-bench"), counter, SOURCE, Path(__file__)])
     try:
@@ -84,7 +83,7 @@ def rows() -> Iterator[Row]:
 
 
 def has_room(name: str) -> bool:
-    """Return whether the example fits into this machine; say so if not."""
+    """Return whether the example fits into this machine; report if it does not."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     if free >= ROOM_BYTES.get(name, 0):
         return True
@@ -93,7 +92,7 @@ def has_room(name: str) -> bool:
 
 
 def count(name: str, n_of_peer: int) -> tuple[Counts, Counts]:
-    """Count what all inserts, and a turn of gets and of removes, persist: ours, the example's."""
+    """Count the persist operations of all inserts and a turn of gets and removes, for both."""
 
     def ours() -> Counts:
         with our_turns(name, N, "tmpfs", "count") as turns:
@@ -111,19 +110,19 @@ def count(name: str, n_of_peer: int) -> tuple[Counts, Counts]:
 
 
 def counted(n: int) -> dict[str, int]:
-    """Return how many of each operation are counted."""
+    """Return the number of counted operations of each kind."""
     few = min(n, OF_A_TURN)
     return {"insert": n, "get": few, "remove": few}
 
 
 def line_of(answer: bytes) -> WorkloadRun:
-    """Return what a turn of ours answered."""
-    # Verified is said of the whole, at the end.
+    """Parse our line of a turn."""
+    # The content is verified as a whole at the end.
     return msgspec.convert({"verified": [], **msgspec.json.decode(answer)}, type=WorkloadRun)
 
 
 def times(kept: Kept, name: str) -> Iterator[Row]:
-    """Yield a persistent map's times beside the example's."""
+    """Yield a persistent map's times next to the example's."""
 
     def alone() -> Times:
         with our_turns(name, N, "tmpfs") as ours:
@@ -149,7 +148,7 @@ def times(kept: Kept, name: str) -> Iterator[Row]:
 
 
 def volatile_times(kept: Kept, name: str) -> Iterator[Row]:
-    """Yield a volatile map's times beside the standard's."""
+    """Yield a volatile map's times next to the standard's."""
     other = VOLATILE_PEER.get(name, "std-map")
 
     def beside() -> Times:
@@ -184,6 +183,6 @@ def cpu_ns(answer: bytes) -> float:
 def compared(found: Times, operation: str) -> tuple[float, float]:
     """Return our ns per operation, and its ratio to the peer's."""
     ours, theirs = found[operation]
-    if operation == "insert":  # tables grow in one turn or another: only sums compare
+    if operation == "insert":  # tables grow in different turns, so only sums compare
         return statistics.mean(ours), sum(ours) / sum(theirs)
     return statistics.median(ours), paired_ratio(ours, theirs)

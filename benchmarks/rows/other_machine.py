@@ -1,6 +1,6 @@
-"""From `predict --on MACHINE` to numbers for ten memories, the process's start included.
+"""Time of `predict --on MACHINE` for ten memories, including the process's start.
 
-One thread computes, so its CPU time is what a stopwatch shows where nothing else runs.
+One thread computes, so its CPU time equals wall time on an idle machine.
 """
 
 from __future__ import annotations

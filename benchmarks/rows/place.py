@@ -1,4 +1,4 @@
-"""How long the exact choice for one budget takes, and for several memories with capacities."""
+"""Time of the exact plan for a budget, and for several memories with capacities."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from nearfar.predict.phases import phases_of
 
 OBJECTS = 10_000
 BUDGETS = ("1%", "10%", "25%", "50%", "90%")
-"""Small budgets are the hard ones: few objects fit, and many are alike."""
+"""Small budgets are the hard ones: few objects fit, and many are similar."""
 
 SECOND = 0.25
-"""Of the program's memory, what the second memory holds; the third has no limit."""
+"""Share of the program's memory that the second memory holds; the third has no limit."""
 
 PROVEN_GAP = 1e-6
-"""A millionth of the saved time: what is called exact."""
+"""A millionth of the saved time: the tolerance of an exact plan."""
 
 
 def rows() -> list[Row]:
@@ -74,7 +74,7 @@ def rows() -> list[Row]:
 def _several(workload: WorkloadProfile, near: DeviceProfile, command: str) -> Iterator[Row]:
     """Yield rows of a plan over near memory and two far ones with capacities.
 
-    The solver's own part is also timed beside HiGHS on the whole programme, all objects by all
+    The solver's own part is also timed next to HiGHS on the complete program, all objects by all
     memories at once, with the same stopping gap.
     """
     fars = [load_device("cxl-micron-cz120"), load_device("optane-100-6dimm")]

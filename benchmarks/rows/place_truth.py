@@ -1,13 +1,12 @@
-"""Whether plans come in the right order: predicted against a simulated core with two memories.
+"""The order of plans: predictions compared with a simulated core with two memories.
 
 The core (`place_truth.cpp`) is a trace simulator of made-up programs: a cache of native/sim, a
-window of loads, buffers of misses, stores that wait for nobody, two memories with queues. It knows
-nothing of nearfar's models, and they know of it only what a person would measure and profile on a
-machine: chains, bandwidths, each object's misses by class, near time. All ways to place a program
-within the same budget are then timed by both. Two orders of the program's accesses tell the noise.
-
-It is a simulated machine and made-up programs: real programs on a real slower memory are judged by
-`nearfar validate` where there is one.
+window of loads, miss buffers, stores that wait for nothing, two memories with queues. It does not
+use nearfar's models, and they only get what a user would measure and profile on a machine: chains,
+bandwidths, each object's misses by class, near time. Both then time all placements of a program
+within the same budget. Two orders of the program's accesses show the noise.
+This is a simulated machine with made-up programs: `nearfar validate` judges real programs on a real
+slower memory where one exists.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ PROGRAMS = 10
 BUDGETS = (0.1, 0.25, 0.5)
 OPTIMISERS_TIMED = ("exact", "greedy", "hot-first", "x-mem", "page-interleaved")
 RANDOM_PLANS = 4
-"""Of each budget: the optimisers' own plans are often alike."""
+"""Random plans per budget, because the optimisers' own plans are often similar."""
 
 RIGHT_PERCENT = 80.0
 
 
 @dataclass
 class Judged:
-    """Pairs that differ by more than the noise, and how many came in the right order."""
+    """Holds pairs that differ by more than the noise, and the number in the right order."""
 
     pairs: int = 0
     right: int = 0
@@ -60,7 +59,7 @@ class Judged:
 
 
 def rows() -> list[Row]:
-    """Return the share of pairs in the right order, beside a latency-only model's."""
+    """Return the share of pairs in the right order, next to a latency-only model's."""
     with tempfile.TemporaryDirectory(prefix="nearfar-place-truth-") as name:
         program = Path(name) / "truth"
         subprocess.run(
@@ -86,7 +85,7 @@ def rows() -> list[Row]:
 
 
 def judge(program: Path, seeds: Sequence[int]) -> Judged:
-    """Time all plans of the programs by the model and by the simulator."""
+    """Time all plans of the programs with the model and with the simulator."""
     judged = Judged()
     near = device(program, "near", NEAR)
     for far_name, timing in FARS.items():
@@ -127,15 +126,15 @@ def _judge_program(
 
 
 def plans(problem: Problem, share: float, seed: int) -> np.ndarray:
-    """Return near shares of the ways to place within a share of the memory, each once."""
+    """Return near shares of each distinct placement within a share of the memory."""
     budget = int(share * problem.footprint_bytes)
     found = [
         OPTIMISERS.get(name)().choose(problem, budget).near_shares for name in OPTIMISERS_TIMED
     ]
-    dice = random.Random(1000 * seed + round(100 * share))
+    rng = random.Random(1000 * seed + round(100 * share))
     for _ in range(RANDOM_PLANS):
         room, near = float(budget), np.zeros(len(problem.names))
-        for thing in dice.sample(range(len(problem.names)), len(problem.names)):
+        for thing in rng.sample(range(len(problem.names)), len(problem.names)):
             if problem.sizes_bytes[thing] <= room:
                 near[thing], room = 1.0, room - problem.sizes_bytes[thing]
         found.append(near)
@@ -161,7 +160,7 @@ def simulated(
 
 
 def profile(program: Path, seed: int, timing: tuple[float, float, float]) -> WorkloadProfile:
-    """Return what a profile of the made-up program would count."""
+    """Return the counts of a profile of the made-up program."""
     sys.path.insert(0, str(REPOSITORY / "tests/python"))
     import samples
 
@@ -202,7 +201,7 @@ def profile(program: Path, seed: int, timing: tuple[float, float, float]) -> Wor
 
 
 def device(program: Path, name: str, timing: tuple[float, float, float]) -> DeviceProfile:
-    """Return what micro-benchmarks measure of one memory of the simulated core."""
+    """Return micro-benchmark figures of a memory of the simulated core."""
     sys.path.insert(0, str(REPOSITORY / "tests/python"))
     import samples
 

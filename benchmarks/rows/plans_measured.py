@@ -1,9 +1,9 @@
-"""Whether plans come in the right order, by measurement: huge pages near, pages of 4 KiB far.
+"""The order of plans by measurement: huge pages near, pages of 4 KiB far.
 
-The one physically slower memory that every machine has: what misses beyond the TLB's reach waits
-for page walks too. The applications of examples/applications put the objects that they are told in
-huge pages; every plan is run so, in turn with the others, and timed by the model from one profile
-and two measured memories. The misses model, in which each miss waits alone, is the peer.
+Every machine has this physically slower memory: misses beyond the TLB's reach also wait for page
+walks. The applications of examples/applications put the named objects in huge pages; every plan
+runs in turn with the others, and the model times it from one profile and two measured memories. The
+misses model, in which misses never overlap, is the peer.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HUGE_BYTES = 2 << 20
 
 SIZES = {"graph": ("2097152", "1"), "index": ("4", "50000"), "cache": ("900000", "200000")}
 TIMED = {"graph": ("send", "gather")}
-"""Kinds of request whose latencies add up to what is placed for; of others, all of theirs."""
+"""Kinds of request whose latencies are added for placement; for other programs, all kinds."""
 BUDGETS = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 GUIDED = ("exact", "greedy", "hot-first", "x-mem")
 ROUNDS = 3
@@ -83,7 +83,7 @@ def rows() -> list[Row]:
 def _judge(
     one: Application, folder: Path, near: DeviceProfile, far: DeviceProfile
 ) -> tuple[int, int, int]:
-    """Return pairs that the model and the misses model put in the right order, and all pairs."""
+    """Return pairs in the right order by the model and by the misses model, and all pairs."""
     built = build(one, folder)
     workload = only(profile(one, built, folder / "dram.json", "--huge-pages"), one.placed)
     problem = make_problem(workload, near, far, page_bytes=HUGE_BYTES)
@@ -109,13 +109,13 @@ def _judge(
 
 
 def _plans(problem: Problem) -> np.ndarray:
-    """Return near shares of all far, the optimisers' plans, each once, and all near."""
+    """Return near shares of all far, each distinct plan of the optimisers, and all near."""
     found = [
         OPTIMISERS.get(name)().choose(problem, int(share * problem.footprint_bytes)).near_shares
         for share in BUDGETS
         for name in GUIDED
     ]
-    # Rows in the order of their numbers: all far is the first of them, all near the last.
+    # Rows are in numerical order: all far is the first, all near the last.
     ends = [np.zeros(len(problem.names)), np.ones(len(problem.names))]
     return np.unique(np.array([*found, *ends]), axis=0)
 

@@ -1,4 +1,4 @@
-"""How long predicting a large profile on many devices takes."""
+"""Time of predicting a large profile on many devices."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3
 
 USUAL_OBJECTS, USUAL_PHASES = 100, ("-", "load", "get", "order", "rank")
-"""As many as the demonstration's profile of Redis has."""
+"""The same number as in the demonstration's profile of Redis."""
 
 
 BURST_INSTRUCTIONS = 96_000
 
 
 def rows() -> list[Row]:
-    """Predict all devices, then each one's whole frontier and the time at every budget."""
+    """Predict all devices, then each device's complete frontier and the time at every budget."""
     sys.path.insert(0, str(Path(__file__).parents[2] / "tests/python"))
     import samples
     import window_bursts
@@ -59,14 +59,14 @@ def rows() -> list[Row]:
     fitted = msgspec.structs.replace(fitted, bursts=window_bursts.many_bursts(("-",)))
 
     def with_window() -> None:
-        # Every time a new profile: nothing is known of it.
+        # A new profile each time: nothing is cached.
         prediction = predict(profile=msgspec.structs.replace(fitted), near=near, far=devices)
         assert all("window" in " ".join(device.caveats) for device in prediction.devices)
 
     with tempfile.TemporaryDirectory() as name:
         command = verb(Path(name), usual, near, devices)
 
-        # As where it is installed: modules are compiled once, not at every start.
+        # As installed: modules are compiled once, not at every start.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
         def quick() -> None:
@@ -115,7 +115,7 @@ def rows() -> list[Row]:
 def verb(
     folder: Path, workload: WorkloadProfile, near: DeviceProfile, devices: list[DeviceProfile]
 ) -> list[str]:
-    """Return the command that predicts `workload` on all `devices`, all written into `folder`."""
+    """Return the command that predicts `workload` on all `devices`, written into `folder`."""
     save(workload, folder / "run.json")
     save(near, folder / "near.json")
     command = [sys.executable, "-m", "nearfar", "predict", str(folder / "run.json"), "--quiet"]
@@ -127,7 +127,7 @@ def verb(
 
 
 def fifty_devices() -> list[DeviceProfile]:
-    """Return the library's devices, some of them again under another name."""
+    """Return the library's devices, some of them repeated under another name."""
     library = [load_device(name) for name in device_names()]
     return [
         msgspec.structs.replace(device, name=f"{device.name}-{number}")
@@ -136,9 +136,9 @@ def fifty_devices() -> list[DeviceProfile]:
 
 
 def check(all_far: float, slowdowns: list[float]) -> None:
-    """Refuse a fast wrong answer: from all far to all near, and never rising."""
+    """Refuse a wrong result: from all far to all near, and never rising."""
     assert abs(slowdowns[0] - all_far) < 1e-6 * all_far
-    # Where far memory has more bandwidth, objects that it makes faster alone stay far, and all of
-    # them together may be slower than near by less than anyone could measure.
+    # Where far memory has more bandwidth, objects that are faster there stay far, and all of them
+    # together may be slower than near by an unmeasurable amount.
     assert slowdowns[-1] <= 1.0 + 1e-6
     assert all(a >= b for a, b in itertools.pairwise(slowdowns))

@@ -1,4 +1,4 @@
-"""How near slowdowns of measured programs are predicted from their counters on another memory."""
+"""Errors of slowdowns predicted from measured programs' counters on another memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from nearfar_studies import profet
 from nearfar_studies.cycle_level import CyclePrediction
 
 BARS = {"fast to slow": (1.7, 12.0), "slow to fast": (2.3, 25.0)}
-"""Mean and greatest error, %. The issue sets no greatest error slow to fast: this is a guard."""
+"""Mean and greatest error, %. The greatest error slow to fast is a guard."""
 
 COMMAND = "nearfar reproduce profet-counters"
 
 
 def rows() -> list[Row]:
-    """Predict PROFET's programs from each memory to each other."""
+    """Predict PROFET's programs from each memory to the other."""
     figures = profet.load()
     by_direction: dict[str, list[CyclePrediction]] = {name: [] for name in BARS}
     for platform in profet.PLATFORMS:

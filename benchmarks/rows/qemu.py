@@ -1,7 +1,7 @@
-"""Whether an unmodified program under QEMU shows the misses that compiled-in code reports.
+"""Misses of unmodified programs under QEMU compared with those of compiled-in code.
 
-Both sides simulate the same last-level cache from one line of every page; the unmodified program
-is made by the same compiler at the same level. Counts are of the kernel phase.
+Both sides simulate the same last-level cache from one line of every page; the same compiler builds
+the unmodified program at the same level. Counts are of the kernel phase.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from nearfar.native_files import include_folder
 from nearfar.profile.compiler.toolchain import find_toolchain
 
 LARGE_SHARE = 0.01
-"""Of all misses; objects with less are noise to whoever reads the profile."""
+"""Minimum share of all misses: objects with less are noise to the profile's reader."""
 
 
 def build_unmodified(name: str) -> Path:
-    """Compile a kernel as nearfar's compilers would, but without them."""
+    """Compile a kernel with the options of nearfar's compilers, but without them."""
     (source,) = (path for path in SOURCES.glob(f"{name}.c*"))
     folder = BUILD / "unmodified"
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def misses_by_object(program: Path, load: tuple[int, int], source: str) -> dict[
 
 
 def worst_difference(ours: dict[str, float], theirs: dict[str, float]) -> float:
-    """Return the largest relative difference of an object that matters to either side."""
+    """Return the largest relative difference of an object that is large on either side."""
     total = sum(theirs.values())
     names = {n for side in (ours, theirs) for n, m in side.items() if m > LARGE_SHARE * total}
     return max(

@@ -1,7 +1,7 @@
-"""What `nearfar run` costs a program whose plan keeps all near, and how much it recognises.
+"""Overhead of `nearfar run` with a plan that keeps everything near, and its recognition rate.
 
 The peer is the same program under the same allocator, jemalloc, preloaded as Debian ships it. Both
-are run in turns; CPU time is the program's own, without the verb's.
+run in turns; CPU time is the program's own, without the verb's.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from nearfar.run.targets import make_targets
 REPETITIONS = 7
 """Pairs of neighbours in time."""
 MOST = 1.03
-"""CPU time, and memory, over the same allocator's."""
+"""Maximum CPU time and memory relative to the same allocator's."""
 LEAST_RECOGNISED = 0.95
 HEAVY_ROUNDS = "64"
-"""More than a second: what asking after some stacks at the start takes is then nothing."""
+"""More than a second: querying some stacks at the start is then negligible."""
 COMMAND = "make benchmarks ONLY=run"
 
 JEMALLOC = Path("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2")
@@ -55,7 +55,7 @@ def rows() -> Iterator[Row]:
     for make, driven in ((sqlite, _sqlite), (redis, _redis)):
         try:
             program = make()
-        except Exception as error:  # what cannot be built has no row; the others have theirs
+        except Exception as error:  # a program that cannot be built has no row
             print(f"run: no row of {make.__name__}: {error}")
             continue
         plan = load(all_near_plan(program), Plan)
@@ -72,7 +72,7 @@ def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
     targets = make_targets(plan, places, adapt=False)
     with run_environment(plan, places, targets) as served:
         ours, peers = served.variables(os.environ), {**os.environ, "LD_PRELOAD": str(JEMALLOC)}
-        measured(ours)  # the call stacks are asked after once
+        measured(ours)  # the call stacks are queried once
         samples = alternate(
             [lambda: measured(ours), lambda: measured(peers), lambda: measured(peers)],  # type: ignore[list-item,return-value]
             REPETITIONS,
@@ -94,7 +94,7 @@ def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
         peer_value=peer,
         command=COMMAND,
     )
-    # Not judged by a bar of its own: what the row above cannot tell from nothing.
+    # Without its own bar: the row above does not resolve it.
     print(f"run: {name}: jemalloc against itself {paired_ratio(again_s, peer_s):.3f}")
     peer = statistics.median(peer_bytes)
     yield make_row(
@@ -156,7 +156,7 @@ def build_heavy() -> Path:
 
 
 def heavy_plan(memory: str, functions: Sequence[str] = ("build", "strings")) -> Plan:
-    """Return the plan of what these of its functions allocate, by hand: no program of others'."""
+    """Return a hand-made plan of the allocations of these functions."""
     from nearfar.base.estimate import Estimate
 
     nothing = Estimate(0.0, 0.0, 0.0)

@@ -1,16 +1,13 @@
-"""What `nearfar run --adapt` costs beside the same plan without it, and what moving takes.
+"""Overhead of `nearfar run --adapt` over the same plan without it, and the cost of moves.
 
 Four processes of a program live at once and take turns, in blocks of random order: one is adapted,
-one has the targets that adapting gives to what may move and no adapter, two have the static plan:
-their own ratio shows what cannot be told from nothing. The adapter works in its
-program's turns only: what it takes from the machine falls on that program. CPU time is judged; the
-wall time that it also may cost is printed.
-
-Where near and far are one node, --adapt would not even look: it is made to. Nothing moves then,
-and no call asks for it, since all pages are where they are to be. What is measured of the programs
-is the looking (referenced bits, maps, phases), the asking where pages are, and the targets; the
-calls are measured apart, on another process' memory. The record of a run says what its own
-migrations took.
+one has the targets of movable objects without an adapter, two have the static plan: their ratio
+shows the resolution. The adapter works in its program's turns only, so that its work slows that
+program. CPU time is judged; wall time is printed.
+Where near and far are one node, --adapt would stay idle: the benchmark forces it. Nothing moves
+then, and no call requests a move, because all pages are in their place. The programs thus show the
+cost of sampling (referenced bits, maps, phases), of queries and of the targets; the calls are
+measured separately, on another process' memory. The record of a run lists its own migrations' time.
 """
 
 from __future__ import annotations
@@ -46,15 +43,15 @@ from nearfar.run.sample_budget import SampleBudget, accessed_bit_ns
 from nearfar.run.targets import Targets, make_targets
 
 MOST = 1.02
-"""Never slower than the static plan by more than 2 %."""
+"""At most 2 % slower than the static plan."""
 STATIC = ("static", "static again")
 KEYS = 100_000
-"""Of each Redis server: some tens of MiB."""
+"""Keys of each Redis server: some tens of MiB."""
 REGIONS = {"512 KiB": 512 << 10, "2 MiB": 2 << 20, "16 MiB": 16 << 20}
 PAGES = {"4 KiB": mmap.MADV_NOHUGEPAGE, "2 MiB": mmap.MADV_HUGEPAGE}
 MOVED_BYTES = 256 << 20
 MOST_PER_MIB_US = 1000 * (1 << 20) / 1e6
-"""The default `--rate` of 1 GB/s leaves so much for a MiB."""
+"""Time per MiB at the default `--rate` of 1 GB/s."""
 COMMAND = "make benchmarks ONLY=run_adapt"
 
 Start = Callable[[Mapping[str, str]], AbstractContextManager[Arm]]
@@ -75,7 +72,7 @@ def rows() -> Iterator[Row]:
     yield _compared("one that goes through 128 MiB", wide, in_turns, ["wide"], mark_ns)
     try:
         server = redis()
-    except Exception as error:  # what cannot be built has no row; the others have theirs
+    except Exception as error:  # a program that cannot be built has no row
         print(f"run_adapt: no row of Redis: {error}")
     else:
         plan = load(all_far_plan(server), Plan)
@@ -84,7 +81,7 @@ def rows() -> Iterator[Row]:
 
 
 def _in_phases(plan: Plan) -> Plan:
-    """Have both objects change places as each phase begins."""
+    """Exchange both objects at the start of each phase."""
     plan.phases = [
         PhasePlacements(
             phase=phase,
@@ -103,7 +100,7 @@ def _compared(
     name: str, plan: Plan, start: Start, operations: Sequence[str], mark_ns: float
 ) -> Row:
     places = resolve_memories(plan, ["far=node:0"])
-    # One for all lives: what it may spend is a share of the time of all.
+    # One budget for all lives: it is a share of the time of all.
     samples = SampleBudget(mark_ns)
     done: list[Migration] = []
     static = partial(_alone, plan, places, start, own_targets=False)
@@ -158,7 +155,7 @@ def _adapted(
     samples: SampleBudget,
     done: list[Migration],
 ) -> Iterator[Arm]:
-    """Start the program with an adapter that works while the program has its turn."""
+    """Start the program with an adapter that works during the program's turns."""
     turn = threading.Event()
     with _served(plan, places, start, own_targets=True) as (served, targets, arm):
         adapter = Adapter(
@@ -241,7 +238,7 @@ sys.stdin.read()
 
 
 def _moving() -> Iterator[Row]:
-    """Move memory of another process to the last node by regions; with one node only ask."""
+    """Move memory of another process to the last node by regions; with one node only query."""
     nodes = [node.id for node in local_nodes() if node.memory_bytes]
     what = "moving" if len(nodes) > 1 else "calls that move nothing (one node)"
     for pages, advice in PAGES.items():
@@ -268,7 +265,7 @@ def _moving() -> Iterator[Row]:
 
 
 def _move(pid: int, address: int, region_bytes: int, node: int) -> float:
-    """Return the seconds that all calls took."""
+    """Return the seconds of all calls."""
     seconds = 0.0
     for begin in range(address, address + MOVED_BYTES, region_bytes):
         end = min(begin + region_bytes, address + MOVED_BYTES)

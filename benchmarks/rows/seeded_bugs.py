@@ -1,4 +1,4 @@
-"""Seeded bugs that `nearfar crash` finds, the slowest, and reports on correct programs."""
+"""Seeded bugs that `nearfar crash` finds, its slowest search, and false reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIX_S = 15.0
 
 
 def rows() -> Iterator[Row]:
-    """Yield found bugs, the slowest of them, and reports on the fixes."""
+    """Yield the found bugs, the slowest of them, and reports on the fixes."""
     sys.path.insert(0, str(PITFALLS))
     import pitfalls
 

@@ -1,4 +1,4 @@
-"""How long the self-test of one simulated device takes, and whether it says anything false."""
+"""Time of a simulated device's self-test, and its wrong results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks import Row, make_row, wall_seconds
 from nearfar.measure.self_test import SelfTestVerdict, self_test, table
 
 DEVICE = "optane-100-1dimm"
-"""Two buffers, a queue and wear: of the library it has most to be found."""
+"""Two buffers, a queue and wear: the library's device with the most features."""
 
 
 def rows() -> list[Row]:

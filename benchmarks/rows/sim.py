@@ -1,8 +1,8 @@
-"""The simulator: how right it is on published measurements, and what it costs.
+"""The simulator: its errors against published measurements, and its speed.
 
-The published chase (VANS, MICRO 2020) is not part of the repository; where it is not beside it, its
-rows are left out with a sentence. Regions are parted by a hash of their size into those the three
-constants are fitted to and those held out.
+The published chase (VANS, MICRO 2020) is not part of the repository; without it, its rows are left
+out with a message. A hash of their size divides regions into those that the three constants are
+fitted to and those held out.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ANY = ThreadBandwidth(1.0, 1.0)
 
 @dataclass(frozen=True)
 class Measured:
-    """One region of the published chase."""
+    """Holds a region of the published chase."""
 
     region_bytes: int
     write_ns: float
@@ -62,7 +62,7 @@ class Measured:
 
     @property
     def held_out(self) -> bool:
-        """Whether the constants may not see it."""
+        """Return whether the fit must not use it."""
         return hashlib.sha256(str(self.region_bytes).encode()).digest()[0] % 2 == 1
 
 
@@ -78,8 +78,9 @@ def rows() -> Iterator[Row]:
 def optane(devices: int = 1, rmw_blocks: int = 70) -> DeviceModel:
     """Return the Optane DIMM with constants to be fitted.
 
-    70 blocks of 256 B: another measurement, of write amplification, is met by 67 to 70 (FAST 2020,
-    OptaneStudy graphs/09-infer_xpbuffer.csv; tests/native/sim/device/write_amplification_test.cpp).
+    70 blocks of 256 B: another measurement, of write amplification, agrees with 67 to 70 (FAST
+    2020, OptaneStudy graphs/09-infer_xpbuffer.csv;
+    tests/native/sim/device/write_amplification_test.cpp).
     """
     return DeviceModel(
         "optane",
@@ -135,7 +136,7 @@ def _read_ns(model: DeviceModel, region_bytes: int) -> float:
 
 
 def _write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
-    """Write the region in rounds, as published, without reads between."""
+    """Write the region in rounds, as published, without reads between them."""
     lines = region_bytes // 64
     ran = _sim.run(
         memory=make_memory(model),
@@ -170,9 +171,9 @@ def _error(name: str, error: float, bar_percent: float, peer: str) -> Row:
 
 
 def stream() -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Independent random loads of lines of 1 GiB."""
-    dice = np.random.default_rng(1)
-    lines = dice.integers(0, REGION_BYTES // 64, ACCESSES, dtype=np.uint64)
+    """Return independent random loads of lines of 1 GiB."""
+    rng = np.random.default_rng(1)
+    lines = rng.integers(0, REGION_BYTES // 64, ACCESSES, dtype=np.uint64)
     return lines << np.uint64(7)
 
 
@@ -225,7 +226,7 @@ def _plain_ns(command: list[str]) -> float:
 
 
 def _cachegrind(program: Path, folder: Path, words: Any) -> Iterator[Row]:
-    """Of what valgrind simulates in the same program: two levels, no device."""
+    """Return cachegrind's time for the same program: two levels, no device."""
     if shutil.which("valgrind") is None:
         print("valgrind is not installed: its row is left out (`make setup`)")
         return

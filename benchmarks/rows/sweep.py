@@ -1,4 +1,4 @@
-"""Sweeps: what a second worker brings, what a point costs beside itself, planning."""
+"""Sweeps: the gain of a second worker, the overhead per point, planning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nearfar.sim.simulate import simulate_pattern
 
 POINTS = 200
 LINES = 4_000_000
-"""Of a point: some 45 ms, so that one worker takes nine seconds."""
+"""Lines of a point: about 45 ms, so that one worker takes nine seconds."""
 SHORT_POINTS = 4000
 SHORT_LINES = 1000
 PLANNED = 100_000
@@ -38,7 +38,7 @@ def rows() -> Iterable[Row]:
             ],
             REPETITIONS,
         )
-        # What else runs on a machine only ever takes longer: the least of each is compared.
+        # Other work only makes runs longer: the minimum of each is compared.
         least = [min(times) for times in samples]
         gain = least[0] / least[1]
         yield make_row(
@@ -72,7 +72,7 @@ def rows() -> Iterable[Row]:
 
 
 def write(path: Path, points: int, lines: int) -> Path:
-    """Write a sweep of so many simulated points."""
+    """Write a sweep of `points` simulated points."""
     seeds = ", ".join(str(seed) for seed in range(points // 4))
     path.write_text(
         '[[simulate]]\nfar = ["optane-100-6dimm", "cxl-e3s-x8"]\nregion = ["16MiB", "64MiB"]\n'
@@ -82,13 +82,13 @@ def write(path: Path, points: int, lines: int) -> Path:
 
 
 def verb(path: Path, *options: str) -> str:
-    """Run the verb and return what it prints."""
+    """Run the verb and return its output."""
     command = [sys.executable, "-m", "nearfar", "sweep", str(path), *options]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def computed(path: Path, workers: int) -> dict[str, float]:
-    """Compute a sweep anew and return its record; every point is there, or the time is nothing."""
+    """Compute a sweep from scratch and return its record, after checking that it is complete."""
     record = json.loads(verb(path, "--workers", str(workers), "--no-resume", "--json"))
     assert record["finished_now"] == sum(record["points"].values())
     assert not record["failed"]
@@ -96,7 +96,7 @@ def computed(path: Path, workers: int) -> dict[str, float]:
 
 
 def plain(processes: int) -> float:
-    """Return the seconds that the same work takes in so many processes; their start left out."""
+    """Return the seconds of the same work in `processes` processes, without their start."""
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
         pool.map(one, range(processes * 2), chunksize=1)
         return wall_seconds(lambda: pool.map(one, range(POINTS), chunksize=5))

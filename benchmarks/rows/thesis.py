@@ -1,4 +1,4 @@
-"""How near the performance thesis' Optane times are predicted without any of them."""
+"""Errors of the performance thesis' Optane times, predicted without them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What tracing costs: the kernel phase under `nearfar profile` against the plain build.
+"""The cost of tracing: the kernel phase under `nearfar profile` against the plain build.
 
-The peer is cachegrind on the plain build, in the same run, on fewer repetitions or, where set-up
-dominates, a smaller size; its slowdown is taken against a plain run of the same size.
+The peer is cachegrind on the plain build, in the same run, with fewer repetitions or, where set-up
+dominates, a smaller size; its slowdown is relative to a plain run of the same size.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ CURVE_RATES = (16, 32, 64, 128, 256)
 
 @dataclass(frozen=True)
 class Load:
-    """How a kernel is run here: (size, repetitions), for us and for cachegrind."""
+    """Holds a kernel's (size, repetitions) here, for nearfar and for cachegrind."""
 
     ours: tuple[int, int]
     peer: tuple[int, int]
     memory_bound: bool = True
 
 
-# Footprints of 128 MiB and more, beyond any cache here, and 0.1 to 1 s of plain time each.
+# Footprints of at least 128 MiB, beyond any cache here, and 0.1 to 1 s of plain time each.
 LOADS = {
     "chase": Load((1 << 21, 1), (1 << 19, 1)),
     "hash": Load((1 << 23, 2), (1 << 20, 1)),
@@ -55,7 +55,7 @@ LOADS = {
     "sort": Load((4 << 20, 1), (1 << 17, 1), memory_bound=False),
     "matmul": Load((256, 60), (256, 1), memory_bound=False),
 }
-# One kernel of each way that rates matter: dependent, scattered, streams with gathers, in cache.
+# A kernel for each effect of rates: dependent, scattered, streams with gathers, in cache.
 CURVE_KERNELS = ("hash", "spmv", "unordered_map", "matmul")
 
 
@@ -103,7 +103,7 @@ def _row(name: str, value: float, peer: float, bar: float) -> Row:
 
 
 def _curve(at_default: dict[str, float]) -> Iterator[Row]:
-    """Cost and error by rate, and the row that shows why 64 is the default."""
+    """Yield cost and error by rate, and the row that shows why 64 is the default."""
     from benchmarks.rows.tracing_accuracy import LOADS as ACCURACY_LOADS
     from benchmarks.rows.tracing_accuracy import kernel_misses
 

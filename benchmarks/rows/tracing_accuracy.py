@@ -1,7 +1,7 @@
-"""Whether sampled misses are right: against every access simulated, cachegrind, closed forms.
+"""Accuracy of sampled misses: against full simulation, cachegrind, closed forms.
 
-A cache of 1 MiB is simulated, so that small footprints miss as large ones do on a real one and
-cachegrind's share is short. Counts are of the kernel phase.
+A cache of 1 MiB is simulated, so that small footprints miss like large ones on a real cache and
+cachegrind is fast. Counts are of the kernel phase.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LOADS = {
     "spmv": (1 << 17, 2),
     "unordered_map": (1 << 18, 12),
     "gather": (1 << 21, 2),
-    "gups": (1 << 21, 4),  # even: an odd number is undone by one more, which cachegrind counts
+    "gups": (1 << 21, 4),  # even: an additional round, which cachegrind counts, undoes an odd one
 }
-"""(size, repetitions): some 2 million misses each, so that at 1/64 chance alone is below 1 %."""
+"""(size, repetitions): about 2 million misses each, so that chance at 1/64 is below 1 %."""
 
 FUNCTION = {
     "chase": "chase",
@@ -45,14 +45,14 @@ FUNCTION = {
 CLOSED_FORMS = {
     # A cycle longer than the cache, in least-recently-used order: every step misses.
     "chase": lambda size, repetitions: size * repetitions,
-    # Three arrays of `size` doubles, 8 in a line, none of which survives until the next round.
+    # Three arrays of `size` doubles, 8 per line, none of which stays cached until the next round.
     "triad": lambda size, repetitions: 3 * size / 8 * repetitions,
 }
 
 
 @dataclass(frozen=True)
 class Misses:
-    """Misses of one run's kernel phase."""
+    """Holds the misses of a run's kernel phase."""
 
     total: float
     by_object: dict[str, float]
@@ -63,13 +63,13 @@ class Misses:
         return _errors(self.by_object, true.by_object, true.total, len(true.by_object))
 
     def instruction_errors(self, true: Misses) -> list[float]:
-        """Return the relative error of each of the ten instructions that miss most."""
+        """Return the relative errors of the ten instructions with most misses."""
         return _errors(self.by_instruction, true.by_instruction, true.total, 10)
 
 
 def _errors(ours: dict, true: dict, total: float, most: int) -> list[float]:  # type: ignore[type-arg]
     largest = sorted(true, key=lambda key: -true[key])[:most]
-    # An instruction with less than 1 % of all misses is noise to whoever reads the profile.
+    # An instruction with less than 1 % of all misses is noise to the profile's reader.
     return [abs(ours.get(key, 0) / true[key] - 1) for key in largest if true[key] > total / 100]
 
 
@@ -102,8 +102,8 @@ def kernel_misses(name: str, rate: int) -> Misses:
 def cachegrind_misses(name: str) -> float:
     """Return cachegrind's last-level data misses of the kernel's function.
 
-    Its first level is two lines (the least it takes), so that nearly all accesses reach the last
-    level, as they do in our simulation of that level alone.
+    Its first level is two lines (its minimum), so that nearly all accesses reach the last level, as
+    in our simulation of that level alone.
     """
     kernel = build(name)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
-"""What tracing costs on the demo's program: Redis, driven from inside by scripts.
+"""The cost of tracing for the demo's program: Redis, driven from inside by scripts.
 
-A: the plain twin; B: the instrumented build under the run time. Two sizes, since they differ: with
-2 M keys most of a request is misses, with 200 k keys much of it is the interpreter's work in
-nearer caches, where a test costs more. The peer, cachegrind, runs the plain twin on a hundredth of
-the requests; its slowdown is taken per request.
+A: the plain twin; B: the instrumented build under the runtime. Two sizes differ: with 2 M keys most
+of a request is misses, with 200 k keys much of it is the interpreter's work in nearer caches, where
+a test costs more. The peer, cachegrind, runs the plain twin on a hundredth of the requests; its
+slowdown is per request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks import Row, alternate, make_row, paired_ratio
 
 DEMO = Path("examples/demo")
 SESSIONS = {2_000_000: 3, 200_000: 5}
-"""Keys to repetitions; the larger takes long to load."""
+"""Keys to repetitions; the larger number takes long to load."""
 REQUESTS = 400_000
 CACHEGRIND_REQUESTS = 4_000
 CACHEGRIND_SESSIONS = 10_000
@@ -52,10 +52,10 @@ def rows() -> Iterator[Row]:
             for sessions, repetitions in SESSIONS.items()
         }
         cachegrind = ["valgrind", "--tool=cachegrind", "--cachegrind-out-file=/dev/null"]
-        # Valgrind 3.19 dies of clang's DWARF 5, which it does not need here.
+        # Valgrind 3.19 fails on clang's DWARF 5, which it does not need here.
         subprocess.run(["strip", "--strip-debug", str(plain)], check=True)
         peer = get_ns([*cachegrind, str(plain)], CACHEGRIND_REQUESTS, CACHEGRIND_SESSIONS)
-        # The same small load on the plain build, so that the peer is compared like with like.
+        # The same small load on the plain build makes the peer comparable.
         base = get_ns([str(plain)], CACHEGRIND_REQUESTS * 10, CACHEGRIND_SESSIONS)
     for sessions, slowdown in slowdowns.items():
         yield make_row(

@@ -1,23 +1,23 @@
-"""How right predictions are for a slower memory of this machine: kernels and programs of others.
+"""Accuracy of predictions for a slower memory of this machine: kernels and third-party programs.
 
-Kernels, programs and the number of sessions were fixed before anything was measured. A session
-takes eight to fourteen minutes on a quiet machine, and each is a file of its own in build/validate,
-so that all need not be run at once:
+Kernels, programs and the number of sessions were fixed before any measurement. A session takes
+eight to fourteen minutes on a quiet machine and is saved as a file in build/validate, so that
+sessions can run separately:
 
-    NEARFAR_TURN=0   builds and profiles what sessions need, which wants no quiet, and ends
-    NEARFAR_TURN=1   runs one session that lacks, beside those that are kept, and judges all
-    (neither)        deletes what is kept and runs all
-    NEARFAR_SESSIONS=N   of N sessions, not five
+    NEARFAR_TURN=0   builds and profiles the inputs of sessions, on a machine that may be busy
+    NEARFAR_TURN=1   runs one missing session and judges it with the saved ones
+    (neither)        deletes saved sessions and runs all
+    NEARFAR_SESSIONS=N   N sessions instead of five
 
-Where a hypervisor moves the cores, odd sessions are of cores that share no cache, and even ones of
-cores that do, if that can be had: the contending core makes memory slow in either, and differently.
+Where a hypervisor moves the cores, odd sessions use cores that share no cache, and even ones cores
+that do, if possible: the co-runner slows memory in both cases, differently.
 
-What a stopped session left is deleted, and the session begun anew. Rows say how many there were,
+Files of a stopped session are deleted, and the session restarts. Rows state the number of sessions,
 and every session is printed.
 
-Sessions are judged by the predictions of the commit that ran them, which the rows name. The same
-sessions predicted again by today's models are rows of their own, since these may have been changed
-with them in sight.
+Sessions are judged by the predictions of the commit that ran them, which the rows name. Predictions
+of the same sessions by today's models are separate rows, because the models may have been changed
+with the sessions in sight.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMMAND = "make benchmarks ONLY=validate"
 
 
 def rows() -> Iterator[Row]:
-    """Run sessions that lack; judge all as they were predicted, then by today's models."""
+    """Run missing sessions; judge all as they were predicted, then by today's models."""
     from nearfar.validate import api
 
     sys.path.insert(0, "examples/demo")
@@ -94,12 +94,12 @@ def rows() -> Iterator[Row]:
         peer="null has none",
         command=COMMAND,
     )
-    # Not a validation: whoever changed a model since may have looked at these sessions.
+    # Not a validation: a model may have been changed since with these sessions in sight.
     yield from _judged(api.pool(there, again=True), "predicted again, ", (5.0, 0.75, 0.85))
 
 
 def _what(report: ValidationReport) -> str:
-    """Return what was judged, with the commits that predicted it."""
+    """Return the judged quantity with the commits that predicted it."""
     sessions = len(report.sessions)
     commits = sorted({session.predicted_by or "unknown" for session in report.sessions})
     return (
@@ -157,7 +157,7 @@ def _judged(
 
 
 def _sessions() -> list[Path]:
-    """Return the files of sessions that ended, the first first."""
+    """Return the files of completed sessions in order."""
     return sorted(FOLDER.glob("session-*.jsonl"), key=lambda file: int(file.stem.split("-")[1]))
 
 

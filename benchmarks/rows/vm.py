@@ -1,4 +1,4 @@
-"""How long everything that needs far memory takes in the virtual machine, and whether it holds."""
+"""Time and result of all checks that need far memory, in the virtual machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CANNOT = 77
 
 
 def rows() -> list[Row]:
-    """Boot the guest once, its image made before; no rows where it cannot be had."""
+    """Boot the guest once from an existing image; yield no rows where that is impossible."""
     done: list[subprocess.CompletedProcess[str]] = []
 
     def boot(*words: str) -> None:

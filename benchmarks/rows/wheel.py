@@ -1,4 +1,4 @@
-"""From a wheel, in a bare virtual environment, to a first prediction: two commands."""
+"""From a wheel, in an empty virtual environment, to a first prediction: two commands."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks import Row, make_row
 
 BUILT = Path("build/wheel")
 PREDICT = ["predict", "thesis-hashmap", "--near", "thesis-dram", "--far", "optane-100-6dimm"]
-"""Of a program that was counted by hand, on the library's devices: nothing need be measured."""
+"""A program counted by hand, on the library's devices: no measurement is needed."""
 
 
 def rows() -> list[Row]:
-    """Time `pip install` of the wheel and the first prediction, where no compiler can be found."""
+    """Time `pip install` of the wheel and the first prediction, without a compiler."""
     wheel = build_wheel()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -26,7 +26,7 @@ def rows() -> list[Row]:
         subprocess.run([folder / "venv/bin/pip", "install", "-q", wheel], check=True)
         installed_s = time.monotonic() - started
         predict = [str(folder / "venv/bin/nearfar"), *PREDICT]
-        # Neither this checkout nor its tools are to be found.
+        # Neither this checkout nor its tools are on the path.
         bare = {"PATH": "/nonexistent", "HOME": name, "LANG": os.environ.get("LANG", "C.UTF-8")}
         done = subprocess.run(
             predict, cwd=folder, env=bare, capture_output=True, text=True, check=True
@@ -47,7 +47,7 @@ def rows() -> list[Row]:
 
 
 def build_wheel() -> Path:
-    """Return this commit's wheel; built, not timed, if it is not there."""
+    """Return this commit's wheel; build it without timing if it is missing."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()

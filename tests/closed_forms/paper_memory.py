@@ -1,8 +1,8 @@
-"""What a memory's own figures say of a line, as ranges: nothing here calls the model.
+"""Ranges of a line's costs from a memory's own figures; nothing here calls the model.
 
 A far memory seen from a core: its latency by the three conversions of a published latency, its
-bandwidths by the best and the worst figure that could be meant, one core's sequential reads by the
-figure of one thread, else between bandwidth alone and latency in proportion to near memory's.
+bandwidths by the best and the worst possible figure, one core's sequential reads by the figure of
+one thread, otherwise between bandwidth alone and latency in proportion to near memory's.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ FAR_NAMES = st.sampled_from(device_names())
 NEAR_NAMES = st.sampled_from(NEARS)
 EXAMPLES = 15
 SLACK = 0.03
-"""Relative tolerance of programs of several parts: near time does not tell arithmetic from fewer
-misses in flight, nor a loaded memory from either."""
+"""Relative tolerance of programs of several parts: near time does not distinguish arithmetic, fewer
+misses in flight and a loaded memory."""
 
 
 @st.composite
@@ -157,7 +157,7 @@ def test_small_pages_are_never_better_than_large(far: str):
 def test_part_near_is_between_all_near_and_all_far(
     program: Program, near: str, far: str, share: float
 ):
-    """Of one core: several may draw more bandwidth from two memories than from one."""
+    """This holds for one core: several may draw more bandwidth from two memories than from one."""
     program = replace(program, threads=1)
     memory = near_device(near)
     near_ns = program.near_ns(near_paper(memory, PAGES[near]), "bus")

@@ -20,7 +20,7 @@ FILE = re.compile(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 COMMANDS = re.compile(r"```console\n(.*?)```", re.DOTALL)
 INPUTS = ROOT / "tests/golden/inputs"
 ENDS = {"machine": (0, 1)}
-"""Exit codes of verbs that report what this machine is; others end with 0."""
+"""Exit codes of verbs that describe this machine; others end with 0."""
 
 RUN = """
 import runpy, sys

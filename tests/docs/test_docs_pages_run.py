@@ -33,7 +33,7 @@ NOT_RUN = {
 """Commands that cannot be run here, by a part of them, with the reason."""
 
 MAY_FIND = ("machine --check", "emulate", "compare", "crash", "--self-test")
-"""Exit code 1 says that something was found, which the page wants or the machine decides."""
+"""Exit code 1 reports a finding, which the page expects or the machine decides."""
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from .reader import shell
 pytestmark = pytest.mark.long
 
 MAY_FIND = ("machine --check", "emulate", "compare")
-"""Verbs whose exit code 1 says that something was found, which depends on the machine."""
+"""Verbs whose exit code 1 reports a finding, which depends on the machine."""
 
 
 @pytest.fixture(scope="module")

@@ -27,15 +27,15 @@ SQLITE_SUBSET = (
     *("func", "trans", "savepoint", "vacuum", "pager1", "wal", "trigger1", "view", "autovacuum"),
     *("shared", "thread001", "incrblob", "fts3aa", "json101", "window1", "corrupt"),
 )
-"""Of some thousand files: each part of the library, its thread and corruption tests.
+"""Some of a thousand files: each part of the library, its thread and corruption tests.
 NEARFAR_SUITE=veryquick runs all that SQLite's developers run before each commit."""
 FAIL_FOR_ROOT = {f"delete-8.{number}" for number in range(1, 7)} | {
     "pager1.4.7.2",
     "pager1.4.8.1",
 }
-"""They take the right to read or write a file away, which root does not need."""
+"""They remove a file's read or write permission, which root does not need."""
 PROCESS_TABLES_BYTES = 4 << 20
-"""Per process: gawk's suite starts hundreds, and what did not fit is not asked for."""
+"""Size per process: gawk's suite starts hundreds, and the test needs no complete counts."""
 
 
 @pytest.fixture

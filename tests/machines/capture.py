@@ -50,7 +50,7 @@ FILES = [
     "proc/sys/vm/unprivileged_userfaultfd",
 ]
 WORDS = ("efi=", "memmap=", "numa=", "mem=", "transparent_hugepage=", "cgroup_disable=", "nohmat")
-"""The beginnings of what is kept of the kernel's command line."""
+"""The prefixes of saved words of the kernel's command line."""
 FOLDERS = [
     "sys/kernel/mm/damon",
     "sys/bus/event_source/devices/*",
@@ -72,7 +72,7 @@ LINES = {
     "proc/iomem": r".*(Soft Reserved|Persistent Memory).*",
     "etc/os-release": r"(ID|VERSION_CODENAME)=.*",
 }
-"""Files of which only some lines are kept."""
+"""Files of which only some lines are saved."""
 
 
 def main(root: Path) -> None:

@@ -1,4 +1,4 @@
-"""What nearfar makes of a tree of this folder: the answers expected beside it."""
+"""Describes each machine tree of this folder with nearfar, for the accepted descriptions."""
 
 import json
 import tempfile

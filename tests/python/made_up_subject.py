@@ -21,7 +21,7 @@ class MadeUpMemory:
     """0: no buffer."""
     block_bytes: int = 64
     tlb_ns: float = 0.0
-    """What a small page adds to an access that leaves the TLB's reach."""
+    """Time that a small page adds to an access beyond the TLB's reach."""
     tlb_reach_bytes: int = 8 << 20
     clock_ns: float = 20.0
     each_extra_ns: float = 0.0

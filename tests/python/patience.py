@@ -11,7 +11,7 @@ REFERENCE_JOB = "import numpy; sorted(numpy.random.default_rng(1).random(100_000
 QUIET_REFERENCE_S = 0.3
 """Seconds of the reference job on two quiet cores of 2023: a process, libraries, a computation."""
 MAX_FACTOR = 20.0
-"""Beyond it the machine is not slow but stuck: a hung test must still end while somebody waits."""
+"""Beyond it the machine is not slow but stuck: a hung test must still end."""
 
 
 @functools.cache

@@ -20,11 +20,11 @@ CANNOT = 77
 REAL_PROGRAMS = "74_run_real_programs"
 
 SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}
-"""What finds the machine, converts its memory there and back, and puts a program's data on near and
-far node, DAX file and DAX device: the shorter part of what all take."""
+"""Checks that describe the machine, convert its memory and back, and place a program's data on near
+and far node, DAX file and DAX device: the shorter part."""
 
 FIRST = "30_convert_fsdax"
-"""What divides the NVDIMM into the namespaces that later checks use."""
+"""The check that divides the NVDIMM into the namespaces of later checks."""
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ TEST_CASE("a write-back belongs to the line's last owner") {
   std::vector<LineWord> ways(2);
   LruCache cache({1, 2}, ways.data());
   cache.access(7, 10, true);
-  cache.access(7, 11, false);  // freed and allocated anew while cached
+  cache.access(7, 11, false);  // freed and allocated again while cached
   cache.access(8, 12, false);
   const Outcome outcome = cache.access(9, 13, false);
   CHECK(outcome.evicted.owner() == 11);

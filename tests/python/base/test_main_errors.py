@@ -1,4 +1,4 @@
-"""What the program prints for errors that no verb turned into a sentence."""
+"""Output for errors that no verb converted to a sentence."""
 
 from __future__ import annotations
 

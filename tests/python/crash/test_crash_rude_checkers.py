@@ -12,7 +12,7 @@ from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
 
 GENEROUS = f"{patience(100):.0f}s"
-"""A busy machine must not make a hang of what is none."""
+"""A slow checker on a busy machine must not count as a hang."""
 _FLAGS = {
     "program": [],
     "function": ["-DFUNCTION"],

@@ -48,7 +48,7 @@ class StandIn:
         self.boots = 1
         self.done: list[str] = []
         self.lie: str = ""
-        """The tool that ends with 0 and does nothing."""
+        """The tool that exits with 0 and does nothing."""
         expand(TREE, root)
         self._divide(memory_gib)
 

@@ -25,7 +25,7 @@ ONLY_LIVE = {
     # Results of tools, and groups that a capture does not name.
     "pmem-sensors", "pmem-mode", "cxl-health", "firmware", "container", "cgroup-memory",
 }  # fmt: skip
-"""What only the running machine can be asked."""
+"""Findings that only the running machine can have."""
 
 
 def _states(root: Path, state: str) -> set[str]:

@@ -16,7 +16,7 @@ from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Sample, SamplePoint
 
 CACHES = ((32 << 10, 1.1), (1 << 20, 4.0), (8 << 20, 14.0))
-"""(capacity, ns) as an AMD EPYC (family 25) showed them to one of its virtual machines."""
+"""(capacity, ns) as an AMD EPYC (family 25) showed in one of its virtual machines."""
 
 DRAM_NS = 130.0
 

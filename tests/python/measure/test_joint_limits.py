@@ -32,7 +32,7 @@ THESIS_SPLITS = [
     (43.8, 22.4), (40.5, 27.4), (36.7, 30.8), (32.7, 34.5), (28.2, 37.7), (23.8, 42.0),
     (17.6, 44.1), (12.8, 48.6), (6.83, 51.8),
 ]  # fmt: skip
-"""Figure 2, columns 1-20: DRAM->DRAM by 15 to 1 threads beside NVM->NVM by 1 to 15."""
+"""Figure 2, columns 1-20: DRAM->DRAM by 15 to 1 threads next to NVM->NVM by 1 to 15."""
 
 
 def about(value: float, width: float = 0.01) -> Estimate:

@@ -182,7 +182,7 @@ IPMCTL = """
  AppDirect    | -           | 0.000 GiB    | 0.000 GiB
  Cache        | 384.000 GiB | -            | 384.000 GiB
 """
-"""As ipmctl-show-memory-resources(1) documents it; taken from no machine."""
+"""From ipmctl-show-memory-resources(1), not from a machine."""
 
 
 def test_memory_mode_is_recognised_in_sysfs_or_by_ipmctls_output(tmp_path: Path) -> None:

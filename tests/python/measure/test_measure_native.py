@@ -22,7 +22,7 @@ from nearfar.plots import plot
 SEVERAL_CPUS = len(detect().cpus) > 1
 
 SURFACES = ("idle", "chains", "bandwidth", "loaded")
-"""What predictions are made of; whole measurements are tested on simulated memories."""
+"""The inputs of predictions; complete measurements are tested on simulated memories."""
 
 
 def tiny(memory: str = "dram", largest: str = "4MiB", **more) -> MeasureOptions:

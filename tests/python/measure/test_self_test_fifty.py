@@ -18,10 +18,10 @@ SEEDS = tuple(range(50))
 WITHOUT_BUFFERS = tuple(-seed for seed in range(1, 11))
 
 LEAST_SOUND = 40
-"""Devices of 50 of which nothing is said that is wrong, and nothing is invented."""
+"""Minimum of 50 devices without a wrong or invented quantity."""
 
 LEAST_COMPLETE = 32
-"""Devices of 50 of which moreover all is seen that must be: capacities, blocks, latencies,
+"""Minimum of 50 devices with, in addition, all required quantities: capacities, blocks, latencies,
 bandwidths, stalls."""
 
 

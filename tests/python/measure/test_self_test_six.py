@@ -10,7 +10,7 @@ from nearfar.measure.infer import Findings
 from nearfar.measure.self_test import SelfTestVerdict, judge, open_device, self_test, shares, table
 
 BUDGET_S = 25.0
-"""CPU seconds a device; most need far less."""
+"""CPU seconds per device; most need far less."""
 
 DEVICES = ("optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-local", -1, 100, 104)
 """Two with wear, two without buffers (the library's DRAM, and synthetic -1), two synthetic ones
@@ -37,7 +37,7 @@ MUST_BE_SEEN = {
     "optane-100-6dimm": {"interleave", "wear period", "wear length"},
     "synthetic-dram--1": {"capacity of L1", "latency of L1"},
 }
-"""What these devices show plainly: "not seen" is no answer there."""
+"""Quantities that these devices show clearly: "not seen" is a failure here."""
 
 
 def unseen(verdicts: Sequence[SelfTestVerdict]) -> set[str]:

@@ -22,7 +22,7 @@ SHARES = st.floats(0.0, 1.2)
 NEAR = samples.device()
 FAR = samples.device("far", 300.0, 5.0, 3.0)
 NARROW = samples.device("narrow", 120.0, 0.4, 0.2)
-"""So little bandwidth that it binds, and times do not add."""
+"""A bandwidth so low that it binds, and times do not add."""
 
 
 def bar(plan: Plan, name: str) -> Alternative:

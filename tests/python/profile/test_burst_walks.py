@@ -17,7 +17,7 @@ from nearfar.profile.bursts.dependences import (
 )
 
 PAGE, LINE = 4096, 32768
-"""Bytes of a page, and of the data that one line of a page table is of."""
+"""Bytes of a page, and of the data that one line of a page table maps."""
 
 
 def burst(addresses: Sequence[int], streams: bool = False) -> BurstAddresses:

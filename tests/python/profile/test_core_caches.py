@@ -13,7 +13,7 @@ KIB = 1 << 10
 LINES = KIB // 64
 LLC = 64 << 20
 NEAR_ENOUGH = 0.2
-"""Of 16 MiB, 1024 of 4096 pages are looked at: one sigma is 2.7 %."""
+"""1024 of the 4096 pages of 16 MiB are sampled: one sigma is 2.7 %."""
 
 
 def all_of(result: Result, part: str, count: Callable[[Traffic], float]) -> float:

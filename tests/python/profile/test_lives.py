@@ -15,7 +15,7 @@ from by_hand import Build, Run
 from nearfar.program.control import Control
 
 LINES = (1 << 20) // 64
-"""Of the array every mode works on."""
+"""Lines of the array that every mode works on."""
 
 
 @pytest.mark.parametrize(

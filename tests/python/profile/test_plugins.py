@@ -15,7 +15,7 @@ from nearfar.native_files import include_folder, native_folder
 KERNELS = Path(__file__).parent / "kernels"
 NEARFAR = [sys.executable, "-m", "nearfar"]
 SUM = f"{8 << 14}\n"
-"""One from each line of 8 MiB."""
+"""Each line of 8 MiB contributes 1."""
 
 
 @pytest.fixture(scope="module")

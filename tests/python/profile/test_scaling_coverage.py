@@ -29,10 +29,10 @@ CASES = {
 """The last size is held out."""
 CACHE_BYTES = 1 << 20
 SHARE = 0.02
-"""Of a phase's misses: objects with less are a few sampled lines."""
+"""Minimum share of a phase's misses: objects with less are a few sampled lines."""
 LEAST_COVERED = 0.7
-"""Of about a dozen intervals of 95 %: 19 and 20 of 20 were seen; by chance, fewer than 70 % hold
-once in 1000."""
+"""About a dozen intervals of 95 %: 19 and 20 of 20 were seen; by chance, fewer than 70 % hold once
+in 1000."""
 
 
 def judged(profiles: list[WorkloadProfile], size: float) -> list[bool]:

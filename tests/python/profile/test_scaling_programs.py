@@ -27,7 +27,7 @@ CASES = {
     "matrix": ((72, 108, 160, 288, 480), 1 << 20),
 }
 BOUND = 0.25
-"""Errors seen are 0 to 12 %; what is sampled at the smallest sizes is a few hundred lines."""
+"""Observed errors are 0 to 12 %; the smallest sizes have a few hundred sampled lines."""
 
 
 @dataclass

@@ -21,7 +21,7 @@ TARGET = 6.4e5
 RATE = 64
 REPEATS = 8
 SCATTER = 0.15
-"""Of misses and accesses from run to run, as of a few dozen sampled lines."""
+"""Scatter of misses and accesses between runs, as with a few dozen sampled lines."""
 
 
 def scattered(n: float, chance: random.Random) -> WorkloadProfile:

@@ -14,7 +14,7 @@ import sys
 DENIED = {237: "mbind", 279: "move_pages", 310: "process_vm_readv"}
 MADVISE, HUGEPAGE = 28, 14
 ADVICE = 32
-"""Where seccomp_data has the low half of the third argument; the call's number is at 0."""
+"""Offset of the low half of the third argument in seccomp_data; the call's number is at 0."""
 LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
 """linux/bpf_common.h: BPF_LD|BPF_W|BPF_ABS, BPF_JMP|BPF_JEQ|BPF_K, BPF_RET|BPF_K."""
 ALLOW, EPERM = 0x7FFF0000, 0x00050001

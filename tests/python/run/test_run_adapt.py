@@ -32,11 +32,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import placement, plan
 
 ELSEWHERE = 1
-"""The node that pages are on at first: far memory is node 0."""
+"""The initial node of the pages; far memory is node 0."""
 REGION = 4
 """Pages."""
 PAGES = range(1000, 1062)
-"""Numbers; their last region is a part of one."""
+"""Page numbers; the last region is incomplete."""
 POLL_NS = 50_000_000
 
 
@@ -47,9 +47,9 @@ class MadeUpKernel:
         self.node_of = dict.fromkeys(PAGES, ELSEWHERE)
         self.asked: Counter[int] = Counter()
         self.moved: list[int] = []
-        """How many pages each call was for."""
+        """Number of pages in each call."""
         self.gone: set[int] = set()
-        """Given back after they were asked after."""
+        """Pages freed after they were queried."""
         self.stuck: set[int] = set()
         self.in_call: Callable[[], object] = lambda: None
         """Called in every call that moves."""

@@ -28,7 +28,7 @@ SQLITE_FILES = (
     *("wal", "trigger1", "shared", "thread001", "incrblob", "fts3aa", "json101", "corrupt"),
 )
 FAIL_FOR_ROOT = ("delete-8", "pager1.4.7.2", "pager1.4.8.1")
-"""They take the right to read or write a file away, which root does not need."""
+"""They remove a file's read or write permission, which root does not need."""
 SQLITE_OBJECTS = ("pcache1Alloc", "pcache1AllocPage", "sqlite3BtreeOpen", "sqlite3VdbeSorterWrite")
 REDIS_SUITES = ("unit/type/string", "unit/type/hash", "unit/other")
 REDIS_OBJECTS = ("_sdsnewlen", "createObject", "dictAddRaw", "_dictExpand", "zslCreateNode")

@@ -26,7 +26,7 @@ from made_plans import PROGRAMS, objects_plan, placement, plan, run_verb
 FAR_FOLDER = "/dev/shm"
 ALL = ("make_array", "make_list", "make_growing", "make_mapping", "make_cleared")
 MIB = 4
-"""Of each object: some hundred sampled pages, each of which counts for 32 KiB."""
+"""Size of each object: about a hundred sampled pages, each of which counts for 32 KiB."""
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
-/* What a program does to the files behind its memory without knowing of them. Ends with 0 if all
- * its data was right.
+/* Operations on the files behind a program's memory that the program does not know about. Exits
+ * with 0 if all its data was right.
  *
- *   files fork    parent and child each get their memory anew after a fork
+ *   files fork    parent and child each get new memory after a fork
  *   files close   all descriptors are closed, as daemons do, and a number is used for a file */
 #include <fcntl.h>
 #include <stdlib.h>
