@@ -65,7 +65,7 @@ Start = Callable[[], AbstractContextManager[Arm]]
 
 def take_blocks(arms: Mapping[str, Start], operations: Sequence[str]) -> Blocks:
     """Run the same operations in all arms, with counts that make a turn as long as `TURN_NS`."""
-    found = Blocks({name: [] for name in arms}, {name: [] for name in arms})
+    result = Blocks({name: [] for name in arms}, {name: [] for name in arms})
     rng = random.Random(SEED)
     counts: dict[str, int] = {}
     order = list(arms)
@@ -82,10 +82,10 @@ def take_blocks(arms: Mapping[str, Start], operations: Sequence[str]) -> Blocks:
                 # In each life, because it also warms up.
                 count = _count(alive, operation)
                 counts.setdefault(operation, count)
-            for turns in (*found.cpu_ns.values(), *found.wall_ns.values()):
+            for turns in (*result.cpu_ns.values(), *result.wall_ns.values()):
                 turns.append([])
-            _live(alive, operations, counts, rng, found)
-    return found
+            _live(alive, operations, counts, rng, result)
+    return result
 
 
 def _live(

@@ -35,7 +35,7 @@ def write_profiles(folder: Path, count: int, seed: int = 1) -> int:
     total = 0
     for number in range(count):
         profile = made_profile(rng, number)
-        total += sum(thing.size_bytes for thing in profile.objects)
+        total += sum(each.size_bytes for each in profile.objects)
         below = folder / f"{number // FOLDER_FILES:04d}"
         if number % FOLDER_FILES == 0:
             below.mkdir(parents=True, exist_ok=True)

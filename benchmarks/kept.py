@@ -33,9 +33,9 @@ class Kept:
         path = self._folder / f"{part}.json"
         if path.is_file():
             return msgspec.json.decode(path.read_bytes(), type=kind)
-        found = measure()
-        write_atomically(path, msgspec.json.encode(found))
-        return found
+        result = measure()
+        write_atomically(path, msgspec.json.encode(result))
+        return result
 
     def finish(self) -> None:
         """Delete all parts."""

@@ -130,8 +130,8 @@ def cpu_ns(line: WorkloadRun) -> float:
 
 def counts(line: WorkloadRun) -> dict[str, float]:
     """Return counts per operation under the peer's names."""
-    found = {name: value / line.operations for name, value in line.counts.items()}
-    return {**found, "lines": found["flushed_lines"] + found["copied_lines"]}
+    results = {name: value / line.operations for name, value in line.counts.items()}
+    return {**results, "lines": results["flushed_lines"] + results["copied_lines"]}
 
 
 def transaction_ns(with_: str) -> float:

@@ -108,7 +108,7 @@ def our_gb_per_s(kernel: str, cpus: tuple[int, ...]) -> float:
     # By the clock, as in likwid-bench: preemption of one of the two would otherwise be a
     # difference.
     together = _measure.together(workers, SECONDS * 1e9, 1e8, by_clock=True)
-    return float(sum(one.gb_per_s for one in together.each))
+    return float(sum(item.gb_per_s for item in together.each))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ def likwid_run(test: str, cpus: tuple[int, ...]) -> LikwidRun:
             f"likwid-bench ran on {ran_on}, not on CPUs {places}: run under taskset -c {places}",
             ExitCode.MACHINE_LACKS,
         )
-    volume, cycles, clock = (float(one[1]) for one in counted if one is not None)
+    volume, cycles, clock = (float(each[1]) for each in counted if each is not None)
     return LikwidRun(volume, cycles, clock)
 
 

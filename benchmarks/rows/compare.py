@@ -79,7 +79,7 @@ LINES = 300_000
 
 def verdicts(times: list[float], factor: float) -> tuple[bool, bool]:
     """Return whether A and B are reported to differ, and whether B is over the limit."""
-    sides = times[:RUNS], [factor * one for one in times[RUNS:]]
+    sides = times[:RUNS], [factor * each for each in times[RUNS:]]
     a, b = (
         ComparedValue("time", "run", "ns", statistics.median(side), samples=tuple(side), timed=True)
         for side in sides

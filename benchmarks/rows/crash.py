@@ -72,12 +72,12 @@ def _compiled(name: str, libraries: list[str], folder: Path) -> Path:
 def _raw(log: Path) -> Iterator[Row]:
     with scratch() as folder:
         recorded = _recorded([str(log), "{pool}", str(_LOG_ENTRIES)], folder)
-        one, two = [], []
+        first, two = [], []
         for _ in range(ROUNDS):
-            one.append(_judge(log, recorded, folder, workers=1))
+            first.append(_judge(log, recorded, folder, workers=1))
             two.append(_judge(log, recorded, folder, workers=2))
-    alone = statistics.median(each.states / each.cpu_s for each in one)
-    print(f"  raw log: {one[0].states} states, {alone:.0f} a second and core")
+    alone = statistics.median(each.states / each.cpu_s for each in first)
+    print(f"  raw log: {first[0].states} states, {alone:.0f} a second and core")
     yield make_row(
         "crash states on a raw log",
         alone,
@@ -88,7 +88,7 @@ def _raw(log: Path) -> Iterator[Row]:
         command=COMMAND,
     )
     # States that one worker judges: the second worker's repetitions are no gain.
-    both = statistics.median(2 * one[0].states / each.cpu_s for each in two)
+    both = statistics.median(2 * first[0].states / each.cpu_s for each in two)
     yield make_row(
         "two workers on a raw log, by processor time",
         both,

@@ -36,7 +36,7 @@ def rows() -> list[Row]:
     except NearfarError as missing:
         print(f"cycle_level: left out, {missing}", file=sys.stderr)
         return []
-    found = []
+    results = []
     every = [
         case
         for config in cycle_level.CONFIGS
@@ -48,7 +48,7 @@ def rows() -> list[Row]:
         errors = [abs(case.error(DEFAULT_MODEL)) * 100 for case in cases]
         null = [abs(case.error("null")) * 100 for case in cases]
         for word, of, bar in zip(("mean", "max"), (statistics.mean, max), bars, strict=True):
-            found.append(
+            results.append(
                 make_row(
                     f"cycle-level core, {CORES[config]}, {level}: {word} error of "
                     f"{len(cases)} kernels",
@@ -60,7 +60,7 @@ def rows() -> list[Row]:
                     command="nearfar reproduce cycle-level",
                 )
             )
-    return _of_counts(cycle_level.counts(reference, profiled)) + found + _of_intervals(every)
+    return _of_counts(cycle_level.counts(reference, profiled)) + results + _of_intervals(every)
 
 
 def _of_counts(counted: list[cycle_level.CountComparison]) -> list[Row]:

@@ -32,26 +32,26 @@ and not the median."""
 
 def rows() -> list[Row]:
     """Measure near memory, then emulate the targets in turn."""
-    found: dict[str, list[Emulation]] = {target: [] for target in TARGETS}
+    results: dict[str, list[Emulation]] = {target: [] for target in TARGETS}
     with tempfile.TemporaryDirectory(prefix="nearfar-emulate-") as name:
         folder = Path(name)
         near, program = folder / "near.json", folder / "lookup"
         _nearfar("measure", "dram", "--quick", "--quiet", "--accept-noise", "-o", near)
         _nearfar("c++", "-O2", "-DWIDE", SOURCE, "-o", program)
         for _ in range(JUDGED):
-            for target, judged in found.items():
+            for target, judged in results.items():
                 made = folder / f"{target}.json"
                 how = ("--far", target, "--near", near, "--by", "delays", "--quiet")
                 _nearfar("emulate", *how, "-o", made, "--", program)
                 judged.append(load(made, Emulation))
-    return [row_of(target, judged) for target, judged in found.items()]
+    return [row_of(target, judged) for target, judged in results.items()]
 
 
 def row_of(target: str, judged: list[Emulation]) -> Row:
     """Return the median of several judgements of a target, and the number of faithful ones."""
-    middle = sorted(judged, key=lambda one: worst(one.probes))[len(judged) // 2]
-    faithful = sum(one.faithful for one in judged)
-    motions = ", ".join(f"{one.slow_motion:.1f}" for one in judged)
+    middle = sorted(judged, key=lambda each: worst(each.probes))[len(judged) // 2]
+    faithful = sum(each.faithful for each in judged)
+    motions = ", ".join(f"{each.slow_motion:.1f}" for each in judged)
     return make_row(
         f"emulating {target} by delays: worst error of a probe, faithful {faithful} of "
         f"{len(judged)} times, slow motion {motions} ({', '.join(map(_said, middle.probes))})",

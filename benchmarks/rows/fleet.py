@@ -23,11 +23,11 @@ def rows() -> Iterable[Row]:
         folder = Path(name)
         data_bytes = write_profiles(folder / "profiles", PROFILES)
         for what in ("read from the profiles", "rows kept"):
-            seconds, most_bytes, found = summed(folder)
-            assert found["profiles"] == PROFILES
-            assert found["footprint_bytes"] == data_bytes
-            assert len(found["types"]) == 3
-            assert all(0 <= one["saved"] < 1 for one in found["savings"])
+            seconds, most_bytes, result = summed(folder)
+            assert result["profiles"] == PROFILES
+            assert result["footprint_bytes"] == data_bytes
+            assert len(result["types"]) == 3
+            assert all(0 <= each["saved"] < 1 for each in result["savings"])
             yield make_row(
                 f"`nearfar fleet` of {PROFILES:,} profiles, {what}",
                 seconds,
@@ -65,9 +65,9 @@ def summed(folder: Path) -> tuple[float, int, dict[str, list[dict[str, float]]]]
 def tree_bytes(pid: int) -> int:
     """Return the memory of a process and its children; shared pages count in part."""
     total = 0
-    for one in [pid, *children(pid)]:
+    for each in [pid, *children(pid)]:
         try:
-            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
+            rollup = Path(f"/proc/{each}/smaps_rollup").read_text()
         except OSError:
             continue
         total += sum(
@@ -82,5 +82,5 @@ def children(pid: int) -> list[int]:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return []
-    found = [int(word) for word in text.split()]
-    return found + [below for one in found for below in children(one)]
+    results = [int(word) for word in text.split()]
+    return results + [below for each in results for below in children(each)]

@@ -51,7 +51,7 @@ def points(facts: SubjectFacts) -> dict[str, list[SamplePoint]]:
     """Return points by kind."""
     page, most, buffer = facts.page_sizes[0], facts.largest_bytes, facts.buffer_bytes
     regions = [most >> shift for shift in range(0, 14, 2)]
-    found = {
+    results = {
         "idle latency": [
             SamplePoint("latency", kernel, page, region)
             for kernel in ("chase", "chase-sequential")
@@ -71,13 +71,13 @@ def points(facts: SubjectFacts) -> dict[str, list[SamplePoint]]:
         "each": [SamplePoint("latency", "chase", page, most, each=True)],
     }
     if facts.threads > 1:
-        found["loaded latency"] = [
+        results["loaded latency"] = [
             SamplePoint(
                 "loaded", "chase", page, most, generator="mixed", pause_ns=pause, read_share=1
             )
             for pause in (2000.0, 200.0, 50.0, 0.0)
         ]
-    return found
+    return results
 
 
 def _spent(sampler: object, chosen: list[SamplePoint]) -> tuple[float, float]:

@@ -97,8 +97,8 @@ def holds(
     (ours,), (wanted,) = (
         predict(profile=p, near=near, far=[far]).devices for p in (changed, intact)
     )
-    found, truth = ours.total.slowdown, wanted.total.slowdown.value
-    return found.low <= truth <= found.high
+    result, truth = ours.total.slowdown, wanted.total.slowdown.value
+    return result.low <= truth <= result.high
 
 
 def profiles(folder: Path) -> dict[str, WorkloadProfile]:
@@ -129,19 +129,19 @@ def rows() -> list[Row]:
     except NearfarError as missing:
         print(f"hidden_misses: left out, {missing}", file=sys.stderr)
         return []
-    found = []
+    results = []
     for how, hide in HIDE.items():
         changed = {name: hidden(profile, hide) for name, profile in made.items()}
         unseen = [name for name, p in changed.items() if not is_noticed(p, near, far)]
         outside = [n for n, p in changed.items() if not holds(p, made[n], near, far)]
         print(f"half {how}: not noticed {unseen or 'none'}, outside {outside or 'none'}")
-        found += [
+        results += [
             _row(f"half of the misses hidden, {how}: noticed", len(unseen), made),
             _row(f"half hidden, {how}: interval holds the intact", len(outside), made, 90.0),
         ]
     alarms = [name for name, profile in made.items() if is_noticed(profile, near, far)]
     print(f"intact: noticed {alarms or 'none'}")
-    return [*found, _row("intact profiles: nothing noticed", len(alarms), made)]
+    return [*results, _row("intact profiles: nothing noticed", len(alarms), made)]
 
 
 def _row(name: str, failed: int, made: dict[str, WorkloadProfile], bar: float = 95.0) -> Row:

@@ -31,15 +31,15 @@ COMMAND = "nearfar bench intset --set initial=256"
 def rows() -> list[Row]:
     """Measure; return a row per baseline and one for the order of the structures."""
     runs = sets(PLAN, (VOLATILE, NO_FLUSH, DRAM))
-    found = []
+    results = []
     for baseline, words in ((VOLATILE, "volatile"), (NO_FLUSH, "persistent code without flushes")):
         by_structure = {each: [pair(runs, each, baseline, DRAM)] for each in STRUCTURES}
-        mean = geometric_mean_slowdown([one for pairs in by_structure.values() for one in pairs])
+        mean = geometric_mean_slowdown([item for pairs in by_structure.values() for item in pairs])
         each = ", ".join(
             f"{structure} {slowdown_text(geometric_mean_slowdown(pairs))}"
             for structure, pairs in by_structure.items()
         )
-        found.append(
+        results.append(
             make_row(
                 f"sets in a pool in DRAM, geometric mean slowdown {slowdown_text(mean)}: {each}",
                 mean.value,
@@ -56,7 +56,7 @@ def rows() -> list[Row]:
         for names in (["hash"], ["list", "skip"])
     )
     published = PUBLISHED["hash"] / (PUBLISHED["list"] * PUBLISHED["skip"]) ** 0.5
-    found.append(
+    results.append(
         make_row(
             f"the hash set loses most, over list and skip list (published {published:.1f}x)",
             slowest,
@@ -69,7 +69,7 @@ def rows() -> list[Row]:
             command=COMMAND,
         )
     )
-    return found
+    return results
 
 
 def pair(runs: SetRuns, structure: str, baseline: str, memory: str) -> Pair:

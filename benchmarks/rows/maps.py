@@ -76,11 +76,11 @@ def rows(n: int = N, repetitions: int = REPETITIONS) -> Iterator[Row]:
 def references() -> Iterator[Row]:
     """Yield the time of one transaction here, the unit of all other times."""
     for with_ in ("nothing", "alloc", "free"):
-        found = statistics.median(transaction_ns(with_) for _ in range(3))
+        result = statistics.median(transaction_ns(with_) for _ in range(3))
         added = "" if with_ == "nothing" else f" and {with_}s 64 bytes"
         yield shown_only(
             f"reference: a transaction that changes a word{added}",
-            found,
+            result,
             "ns",
             peer="none: it is the machine's and libpmemobj's",
         )
@@ -166,13 +166,13 @@ def count_rows(
             value, peer_value = ours[operation][what], theirs[operation][what]
             if operation == "get" and value == peer_value == 0:
                 continue
-            said = f"{name} of {n:,} keys, {operation}: {what}"
+            text = f"{name} of {n:,} keys, {operation}: {what}"
             if (name, operation, what) == LEAKS:
                 leaks = f"{peer}, which never frees the node"
-                yield shown_only(said, value, "per operation", peer=leaks, peer_value=peer_value)
+                yield shown_only(text, value, "per operation", peer=leaks, peer_value=peer_value)
                 continue
             yield make_row(
-                said,
+                text,
                 value,
                 "per operation",
                 bar=peer_value * ALLOCATOR,

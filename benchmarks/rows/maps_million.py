@@ -72,8 +72,8 @@ def rows() -> Iterator[Row]:
             ours, theirs = kept.get(
                 f"{name} counts", tuple[Counts, Counts], lambda name=name, n=of_peer: count(name, n)
             )
-            said = "example map" if of_peer == N else f"example map of {FEW:,} keys"
-            yield from count_rows(name, N, ours, theirs, said)
+            text = "example map" if of_peer == N else f"example map of {FEW:,} keys"
+            yield from count_rows(name, N, ours, theirs, text)
         for name in measured:
             yield from times(kept, name)
     for name in MAPS:
@@ -105,8 +105,8 @@ def count(name: str, n_of_peer: int) -> tuple[Counts, Counts]:
         return {each: msgspec.structs.asdict(peer_line(line)) for each, line in lines.items()}
 
     with ThreadPoolExecutor() as both:
-        one, other = both.submit(ours), both.submit(theirs)
-        return one.result(), other.result()
+        first, other = both.submit(ours), both.submit(theirs)
+        return first.result(), other.result()
 
 
 def counted(n: int) -> dict[str, int]:
@@ -141,9 +141,9 @@ def times(kept: Kept, name: str) -> Iterator[Row]:
                 peer="none: the example would take hours",
             )
         return
-    found = kept.get(f"{name} times", Times, beside)
+    result = kept.get(f"{name} times", Times, beside)
     for operation in OPERATIONS:
-        ns, ratio = compared(found, operation)
+        ns, ratio = compared(result, operation)
         yield time_row(time_of(name, N, operation), ns, ratio, "example map")
 
 
@@ -155,21 +155,21 @@ def volatile_times(kept: Kept, name: str) -> Iterator[Row]:
         with our_turns(name, N, "volatile") as ours, our_turns(other, N, "volatile") as theirs:
             return timed([ours, theirs])
 
-    found = kept.get(f"{name} volatile times", Times, beside)
+    result = kept.get(f"{name} volatile times", Times, beside)
     for operation in OPERATIONS:
-        ns, ratio = compared(found, operation)
+        ns, ratio = compared(result, operation)
         yield time_row(volatile_time_of(name, N, operation), ns, ratio, standard(other))
 
 
 def timed(programs: list[Turns]) -> Times:
     """Return ns per operation of each program's turns."""
-    found: Times = {}
+    results: Times = {}
     for operation, turns in TURNS.items():
-        found[operation] = [[] for _ in programs]
+        results[operation] = [[] for _ in programs]
         for _ in range(turns):
-            for ns, program in zip(found[operation], programs, strict=True):
+            for ns, program in zip(results[operation], programs, strict=True):
                 ns.append(cpu_ns(program.turn(operation, OF_A_TURN)))
-    return found
+    return results
 
 
 def cpu_ns(answer: bytes) -> float:

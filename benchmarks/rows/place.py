@@ -78,13 +78,13 @@ def _several(workload: WorkloadProfile, near: DeviceProfile, command: str) -> It
     memories at once, with the same stopping gap.
     """
     fars = [load_device("cxl-micron-cz120"), load_device("optane-100-6dimm")]
-    footprint = sum(thing.size_bytes for thing in workload.objects)
+    footprint = sum(each.size_bytes for each in workload.objects)
     memories = [FarMemory(fars[0], int(SECOND * footprint)), FarMemory(fars[1])]
     specs = [f"{fars[0].name}:{memories[0].capacity_bytes}B", fars[1].name]
     options = PlaceOptions(profile=[workload], near=near, far=specs, budget="10%")
-    found: list[Plan] = []
-    seconds = wall_seconds(lambda: found.append(place(options)))
-    gap = found[0].proven_gap
+    results: list[Plan] = []
+    seconds = wall_seconds(lambda: results.append(place(options)))
+    gap = results[0].proven_gap
     yield make_row(
         f"plan over 3 memories with capacities: {OBJECTS} objects",
         seconds,
@@ -101,7 +101,7 @@ def _several(workload: WorkloadProfile, near: DeviceProfile, command: str) -> It
         peer="0: optimal",
         command=command,
     )
-    times = {bar.name: bar.time_ns.value for bar in found[0].alternatives}
+    times = {bar.name: bar.time_ns.value for bar in results[0].alternatives}
     yield make_row(
         "greedy over 3 memories, time beside the solver's choice",
         times["greedy"],

@@ -128,7 +128,7 @@ def _judge_program(
 def plans(problem: Problem, share: float, seed: int) -> np.ndarray:
     """Return near shares of each distinct placement within a share of the memory."""
     budget = int(share * problem.footprint_bytes)
-    found = [
+    results = [
         OPTIMISERS.get(name)().choose(problem, budget).near_shares for name in OPTIMISERS_TIMED
     ]
     rng = random.Random(1000 * seed + round(100 * share))
@@ -137,8 +137,8 @@ def plans(problem: Problem, share: float, seed: int) -> np.ndarray:
         for thing in rng.sample(range(len(problem.names)), len(problem.names)):
             if problem.sizes_bytes[thing] <= room:
                 near[thing], room = 1.0, room - problem.sizes_bytes[thing]
-        found.append(near)
-    return np.unique(np.array(found), axis=0)
+        results.append(near)
+    return np.unique(np.array(results), axis=0)
 
 
 def _ask(program: Path, *words: object) -> list[str]:
@@ -170,8 +170,8 @@ def profile(program: Path, seed: int, timing: tuple[float, float, float]) -> Wor
     rows = []
     for number, line in enumerate(answer[1 : 1 + count]):
         pattern, size, accesses, misses, written = line.split()
-        thing = workload.objects[number]
-        thing.size_bytes = thing.allocated_bytes = thing.peak_live_bytes = int(size)
+        item = workload.objects[number]
+        item.size_bytes = item.allocated_bytes = item.peak_live_bytes = int(size)
         kind = {"scatter": "indirect", "log": "stream"}.get(pattern, pattern)
         classes = AccessClasses(**{kind: float(misses)})
         stores = pattern in ("scatter", "log")

@@ -57,11 +57,13 @@ def rows() -> list[Row]:
             into = folder / f"{spec}.json"
             nearfar("measure", spec, *MEASURED, "--quiet", "-o", str(into))
             memories.append(load(into, DeviceProfile))
-        for one in APPLICATIONS:
-            smaller = replace(one, arguments=SIZES[one.name])
-            found = _judge(smaller, folder, memories[0], memories[1])
-            print(f"  plans_measured: {one.name}: {found[0]} of {found[2]} pairs")
-            right, naive, pairs = (a + b for a, b in zip((right, naive, pairs), found, strict=True))
+        for item in APPLICATIONS:
+            smaller = replace(item, arguments=SIZES[item.name])
+            result = _judge(smaller, folder, memories[0], memories[1])
+            print(f"  plans_measured: {item.name}: {result[0]} of {result[2]} pairs")
+            right, naive, pairs = (
+                a + b for a, b in zip((right, naive, pairs), result, strict=True)
+            )
     if not pairs:
         print("  plans_measured: no two plans differ by more than the noise")
         return []
@@ -110,17 +112,17 @@ def _judge(
 
 def _plans(problem: Problem) -> np.ndarray:
     """Return near shares of all far, each distinct plan of the optimisers, and all near."""
-    found = [
+    results = [
         OPTIMISERS.get(name)().choose(problem, int(share * problem.footprint_bytes)).near_shares
         for share in BUDGETS
         for name in GUIDED
     ]
     # Rows are in numerical order: all far is the first, all near the last.
     ends = [np.zeros(len(problem.names)), np.ones(len(problem.names))]
-    return np.unique(np.array([*found, *ends]), axis=0)
+    return np.unique(np.array([*results, *ends]), axis=0)
 
 
 def _time_ns(one: Application, built: Path, problem: Problem, near: np.ndarray) -> float:
     names = [problem.names[i].split(", ")[-1] for i in np.flatnonzero(near > 0.5)]
-    found = latencies(one, built, f"--huge-pages={','.join(names)}")
-    return sum(found[kind].total_ns for kind in TIMED.get(one.name, one.requests))
+    result = latencies(one, built, f"--huge-pages={','.join(names)}")
+    return sum(result[kind].total_ns for kind in TIMED.get(one.name, one.requests))

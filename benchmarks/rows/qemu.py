@@ -51,8 +51,8 @@ def misses_by_object(program: Path, load: tuple[int, int], source: str) -> dict[
     misses: dict[str, float] = {}
     for entry in phase["objects"]:
         traffic = entry["traffic"]
-        found = sum(traffic["read_misses"].values()) + sum(traffic["write_misses"].values())
-        misses[profile["objects"][entry["object"]]["name"]] = found
+        result = sum(traffic["read_misses"].values()) + sum(traffic["write_misses"].values())
+        misses[profile["objects"][entry["object"]]["name"]] = result
     return misses
 
 

@@ -132,9 +132,9 @@ def _recognised(program: Real) -> Iterator[Row]:
             peer="",
             command=COMMAND,
         )
-        landed = [thing for thing in seen.objects if thing.on_plan is not None]
-        there = sum(sum(thing.bytes_by_memory.values()) for thing in landed)
-        right = sum((thing.on_plan or 0) * sum(thing.bytes_by_memory.values()) for thing in landed)
+        landed = [each for each in seen.objects if each.on_plan is not None]
+        there = sum(sum(each.bytes_by_memory.values()) for each in landed)
+        right = sum((each.on_plan or 0) * sum(each.bytes_by_memory.values()) for each in landed)
         yield make_row(
             f"of {program.name}'s far pages where the plan says, {what}",
             right / there if there else 0.0,

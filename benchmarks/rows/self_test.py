@@ -13,7 +13,7 @@ def rows() -> list[Row]:
     """Infer and judge every quantity of one device."""
     verdicts: list[SelfTestVerdict] = []
     seconds = wall_seconds(lambda: verdicts.extend(self_test([DEVICE])))
-    wrong = [one for one in verdicts if not one.sound]
+    wrong = [each for each in verdicts if not each.sound]
     if wrong:
         print(table(verdicts, only_failures=True))
     command = "ONLY=self_test python -m benchmarks"

@@ -101,24 +101,24 @@ def optane(devices: int = 1, rmw_blocks: int = 70) -> DeviceModel:
 def published(path: Path) -> list[Measured]:
     """Return the published chase of 64 B blocks, by region."""
     with path.open(encoding="utf-8") as file:
-        found = csv.DictReader(line for line in file if not line.startswith("#"))
+        result = csv.DictReader(line for line in file if not line.startswith("#"))
         return [
             Measured(
                 int(row["region_bytes"]), float(row["write_ns_per_line"]),
                 float(row["read_ns_per_line"]),
             )
-            for row in found
+            for row in result
             if row["raw_type"] == "raw-chasing-separate-64"
         ]  # fmt: skip
 
 
 def _errors() -> Iterator[Row]:
-    one = [m for m in published(ONE_DIMM) if m.region_bytes >= LEAST_READ_BYTES]
-    fitted = [m for m in one if not m.held_out]
-    held_out = [m for m in one if m.held_out]
+    single = [m for m in published(ONE_DIMM) if m.region_bytes >= LEAST_READ_BYTES]
+    fitted = [m for m in single if not m.held_out]
+    held_out = [m for m in single if m.held_out]
     model = fit_reads(optane(), [Plateau(m.region_bytes, m.read_ns) for m in fitted])
     errors = [abs(_read_ns(model, m.region_bytes) / m.read_ns - 1) for m in held_out]
-    what = f"{len(held_out)} of {len(one)} regions held out by a hash of their size"
+    what = f"{len(held_out)} of {len(single)} regions held out by a hash of their size"
     yield _error("Optane, one DIMM, read, mean", statistics.mean(errors), 0.8, what)
     yield _error("Optane, one DIMM, read, max", max(errors), 5.0, what)
     six = [m for m in published(SIX_DIMMS) if m.region_bytes >= LEAST_READ_BYTES]
@@ -152,14 +152,14 @@ def _write_shares(model: DeviceModel, region_bytes: int) -> list[float]:
 
 
 def _write_errors() -> Iterator[Row]:
-    one = [m for m in published(ONE_DIMM) if m.region_bytes >= LEAST_WRITE_BYTES]
-    shares = {m.region_bytes: np.array(_write_shares(optane(), m.region_bytes)) for m in one}
-    fitted = [m for m in one if not m.held_out]
+    single = [m for m in published(ONE_DIMM) if m.region_bytes >= LEAST_WRITE_BYTES]
+    shares = {m.region_bytes: np.array(_write_shares(optane(), m.region_bytes)) for m in single}
+    fitted = [m for m in single if not m.held_out]
     matrix = np.array([shares[m.region_bytes] / m.write_ns for m in fitted])
     constants, *_ = np.linalg.lstsq(matrix, np.ones(len(fitted)), rcond=None)
     errors = [
         abs(float(shares[m.region_bytes] @ constants) / m.write_ns - 1)
-        for m in one
+        for m in single
         if m.held_out
     ]  # fmt: skip
     yield _error("Optane, one DIMM, write, mean", statistics.mean(errors), 8.0,

@@ -9,13 +9,13 @@ from nearfar_studies.study import StudyInputs
 
 def rows() -> list[Row]:
     """Predict table 6.1 and compare with both its models."""
-    found = ThesisHashmap().run(StudyInputs()).tables[0].errors
-    models = {name: found[name].mean * 100 for name in (COUNTERS, CODE)}
+    result = ThesisHashmap().run(StudyInputs()).tables[0].errors
+    models = {name: result[name].mean * 100 for name in (COUNTERS, CODE)}
     return [
         make_row(
             "performance thesis without times on Optane: mean error over all n "
-            f"(bias {found['ours'].bias:+.1%})",
-            found["ours"].mean * 100,
+            f"(bias {result['ours'].bias:+.1%})",
+            result["ours"].mean * 100,
             "%",
             bar=round(min(models.values()), 1),
             peer=", ".join(f"{name} {error:.1f}" for name, error in models.items()),

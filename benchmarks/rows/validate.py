@@ -65,7 +65,7 @@ def rows() -> Iterator[Row]:
     prepared = api.prepare(FOLDER / "prepared", options)
     lacking = count - len(_sessions())
     for _ in range(lacking if turn is None else min(int(turn), lacking)):
-        number = 1 + max((int(one.stem.split("-")[1]) for one in _sessions()), default=0)
+        number = 1 + max((int(each.stem.split("-")[1]) for each in _sessions()), default=0)
         part = FOLDER / f"session-{number}.part"
         part.unlink(missing_ok=True)
         api.validate(

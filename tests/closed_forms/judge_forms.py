@@ -61,15 +61,17 @@ def judge(
         far=fars,
         pages=f"{page_bytes}B" if page_bytes else None,
     )
-    found = []
+    results = []
     for device, far in zip(prediction.devices, fars, strict=True):
         times = {phase.phase: phase for phase in device.phases}
         for form, near_ns in made:
             phase = times[form.name]
             wrong = [*_value(form, phase, near_ns, far, (near, paper)), *_interval(form, phase)]
-            found += [Violation(kind, form.name, near.name, far.name, text) for kind, text in wrong]
-        found += _orders(times, unknown, near.name, far.name)
-    return found
+            results += [
+                Violation(kind, form.name, near.name, far.name, text) for kind, text in wrong
+            ]
+        results += _orders(times, unknown, near.name, far.name)
+    return results
 
 
 def _value(

@@ -101,8 +101,8 @@ def near_paper(device: DeviceProfile, page_bytes: int | None = None) -> PaperMem
     in_flight = {k: latency_ns / curve[k] if k in curve else float(k) for k in CHAINS}
     in_flight[MOST] = latency_ns / min(curve.values()) if len(curve) > 1 else ASSUMED_PARALLELISM
     read_ns = LINE_BYTES / (best(device, "read") or best(device, "mixed") or 0.0)
-    one = best(device, "read", threads=1)
-    stream_ns = LINE_BYTES / one if one else read_ns
+    best_figure = best(device, "read", threads=1)
+    stream_ns = LINE_BYTES / best_figure if best_figure else read_ns
     random = random_span(device, "read", Span(read_ns, read_ns))
     # Chains show what random reads get at least.
     random_ns = min(random.high, max(read_ns, latency_ns / in_flight[MOST]))
@@ -131,11 +131,11 @@ def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfi
     reads = [best(device, "read"), best(device, "mixed"), best(device, "copy")]
     known = [gb_per_s for gb_per_s in reads if gb_per_s]
     read_ns = Span(LINE_BYTES / max(known), LINE_BYTES / (best(device, "read") or min(known)))
-    one = best(device, "read", threads=1)
+    best_figure = best(device, "read", threads=1)
     ratio = max(1.0, latency_ns.high / near.latency_ns.low)
     stream_ns = (
-        Span(LINE_BYTES / one, LINE_BYTES / one)
-        if one
+        Span(LINE_BYTES / best_figure, LINE_BYTES / best_figure)
+        if best_figure
         else Span(read_ns.low, max(read_ns.high, near.stream_ns.high * ratio))
     )
     write_ns = write_span(device)

@@ -75,7 +75,7 @@ class Program:
 
     def __post_init__(self) -> None:
         sums = {
-            name: sum(getattr(one, name) for one in self.data)
+            name: sum(getattr(each, name) for each in self.data)
             for name in ("chase", "gather", "stream", "scatter", "fill", "written")
         }
         object.__setattr__(self, "total", Data(**sums))

@@ -124,13 +124,13 @@ def compare_near_times(
 ) -> PhasePrediction | None:
     """Check that `larger` takes no less; None where near time does not tell the overlap."""
     memory, paper = near_device(near), near_paper(near_device(near), PAGES[near])
-    both = [(one, one.near_ns(paper, "bus")) for one in (program, larger)]
-    if any(one.waits and one.bus_share(paper, ns) > MAX_BUS_SHARE for one, ns in both):
+    both = [(each, each.near_ns(paper, "bus")) for each in (program, larger)]
+    if any(each.waits and each.bus_share(paper, ns) > MAX_BUS_SHARE for each, ns in both):
         return None
     # Of a faster memory, less overlap means more to gain.
     if far_paper(far_device(far), paper, memory).latency_ns.low < paper.latency_ns.low:
         return None
-    first, second = (predicted(one, memory, far_device(far), near_ns=ns)[0] for one, ns in both)
+    first, second = (predicted(each, memory, far_device(far), near_ns=ns)[0] for each, ns in both)
     assert second.far_time_ns.value >= first.far_time_ns.value * (1.0 - SLACK)
     return second
 
@@ -177,7 +177,7 @@ def test_a_plan_is_never_worse_than_all_far(program: Program, near: str, far: st
     memory = near_device(near)
     near_ns = program.near_ns(near_paper(memory, PAGES[near]), "bus")
     profile = profile_of([(program, near_ns)])
-    footprint = sum(one.size_bytes for one in profile.objects)
+    footprint = sum(each.size_bytes for each in profile.objects)
     plan = place(
         profile=profile,
         near=memory,
@@ -185,7 +185,7 @@ def test_a_plan_is_never_worse_than_all_far(program: Program, near: str, far: st
         budget=f"{int(budget * footprint)}B",
         details=False,
     )
-    times = {one.name: one.time_ns.value for one in plan.alternatives}
+    times = {each.name: each.time_ns.value for each in plan.alternatives}
     assert times["optimal"] <= times["all-far"] * (1.0 + 1e-9)
 
 

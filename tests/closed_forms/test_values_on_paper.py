@@ -19,12 +19,12 @@ def test_every_program_takes_what_the_figures_allow(
 def test_a_copy_takes_no_less_than_a_sum_of_as_many_lines():
     """A copy also writes: once it was predicted at 1.06 s, and the sum at 1.49 s."""
     wrong = judge(programs(1 << 25, 1), near_device("made up"), fars("optane-100-6dimm"))
-    assert not [one for one in wrong if "copy" in one.program], wrong
+    assert not [each for each in wrong if "copy" in each.program], wrong
 
 
 def test_the_judge_sees_what_cannot_be():
     """The near times of one memory, predicted with the figures of another."""
     near, other = near_device("made up"), near_device("ddr5-4800-local")
     wrong = judge(programs(1 << 20, 1), near, fars("optane-200"), "bus", predicted_near=other)
-    assert {one.kind for one in wrong} >= {"above"} or {one.kind for one in wrong} >= {"below"}
-    assert all(isinstance(one, Violation) for one in wrong)
+    assert {each.kind for each in wrong} >= {"above"} or {each.kind for each in wrong} >= {"below"}
+    assert all(isinstance(each, Violation) for each in wrong)

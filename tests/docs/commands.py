@@ -50,9 +50,9 @@ def commands(page: Path) -> Iterator[Command]:
     reason = ""
     pending = ""
     for number, line in enumerate(page.read_text().splitlines(), 1):
-        found = FENCE.match(line)
+        result = FENCE.match(line)
         if fence:
-            if found and found.group(1) == fence and not found.group(2):
+            if result and result.group(1) == fence and not result.group(2):
                 fence, reason = "", ""
             elif shell:
                 pending += line
@@ -62,8 +62,8 @@ def commands(page: Path) -> Iterator[Command]:
                 text, pending = pending.strip().removeprefix("$ "), ""
                 if text.startswith(("nearfar ", "nearfar-")):
                     yield Command(str(page.relative_to(REPOSITORY)), number, text, reason)
-        elif found:
-            fence, shell = found.group(1), found.group(2) in SHELL
+        elif result:
+            fence, shell = result.group(1), result.group(2) in SHELL
         elif line.strip():
-            said = NOT_RUN.match(line.strip())
-            reason = said.group(1) if said else ""
+            message = NOT_RUN.match(line.strip())
+            reason = message.group(1) if message else ""

@@ -26,13 +26,13 @@ def assignments(path: Path) -> Iterator[ast.Assign]:
 
 def constants(path: Path) -> dict[str, float]:
     """Return the numbers that a module assigns to names."""
-    found = {}
+    result = {}
     for node in assignments(path):
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, int | float):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    found[target.id] = float(node.value.value)
-    return found
+                    result[target.id] = float(node.value.value)
+    return result
 
 
 def fractions(path: Path) -> Iterator[str]:

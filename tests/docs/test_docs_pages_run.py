@@ -72,16 +72,16 @@ def test_commands_of_a_page_run(page: str, made: Path, tmp_path: Path) -> None:
     for line in path.read_text().splitlines():
         if line.startswith("cc "):
             subprocess.run(line.partition("#")[0].split(), cwd=folder, check=True)
-    run = [one for one in commands(path) if not any(part in one.text for part in NOT_RUN)]
+    run = [each for each in commands(path) if not any(part in each.text for part in NOT_RUN)]
     assert run
     for command in run:
         done = shell(folder, command.text)
         allowed = {0, 1} if any(part in command.text for part in MAY_FIND) else {0}
-        said = f"{page}:{command.line}: {command.text}\n{done.stderr}"
-        assert done.returncode in allowed, said
-        assert "Traceback" not in done.stderr, said
+        errors = f"{page}:{command.line}: {command.text}\n{done.stderr}"
+        assert done.returncode in allowed, errors
+        assert "Traceback" not in done.stderr, errors
 
 
 def test_each_reason_is_of_some_command() -> None:
-    texts = [one.text for page in PAGES for one in commands(REPOSITORY / f"docs/{page}.md")]
+    texts = [each.text for page in PAGES for each in commands(REPOSITORY / f"docs/{page}.md")]
     assert [part for part in NOT_RUN if not any(part in text for text in texts)] == []

@@ -31,5 +31,5 @@ def test_every_command_does_what_it_says(folder: Path, page: str) -> None:
         if command.not_run:
             continue
         done = shell(folder, command.text)
-        allowed = {0, 1} if any(f"nearfar {one}" in command.text for one in MAY_FIND) else {0}
+        allowed = {0, 1} if any(f"nearfar {each}" in command.text for each in MAY_FIND) else {0}
         assert done.returncode in allowed, f"{page}:{command.line}: {command.text}\n{done.stderr}"

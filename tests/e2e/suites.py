@@ -65,9 +65,9 @@ def attempt(folder: Path, command: Sequence[str], **variables: str) -> tuple[int
 
 def step(folder: Path, command: Sequence[str], **variables: str) -> str:
     """Run a step that must succeed and return its output; fail with its last lines."""
-    code, said = attempt(folder, command, **variables)
-    assert code == 0, f"{shlex.join(command)}:\n{said[-3000:]}"
-    return said
+    code, text = attempt(folder, command, **variables)
+    assert code == 0, f"{shlex.join(command)}:\n{text[-3000:]}"
+    return text
 
 
 def need(command: str, package: str) -> None:

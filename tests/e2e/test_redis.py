@@ -57,7 +57,7 @@ def test_objects_are_those_of_redis_and_misses_are_in_its_tables(
     profile = load(tmp_path / "run.json", WorkloadProfile)
     phases = {phase.name: phase for phase in profile.phases}
     assert {"load", "get", "order", "rank"} <= set(phases)
-    names = {thing.id: thing.name for thing in profile.objects}
+    names = {item.id: item.name for item in profile.objects}
     assert not any(name.startswith(("zmalloc", "ztry", "zcalloc")) for name in names.values())
     get = sorted(phases["get"].objects, key=lambda row: -row.traffic.misses())
     # A GET reads the key space's table, its entry, the key and the value: 60,000 random keys in 1

@@ -65,10 +65,13 @@ def test_sqlites_own_tests_pass_while_it_is_profiled(run_folder: Path) -> None:
     names = [os.environ["NEARFAR_SUITE"]] if "NEARFAR_SUITE" in os.environ else SQLITE_SUBSET
     for name in names:
         command = ["./testfixture", f"../test/{name}.test"]
-        code, said = attempt(folder, command, NEARFAR_RUN_DIR=str(run_folder))
-        assert re.search(r"^\d+ errors out of \d+ tests", said, re.MULTILINE), (name, said[-2000:])
-        assert (code == 0) == (not failures(said)), (name, said[-2000:])
-        assert failures(said) <= (FAIL_FOR_ROOT if os.geteuid() == 0 else set()), said[-2000:]
+        code, message = attempt(folder, command, NEARFAR_RUN_DIR=str(run_folder))
+        assert re.search(r"^\d+ errors out of \d+ tests", message, re.MULTILINE), (
+            name,
+            message[-2000:],
+        )
+        assert (code == 0) == (not failures(message)), (name, message[-2000:])
+        assert failures(message) <= (FAIL_FOR_ROOT if os.geteuid() == 0 else set()), message[-2000:]
     assert sum(len(file.counters) for file in read_run(run_folder)) > 0
 
 

@@ -125,8 +125,8 @@ def test_a_memory_that_has_changed_is_measured_again(
     monkeypatch.setattr(kept, "MEASURE_S", 1.0)
     monkeypatch.setattr(kept, "PARTS", "idle")
     words: list[str] = []
-    found = kept.near_memory(words.append, folder=tmp_path)
-    assert found.drift is None and found.device.name != "ddr4-2666-local"
+    result = kept.near_memory(words.append, folder=tmp_path)
+    assert result.drift is None and result.device.name != "ddr4-2666-local"
     assert "it is measured again" in words[0]
     again = kept.near_memory(folder=tmp_path)
-    assert again.device.name == found.device.name
+    assert again.device.name == result.device.name

@@ -22,11 +22,11 @@ def test_the_profile_names_the_programs_own_structures(whole_path: WholePath) ->
     assert {"index", "query"} <= set(phases)
     assert phases["query"].operations == 200_000
     assert phases["query"].near_cpu_time_ns.value > 0
-    heap = [thing for thing in profile.objects if thing.kind == "heap" and thing.frames]
-    files = {Path(frame.file).name for thing in heap for frame in thing.frames}
+    heap = [each for each in profile.objects if each.kind == "heap" and each.frames]
+    files = {Path(frame.file).name for each in heap for frame in each.frames}
     assert "inverted_index.cpp" in files
     touched = {row.object for row in phases["query"].objects if row.traffic.accesses > 0}
-    assert touched & {thing.id for thing in heap}
+    assert touched & {each.id for each in heap}
 
 
 @pytest.mark.timing

@@ -64,8 +64,8 @@ def _entries(manifest: str) -> Iterator[tuple[int, str, str, str]]:
             kind, content = "=", content.removeprefix(" ")
         else:
             raise ValueError(f"line {head} of the manifest is not an entry: {line!r}")
-        for one, value in _ranges(path):
-            yield head, one, kind, content.replace("{}", value)
+        for each, value in _ranges(path):
+            yield head, each, kind, content.replace("{}", value)
 
 
 def _ranges(path: str) -> Iterator[tuple[str, str]]:

@@ -231,8 +231,8 @@ def test_import_makes_the_library_curve(device: str, file: str | Path) -> None:
     of the best bandwidth: import orders points by load, the library has the source's order."""
     ours = load_device(device).loaded_latency
     shares = tuple(curve.read_share for curve in ours)
-    found = read_curves(DATA / file, Units(bandwidth="GB/s"), "mess", shares=shares)
-    for imported, curve in zip(found.loaded_latency, ours, strict=True):
+    result = read_curves(DATA / file, Units(bandwidth="GB/s"), "mess", shares=shares)
+    for imported, curve in zip(result.loaded_latency, ours, strict=True):
         assert min(imported.points) == min(curve.points)
         assert max(imported.points) == max(curve.points)
         knee = 0.95 * max(curve.points)[0]
@@ -282,11 +282,11 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 def _families(path: Path) -> dict[float, list[tuple[float, float]]]:
     """Return the source's points by read share, read here without nearfar's own importer."""
-    found: dict[float, list[tuple[float, float]]] = {}
+    results: dict[float, list[tuple[float, float]]] = {}
     for row in _rows(path):
         point = (float(row["bandwidth_gbps"]), float(row["latency_ns"]))
-        found.setdefault(round(float(row["read_pct"]) / 100, 4), []).append(point)
-    return found
+        results.setdefault(round(float(row["read_pct"]) / 100, 4), []).append(point)
+    return results
 
 
 def _between(points: list[tuple[float, float]], bandwidth: float) -> float:

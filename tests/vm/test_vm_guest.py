@@ -48,12 +48,12 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
     if done.returncode == CANNOT:
         pytest.skip(done.stdout.strip().removeprefix("1..0 # SKIP "))
     blocks = re.split(r"^(?=(?:not )?ok )", done.stdout, flags=re.MULTILINE)
-    found: dict[str, tuple[str, str]] = {}
+    result: dict[str, tuple[str, str]] = {}
     for block in blocks:
         match = re.match(r"(not )?ok \d+ - (\S+)", block)
         # Some go on after a reboot: both parts are to hold.
-        if match and found.get(match[2], ("ok ", ""))[0].startswith("ok "):
-            found[match[2]] = (block.splitlines()[0], block)
+        if match and result.get(match[2], ("ok ", ""))[0].startswith("ok "):
+            result[match[2]] = (block.splitlines()[0], block)
     times = re.findall(
         r"^# (?:seconds of|made ready|the first boot| +[\d.]+ \d\d_).*", done.stdout, re.M
     )
@@ -62,9 +62,9 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
         reporter.ensure_newline()
         for line in times:
             reporter.write_line(line.removeprefix("# "))
-    if not found:
+    if not result:
         pytest.fail(f"the guest reported nothing:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_missing_data_are_reported(
     opened = open_page(write(profile, tmp_path, names), wait_for="#frontier svg text")
     page = opened.page
     assert opened.troubles == []
-    said = {
+    message = {
         "phases": "Nothing was predicted for store",
         "objects": "The profile holds no object of any size",
         "both": "Nothing was predicted for store",
@@ -52,7 +52,7 @@ def test_missing_data_are_reported(
         "misses": "names no source line for this phase",
         "curves": "No curve is known for Micron CZ120",
     }[lacks]
-    assert said in page.text_content("body")
+    assert message in page.text_content("body")
     for word in ("NaN", "undefined", "Infinity", "null,"):
         assert word not in page.inner_text("body")
 

@@ -28,9 +28,9 @@ def hostile(tmp_path: Path) -> Path:
     profile = samples.workload(objects=12)
     source = tmp_path / "evil.c"
     source.write_text("\n".join(NASTY[:4]).replace("\u2028", "") + "\n")
-    for number, thing in enumerate(profile.objects):
-        thing.name = NASTY[number % len(NASTY)] + str(number)
-        for frame in thing.frames:
+    for number, item in enumerate(profile.objects):
+        item.name = NASTY[number % len(NASTY)] + str(number)
+        for frame in item.frames:
             frame.function = frame.file = NASTY[number % len(NASTY)]
     for number, what in enumerate(profile.instructions):
         what.function = NASTY[number % len(NASTY)]

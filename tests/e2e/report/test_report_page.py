@@ -183,7 +183,7 @@ def test_table_sorts_and_filters(made: Any, open_page: Callable[..., Any]) -> No
             "#object-table tbody tr", "rows => rows.map((row) => Number(row.dataset.object))"
         )
 
-    sizes = {thing["id"]: thing["size_bytes"] for thing in data["objects"]}
+    sizes = {each["id"]: each["size_bytes"] for each in data["objects"]}
     page.click("#object-table [data-key=size]")
     assert [sizes[n] for n in rows()] == sorted(sizes.values(), reverse=True)[:25]
     page.click("#object-table [data-key=size]")

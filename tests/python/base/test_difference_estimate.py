@@ -23,12 +23,12 @@ def test_equal_medians_have_an_interval_that_contains_zero() -> None:
     dice = random.Random(2)
     values = [dice.gauss(100, 5) for _ in range(30)]
     others = [dice.gauss(100, 5) for _ in range(30)]
-    found = difference_estimate(values, others)
-    assert found.low <= 0 <= found.high
+    difference = difference_estimate(values, others)
+    assert difference.low <= 0 <= difference.high
 
 
 def test_few_samples_span_all_their_differences() -> None:
-    found = difference_estimate([10.0, 12.0], [9.0, 9.0])
-    assert (found.value, found.low, found.high) == (2.0, 1.0, 3.0)
+    difference = difference_estimate([10.0, 12.0], [9.0, 9.0])
+    assert (difference.value, difference.low, difference.high) == (2.0, 1.0, 3.0)
     with pytest.raises(ValueError, match="no samples"):
         difference_estimate([], [1.0])

@@ -25,7 +25,7 @@ def times(rng: np.random.Generator, factor: float, runs: int = 10) -> ComparedVa
 
 def test_equal_programs_seldom_differ_and_five_percent_is_detected() -> None:
     rng = np.random.default_rng(1)
-    alarms = found = 0
+    alarms = result = 0
     for _ in range(PAIRS):
         families = [
             (
@@ -38,9 +38,9 @@ def test_equal_programs_seldom_differ_and_five_percent_is_detected() -> None:
         changes = judge(families, limit=0.0, correction="holm", same_machine=True)
         alarms += any(change.verdict != "same" for change in changes)
         pair = (times(rng, 1.0), times(rng, 1.05))
-        found += judge([pair], limit=0.02, correction="holm", same_machine=True)[0].over_limit
+        result += judge([pair], limit=0.02, correction="holm", same_machine=True)[0].over_limit
     assert alarms <= 0.05 * PAIRS
-    assert found >= 0.9 * PAIRS
+    assert result >= 0.9 * PAIRS
 
 
 def test_too_few_repetitions_are_reported_and_not_judged() -> None:
@@ -56,14 +56,14 @@ def many(
 ) -> list[tuple[ComparedValue, ComparedValue]]:
     """Return 36 figures of both sides; B's are `factor` times A's, with noise of 3 %."""
     sides = [factors * np.exp(rng.normal(0.0, 0.03, (36, runs))) for factors in (1.0, factor)]
-    one, two = (
+    first, two = (
         [
             ComparedValue("time", f"cell {i}", "ns", float(np.median(row)), samples=tuple(row))
             for i, row in enumerate(side)
         ]
         for side in sides
     )
-    return list(zip(one, two, strict=True))
+    return list(zip(first, two, strict=True))
 
 
 @pytest.mark.parametrize("runs", [3, 5, 6])
@@ -76,9 +76,9 @@ def test_a_large_change_of_many_figures_is_detected_with_few_repetitions(runs: i
     )
     assert all(change.over_limit for change in changes)
     same = many(np.random.default_rng(runs), 1.0, runs)
-    for limit, said in ((0.01, True), (50.0, False)):
+    for limit, sentence in ((0.01, True), (50.0, False)):
         changes = judge(same, limit=limit, correction="holm", same_machine=True)
-        assert any(change.note.startswith(BLIND) for change in changes) == said
+        assert any(change.note.startswith(BLIND) for change in changes) == sentence
 
 
 def test_equal_programs_of_many_figures_and_few_repetitions_seldom_differ() -> None:
@@ -116,7 +116,10 @@ def test_a_lower_bandwidth_is_worse_and_a_part_counts_by_its_share() -> None:
         ComparedValue("objects", "small", "misses", 20.0, total=1000.0, **exact),  # type: ignore[arg-type]
     )
     changes = judge([falls, part], limit=0.05, correction="holm", same_machine=True)
-    assert [(one.verdict, one.over_limit) for one in changes] == [("worse", True), ("worse", False)]
+    assert [(each.verdict, each.over_limit) for each in changes] == [
+        ("worse", True),
+        ("worse", False),
+    ]
     assert changes[1].change == pytest.approx(0.01)
     assert changes[1].own_change == pytest.approx(1.0)
     assert (changes[0].part, changes[0].own_change) == (False, None)

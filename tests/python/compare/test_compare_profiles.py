@@ -38,13 +38,13 @@ def of(found: Comparison, family: str) -> list[Change]:
 
 
 def test_objects_match_by_site_and_differences_are_judged_by_noise(tmp_path: Path) -> None:
-    one, other = sampled(made(4e4), 0.1), sampled(made(4.1e4), 0.1)
-    (same,) = of(compared(tmp_path, one, other), "objects")
+    first, other = sampled(made(4e4), 0.1), sampled(made(4.1e4), 0.1)
+    (same,) = of(compared(tmp_path, first, other), "objects")
     assert (same.name, same.verdict) == ("table prog.c:10", "same")
-    found = compared(tmp_path, one, sampled(made(8e4), 0.1))
-    assert [change.verdict for change in of(found, "objects")] == ["worse"]
-    assert [change.verdict for change in of(found, "lines")] == ["worse"]
-    (size,) = of(found, "sizes")
+    comparison = compared(tmp_path, first, sampled(made(8e4), 0.1))
+    assert [change.verdict for change in of(comparison, "objects")] == ["worse"]
+    assert [change.verdict for change in of(comparison, "lines")] == ["worse"]
+    (size,) = of(comparison, "sizes")
     assert (size.a, size.b) == (round(64 * 4e4), round(64 * 8e4))
     # A profile without sampling has no noise: the small difference is real.
     assert of(compared(tmp_path, made(4e4), made(4.1e4)), "objects")[0].verdict == "worse"
@@ -54,41 +54,44 @@ def test_a_part_of_one_profile_alone_is_listed(tmp_path: Path) -> None:
     more = made(4e4, extra_bytes=5000)
     late = msgspec.structs.replace(more.phases[0], name="late")
     more = msgspec.structs.replace(more, phases=[*more.phases, late])
-    found = compared(tmp_path, made(4e4), more)
-    assert {change.name for change in of(found, "sizes")} == {"table prog.c:10", "late prog.c:99"}
-    assert [change.name for change in of(found, "time")] == ["get"]
-    assert found.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
+    comparison = compared(tmp_path, made(4e4), more)
+    assert {change.name for change in of(comparison, "sizes")} == {
+        "table prog.c:10",
+        "late prog.c:99",
+    }
+    assert [change.name for change in of(comparison, "time")] == ["get"]
+    assert comparison.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
 
 
 def test_a_part_shows_its_own_change_and_its_share(tmp_path: Path) -> None:
-    found = compared(tmp_path, made(4e4, extra_bytes=5000), made(4e4, extra_bytes=4000))
-    (late,) = (change for change in of(found, "sizes") if change.name == "late prog.c:99")
+    comparison = compared(tmp_path, made(4e4, extra_bytes=5000), made(4e4, extra_bytes=4000))
+    (late,) = (change for change in of(comparison, "sizes") if change.name == "late prog.c:99")
     # It changes by a fifth, which is 1000 of 2,565,000 bytes.
-    said = "-20.0 %, -0.0 % of all"
+    text = "-20.0 %, -0.0 % of all"
     assert late.own_change == -0.2
-    assert said in text_of(late)
-    assert said in render(found)
+    assert text in text_of(late)
+    assert text in render(comparison)
     lines = io.StringIO()
-    print_comparison(found, Console(file=lines, width=200))
+    print_comparison(comparison, Console(file=lines, width=200))
     (row,) = (line for line in lines.getvalue().splitlines() if "late prog.c:99" in line)
-    assert said in row
+    assert text in row
 
 
 def test_two_different_programs_are_reported_as_such(tmp_path: Path) -> None:
     other = made(4e4)
     program = msgspec.structs.replace(other.program, executable="/bin/other")
-    found = compared(tmp_path, made(4e4), msgspec.structs.replace(other, program=program))
-    assert len(found.warnings) == 1
-    assert "one.json is of prog" in found.warnings[0]
-    assert "other.json of other" in found.warnings[0]
+    comparison = compared(tmp_path, made(4e4), msgspec.structs.replace(other, program=program))
+    assert len(comparison.warnings) == 1
+    assert "one.json is of prog" in comparison.warnings[0]
+    assert "other.json of other" in comparison.warnings[0]
 
 
 def test_moved_lines_are_recognised_in_an_edited_source(tmp_path: Path) -> None:
-    one, other = made(4e4), made(4e4, line=14)
-    assert len(of(compared(tmp_path, one, other), "objects")) == 2
-    found = compared(tmp_path, one, other, edited=True)
-    assert len(of(found, "objects")) == 1
-    assert any("moved lines" in warning for warning in found.warnings)
+    first, other = made(4e4), made(4e4, line=14)
+    assert len(of(compared(tmp_path, first, other), "objects")) == 2
+    comparison = compared(tmp_path, first, other, edited=True)
+    assert len(of(comparison, "objects")) == 1
+    assert any("moved lines" in warning for warning in comparison.warnings)
 
 
 def test_times_of_another_machine_are_not_judged(tmp_path: Path) -> None:
@@ -96,8 +99,8 @@ def test_times_of_another_machine_are_not_judged(tmp_path: Path) -> None:
     slow = msgspec.structs.replace(
         slow, producer=msgspec.structs.replace(slow.producer, host="elsewhere")
     )
-    found = compared(tmp_path, made(2e4), slow)
-    assert of(found, "time")[0].verdict == "not judged"
-    assert of(found, "objects")[0].verdict == "worse"
+    comparison = compared(tmp_path, made(2e4), slow)
+    assert of(comparison, "time")[0].verdict == "not judged"
+    assert of(comparison, "objects")[0].verdict == "worse"
     judged = compared(tmp_path, made(2e4), slow, across_machines=True)
     assert of(judged, "time")[0].verdict == "worse"

@@ -21,9 +21,9 @@ MIB = 1 << 20
 
 
 def test_perf_intervals_are_read_with_units_and_modifiers() -> None:
-    found = read_counters(FILES / "constructed-perf.csv")
-    assert found.format == "perf"
-    first, second = found.intervals
+    counters = read_counters(FILES / "constructed-perf.csv")
+    assert counters.format == "perf"
+    first, second = counters.intervals
     assert (first.begin_s, first.end_s, second.begin_s) == (0.0, 1.000102345, 1.000102345)
     assert (first.instructions, first.cycles, first.cpu_time_ns) == (2.5e9, 2e9, 1000.12e6)
     assert (first.llc_load_misses, first.llc_store_misses) == (3e6, 1e6)
@@ -32,17 +32,17 @@ def test_perf_intervals_are_read_with_units_and_modifiers() -> None:
 
 
 def test_multiplexed_missing_and_unsupported_counters_are_named() -> None:
-    found = read_counters(FILES / "constructed-perf.csv")
-    assert found.scaled == {
+    counters = read_counters(FILES / "constructed-perf.csv")
+    assert counters.scaled == {
         "instructions": 0.75,
         "cycles": 0.75,
         "llc_load_misses": 0.5,
         "llc_store_misses": 0.2,
     }
-    said = "\n".join(found.warnings)
-    assert "cycle_activity.stalls_l3_miss" in said
-    assert "LLC-load-misses was not counted in 1 of 2 intervals" in said
-    assert "as little as 20% of an interval (too little to rely on)" in said
+    text = "\n".join(counters.warnings)
+    assert "cycle_activity.stalls_l3_miss" in text
+    assert "LLC-load-misses was not counted in 1 of 2 intervals" in text
+    assert "as little as 20% of an interval (too little to rely on)" in text
 
 
 def test_a_sum_with_an_uncounted_part_is_unknown(tmp_path: Path) -> None:
@@ -55,10 +55,10 @@ def test_a_sum_with_an_uncounted_part_is_unknown(tmp_path: Path) -> None:
         "     2.000100000,CPU0,900,,instructions,1,100.00,,",
     ]
     path.write_text("\n".join(rows) + "\n")
-    found = read_counters(path)
-    assert [interval.cycles for interval in found.intervals] == [None, 800]
-    assert any("cycles was not counted in 1 of 2" in warning for warning in found.warnings)
-    assert any("instructions was not counted in 1 of 2" in warning for warning in found.warnings)
+    counters = read_counters(path)
+    assert [interval.cycles for interval in counters.intervals] == [None, 800]
+    assert any("cycles was not counted in 1 of 2" in warning for warning in counters.warnings)
+    assert any("instructions was not counted in 1 of 2" in warning for warning in counters.warnings)
     # A program that stayed on the large cores of a hybrid processor has no count of the others.
     rows = ["     1.000100000,500,,cpu_core/cycles/,1,100.00,,"]
     rows += ["     1.000100000,<not counted>,,cpu_atom/cycles/,0,0.00,,"]
@@ -67,11 +67,11 @@ def test_a_sum_with_an_uncounted_part_is_unknown(tmp_path: Path) -> None:
 
 
 def test_real_perf_output_of_a_machine_without_counters() -> None:
-    found = read_counters(FILES / "real-software-events.csv")
-    assert list(found.names) == ["cpu_time_ns"]
-    assert all(interval.end_s > interval.begin_s for interval in found.intervals)
-    assert found.intervals[0].cpu_time_ns == pytest.approx(67.06e6)
-    assert any("LLC-load-misses, cycles, instructions" in warning for warning in found.warnings)
+    counters = read_counters(FILES / "real-software-events.csv")
+    assert list(counters.names) == ["cpu_time_ns"]
+    assert all(interval.end_s > interval.begin_s for interval in counters.intervals)
+    assert counters.intervals[0].cpu_time_ns == pytest.approx(67.06e6)
+    assert any("LLC-load-misses, cycles, instructions" in warning for warning in counters.warnings)
 
 
 def test_perf_counts_per_socket_are_added() -> None:
@@ -82,29 +82,29 @@ def test_perf_counts_per_socket_are_added() -> None:
 def test_perf_output_without_intervals_is_one_interval(tmp_path: Path) -> None:
     path = tmp_path / "whole.csv"
     path.write_text("1000,,instructions,2000000000,100.00,,\n500,,cycles,2000000000,100.00,,\n")
-    found = read_counters(path)
-    (only,) = found.intervals
+    counters = read_counters(path)
+    (only,) = counters.intervals
     assert (only.end_s, only.instructions, only.cycles) == (2.0, 1000, 500)
-    assert any("without -I" in warning for warning in found.warnings)
+    assert any("without -I" in warning for warning in counters.warnings)
 
 
 def test_pcm_counts_of_the_system_are_in_millions_and_gigabytes() -> None:
-    found = read_counters(FILES / "constructed-pcm.csv")
-    first, second = found.intervals
-    assert (found.format, first.end_s, second.end_s) == ("pcm", 1.0, 2.0)
+    counters = read_counters(FILES / "constructed-pcm.csv")
+    first, second = counters.intervals
+    assert (counters.format, first.end_s, second.end_s) == ("pcm", 1.0, 2.0)
     assert (first.instructions, first.cycles, first.llc_misses) == (2.5e9, 2e9, 12.5e6)
     assert (second.read_bytes, second.write_bytes) == (0.75e9, 0.25e9)
 
 
 def test_pcm_memory_rates_become_bytes_per_interval() -> None:
-    found = read_counters(FILES / "constructed-pcm-memory.csv")
+    counters = read_counters(FILES / "constructed-pcm-memory.csv")
     # The intervals are 0.5 s (between the first two) and 1 s; the first has the median length, 0.75
     # s.
-    lengths = [interval.end_s - interval.begin_s for interval in found.intervals]
+    lengths = [interval.end_s - interval.begin_s for interval in counters.intervals]
     assert lengths == pytest.approx([0.75, 0.5, 1.0])
-    read = [interval.read_bytes for interval in found.intervals]
+    read = [interval.read_bytes for interval in counters.intervals]
     assert read == pytest.approx([600e6 * 0.75, 1200e6 * 0.5, 300e6])
-    assert any("first interval" in warning for warning in found.warnings)
+    assert any("first interval" in warning for warning in counters.warnings)
 
 
 def test_likwid_cpus_are_added_and_its_statistics_left_out() -> None:
@@ -148,37 +148,37 @@ def test_two_events_of_one_quantity_are_not_added(tmp_path: Path) -> None:
         ("uncore_imc_1/data_reads/", 4),
     ]
     path.write_text("\n".join(line.format(event=e, count=c) for e, c in counts) + "\n")
-    found = read_counters(path)
-    (only,) = found.intervals
+    counters = read_counters(path)
+    (only,) = counters.intervals
     assert (only.llc_load_misses, only.instructions, only.cycles) == (300, 15, 9)
     assert only.read_bytes == 7 * 64
-    assert any("mem_load_retired.l3_miss left out" in warning for warning in found.warnings)
+    assert any("mem_load_retired.l3_miss left out" in warning for warning in counters.warnings)
 
 
 def test_repetitions_of_perf_keep_their_time(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("1000,,cycles:u,0.52%,2000000000,50.00,1.2,GHz\n")
-    found = read_counters(path)
-    assert found.intervals[0].end_s == 2.0
-    assert found.scaled == {"cycles": 0.5}
+    counters = read_counters(path)
+    assert counters.intervals[0].end_s == 2.0
+    assert counters.scaled == {"cycles": 0.5}
 
 
 def test_plain_csv_with_semicolons_reports_what_it_leaves_out(tmp_path: Path) -> None:
     path = tmp_path / "counts.csv"
     path.write_text("time (s);cycles;LLC-load-misses;hits\n0,5;10;nan;1\n1,0;20;3;1\n")
-    found = read_counters(path)
-    assert [interval.end_s for interval in found.intervals] == [0.5, 1.0]
-    assert [interval.llc_load_misses for interval in found.intervals] == [None, 3]
-    assert any("columns not used" in w and w.endswith("hits") for w in found.warnings)
+    counters = read_counters(path)
+    assert [interval.end_s for interval in counters.intervals] == [0.5, 1.0]
+    assert [interval.llc_load_misses for interval in counters.intervals] == [None, 3]
+    assert any("columns not used" in w and w.endswith("hits") for w in counters.warnings)
 
 
 def test_plain_csv_per_interval_and_cumulative() -> None:
-    found = read_counters(FILES / "constructed-plain.csv")
-    assert [interval.llc_load_misses for interval in found.intervals] == [10, None, 30]
-    assert found.intervals[2].begin_s == 2
-    assert any("not counted in 1 of 3" in warning for warning in found.warnings)
-    found = read_counters(FILES / "constructed-cumulative.csv", cumulative=True)
-    assert [(i.begin_s, i.end_s, i.instructions) for i in found.intervals] == [
+    counters = read_counters(FILES / "constructed-plain.csv")
+    assert [interval.llc_load_misses for interval in counters.intervals] == [10, None, 30]
+    assert counters.intervals[2].begin_s == 2
+    assert any("not counted in 1 of 3" in warning for warning in counters.warnings)
+    counters = read_counters(FILES / "constructed-cumulative.csv", cumulative=True)
+    assert [(i.begin_s, i.end_s, i.instructions) for i in counters.intervals] == [
         (1, 2, 1500),
         (2, 3, 2000),
     ]

@@ -30,17 +30,17 @@ def _measured_like(name: str, off: float, cores: float = 1.0) -> DeviceProfile:
     device.name = "mine"
     device.technology = "other"
     device.latency = [
-        msgspec.structs.replace(one, value_ns=one.value_ns * off) for one in device.latency
+        msgspec.structs.replace(each, value_ns=each.value_ns * off) for each in device.latency
     ]
     device.bandwidth = [
-        msgspec.structs.replace(one, value_gb_per_s=one.value_gb_per_s / off * cores)
-        for one in device.bandwidth
+        msgspec.structs.replace(each, value_gb_per_s=each.value_gb_per_s / off * cores)
+        for each in device.bandwidth
     ]
     device.loaded_latency = [
         msgspec.structs.replace(
-            one, points=[(rate / off * cores, ns * off) for rate, ns in one.points]
+            each, points=[(rate / off * cores, ns * off) for rate, ns in each.points]
         )
-        for one in device.loaded_latency
+        for each in device.loaded_latency
     ]
     return device
 
@@ -63,21 +63,21 @@ def test_half_load_is_reported_only_near_half_load() -> None:
 )
 @pytest.mark.parametrize("off", [0.95, 1.08])
 def test_a_memory_measured_slightly_off_is_recognised(name: str, off: float) -> None:
-    found = closest(_measured_like(name, off))
-    assert found[0].name == name
-    assert found[0].distance == pytest.approx(abs(math.log(off)), rel=0.35)
-    assert len(found) == 3
-    assert [one.distance for one in found] == sorted(one.distance for one in found)
+    nearest = closest(_measured_like(name, off))
+    assert nearest[0].name == name
+    assert nearest[0].distance == pytest.approx(abs(math.log(off)), rel=0.35)
+    assert len(nearest) == 3
+    assert [each.distance for each in nearest] == sorted(each.distance for each in nearest)
 
 
 def test_fewer_loading_cores_do_not_change_the_kind_of_memory() -> None:
-    found = closest(_measured_like("optane-100-6dimm", 1.0, cores=0.6))
-    assert {load_device(one.name).technology for one in found[:1]} == {"pmem"}
+    nearest = closest(_measured_like("optane-100-6dimm", 1.0, cores=0.6))
+    assert {load_device(each.name).technology for each in nearest[:1]} == {"pmem"}
 
 
 def test_distance_is_symmetric_zero_to_itself_and_follows_its_formula() -> None:
-    for one, two in itertools.combinations(device_names()[:12], 2):
-        a, b = load_device(one), load_device(two)
+    for each, two in itertools.combinations(device_names()[:12], 2):
+        a, b = load_device(each), load_device(two)
         mine, theirs = figures_of(a), figures_of(b)
         both = set(mine) & set(theirs)
         mine = {key: mine[key] for key in both}
@@ -90,10 +90,10 @@ def test_distance_is_symmetric_zero_to_itself_and_follows_its_formula() -> None:
     assert same is None or same.distance == 0
     mine = {"idle random read": (200.0, " ns"), "read bandwidth": (10.0, " GB/s")}
     theirs = {"idle random read": (100.0, " ns"), "read bandwidth": (40.0, " GB/s")}
-    found = compare_figures(mine, theirs, a)
-    assert found is not None
+    result = compare_figures(mine, theirs, a)
+    assert result is not None
     expected = math.sqrt((math.log(2) ** 2 + 0.5 * math.log(4) ** 2) / 1.5)
-    assert found.distance == pytest.approx(expected)
+    assert result.distance == pytest.approx(expected)
     mine["idle nt-store"] = (90.0, " ns")
     lacking = compare_figures(mine, theirs, a)
     assert lacking is not None
@@ -128,7 +128,7 @@ def test_a_single_device_is_shown_with_the_three_closest_and_the_reason(
     assert shown.count("\nthen: ") == 2
     assert main(["device", "compare", str(path), "--json"]) == ExitCode.DONE
     answer = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in answer["closest"]] == answer["devices"][1:]
+    assert [each["name"] for each in answer["closest"]] == answer["devices"][1:]
     assert answer["closest"][0]["name"] == "ddr4-2666-local"
 
 

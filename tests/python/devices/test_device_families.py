@@ -113,9 +113,9 @@ def test_a_log_of_a_cache_and_a_truncated_log_are_left_out_and_counted(tmp_path:
     device, notes = _import([*whole, cached, cut, empty, nothing])
     expected, _ = _import(whole)
     assert device.loaded_latency == expected.loaded_latency
-    said = " | ".join(notes)
-    assert "1 run that measured a cache (below 40 ns): cached" in said
-    assert f"left out 3 of 16 files: {cut} is cut short" in said
+    text = " | ".join(notes)
+    assert "1 run that measured a cache (below 40 ns): cached" in text
+    assert f"left out 3 of 16 files: {cut} is cut short" in text
 
 
 def test_a_run_with_delays_of_its_own_that_ended_early_is_left_out(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_far_time_equals_the_models(
 ) -> None:
     near = near_memory(device("near"))
     far = far_memory(device("far", 300.0, 5.0, 2.0), near)
-    tables = [np.ascontiguousarray(cost_file.costs(one, True)) for one in (near, far)]
+    tables = [np.ascontiguousarray(cost_file.costs(each, True)) for each in (near, far)]
     lines = np.array(counts, dtype=float)
     moved = lines * share
     near_ns = ns_per_line * (float(lines.sum()) + 1.0)
@@ -124,13 +124,13 @@ def test_between_two_overlaps_the_far_time_is_that_of_a_fine_grid(
     far = far_memory(device("far", 300.0, 1.0, 0.5), near)
     lines = np.zeros(HITS)
     lines[INDEPENDENT] = 20_000.0
-    found = []
+    results = []
     for factors in (cost_file.FACTORS, 16 * cost_file.FACTORS):
         monkeypatch.setattr(cost_file, "FACTORS", factors)
-        tables = [np.ascontiguousarray(cost_file.costs(one, True)) for one in (near, far)]
+        tables = [np.ascontiguousarray(cost_file.costs(each, True)) for each in (near, far)]
         pointers = [a.ctypes.data for a in (lines, lines, *tables)]
-        found.append(shim.far_time(ns_per_line * lines.sum(), *pointers, factors))
-    assert found[0] == pytest.approx(found[1], rel=0.01)
+        results.append(shim.far_time(ns_per_line * lines.sum(), *pointers, factors))
+    assert results[0] == pytest.approx(results[1], rel=0.01)
 
 
 def test_the_file_has_the_layout_that_the_runtime_reads(shim: ctypes.CDLL, tmp_path: Path) -> None:

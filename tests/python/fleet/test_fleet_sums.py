@@ -55,42 +55,42 @@ def rounded(found: Fleet) -> object:
         if isinstance(value, float):
             return float(f"{value:.12g}")
         if isinstance(value, dict):
-            return {key: short(one) for key, one in value.items() if key != "producer"}
-        return [short(one) for one in value] if isinstance(value, list) else value
+            return {key: short(each) for key, each in value.items() if key != "producer"}
+        return [short(each) for each in value] if isinstance(value, list) else value
 
     return short(msgspec.to_builtins(found))
 
 
 def test_sums_equal_those_of_single_profiles(request_of: FleetOptions) -> None:
-    found = fleet(request_of)
+    result = fleet(request_of)
     profiles = [made(seed, "") for seed in range(1, 9)]
-    assert (found.profiles, found.hosts, len(found.types)) == (8, 4, 2)
-    assert found.footprint_bytes == sum(t.size_bytes for p in profiles for t in p.objects)
-    assert sum(one.cpu_seconds for one in found.types) == pytest.approx(found.cpu_seconds)
+    assert (result.profiles, result.hosts, len(result.types)) == (8, 4, 2)
+    assert result.footprint_bytes == sum(t.size_bytes for p in profiles for t in p.objects)
+    assert sum(each.cpu_seconds for each in result.types) == pytest.approx(result.cpu_seconds)
     near, far = samples.device("near"), samples.device("far", 300.0, 8.0, 6.0)
     predicted = [
         predict(profile=profile, near=near, far=[far]).devices[0].total for profile in profiles
     ]
-    mean = sum(one.far_time_ns.value for one in predicted) / sum(
-        one.near_time_ns.value for one in predicted
+    mean = sum(each.far_time_ns.value for each in predicted) / sum(
+        each.near_time_ns.value for each in predicted
     )
-    weights = [one.cpu_seconds for one in found.types]
+    weights = [each.cpu_seconds for each in result.types]
     summed = sum(
-        w * one.curve[-1].slowdown_mean for w, one in zip(weights, found.types, strict=True)
+        w * each.curve[-1].slowdown_mean for w, each in zip(weights, result.types, strict=True)
     )
     assert summed / sum(weights) == pytest.approx(mean, rel=0.1)
-    for one in found.types:
-        means = [point.slowdown_mean for point in one.curve]
+    for each in result.types:
+        means = [point.slowdown_mean for point in each.curve]
         assert means[0] == pytest.approx(1.0)
         assert means == sorted(means)
-    costs = [thing.slowdown_cost / thing.bytes for thing in found.objects]
+    costs = [item.slowdown_cost / item.bytes for item in result.objects]
     assert costs == sorted(costs)
-    saved = [saving.saved for saving in found.savings]
+    saved = [saving.saved for saving in result.savings]
     assert saved == sorted(saved)
     # Saved rows give the same without reading the profiles.
     again = fleet(request_of)
-    assert rounded(again) == rounded(found)
-    page = render(found)
+    assert rounded(again) == rounded(result)
+    page = render(result)
     assert "Xeon" in page
     assert "<script" not in page
 
@@ -107,12 +107,12 @@ MARKET = Market(1.0, 0.0, math.inf, math.inf, 2)
 def test_the_cheapest_mix_equals_the_one_calculated_by_hand() -> None:
     # All programs tolerate half in far memory; a quarter of the demand (2 of 10 hosts) tolerates
     # all.
-    found = cheapest_mix([room()], MARKET, 1.1)
-    assert {(mix.far_share, mix.hosts) for mix in found.mixes} == {(0.5, 8), (1.0, 2)}
+    result = cheapest_mix([room()], MARKET, 1.1)
+    assert {(mix.far_share, mix.hosts) for mix in result.mixes} == {(0.5, 8), (1.0, 2)}
     all_near, cost = 10 * 64 * 5.0, 8 * 64 * 3.0 + 2 * 64 * 1.0
-    assert (found.cost, found.saved) == pytest.approx((cost, 1 - cost / all_near))
-    one = cheapest_mix([room()], replace(MARKET, mixes=1), 1.1)
-    assert {(mix.far_share, mix.hosts) for mix in one.mixes} == {(0.5, 10)}
+    assert (result.cost, result.saved) == pytest.approx((cost, 1 - cost / all_near))
+    single = cheapest_mix([room()], replace(MARKET, mixes=1), 1.1)
+    assert {(mix.far_share, mix.hosts) for mix in single.mixes} == {(0.5, 10)}
     stock = cheapest_mix([room()], replace(MARKET, far_bytes=64.0 * 2**30), 1.1)
     assert stock.far_bytes <= 64 * 2**30
     few = cheapest_mix([room(), room("b", 5)], replace(MARKET, adapters=3.0), 1.1)
@@ -142,10 +142,10 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetOptions)
     (folder / "copy.json").write_text(text)
     other = made(1, "host-1", "EPYC")
     save(msgspec.structs.replace(other, instrumented_slowdown=9.0), folder / "clash.json")
-    found = fleet(replace(request_of, leave_out_bad=True))
-    assert found.profiles == 8
-    assert sorted(found.left_out.values()) == [1, 1, 1]
-    assert any("copies of others" in warning for warning in found.warnings)
+    result = fleet(replace(request_of, leave_out_bad=True))
+    assert result.profiles == 8
+    assert sorted(result.left_out.values()) == [1, 1, 1]
+    assert any("copies of others" in warning for warning in result.warnings)
     for name in ("old", "cut"):
         (folder / f"{name}.json").unlink()
     with pytest.raises(NearfarError, match="same run of the same host and moment, and differ"):
@@ -159,7 +159,7 @@ def test_empty_fleets_and_prices_of_0_are_refused(tmp_path: Path, request_of: Fl
     with pytest.raises(NearfarError, match="there is no file or folder"):
         fleet(replace(request_of, profiles=["nowhere"]))
     hosts = tmp_path / "hosts.toml"
-    for content, said in (
+    for content, sentence in (
         ("[prices]\nnear_per_gib = 0", "near memory costs 0"),
         ("[prices]\nfar_per_gib = -1", "0 or more"),
         ("[price]\nfar = 1", "unknown field"),
@@ -167,14 +167,14 @@ def test_empty_fleets_and_prices_of_0_are_refused(tmp_path: Path, request_of: Fl
         ("[stock]\nfar = '3'", "cannot read the size"),
     ):
         hosts.write_text(content)
-        with pytest.raises(NearfarError, match=said):
+        with pytest.raises(NearfarError, match=sentence):
             read_hosts(hosts)
     hosts.write_text("[types.a]\ncpu_model = 'Power*'")
     with pytest.raises(NearfarError, match="matches no type"):
         fleet(replace(request_of, hosts=hosts))
     hosts.write_text("[prices]\nfar_per_gib = 0")
-    found = fleet(replace(request_of, hosts=hosts))
-    assert any("far memory costs 0" in warning for warning in found.warnings)
+    result = fleet(replace(request_of, hosts=hosts))
+    assert any("far memory costs 0" in warning for warning in result.warnings)
     for text in ("0.9", "nan", "x"):
         with pytest.raises(NearfarError, match="is no slowdown"):
             parse_limits([text])
@@ -205,8 +205,8 @@ far = "10TiB"
     command += ["--html", str(tmp_path / "fleet.html")]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
-    assert {one["name"]: one["count"] for one in found["types"]} == {"intel": 100, "other": 2}
-    assert sum(mix["hosts"] for mix in found["savings"][0]["mixes"]) == 102
-    assert found["savings"][0]["far_bytes"] <= 10 * 2**40
+    result = json.loads(ran.stdout)
+    assert {each["name"]: each["count"] for each in result["types"]} == {"intel": 100, "other": 2}
+    assert sum(mix["hosts"] for mix in result["savings"][0]["mixes"]) == 102
+    assert result["savings"][0]["far_bytes"] <= 10 * 2**40
     assert "EUR" in (tmp_path / "fleet.html").read_text()

@@ -83,9 +83,9 @@ def test_the_verb_exits_with_1_if_an_ability_is_missing_and_with_0_otherwise(
 
 def test_this_machine_is_checked_without_privileges(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["machine", "--check", "--json"])
-    found = msgspec.convert(json.loads(capsys.readouterr().out), MachineCheck)
-    assert code == (ExitCode.FOUND if found.lacks() else ExitCode.DONE)
-    names = {finding.name for finding in found.findings}
+    result = msgspec.convert(json.loads(capsys.readouterr().out), MachineCheck)
+    assert code == (ExitCode.FOUND if result.lacks() else ExitCode.DONE)
+    names = {finding.name for finding in result.findings}
     assert {"kernel", "container", "hmat", "pmem-health", "cxl-regions"} <= names
 
 

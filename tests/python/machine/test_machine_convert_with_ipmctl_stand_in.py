@@ -123,9 +123,9 @@ def test_another_pending_goal_is_dropped_visibly(tmp_path: Path) -> None:
 def test_an_unsupported_platform_prevents_it(line: str, to: str, said: str, tmp_path: Path) -> None:
     machine, note = StandIn(tmp_path / "root"), tmp_path / "note.json"
     (tmp_path / "root/tools/ipmctl_show_-system_-capabilities").write_text(line)
-    found = _act(machine, _wanted(to), note)
-    assert found.state == "stopped"
-    assert said in found.obstacles[0].what
+    result = _act(machine, _wanted(to), note)
+    assert result.state == "stopped"
+    assert said in result.obstacles[0].what
     assert machine.done == []
 
 

@@ -42,9 +42,9 @@ def _read(name: str, root: Path) -> MachineProfile:
 
 
 def _lack(machine: MachineProfile, name: str) -> tuple[str, str]:
-    (found,) = [line for line in machine.abilities if line.name == name]
-    assert not found.usable
-    return found.detail, found.remedy
+    (results,) = [line for line in machine.abilities if line.name == name]
+    assert not results.usable
+    return results.detail, results.remedy
 
 
 def test_one_node(tmp_path: Path) -> None:

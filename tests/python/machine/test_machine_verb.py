@@ -24,13 +24,13 @@ def _machine(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, obj
 
 
 def test_this_machine_agrees_with_the_c_library(capsys: pytest.CaptureFixture[str]) -> None:
-    found = _machine(capsys)
-    assert len(found["cpus"]) == os.sysconf("SC_NPROCESSORS_ONLN")  # type: ignore[arg-type]
+    result = _machine(capsys)
+    assert len(result["cpus"]) == os.sysconf("SC_NPROCESSORS_ONLN")  # type: ignore[arg-type]
     answer = subprocess.run(
         ["getconf", "LEVEL3_CACHE_SIZE"], check=True, capture_output=True, text=True
     )
     theirs = answer.stdout.strip()
-    ours = [cache["size_bytes"] for cache in found["caches"] if cache["level"] == 3]  # type: ignore[attr-defined]
+    ours = [cache["size_bytes"] for cache in result["caches"] if cache["level"] == 3]  # type: ignore[attr-defined]
     if theirs.isdigit() and int(theirs) and ours:
         # On AMD, the C library gives the share of one group of cores or the sum of several.
         assert int(theirs) % ours[0] == 0 or ours[0] % int(theirs) == 0

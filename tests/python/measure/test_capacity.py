@@ -22,15 +22,15 @@ def curve(capacity_bytes: int, llc_bytes: int, step: int) -> dict[int, float]:
 
 @pytest.mark.parametrize("capacity_mib", [5, 8, 11, 20, 32])
 def test_a_share_of_the_cache_is_recovered(capacity_mib: int) -> None:
-    found = effective_llc_bytes(curve(capacity_mib * MIB, 32 * MIB, 2), MIB, 32 * MIB)
+    result = effective_llc_bytes(curve(capacity_mib * MIB, 32 * MIB, 2), MIB, 32 * MIB)
     # The largest region still hits now and then: memory appears slightly faster than it is.
-    assert found == pytest.approx(capacity_mib * MIB, rel=0.06)
+    assert result == pytest.approx(capacity_mib * MIB, rel=0.06)
 
 
 def test_coarse_steps_err_to_the_small_side_and_never_exceed_the_cache() -> None:
-    found = effective_llc_bytes(curve(32 * MIB, 32 * MIB, 4), MIB, 32 * MIB)
-    assert found is not None
-    assert 16 * MIB <= found <= 32 * MIB
+    result = effective_llc_bytes(curve(32 * MIB, 32 * MIB, 4), MIB, 32 * MIB)
+    assert result is not None
+    assert 16 * MIB <= result <= 32 * MIB
 
 
 def test_a_capacity_outside_of_the_regions_is_not_seen() -> None:
@@ -48,8 +48,8 @@ def test_the_opposite_error_of_latencies_recovers_the_capacity(error: float) -> 
         size: ns * (1 + error) if size in raised else ns
         for size, ns in curve(8 * MIB, 32 * MIB, 2).items()
     }
-    found = effective_llc_bytes(noisy, MIB, 32 * MIB)
+    result = effective_llc_bytes(noisy, MIB, 32 * MIB)
     undone = effective_llc_bytes(noisy, MIB, 32 * MIB, 1 / (1 + error) - 1)
-    assert found is not None
+    assert result is not None
     assert undone is not None
-    assert abs(undone - 8 * MIB) < abs(found - 8 * MIB)
+    assert abs(undone - 8 * MIB) < abs(result - 8 * MIB)

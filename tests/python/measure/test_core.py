@@ -54,12 +54,12 @@ def test_verdicts_of_the_self_test_are_written(tmp_path: Path) -> None:
 
 
 def test_features_that_a_simulated_core_lacks_are_not_seen() -> None:
-    found = measure_core(SimulatedCore(window=96, store_buffer=24))
-    assert found.not_seen["integer_registers"] == "the window is full first"
-    assert found.not_seen["load_buffer"] == "the window is full first"
-    assert "no prefetcher" in found.not_seen["prefetch_start_lines"]
-    assert "no float add" in found.not_seen["float_add_cycles"]
-    assert found.load_buffer is None and not found.page_walks
+    result = measure_core(SimulatedCore(window=96, store_buffer=24))
+    assert result.not_seen["integer_registers"] == "the window is full first"
+    assert result.not_seen["load_buffer"] == "the window is full first"
+    assert "no prefetcher" in result.not_seen["prefetch_start_lines"]
+    assert "no float add" in result.not_seen["float_add_cycles"]
+    assert result.load_buffer is None and not result.page_walks
 
 
 def noisy(curve: np.ndarray) -> np.ndarray:

@@ -34,16 +34,16 @@ def test_ns_per_line_stops_falling_at_the_block(block):
 @pytest.mark.parametrize("block", [64, 256, 1024, 4096])
 def test_the_block_of_a_second_buffer_behind_a_first_of_256(block):
     curve = 180 + 130 * 64 / np.minimum(SIZES, 256) + 70 * 64 / np.minimum(SIZES, block)
-    found = find_block(ACCESSES, noisy(curve, 0.001), 0.001, 70.0, [(256, 130.0)])
-    assert found.size_bytes == block
+    result = find_block(ACCESSES, noisy(curve, 0.001), 0.001, 70.0, [(256, 130.0)])
+    assert result.size_bytes == block
 
 
 def test_a_prefetcher_is_not_taken_for_a_block():
     # A prefetched stream is nearly free, though a miss costs 80 ns.
     curve = noisy(5 + 75 * (64 / SIZES) ** 1.5, 0.005)
-    found = find_block(ACCESSES, curve, 0.005, 30.0)
-    assert found.size_bytes is None
-    assert "no block size explains" in found.why_not
+    result = find_block(ACCESSES, curve, 0.005, 30.0)
+    assert result.size_bytes is None
+    assert "no block size explains" in result.why_not
 
 
 @pytest.mark.parametrize(("kind", "ways"), [("lru", 4), ("lru", 16), ("random", None)])
@@ -69,12 +69,12 @@ def test_lines_of_one_set_overflow_at_its_ways(ways, kind):
     lru = (lines > ways).astype(float)
     misses = lru if kind == "lru" else random_misses(lines / ways)
     curve = noisy(175 + 135 * misses, 0.003)
-    found = lines_knee(lines, curve, 0.003, 175.0, 135.0).lines
+    result = lines_knee(lines, curve, 0.003, 175.0, 135.0).lines
     if ways == 1:
         # Already two lines conflict: no count of lines hits.
-        assert found in (1, None)
+        assert result in (1, None)
     else:
-        assert found == ways
+        assert result == ways
 
 
 def test_no_ways_are_inferred_where_all_lines_hit():
@@ -86,21 +86,21 @@ def test_no_ways_are_inferred_where_all_lines_hit():
 def test_a_queue_bends_the_time_of_bursts(queue, issue, drain):
     knee = queue / (1 - issue / drain)
     burst = 60 + issue * LINES_OF_BURSTS + (drain - issue) * np.maximum(LINES_OF_BURSTS - knee, 0)
-    found = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
-    assert found.lines == pytest.approx(queue, rel=0.09)
-    assert found.drain_ns == pytest.approx(drain, rel=0.1)
+    result = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
+    assert result.lines == pytest.approx(queue, rel=0.09)
+    assert result.drain_ns == pytest.approx(drain, rel=0.1)
 
 
 def test_fill_buffers_of_a_core_are_not_taken_for_a_queue():
     burst = 100 + 9 * np.maximum(LINES_OF_BURSTS - 10, 0)
-    found = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
-    assert found.lines is None
-    assert "processor's own buffers" in found.why_not
+    result = find_queue(LINES_OF_BURSTS, noisy(burst, 0.01), 0.01)
+    assert result.lines is None
+    assert "processor's own buffers" in result.why_not
 
 
 def test_an_even_rise_is_not_taken_for_a_queue():
-    found = find_queue(LINES_OF_BURSTS, noisy(60 + 30 * LINES_OF_BURSTS, 0.01), 0.01)
-    assert found.lines is None
+    result = find_queue(LINES_OF_BURSTS, noisy(60 + 30 * LINES_OF_BURSTS, 0.01), 0.01)
+    assert result.lines is None
 
 
 @pytest.mark.parametrize(("stride", "expected"), [(4096, 6), (8192, 3), (12288, 2), (24576, 1)])
@@ -114,8 +114,8 @@ def test_interleave_is_inferred_from_strides(devices, granularity):
     steps = np.array(strides())
     busy = np.array([touched(int(step), granularity, devices) for step in steps])
     bandwidth = noisy(np.minimum(3.0 * busy, 17.0), 0.015)
-    found = find_interleave(steps, bandwidth, 0.015)
-    assert (found.devices, found.granularity_bytes) == (devices, granularity)
+    result = find_interleave(steps, bandwidth, 0.015)
+    assert (result.devices, result.granularity_bytes) == (devices, granularity)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_interleave_is_inferred_from_strides(devices, granularity):
 )
 def test_no_interleave_is_inferred_without_one(curve):
     steps = np.array(strides())
-    found = find_interleave(steps, noisy(curve(steps.astype(float)), 0.02), 0.02)
-    assert found.devices is None
-    assert found.why_not
+    result = find_interleave(steps, noisy(curve(steps.astype(float)), 0.02), 0.02)
+    assert result.devices is None
+    assert result.why_not
 
 
 def test_no_misses_occur_within_the_capacity():

@@ -48,11 +48,11 @@ def test_a_flat_curve_has_no_level(base, spread, seed, slope):
 )
 def test_a_single_level_is_found_near_its_capacity(capacity, step, shape, spread, seed):
     latency = 100 * (1 + (step - 1) * SHAPES[shape](REGIONS / capacity))
-    found = find_levels(Medians(REGIONS, noisy(latency, spread, seed), spread))
-    assert len(found.levels) == 1
+    result = find_levels(Medians(REGIONS, noisy(latency, spread, seed), spread))
+    assert len(result.levels) == 1
     # The tested sizes are half an octave apart, and the knee is soft.
-    assert 1 / 1.5 <= found.levels[0].capacity_bytes / capacity <= 1.5
-    assert found.first_ns == pytest.approx(100, rel=0.03)
+    assert 1 / 1.5 <= result.levels[0].capacity_bytes / capacity <= 1.5
+    assert result.first_ns == pytest.approx(100, rel=0.03)
 
 
 def test_three_levels_of_different_sharpness():
@@ -62,17 +62,17 @@ def test_three_levels_of_different_sharpness():
         + 170 * random_misses(REGIONS / 1.5e6)
         + 130 * power_misses(REGIONS / 48e6, 1.0)
     )
-    found = find_levels(Medians(REGIONS, noisy(latency, 0.005, 3), 0.005))
-    capacities = [level.capacity_bytes for level in found.levels]
+    result = find_levels(Medians(REGIONS, noisy(latency, 0.005, 3), 0.005))
+    capacities = [level.capacity_bytes for level in result.levels]
     assert capacities == pytest.approx([49152, 1.5e6, 48e6], rel=0.3)
 
 
 def test_sizes_include_powers_of_two_and_others_between():
-    found = sizes(1024, 8192, 8)
-    assert {1024, 2048, 4096, 8192} <= set(found)
-    assert max(b / a for a, b in pairwise(found)) < 1.15
-    assert neighbours(found, 4096) == (4096, 4480)
-    assert neighbours(found, 4097)[0] == 4096
+    result = sizes(1024, 8192, 8)
+    assert {1024, 2048, 4096, 8192} <= set(result)
+    assert max(b / a for a, b in pairwise(result)) < 1.15
+    assert neighbours(result, 4096) == (4096, 4480)
+    assert neighbours(result, 4097)[0] == 4096
 
 
 @pytest.mark.parametrize("ratio", [1.05, 1.3, 2.0, 4.0])

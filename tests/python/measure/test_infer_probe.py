@@ -75,10 +75,14 @@ def test_noise_is_the_scatter_of_medians():
 
 def test_without_time_everything_is_not_seen_with_its_reason(subject):
     told: list[float] = []
-    found = infer(subject, 0.0, lambda _what, share: told.append(share))
-    assert not (found.buffers or found.write_queues or found.interleaves or found.stalls)
-    assert {"buffers", "interleave", "write queue", "stalls", "granularity"} <= set(found.not_seen)
-    assert all(found.not_seen.values())
-    assert found.ended == "time"
+    inference = infer(subject, 0.0, lambda _what, share: told.append(share))
+    assert not (
+        inference.buffers or inference.write_queues or inference.interleaves or inference.stalls
+    )
+    assert {"buffers", "interleave", "write queue", "stalls", "granularity"} <= set(
+        inference.not_seen
+    )
+    assert all(inference.not_seen.values())
+    assert inference.ended == "time"
     assert told == sorted(told)
     assert told[-1] == 1.0

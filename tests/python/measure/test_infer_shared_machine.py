@@ -85,14 +85,14 @@ class SharedDram:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_caches_are_found_and_nothing_is_invented(seed):
-    found = infer(SharedDram(seed), 60.0, lambda _what, _share: None)
-    sizes = [one.capacity_bytes for one in found.buffers]
-    assert [one.name for one in found.buffers] == ["L1", "L2", "L3"]
+    inference = infer(SharedDram(seed), 60.0, lambda _what, _share: None)
+    sizes = [each.capacity_bytes for each in inference.buffers]
+    assert [each.name for each in inference.buffers] == ["L1", "L2", "L3"]
     for size, (capacity, _) in zip(sizes, CACHES, strict=True):
         assert 0.7 <= size / capacity <= 1.4
-    assert not (found.write_queues or found.interleaves or found.stalls)
+    assert not (inference.write_queues or inference.interleaves or inference.stalls)
     assert {"buffers", "write buffers", "write queue", "interleave", "stalls"} <= set(
-        found.not_seen
+        inference.not_seen
     )
 
 
@@ -110,7 +110,7 @@ def test_without_a_single_writes_time_no_write_buffer_is_reported():
     told, untold = Findings(), Findings()
     infer_writes(InferenceProbe(Slow(1), 60.0, 6), [], told)
     infer_writes(InferenceProbe(Slow(1, single_writes=False), 60.0, 6), [], untold)
-    assert [one.name for one in told.buffers] == ["write buffer 1"]
+    assert [each.name for each in told.buffers] == ["write buffer 1"]
     assert not untold.buffers
     assert "single writes" in untold.not_seen["write buffers"]
 

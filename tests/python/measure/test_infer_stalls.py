@@ -28,9 +28,9 @@ def test_random_events_have_no_period(seed, count):
 def test_a_period_is_found_among_outliers(seed, period, jitter, strays):
     rng = np.random.default_rng(seed)
     events = np.arange(1, 16) * period + rng.normal(0, jitter * period, 15)
-    found = find_period(np.sort(np.concatenate([events, rng.uniform(0, 15 * period, strays)])))
-    assert found is not None
-    assert found.value == pytest.approx(period, rel=0.03)
+    result = find_period(np.sort(np.concatenate([events, rng.uniform(0, 15 * period, strays)])))
+    assert result is not None
+    assert result.value == pytest.approx(period, rel=0.03)
 
 
 def test_a_period_of_which_most_events_are_missing():

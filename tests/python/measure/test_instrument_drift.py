@@ -54,9 +54,9 @@ def run(latency_ns: float, half: float = 0.5, floor: float = 0.01, **changes: st
 
 
 def test_the_guides_case_is_reported_with_what_to_check() -> None:
-    found = drift.compare(run(185.7), run(87.8))
-    assert [one.beyond_noise for one in found] == [True, False]
-    (text,) = drift.warnings(found)
+    comparison = drift.compare(run(185.7), run(87.8))
+    assert [each.beyond_noise for each in comparison] == [True, False]
+    (text,) = drift.warnings(comparison)
     assert "87.8 ns then, 185.7 now" in text
     assert "until reboot" in text
     for cause in ("huge pages", "prefetchers", "another node", "clock", "Memory Mode"):

@@ -31,10 +31,10 @@ def test_a_disabled_prefetcher_gives_a_warning_with_the_command(tmp_path: Path) 
     tree(tmp_path)
     registers(tmp_path, 0, 0x1A4, 0b0000)
     registers(tmp_path, 1, 0x1A4, 0b0011)
-    found = msr.judge((0, 1), tmp_path)
-    assert found.state == "doubtful"
-    assert "L2 adjacent line, L2 stream" in found.warning
-    assert "wrmsr -a 0x1a4 0" in found.warning
+    verdicts = msr.judge((0, 1), tmp_path)
+    assert verdicts.state == "doubtful"
+    assert "L2 adjacent line, L2 stream" in verdicts.warning
+    assert "wrmsr -a 0x1a4 0" in verdicts.warning
     assert msr.judge((0,), tmp_path).state == "good"
 
 
@@ -45,15 +45,15 @@ def test_amd_has_another_register(tmp_path: Path) -> None:
 
 
 def test_absent_registers_are_one_sentence_with_modprobe(tmp_path: Path) -> None:
-    found = msr.judge((0,), tree(tmp_path))
-    assert found.state == "unknown"
-    assert found.warning.endswith("msr is missing: modprobe msr")
-    assert ". " not in found.warning
+    verdicts = msr.judge((0,), tree(tmp_path))
+    assert verdicts.state == "unknown"
+    assert verdicts.warning.endswith("msr is missing: modprobe msr")
+    assert ". " not in verdicts.warning
 
 
 def test_a_vendor_without_register_gives_no_warning(tmp_path: Path) -> None:
-    found = msr.judge((0,), tree(tmp_path, "Arm"))
-    assert (found.state, found.warning) == ("unknown", "")
+    verdicts = msr.judge((0,), tree(tmp_path, "Arm"))
+    assert (verdicts.state, verdicts.warning) == ("unknown", "")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -75,14 +75,14 @@ def cores(root: Path, siblings_of: dict[int, str]) -> Path:
 
 def test_idle_siblings_are_named(tmp_path: Path) -> None:
     root = cores(tmp_path, {0: "0,4", 1: "1,5"})
-    found = siblings.judge((0, 1), root, allowed={0, 1, 4, 5})
-    assert found.state == "good"
-    assert found.facts["siblings_idle"] == "4, 5"
+    verdicts = siblings.judge((0, 1), root, allowed={0, 1, 4, 5})
+    assert verdicts.state == "good"
+    assert verdicts.facts["siblings_idle"] == "4, 5"
 
 
 def test_two_threads_of_one_core_give_a_warning(tmp_path: Path) -> None:
-    found = siblings.judge((0, 4), cores(tmp_path, {0: "0,4", 4: "0,4"}), allowed={0, 4})
-    assert "CPUs 0 and 4 are two threads of one core" in found.warning
+    verdicts = siblings.judge((0, 4), cores(tmp_path, {0: "0,4", 4: "0,4"}), allowed={0, 4})
+    assert "CPUs 0 and 4 are two threads of one core" in verdicts.warning
 
 
 def test_a_steady_clock_with_a_few_interruptions_is_good() -> None:
@@ -92,9 +92,9 @@ def test_a_steady_clock_with_a_few_interruptions_is_good() -> None:
 
 
 def test_a_falling_clock_gives_a_warning_with_its_course() -> None:
-    found = watch.judge_frequency([1000.0] * 20 + [1100.0] * 20)
-    assert found.state == "doubtful"
-    assert found.facts["frequency_trend"] == "+0.100"
+    result = watch.judge_frequency([1000.0] * 20 + [1100.0] * 20)
+    assert result.state == "doubtful"
+    assert result.facts["frequency_trend"] == "+0.100"
     assert watch.judge_frequency([1000.0] * 3).state == "unknown"
 
 
@@ -144,7 +144,7 @@ def test_a_watch_times_its_loop_once_a_round(tmp_path: Path) -> None:
     for number in (0, 0, 0, 1, 1, 2, 3, 4):
         watch.round(number)
     assert asked == [3] * 5
-    assert {one.name for one in watch.verdicts()} == {
+    assert {each.name for each in watch.verdicts()} == {
         "frequency", "steal", "interruptions", "pressure"
     }  # fmt: skip
 
@@ -152,7 +152,7 @@ def test_a_watch_times_its_loop_once_a_round(tmp_path: Path) -> None:
 def test_a_subject_on_this_machine_is_watched() -> None:
     memory = MadeUpMemory(disturbed=0.5)
     memory.cpus = (min(os.sched_getaffinity(0)),)  # type: ignore[attr-defined]
-    found = examine(memory)
-    names = {verdict.name for verdict in found.verdicts}
+    result = examine(memory)
+    names = {verdict.name for verdict in result.verdicts}
     assert {"prefetchers", "cpus", "frequency", "steal", "interruptions", "pressure"} <= names
-    assert any("samples were interrupted" in text for text in found.warnings)
+    assert any("samples were interrupted" in text for text in result.warnings)

@@ -23,12 +23,12 @@ def dram() -> Subject:
 
 
 def test_everything_is_examined_on_real_memory(dram: Subject) -> None:
-    found = examine(dram, rounds=1)
-    names = {verdict.name for verdict in found.verdicts}
+    result = examine(dram, rounds=1)
+    names = {verdict.name for verdict in result.verdicts}
     assert {"timer", "prefetch", "prefetchers", "cpus", "frequency", "steal", "pressure"} <= names
-    assert float(found.environment["timer_overhead_ns"]) > 0
-    assert all(key and text for key, text in found.environment.items())
-    assert any(key.startswith("stride_") for key in found.environment)
+    assert float(result.environment["timer_overhead_ns"]) > 0
+    assert all(key and text for key, text in result.environment.items())
+    assert any(key.startswith("stride_") for key in result.environment)
 
 
 @pytest.mark.timing

@@ -13,17 +13,17 @@ def named(found: Instrument, name: str):
 
 
 def test_a_subject_without_cpus_needs_nothing_of_the_machine() -> None:
-    found = examine(MadeUpMemory())
-    assert {verdict.name for verdict in found.verdicts} == {"timer", "tlb", "prefetch"}
-    assert found.warnings == []
+    result = examine(MadeUpMemory())
+    assert {verdict.name for verdict in result.verdicts} == {"timer", "tlb", "prefetch"}
+    assert result.warnings == []
 
 
 def test_the_tlbs_share_is_separated_with_an_interval_that_holds_the_true_value() -> None:
-    found = examine(MadeUpMemory(medium_ns=100, tlb_ns=25))
-    tlb = named(found, "tlb")
+    result = examine(MadeUpMemory(medium_ns=100, tlb_ns=25))
+    tlb = named(result, "tlb")
     assert float(tlb.facts["tlb_low_ns"]) <= 25 <= float(tlb.facts["tlb_high_ns"])
     assert float(tlb.facts["tlb_share"]) == pytest.approx(25 / 125, abs=0.02)
-    assert {figure.page_bytes for figure in found.latency} == {4096, 2 << 20}
+    assert {figure.page_bytes for figure in result.latency} == {4096, 2 << 20}
 
 
 def test_pages_without_cost_are_reported_as_free() -> None:
@@ -44,11 +44,11 @@ def test_a_clock_with_its_whole_cost_subtracted_is_good() -> None:
 
 
 def test_fences_that_cost_beyond_the_clock_give_a_warning() -> None:
-    found = examine(MadeUpMemory(medium_ns=100, each_extra_ns=30))
-    timer = named(found, "timer")
+    result = examine(MadeUpMemory(medium_ns=100, each_extra_ns=30))
+    timer = named(result, "timer")
     assert timer.state == "doubtful"
     assert float(timer.facts["timer_left_over_ns"]) == pytest.approx(30, abs=2)
-    assert any("percentiles" in warning for warning in found.warnings)
+    assert any("percentiles" in warning for warning in result.warnings)
 
 
 def test_no_prefetcher_is_seen_where_none_exists() -> None:

@@ -113,8 +113,8 @@ def node(number: int, cpus: list[int], memory: int = 1 << 30) -> Node:
 def test_pairs_are_all_cpus_by_all_memories(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
     nodes = [node(0, [0, 1]), node(1, [2, 3]), node(2, []), node(3, [9], memory=0)]
-    found = pairs(nodes, {0, 1, 2}, tmp_path)
-    assert found == [
+    result = pairs(nodes, {0, 1, 2}, tmp_path)
+    assert result == [
         NodePair(cpu_node, cpus, memory)
         for memory in (0, 1, 2)  # node 3 has no memory, and its CPU may not be used
         for cpu_node, cpus in ((0, (0, 1)), (1, (2,)))
@@ -159,11 +159,11 @@ def test_all_pairs_of_few_cpus_and_a_sample_with_neighbours_of_many() -> None:
 
 
 def test_core_to_core_reports_sampling_and_failure() -> None:
-    found, warnings = measure_core_to_core(
-        range(30), hand_over=lambda one, other: 50.0 + other - one, rounds=3
+    result, warnings = measure_core_to_core(
+        range(30), hand_over=lambda each, other: 50.0 + other - each, rounds=3
     )
-    assert len(found) == 300
-    assert found[0].value_ns == 50.0 + found[0].other_cpu - found[0].cpu
+    assert len(result) == 300
+    assert result[0].value_ns == 50.0 + result[0].other_cpu - result[0].cpu
     assert warnings == ["core-to-core: 300 of 435 pairs were measured, chosen at random"]
     assert measure_core_to_core([0])[1] == [
         "core-to-core was not measured: this process may use 1 CPU; 2 are needed"

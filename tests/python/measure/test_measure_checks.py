@@ -58,19 +58,19 @@ def test_nodes(machine: Path) -> None:
 def test_threads() -> None:
     checks.check_threads(None, 2, 0)
     checks.check_threads(2, 2, 0)
-    said = refusal(checks.check_threads, 3, 2, 0)
-    assert "3 threads need 3 cores, and this process may use 2 of node 0" in said
-    assert "--threads 2" in said
+    message = refusal(checks.check_threads, 3, 2, 0)
+    assert "3 threads need 3 cores, and this process may use 2 of node 0" in message
+    assert "--threads 2" in message
 
 
 def test_a_region_beyond_the_memory_or_the_socket_is_refused() -> None:
     spec = parse_spec("dram")
     checks.check_region(spec, GIB, GIB, "node 0")
-    said = refusal(checks.check_region, spec, GIB + 1, GIB, "node 0")
-    assert "larger than node 0, which has 1.00 GiB" in said
-    assert "another socket" in said
-    said = refusal(checks.check_region, parse_spec("node:1"), 2 * GIB, GIB, "node 1")
-    assert "another socket" not in said
+    message = refusal(checks.check_region, spec, GIB + 1, GIB, "node 0")
+    assert "larger than node 0, which has 1.00 GiB" in message
+    assert "another socket" in message
+    message = refusal(checks.check_region, parse_spec("node:1"), 2 * GIB, GIB, "node 1")
+    assert "another socket" not in message
 
 
 def test_folders(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_a_folder_without_write_permission_is_refused(tmp_path: Path) -> None:
 
 def test_no_dax_device_where_one_was_requested(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
-    said = str(checks.no_dax(Path("/mnt/x"), tmp_path))
-    assert "dax=require" in said
-    assert "mount -o dax" in said
-    assert "page cache" in said
+    message = str(checks.no_dax(Path("/mnt/x"), tmp_path))
+    assert "dax=require" in message
+    assert "mount -o dax" in message
+    assert "page cache" in message
 
 
 def namespace(root: Path, mode: str) -> Path:
@@ -121,21 +121,21 @@ def dax(
 def test_a_dax_device_gives_its_size_and_alignment(tmp_path: Path) -> None:
     assert checks.check_devdax(Path("/dev/dax0.0"), dax(tmp_path)) == (GIB, 2 << 20)
     checks.check_aligned(Path("/dev/dax0.0"), 4 << 20, 2 << 20)
-    said = refusal(checks.check_aligned, Path("/dev/dax0.0"), (4 << 20) + 4096, 2 << 20)
-    assert "must be a multiple of" in said
-    assert "multiple of 2.00 MiB" in said
+    message = refusal(checks.check_aligned, Path("/dev/dax0.0"), (4 << 20) + 4096, 2 << 20)
+    assert "must be a multiple of" in message
+    assert "multiple of 2.00 MiB" in message
 
 
 def test_a_missing_dax_device_names_the_existing_devices(tmp_path: Path) -> None:
-    said = refusal(checks.check_devdax, Path("/dev/dax9.0"), dax(tmp_path))
-    assert "there are: /dev/dax0.0" in said
+    message = refusal(checks.check_devdax, Path("/dev/dax9.0"), dax(tmp_path))
+    assert "there are: /dev/dax0.0" in message
 
 
 def test_a_dax_device_in_use_as_ordinary_memory_is_busy(tmp_path: Path) -> None:
-    said = refusal(checks.check_devdax, Path("/dev/dax0.0"), dax(tmp_path, driver="kmem"))
-    assert "is busy" in said
-    assert "measure node:2" in said
-    assert "daxctl reconfigure-device --mode=devdax" in said
+    message = refusal(checks.check_devdax, Path("/dev/dax0.0"), dax(tmp_path, driver="kmem"))
+    assert "is busy" in message
+    assert "measure node:2" in message
+    assert "daxctl reconfigure-device --mode=devdax" in message
 
 
 def test_an_empty_dax_device(tmp_path: Path) -> None:
@@ -144,10 +144,10 @@ def test_an_empty_dax_device(tmp_path: Path) -> None:
 
 def test_namespaces_that_are_in_the_way_are_named(tmp_path: Path) -> None:
     # The Korean guide: "Namespaces exist on specified DIMMs. They have to be removed before".
-    said = refusal(checks.check_devdax, Path("/dev/dax0.0"), namespace(tmp_path, "memory"))
-    assert "namespaces have another mode" in said
-    assert "fsdax" in said
-    assert "ndctl create-namespace -f" in said
+    message = refusal(checks.check_devdax, Path("/dev/dax0.0"), namespace(tmp_path, "memory"))
+    assert "namespaces have another mode" in message
+    assert "fsdax" in message
+    assert "ndctl create-namespace -f" in message
 
 
 def test_a_machine_without_any_persistent_memory(tmp_path: Path) -> None:
@@ -163,12 +163,12 @@ def huge(root: Path, kib: int, free: int) -> Path:
 def test_reserved_huge_pages_and_the_command_that_reserves_them(tmp_path: Path) -> None:
     root = huge(tmp_path, 2048, 10)
     checks.check_huge_pages("2m", 20 << 20, root)
-    said = refusal(checks.check_huge_pages, "2m", 22 << 20, root)
-    assert "11 reserved pages of 2.00 MiB are needed, and 10 are free" in said
-    assert "sysctl vm.nr_hugepages=11" in said
+    message = refusal(checks.check_huge_pages, "2m", 22 << 20, root)
+    assert "11 reserved pages of 2.00 MiB are needed, and 10 are free" in message
+    assert "sysctl vm.nr_hugepages=11" in message
     assert "no pages of 1.00 GiB" in refusal(checks.check_huge_pages, "1g", GIB, root)
-    said = refusal(checks.check_huge_pages, "1g", 2 * GIB, huge(tmp_path, 1 << 20, 0))
-    assert "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages" in said
+    message = refusal(checks.check_huge_pages, "1g", 2 * GIB, huge(tmp_path, 1 << 20, 0))
+    assert "echo 2 > /sys/kernel/mm/hugepages/hugepages-1048576kB/nr_hugepages" in message
 
 
 def side_cache(root: Path, size: str) -> Path:

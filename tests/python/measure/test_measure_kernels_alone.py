@@ -29,9 +29,9 @@ def test_json_has_the_chosen_options(capsys: pytest.CaptureFixture[str]) -> None
     words = ("persist-store", "--access", "256", "--fence-every", "4", "--isa", "scalar", "--json")
     code, out, _ = run(capsys, *words)
     assert code == ExitCode.DONE
-    found = json.loads(out)
-    assert (found["access_bytes"], found["fence_every"], found["isa"]) == (256, 4, "scalar")
-    assert found["unit"] == "ns per access"
+    result = json.loads(out)
+    assert (result["access_bytes"], result["fence_every"], result["isa"]) == (256, 4, "scalar")
+    assert result["unit"] == "ns per access"
 
 
 @pytest.mark.parametrize("share", ["75%", "0.75"])

@@ -65,7 +65,7 @@ def test_a_line_passes_from_core_to_core() -> None:
 
 
 def test_kernels_declare_their_traffic_by_shape() -> None:
-    kernels = {one.name: one for one in _measure.kernels()}
+    kernels = {each.name: each for each in _measure.kernels()}
     shape = _measure.Shape(access_bytes=256, fence_every=2)
     traffic = kernels["persist-clwb"].traffic(shape)
     assert (traffic.written_bytes, traffic.flushed_bytes, traffic.fences) == (256, 256, 0.5)

@@ -148,7 +148,7 @@ def test_memory_is_bounded_for_any_number_of_sampled_regions(sampler: Sampler) -
     for shift in range(6):
         for kernel in ("persist-store", "chase", "read"):
             sampler.sample(point(kernel, region_bytes=LARGEST >> shift, accesses=100))
-    held = [one.size_bytes for one in (*sampler.chased.values(), *sampler._stored.values())]
+    held = [each.size_bytes for each in (*sampler.chased.values(), *sampler._stored.values())]
     assert sum(held) + sampler.buffer.size_bytes <= 3 * LARGEST
 
 

@@ -54,17 +54,17 @@ def two_sockets(tmp_path: Path) -> Path:
 
 
 def test_one_cpu_of_each_core_of_one_node(two_sockets: Path) -> None:
-    found = topology.detect(two_sockets, allowed=set(range(8)))
-    assert found.cpus == (0, 1)
-    assert (found.node, found.nodes) == (0, (0, 1, 2))
-    assert found.llc_bytes == 16 << 20
-    assert found.total_llc_bytes == 32 << 20
-    assert found.llc_known
+    result = topology.detect(two_sockets, allowed=set(range(8)))
+    assert result.cpus == (0, 1)
+    assert (result.node, result.nodes) == (0, (0, 1, 2))
+    assert result.llc_bytes == 16 << 20
+    assert result.total_llc_bytes == 32 << 20
+    assert result.llc_known
 
 
 def test_only_cpus_that_this_process_may_use(two_sockets: Path) -> None:
-    found = topology.detect(two_sockets, allowed={5, 6, 7})
-    assert (found.cpus, found.node) == ((5,), 0)
+    result = topology.detect(two_sockets, allowed={5, 6, 7})
+    assert (result.cpus, result.node) == ((5,), 0)
     assert topology.detect(two_sockets, allowed={3, 7}).cpus == (3,)
 
 
@@ -72,18 +72,18 @@ def test_several_caches_are_added(tmp_path: Path) -> None:
     files: dict[str, str] = {"sys/devices/system/node/node0/cpulist": "0-3"}
     for cpu in range(4):
         files |= cache(cpu, 3, "Unified", "32768K", shared="0-1" if cpu < 2 else "2-3")
-    found = topology.detect(write(tmp_path, files), allowed=set(range(4)))
-    assert found.llc_bytes == 32 << 20
-    assert found.total_llc_bytes == 64 << 20
-    assert found.cpus == (0, 1, 2, 3)
+    result = topology.detect(write(tmp_path, files), allowed=set(range(4)))
+    assert result.llc_bytes == 32 << 20
+    assert result.total_llc_bytes == 64 << 20
+    assert result.cpus == (0, 1, 2, 3)
 
 
 def test_a_machine_without_any_files(tmp_path: Path) -> None:
     (tmp_path / "sys").mkdir()
-    found = topology.detect(tmp_path, allowed={0, 1})
-    assert (found.node, found.nodes, found.cpus) == (None, (), (0, 1))
-    assert not found.llc_known
-    assert found.llc_bytes == topology.ASSUMED_LLC_BYTES
+    result = topology.detect(tmp_path, allowed={0, 1})
+    assert (result.node, result.nodes, result.cpus) == (None, (), (0, 1))
+    assert not result.llc_known
+    assert result.llc_bytes == topology.ASSUMED_LLC_BYTES
 
 
 def test_node_memory_and_the_kind_of_a_node(two_sockets: Path) -> None:

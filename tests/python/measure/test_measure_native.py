@@ -100,8 +100,8 @@ def test_chains_overlap_and_sequential_lines_are_prefetched() -> None:
 def test_every_kernel_can_be_run_alone(kernel: str) -> None:
     result = one_kernel(kernel, largest="1MiB")
     assert result["unit"] in ("ns per access", "GB/s")
-    assert all(one["low"] <= one["value"] <= one["high"] for one in result["results"])
-    assert all(one["value"] > 0 for one in result["results"])
+    assert all(each["low"] <= each["value"] <= each["high"] for each in result["results"])
+    assert all(each["value"] > 0 for each in result["results"])
 
 
 def test_an_unknown_kernel_and_chains_of_a_kernel_without_chains_are_refused() -> None:

@@ -34,18 +34,18 @@ def test_idle_latency_and_bandwidth_of_every_thread_count(name: str) -> None:
         curves.idle_read_latency_ns(library).value_ns, rel=WITHIN
     )
     published = {
-        (one.operation, one.threads): one.value_gb_per_s
-        for one in library.bandwidth
-        if one.pattern == "sequential" and one.operation in ("read", "nt-store")
+        (each.operation, each.threads): each.value_gb_per_s
+        for each in library.bandwidth
+        if each.pattern == "sequential" and each.operation in ("read", "nt-store")
     }
     compared = [
-        (one.value_gb_per_s, published[one.operation, one.threads])
-        for one in device.bandwidth
-        if one.pattern == "sequential" and (one.operation, one.threads) in published
+        (each.value_gb_per_s, published[each.operation, each.threads])
+        for each in device.bandwidth
+        if each.pattern == "sequential" and (each.operation, each.threads) in published
     ]
     assert len(compared) >= 8
-    for found, known in compared:
-        assert found == pytest.approx(known, rel=WITHIN)
+    for result, known in compared:
+        assert result == pytest.approx(known, rel=WITHIN)
 
 
 def test_a_measured_profile_simulates_its_own_figures() -> None:
@@ -61,9 +61,9 @@ def test_a_measured_profile_simulates_its_own_figures() -> None:
 def test_loaded_latency_lies_on_the_published_curves() -> None:
     library = load_device("ddr4-2666-local")
     (reads,) = (
-        one for one in measured(library.name, "loaded").loaded_latency if one.read_share == 1
+        each for each in measured(library.name, "loaded").loaded_latency if each.read_share == 1
     )
-    known = sorted(next(one for one in library.loaded_latency if one.read_share == 1).points)
+    known = sorted(next(each for each in library.loaded_latency if each.read_share == 1).points)
     assert len(reads.points) >= 5
     for drawn, ns in reads.points:
         expected = float(np.interp(drawn, *zip(*known, strict=True)))

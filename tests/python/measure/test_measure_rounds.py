@@ -52,7 +52,7 @@ def test_every_round_has_every_point_once() -> None:
         if hasattr(itertools, "batched")
         else [tuple(visits[i : i + 3]) for i in range(0, len(visits), 3)]
     )
-    assert all(set(one) == set(POINTS) for one in rounds)
+    assert all(set(each) == set(POINTS) for each in rounds)
     assert len(set(rounds)) > 1, "the order changes"
 
 

@@ -34,11 +34,11 @@ def test_plain_lines_never_exceed_the_budget(capsys: pytest.CaptureFixture[str])
     with show.progress(quiet=False, most_s=55.0) as tell:
         tell("measuring 80 points, round 1", 0.001)
     (line,) = capsys.readouterr().err.splitlines()
-    found = re.fullmatch(
+    result = re.fullmatch(
         r"nearfar measure:   0% measuring 80 points, round 1, about (\d+) s left", line
     )
-    assert found is not None
-    assert int(found[1]) <= 55
+    assert result is not None
+    assert int(result[1]) <= 55
 
 
 def test_the_budget_follows_from_the_options() -> None:

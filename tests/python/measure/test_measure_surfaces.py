@@ -50,17 +50,17 @@ GENERATORS = 23
 
 
 def scouted(chosen: SurfacePlan, names: tuple[str, ...] = (), sample=take) -> SurfacePlan:
-    for one in all_surfaces(names).values():
-        chosen = one.scout(chosen, sample)
+    for each in all_surfaces(names).values():
+        chosen = each.scout(chosen, sample)
     return chosen
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_points_are_distinct_and_within_the_subjects_abilities(quick: bool) -> None:
     chosen = scouted(plan(quick=quick))
-    found = [point for one in all_surfaces().values() for point in one.points(chosen)]
-    assert len(set(found)) == len(found)
-    for point in found:
+    results = [point for each in all_surfaces().values() for point in each.points(chosen)]
+    assert len(set(results)) == len(results)
+    for point in results:
         assert point.kernel in FACTS.kernels
         assert point.region_bytes <= FACTS.largest_bytes
         assert point.threads <= FACTS.threads
@@ -70,7 +70,7 @@ def test_points_are_distinct_and_within_the_subjects_abilities(quick: bool) -> N
 
 def test_the_full_list_has_all_required_points() -> None:
     chosen = scouted(plan(quick=False))
-    points = {name: one.points(chosen) for name, one in all_surfaces().items()}
+    points = {name: item.points(chosen) for name, item in all_surfaces().items()}
     assert {point.chains for point in points["chains"]} == set(CHAINS) == {*CHAINS, 1, 32}
     assert {point.kernel for point in points["writes"]} >= set(INSTRUCTIONS)
     shares = {
@@ -91,7 +91,7 @@ def test_the_full_list_has_all_required_points() -> None:
 
 def test_the_short_list_has_what_predictions_need() -> None:
     chosen = plan()
-    points = [point for one in all_surfaces().values() for point in one.points(chosen)]
+    points = [point for each in all_surfaces().values() for point in each.points(chosen)]
     for page_bytes in FACTS.page_sizes:
         assert [p.chains for p in points if p.kernel == "chains" and p.page_bytes == page_bytes]
         smallest = min(p.region_bytes for p in points if p.kernel == "chase")
@@ -106,7 +106,7 @@ def test_one_thread_and_missing_kernels_are_left_out_and_reported() -> None:
     assert SURFACES.get("loaded").points(alone) == []
     assert "second CPU" in SURFACES.get("loaded").lacking(alone)
     bare = scouted(plan(kernels=frozenset({"chase", "read"})))
-    points = [point for one in all_surfaces().values() for point in one.points(bare)]
+    points = [point for each in all_surfaces().values() for point in each.points(bare)]
     assert {point.kernel for point in points} == {"chase", "read"}
     assert {p.generator for p in points if p.generator} == {"read"}, "the plain kernel stands in"
     assert "nt-store" in SURFACES.get("bandwidth").lacking(bare)
@@ -140,8 +140,8 @@ def test_mixes_have_the_read_shares_of_all_traffic() -> None:
     samples = {
         point: [Sample(3.0)] * 6 for point in SURFACES.get("mixture").points(plan(quick=False))
     }
-    found = SURFACES.get("mixture").figures(samples, plan(quick=False)).bandwidth
-    by_share = {one.read_share: one for one in found if one.pattern == "sequential"}
+    result = SURFACES.get("mixture").figures(samples, plan(quick=False)).bandwidth
+    by_share = {item.read_share: item for item in result if item.pattern == "sequential"}
     # 3 GB/s of payload: nt-stores move as much, stores of whole lines twice as much, loads as much.
     for share, traffic in ((0.0, 3.0), (0.4, 3.0), (0.5, 6.0), (0.8, 3.75), (1.0, 3.0)):
         figure = by_share[share]
@@ -156,11 +156,11 @@ def test_idle_figures_name_the_largest_region_of_the_largest_pages() -> None:
     samples = {
         point: [Sample(float(point.region_bytes + point.page_bytes))] * 4 for point in points
     }
-    found = SURFACES.get("idle").figures(samples, plan()).latency
-    whole = [one for one in found if one.region_bytes is None]
-    assert {one.pattern for one in whole} == {"random", "sequential"}
-    assert {one.value_ns for one in whole} == {(256 << 20) + (2 << 20)}
-    assert {one.stride_bytes for one in found if one.pattern == "strided"} == {256}
+    result = SURFACES.get("idle").figures(samples, plan()).latency
+    whole = [each for each in result if each.region_bytes is None]
+    assert {each.pattern for each in whole} == {"random", "sequential"}
+    assert {each.value_ns for each in whole} == {(256 << 20) + (2 << 20)}
+    assert {each.stride_bytes for each in result if each.pattern == "strided"} == {256}
 
 
 @pytest.mark.parametrize("largest_bytes", [128 << 20, 256 << 20])
@@ -175,10 +175,10 @@ def test_fast_writes_go_to_one_cache_and_to_memory(largest_bytes: int) -> None:
 def test_writes_are_named_by_their_instruction() -> None:
     points = SURFACES.get("writes").points(plan())
     samples = {point: [Sample(150.0)] * 4 for point in points}
-    found = SURFACES.get("writes").figures(samples, plan()).latency
-    assert {one.instruction for one in found} == {text for text, _ in INSTRUCTIONS.values()}
-    assert all(one.operation != "read" for one in found)
-    assert {one.region_bytes for one in found} >= {None, 256 << 20}
+    result = SURFACES.get("writes").figures(samples, plan()).latency
+    assert {each.instruction for each in result} == {text for text, _ in INSTRUCTIONS.values()}
+    assert all(each.operation != "read" for each in result)
+    assert {each.region_bytes for each in result} >= {None, 256 << 20}
 
 
 def test_bandwidth_has_each_count_the_best_and_lines_separate_from_larger_accesses() -> None:
@@ -189,15 +189,17 @@ def test_bandwidth_has_each_count_the_best_and_lines_separate_from_larger_access
     random = SamplePoint("bandwidth", "read-random", 4096, 1 << 28, threads=4)
     samples[random] = [Sample(5.0)] * 4
     samples[replace(random, access_bytes=4096)] = [Sample(15.0)] * 4
-    found = SURFACES.get("bandwidth").figures(samples, plan()).bandwidth
-    assert [(one.threads, one.value_gb_per_s) for one in found if one.pattern == "sequential"] == [
+    result = SURFACES.get("bandwidth").figures(samples, plan()).bandwidth
+    assert [
+        (each.threads, each.value_gb_per_s) for each in result if each.pattern == "sequential"
+    ] == [
         (1, 10.0),
         (2, 19.0),
         (4, 18.0),
         (None, 19.0),
     ]
-    best = [one for one in found if one.pattern == "random" and one.threads is None]
-    assert [(one.access_bytes, one.value_gb_per_s) for one in best] == [(64, 5.0)]
+    best = [each for each in result if each.pattern == "random" and each.threads is None]
+    assert [(each.access_bytes, each.value_gb_per_s) for each in best] == [(64, 5.0)]
 
 
 @pytest.mark.parametrize(("quick", "least"), [(True, 3), (False, 6)])
@@ -303,7 +305,7 @@ def test_loaded_writes_use_their_instruction() -> None:
 
 def test_a_subject_without_bandwidth_of_generators_gives_no_curve() -> None:
     samples = {
-        point: [Sample(one.value, 0.0, one.each_ns) for one in taken]
+        point: [Sample(each.value, 0.0, each.each_ns) for each in taken]
         for point, taken in loaded_samples().items()
     }
     assert SURFACES.get("loaded").figures(samples, plan()).loaded_latency == []

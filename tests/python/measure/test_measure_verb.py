@@ -139,9 +139,9 @@ def test_a_self_test_writes_what_it_prints(tmp_path: Path) -> None:
     assert done.returncode in (0, 1), done.stderr
     verdicts = json.loads(done.stdout)
     assert verdicts == json.loads((tmp_path / "x.json").read_text())
-    assert {one["judged"] for one in verdicts} <= {"right", "not seen", "wrong", "invented"}
+    assert {each["judged"] for each in verdicts} <= {"right", "not seen", "wrong", "invented"}
     # An interrupted self-test has seen less and reports that.
-    assert "not seen" in {one["judged"] for one in verdicts}
+    assert "not seen" in {each["judged"] for each in verdicts}
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -156,7 +156,7 @@ def test_kernels_are_listed_and_run(tmp_path: Path) -> None:
     listed = nearfar("--kernel", "list", cwd=tmp_path)
     assert listed.returncode == 0
     assert "chase-sequential" in listed.stdout
-    names = [one["name"] for one in json.loads(nearfar("--kernel", "list", "--json").stdout)]
+    names = [each["name"] for each in json.loads(nearfar("--kernel", "list", "--json").stdout)]
     assert [line.split()[0] for line in listed.stdout.splitlines()] == names
     tiny = ["--repetitions", "2", "--largest", "1MiB"]
     done = nearfar("--kernel", "chains", "--chains", "4", *tiny, cwd=tmp_path)

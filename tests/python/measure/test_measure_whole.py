@@ -45,7 +45,7 @@ def test_it_is_a_valid_device_with_every_part(measured: measuring.Measured, tmp_
     assert context.memory_spec == MODEL
     assert context.environment["simulated"] == "optane-100-6dimm"
     assert "surfaces" in context.environment["time_shared_out"]
-    assert {one.name for one in context.protocols} >= {"plain-chase"}
+    assert {each.name for each in context.protocols} >= {"plain-chase"}
     assert device.technology == "pmem"
     assert device.buffers or "buffers" in device.not_seen
     assert measured.evidence
@@ -123,14 +123,14 @@ def test_drift_against_the_previous_run_at_the_same_output(tmp_path: Path) -> No
     assert first.measured.drift == []
     first.chains = [
         msgspec.structs.replace(
-            one, value_ns=one.value_ns / 2, low_ns=one.low_ns / 2, high_ns=one.high_ns / 2
+            each, value_ns=each.value_ns / 2, low_ns=each.low_ns / 2, high_ns=each.high_ns / 2
         )
-        for one in first.chains
+        for each in first.chains
     ]
     save(first, output)
     again = measuring.measure(asked)
     assert again.measured.drift
-    assert all(one.beyond_noise for one in again.measured.drift)
+    assert all(each.beyond_noise for each in again.measured.drift)
     assert any("moved beyond noise" in text for text in again.measured.warnings)
 
 
@@ -161,7 +161,7 @@ def test_a_recorder_returns_saved_samples_and_measures_only_the_rest(tmp_path: P
         subject = Counting()
         recorder = Recorder(subject, store)
         earlier = recorder.earlier(POINTS[:2])
-        assert [[one.value for one in earlier[p]] for p in POINTS[:2]] == [[1.0, 4.0], [2.0]]
+        assert [[each.value for each in earlier[p]] for p in POINTS[:2]] == [[1.0, 4.0], [2.0]]
         assert recorder.sample(POINTS[2]).value == 3.0
         assert (subject.asked, recorder.replayed, recorder.taken) == (0, 4, 0)
         assert recorder.sample(POINTS[2]).value == 1.0
@@ -232,9 +232,9 @@ def test_a_resumed_run_repeats_the_probes_and_loads_of_the_previous_run(tmp_path
 def test_write_latency_depends_on_the_instruction(measured: measuring.Measured) -> None:
     def largest(instruction: str) -> LatencyFigure:
         return next(
-            one
-            for one in measured.device.latency
-            if one.instruction == instruction and one.region_bytes is None
+            each
+            for each in measured.device.latency
+            if each.instruction == instruction and each.region_bytes is None
         )
 
     assert largest("store+clwb").operation == "clwb"
@@ -243,7 +243,7 @@ def test_write_latency_depends_on_the_instruction(measured: measuring.Measured) 
 
 def test_a_profile_has_one_value_per_quantity(measured: measuring.Measured) -> None:
     same = [
-        (one.instruction, one.pattern, one.region_bytes, one.page_bytes, one.stride_bytes)
-        for one in measured.device.latency
+        (each.instruction, each.pattern, each.region_bytes, each.page_bytes, each.stride_bytes)
+        for each in measured.device.latency
     ]
     assert len(same) == len(set(same)), "the instrument's own chase competes with the surface's"

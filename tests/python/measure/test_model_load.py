@@ -49,7 +49,7 @@ def test_a_persisted_write_waits_as_long_as_a_load(device: str, kernel: str, eac
 def test_bandwidth_falls_with_the_pause_and_latency_with_bandwidth(kernel: str) -> None:
     subject = ModelSubject("optane-100-1dimm", noise=0)
     taken = [subject.sample(point(kernel, pause)) for pause in (0.0, 5e3, 2e4, 1e6)]
-    drawn = [one.drawn_gb_per_s for one in taken]
+    drawn = [each.drawn_gb_per_s for each in taken]
     assert drawn == sorted(drawn, reverse=True)
     assert drawn[-1] < 0.2 * drawn[0]
     assert taken[0].value > 2 * taken[-1].value
@@ -77,14 +77,14 @@ def test_a_device_with_curves_reproduces_them(share: float) -> None:
     lines = mixture(share)
     end = max(bandwidths)
     for pause_ns in (3000.0, 1000.0, 300.0, 150.0, 0.0):
-        one = subject.sample(point("chase", pause_ns, lines.line_share, lines.kernel))
-        traffic = (one.drawn_gb_per_s - 64 / one.value) * traffic_per_payload(
+        single = subject.sample(point("chase", pause_ns, lines.line_share, lines.kernel))
+        traffic = (single.drawn_gb_per_s - 64 / single.value) * traffic_per_payload(
             lines.kernel, lines.line_share
         )
         assert traffic <= end
         if traffic < 0.9 * end:  # beyond, a bandwidth has several latencies
             expected = float(np.interp(traffic, bandwidths, times))
-            assert one.value == pytest.approx(expected, rel=0.05)
+            assert single.value == pytest.approx(expected, rel=0.05)
     assert traffic > 0.7 * end
 
 

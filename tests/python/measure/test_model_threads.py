@@ -25,13 +25,13 @@ def gb_per_s(subject: ModelSubject, kernel: str, threads: int, **more: object) -
 def test_every_published_thread_count_is_reproduced(name: str, operation: str) -> None:
     subject = ModelSubject(name, noise=0)
     published = [
-        one
-        for one in load_device(name).bandwidth
-        if (one.operation, one.pattern) == (operation, "sequential") and one.threads
+        each
+        for each in load_device(name).bandwidth
+        if (each.operation, each.pattern) == (operation, "sequential") and each.threads
     ]
     assert len(published) >= 5
-    for one in published:
-        assert gb_per_s(subject, operation, one.threads) == pytest.approx(one.value_gb_per_s)
+    for each in published:
+        assert gb_per_s(subject, operation, each.threads) == pytest.approx(each.value_gb_per_s)
 
 
 def test_between_thread_counts_it_interpolates_and_beyond_it_is_constant() -> None:
@@ -59,14 +59,14 @@ def test_generators_draw_the_bandwidth_of_as_many_threads() -> None:
 @pytest.mark.parametrize("name", ["ddr4-2666-local", "ddr4-2666-cascade-lake", "cxl-e3s-x8"])
 def test_published_mixes_are_reproduced_as_traffic(name: str) -> None:
     subject = ModelSubject(name, noise=0)
-    published = [one for one in load_device(name).bandwidth if one.operation == "mixed"]
+    published = [each for each in load_device(name).bandwidth if each.operation == "mixed"]
     assert len(published) >= 2
-    for one in published:
-        made = mixture(one.read_share)
-        threads = one.threads or 10**6
+    for each in published:
+        made = mixture(each.read_share)
+        threads = each.threads or 10**6
         payload = gb_per_s(subject, made.kernel, threads, read_share=made.line_share)
         traffic = payload * traffic_per_payload(made.kernel, made.line_share)
-        assert traffic == pytest.approx(one.value_gb_per_s, rel=0.01)
+        assert traffic == pytest.approx(each.value_gb_per_s, rel=0.01)
 
 
 def test_ordinary_stores_move_no_more_traffic_than_published() -> None:

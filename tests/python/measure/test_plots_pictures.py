@@ -58,10 +58,10 @@ def test_no_figure_draws_missing_data(name: str) -> None:
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_the_same_data_give_the_same_file(tmp_path: Path, ending: str) -> None:
-    one, two = tmp_path / f"one{ending}", tmp_path / f"two{ending}"
-    for path in (one, two):
+    first, two = tmp_path / f"one{ending}", tmp_path / f"two{ending}"
+    for path in (first, two):
         plot(full_device(), path, kinds=["latency"])
-    assert one.read_bytes() == two.read_bytes()
+    assert first.read_bytes() == two.read_bytes()
 
 
 def test_all_data_fit_into_one_picture(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_tails_are_distinguished_and_named_in_words() -> None:
 
 def _marked(title: str, drawing: Drawing) -> tuple[list[float], set[str], str]:
     """Return the marked knees, the line labels and the note of the panel `title`."""
-    (panel,) = (one for one in panels_of(drawing, ["evidence"]) if title in one.title)
+    (panel,) = (each for each in panels_of(drawing, ["evidence"]) if title in each.title)
     axes: Axes = Figure().subplots()
     panel.draw(axes)
     knees = [float(line.get_xdata()[0]) for line in axes.lines if line.get_linestyle() == ":"]
@@ -253,7 +253,7 @@ def test_the_tail_of_a_summary_is_that_of_all_accesses() -> None:
     whole = tail_of([SampleRecord(point, Sample(1.0, each_ns=times))])
     kept = tail_of([SampleRow(point, Sample(1.0), 0, summarise(times))])
     for share in (0.5, 0.1, 1e-2, 1e-3, 1e-4):
-        at = [float(np.interp(-share, -beyond, found)) for found, beyond in (whole, kept)]
+        at = [float(np.interp(-share, -beyond, result)) for result, beyond in (whole, kept)]
         assert at[1] == pytest.approx(at[0], rel=0.01)
 
 

@@ -12,7 +12,7 @@ from nearfar.samples.point import Sample
 
 
 def by_name(memory: MadeUpMemory, *names: str) -> dict[str, ProtocolResult]:
-    return {one.name: one for one in run_protocols(memory, names or None)}
+    return {each.name: each for each in run_protocols(memory, names or None)}
 
 
 def optane(**changes: float) -> MadeUpMemory:
@@ -31,9 +31,9 @@ def test_every_recipe_names_and_cites_its_source() -> None:
 
 def test_an_operation_timed_alone_includes_clock_and_tlb() -> None:
     """PerMA's 429 ns are a chase's 377 ns, 28 ns of the TLB and 24 ns of the clock here."""
-    found = by_name(optane(), "perma-op")
-    result = found["perma-op"]
-    assert found["plain-chase"].value_ns == pytest.approx(377, rel=0.01)
+    outcome = by_name(optane(), "perma-op")
+    result = outcome["perma-op"]
+    assert outcome["plain-chase"].value_ns == pytest.approx(377, rel=0.01)
     assert result.value_ns == pytest.approx(429, rel=0.01)
     assert result.attributed["tlb"] == pytest.approx(28, abs=4)
     assert result.attributed_low["tlb"] <= 28 <= result.attributed_high["tlb"]
@@ -79,11 +79,11 @@ def test_unswitchable_causes_are_reported_and_not_attributed() -> None:
     memory.page_sizes = (4096,)
     memory.largest_bytes = 64 << 20
     memory.kernels = frozenset({"chase"})
-    found = by_name(memory)
-    assert "tlb" not in found["perma-op"].attributed
-    assert "tlb not switched: the plain chase has small pages already" in found["perma-op"].note
-    assert "64.0 MiB here, not 10.0 GiB" in found["perma-op"].note
-    assert "there is no chase in order" in found["lat-mem-rd"].note
+    result = by_name(memory)
+    assert "tlb" not in result["perma-op"].attributed
+    assert "tlb not switched: the plain chase has small pages already" in result["perma-op"].note
+    assert "64.0 MiB here, not 10.0 GiB" in result["perma-op"].note
+    assert "there is no chase in order" in result["lat-mem-rd"].note
 
 
 def test_shared_rungs_are_measured_once_a_round() -> None:

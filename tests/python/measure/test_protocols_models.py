@@ -15,8 +15,8 @@ from nearfar.measure.protocols import run_protocols
 
 def test_the_published_order_and_its_causes_are_reproduced() -> None:
     six = run_protocols(ModelSubject("optane-100-6dimm"), ["lattester-random"], rounds=5)
-    one = run_protocols(ModelSubject("optane-100-1dimm"), ["lens-chase", "perma-op"], rounds=5)
-    lattester, (plain, lens, perma) = six[1], one
+    single = run_protocols(ModelSubject("optane-100-1dimm"), ["lens-chase", "perma-op"], rounds=5)
+    lattester, (plain, lens, perma) = six[1], single
     assert lattester.value_ns == pytest.approx(305, rel=0.03)
     assert lens.value_ns == pytest.approx(377, rel=0.03)
     assert lattester.value_ns < lens.value_ns < perma.value_ns

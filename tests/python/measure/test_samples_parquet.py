@@ -155,9 +155,9 @@ def test_evidence_is_saved_with_the_samples(table: Path, tmp_path: Path) -> None
     assert read_evidence(table) == {}
     with SampleStore.load(tmp_path / "s") as store:
         write_parquet(table, store.header, store.records(), given)
-    found = read_evidence(table)
-    assert list(found) == ["knee", "none"]
-    assert found["knee"].knees == (1.5,)
-    np.testing.assert_array_equal(found["knee"].fitted, x)
-    assert found["none"].fitted is None
-    assert not found["none"].log_x
+    result = read_evidence(table)
+    assert list(result) == ["knee", "none"]
+    assert result["knee"].knees == (1.5,)
+    np.testing.assert_array_equal(result["knee"].fitted, x)
+    assert result["none"].fitted is None
+    assert not result["none"].log_x

@@ -37,10 +37,10 @@ def test_fifty_random_memories(capsys):
 @pytest.mark.parametrize("seed", WITHOUT_BUFFERS)
 def test_nothing_is_found_in_memories_without_buffers(seed):
     verdicts = self_test([seed])
-    assert not [one for one in verdicts if one.judged == "invented"], table(verdicts)
+    assert not [each for each in verdicts if each.judged == "invented"], table(verdicts)
 
 
 @pytest.mark.parametrize("name", device_names())
 def test_a_device_of_the_library(name):
     verdicts = self_test([name])
-    assert not [one for one in verdicts if not one.sound], table(verdicts, only_failures=True)
+    assert not [each for each in verdicts if not each.sound], table(verdicts, only_failures=True)

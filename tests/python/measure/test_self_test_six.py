@@ -42,8 +42,8 @@ MUST_BE_SEEN = {
 
 def unseen(verdicts: Sequence[SelfTestVerdict]) -> set[str]:
     """Return the required quantities of these devices that were missing or wrong."""
-    must = set().union(*(MUST_BE_SEEN.get(one.device, set()) for one in verdicts))
-    return must - {one.quantity for one in verdicts if one.judged == "right"}
+    must = set().union(*(MUST_BE_SEEN.get(each.device, set()) for each in verdicts))
+    return must - {each.quantity for each in verdicts if each.judged == "right"}
 
 
 def test_required_quantities_are_found(verdicts):
@@ -57,11 +57,11 @@ def test_an_inference_that_finds_nothing_does_not_pass(device):
 
 
 def test_nothing_is_invented(verdicts):
-    assert not [one for one in verdicts if one.judged == "invented"], table(verdicts)
+    assert not [each for each in verdicts if each.judged == "invented"], table(verdicts)
 
 
 def test_nothing_is_wrong(verdicts):
-    assert not [one for one in verdicts if one.judged == "wrong"], table(verdicts)
+    assert not [each for each in verdicts if each.judged == "wrong"], table(verdicts)
 
 
 def test_the_table_shows_what_failed_and_counts_devices():

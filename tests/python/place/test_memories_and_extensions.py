@@ -33,18 +33,18 @@ MIB = 1 << 20
 
 
 def bar(plan: Plan, name: str) -> Alternative:
-    return next(found for found in plan.alternatives if found.name == name)
+    return next(result for result in plan.alternatives if result.name == name)
 
 
 def two(objects: list[tuple[int, Traffic]], near_ns: float, threads: int = 1) -> WorkloadProfile:
     """Return a program of one phase whose objects have these sizes and this traffic."""
     workload = samples.workload(objects=len(objects), phases=("run",))
-    for row, thing, (size, traffic) in zip(
+    for row, item, (size, traffic) in zip(
         workload.phases[0].objects, workload.objects, objects, strict=True
     ):
         row.traffic = traffic
-        thing.size_bytes = thing.allocated_bytes = size
-        thing.allocations = 1
+        item.size_bytes = item.allocated_bytes = size
+        item.allocations = 1
     phase = workload.phases[0]
     phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(near_ns, near_ns, near_ns)
     phase.near_wall_time_ns = near_ns / threads
@@ -82,7 +82,7 @@ def test_plans_respect_every_capacity_and_the_order_of_bars(
     tmp_path_factory: pytest.TempPathFactory, seed: int, shares: tuple[float, float]
 ):
     workload = samples.workload(seed=seed)
-    footprint = sum(thing.size_bytes for thing in workload.objects)
+    footprint = sum(each.size_bytes for each in workload.objects)
     capacity = int(shares[1] * footprint)
     fars = samples.memories(tmp_path_factory.mktemp("memories"), (CXL, capacity), (PMEM, None))
     plan = place(
@@ -98,7 +98,7 @@ def test_plans_respect_every_capacity_and_the_order_of_bars(
     assert near.used_bytes <= plan.budget_bytes
     assert cxl.used_bytes <= capacity
     assert abs(near.used_bytes + cxl.used_bytes + pmem.used_bytes - footprint) <= 3
-    times = {found.name: found.time_ns.value for found in plan.alternatives}
+    times = {result.name: result.time_ns.value for result in plan.alternatives}
     assert times["optimal"] <= times["greedy"] * (1 + 1e-9)
     assert times.get("plan", 0.0) <= times["optimal"] * (1 + 1e-9)
     for row in plan.placements:
@@ -146,8 +146,8 @@ def test_bandwidths_of_memories_on_the_same_channels_do_not_add():
     phases, near = phases_of(workload), near_memory(NEAR, None)
     apart = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     free, held = (
-        float(problem_of(workload, phases, near, slow, machine=one).shared_times_ns(apart))
-        for one in (None, machine(limit))
+        float(problem_of(workload, phases, near, slow, machine=each).shared_times_ns(apart))
+        for each in (None, machine(limit))
     )
     assert held > 1.5 * free
 
@@ -238,8 +238,8 @@ def test_a_stream_is_interleaved_where_bandwidth_limits_it():
 def phased(alive_bytes: int, rounds: int) -> WorkloadProfile:
     """Return two alternating phases, each with its own object that only fits near alone."""
     workload = samples.workload(objects=2, phases=("one", "two"))
-    for thing in workload.objects:
-        thing.size_bytes = 64 * MIB
+    for item in workload.objects:
+        item.size_bytes = 64 * MIB
     for at, phase in enumerate(workload.phases):
         for number, row in enumerate(phase.objects):
             row.traffic = chase(1e7 if number == at else 0.0)
@@ -333,8 +333,8 @@ def test_several_inputs_are_placed_together(tmp_path: Path):
     """Each input needs another object and one fits: worst and mean give different plans."""
     first, second = (samples.workload(objects=2, phases=("run",)) for _ in range(2))
     for workload, misses in ((first, (4e6, 0.0)), (second, (0.0, 3e6))):
-        for thing in workload.objects:
-            thing.size_bytes = 64 * MIB
+        for item in workload.objects:
+            item.size_bytes = 64 * MIB
         for row, count in zip(workload.phases[0].objects, misses, strict=True):
             row.traffic = chase(count)
         phase = workload.phases[0]
@@ -371,7 +371,7 @@ def test_objects_whose_placement_depends_on_the_interval_are_named():
 def test_memory_mode_is_shown_where_the_profile_has_miss_curves():
     workload = samples.workload(phases=("run",))
     workload.curve_bytes = [float(2**power) for power in range(15, 41)]
-    footprint = sum(thing.size_bytes for thing in workload.objects)
+    footprint = sum(item.size_bytes for item in workload.objects)
     for row in workload.phases[0].objects:
         # With a cache that holds everything, all misses of the simulated cache hit.
         misses = [row.traffic.misses() * float(size < footprint) for size in workload.curve_bytes]

@@ -42,14 +42,14 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     )
     workload = samples.workload()
     workload.objects[3].name = 'odd */ "name"\\ store.c:1'
-    found = place(
+    results = place(
         profile=workload, memories=fars, budget="30%", map=["cxl-1=node:1"], details=False
     )
-    found.placements[1].parts = [
+    results.placements[1].parts = [
         Part(memory="near", share=0.25), Part(memory="pmem", share=0.75)
     ]  # fmt: skip
-    found.placements[2].interleave = {"near": 3, "cxl-1": 1}
-    return found
+    results.placements[2].interleave = {"near": 3, "cxl-1": 1}
+    return results
 
 
 def compiled(text: str, folder: Path, *flags: str) -> None:
@@ -147,10 +147,10 @@ def test_kubernetes_export_is_a_pod_with_the_plan(plan: Plan):
 
 
 def test_json_has_every_object_and_its_call_stack(plan: Plan):
-    found = json.loads(EXPORTS.get("json")(plan))
-    assert [one["memory"] for one in found["objects"]] == [row.memory for row in plan.placements]
-    assert found["objects"][0]["call_stack"][0]["function"] == "make_0"
-    assert found["memories"]["cxl-1"]["where"] == "node:1"
+    result = json.loads(EXPORTS.get("json")(plan))
+    assert [each["memory"] for each in result["objects"]] == [row.memory for row in plan.placements]
+    assert result["objects"][0]["call_stack"][0]["function"] == "make_0"
+    assert result["memories"]["cxl-1"]["where"] == "node:1"
 
 
 def test_a_wrong_map_and_an_old_plan_are_refused(plan: Plan):

@@ -26,16 +26,16 @@ NARROW = samples.device("narrow", 120.0, 0.4, 0.2)
 
 
 def bar(plan: Plan, name: str) -> Alternative:
-    return next(found for found in plan.alternatives if found.name == name)
+    return next(result for result in plan.alternatives if result.name == name)
 
 
 @given(seed=SEEDS, share=SHARES, far=st.sampled_from([FAR, NARROW]))
 @settings(max_examples=40, deadline=None)
 def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
     workload = samples.workload(seed=seed)
-    budget = int(share * sum(thing.size_bytes for thing in workload.objects))
+    budget = int(share * sum(each.size_bytes for each in workload.objects))
     plan = place(profile=workload, near=NEAR, far=far, budget=f"{budget}B")
-    times = {found.name: found.time_ns.value for found in plan.alternatives}
+    times = {result.name: result.time_ns.value for result in plan.alternatives}
     assert times["optimal"] <= times["greedy"] * (1 + 1e-9)
     assert times["optimal"] <= times["all-far"] * (1 + 1e-9)
     for name in ("optimal", "greedy", "hot-first", "all-far"):
@@ -66,7 +66,7 @@ def test_the_frontier_never_rises_and_ends_at_all_near(seed: int, far):
 @settings(max_examples=25, deadline=None)
 def test_a_larger_budget_is_never_slower(seed: int, shares: tuple[float, float]):
     workload = samples.workload(seed=seed)
-    footprint = sum(thing.size_bytes for thing in workload.objects)
+    footprint = sum(each.size_bytes for each in workload.objects)
     less, more = (
         bar(
             place(profile=workload, near=NEAR, far=FAR, budget=f"{int(share * footprint)}B"),
@@ -97,20 +97,20 @@ def test_exact_is_the_best_placement_by_the_models_times(seed: int):
 @settings(max_examples=20, deadline=None)
 def test_the_frontiers_running_sums_equal_the_models_times(seed: int, far):
     problem = make_problem(samples.workload(seed=seed), NEAR, far)
-    found = frontier(problem)
+    points = frontier(problem)
     near = np.zeros(len(problem.names))
     times = [float(problem.times_ns(near))]
-    for number in found.order:
+    for number in points.order:
         near[number] = 1.0
         times.append(float(problem.times_ns(near)))
-    assert problem.times_along(found.order) == pytest.approx(times)
+    assert problem.times_along(points.order) == pytest.approx(times)
 
 
 def test_a_far_memory_equal_to_near_costs_nothing_with_any_placement():
     plan = place(profile=samples.workload(), near=NEAR, far=samples.device("far"), budget="25%")
-    for found in plan.alternatives:
+    for result in plan.alternatives:
         # Divided data has the bandwidth of two memories and is slightly faster.
-        assert found.slowdown.value == pytest.approx(1.0, rel=1e-3)
+        assert result.slowdown.value == pytest.approx(1.0, rel=1e-3)
     assert bar(plan, "all-far").slowdown.value == pytest.approx(1.0, rel=1e-9)
 
 
@@ -136,8 +136,8 @@ def test_a_chase_is_preferred_to_a_hotter_gather():
         row.traffic.write_misses = type(row.traffic.write_misses)()
         row.traffic.write_backs = 0.0
         row.traffic.accesses = count
-    for thing in workload.objects:
-        thing.size_bytes = 1 << 20
+    for item in workload.objects:
+        item.size_bytes = 1 << 20
     near_ns = 1e6 * 90.0 + 1.5e6 * 9.0
     phase = workload.phases[0]
     phase.near_cpu_time_ns = type(phase.near_cpu_time_ns)(near_ns, near_ns, near_ns)

@@ -84,8 +84,8 @@ def attributed(a: LoadedInputs, b: LoadedInputs) -> Attribution:
 
 
 def attributed_as(a: LoadedInputs, b: LoadedInputs, pair: tuple[Estimate, Estimate]) -> Attribution:
-    (found,) = attributions(a, b, {FAR: pair})
-    return found
+    (result,) = attributions(a, b, {FAR: pair})
+    return result
 
 
 def test_its_slowdown_equals_that_of_predict():
@@ -102,11 +102,11 @@ def test_its_slowdown_equals_that_of_predict():
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_single_change_has_all_of_the_effect(name: str):
     other = CHANGES[name](INPUTS)
-    found = attributed(INPUTS, other)
-    assert [cause.input for cause in found.causes] == [name]
+    result = attributed(INPUTS, other)
+    assert [cause.input for cause in result.causes] == [name]
     difference = other.slowdown(FAR) - INPUTS.slowdown(FAR)
-    assert found.causes[0].effect == pytest.approx(difference)
-    assert found.causes[0].a != found.causes[0].b or name == "far memory"
+    assert result.causes[0].effect == pytest.approx(difference)
+    assert result.causes[0].a != result.causes[0].b or name == "far memory"
 
 
 def test_effects_of_all_changes_add_up_and_change_sign_with_the_sides():
@@ -132,9 +132,9 @@ def test_a_page_size_is_attributed():
 
 def test_an_effect_that_no_input_explains_is_the_rest():
     shown = Estimate(INPUTS.slowdown(FAR) + 0.2, 1.0, 2.0)
-    found = attributed_as(INPUTS, INPUTS, (slowdown(INPUTS), shown))
-    assert [cause.input for cause in found.causes] == ["the rest"]
-    assert found.causes[0].effect == pytest.approx(0.2)
+    result = attributed_as(INPUTS, INPUTS, (slowdown(INPUTS), shown))
+    assert [cause.input for cause in result.causes] == ["the rest"]
+    assert result.causes[0].effect == pytest.approx(0.2)
 
 
 def test_twice_the_operations_are_no_cause():
@@ -245,7 +245,7 @@ def test_options_for_another_machine_are_causes(cause: str, tmp_path: Path):
     comparison = compare(tmp_path / "a.json", tmp_path / "b.json")
     assert not [text for text in comparison.warnings if "not known" in text]
     (entry,) = comparison.attributions
-    inputs = {found.input for found in entry.causes}
+    inputs = {result.input for result in entry.causes}
     assert cause in inputs
     assert "the rest" not in inputs
     if cause != "threads":
@@ -264,6 +264,6 @@ def test_many_far_memories_are_attributed_at_once(monkeypatch: pytest.MonkeyPatc
         return phases_of(workload, names)
 
     monkeypatch.setattr("nearfar.predict.attribution.phases_of", counted)
-    found = attributions(changed(INPUTS, fars=fars), changed(other, fars=fars), pairs)
-    assert len(found) == len(fars)
+    result = attributions(changed(INPUTS, fars=fars), changed(other, fars=fars), pairs)
+    assert len(result) == len(fars)
     assert len(made) == 4  # misses and near time of either side

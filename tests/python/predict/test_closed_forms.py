@@ -47,8 +47,8 @@ def model(traffic: PhaseTraffic, name: str = "inversion", **far: float) -> Model
 
 
 def slowdown(traffic: PhaseTraffic, name: str = "inversion", **far: float) -> float:
-    found = model(traffic, name, **far)
-    return float(found.times_ns(traffic.total)) / traffic.near_time_ns.value
+    result = model(traffic, name, **far)
+    return float(result.times_ns(traffic.total)) / traffic.near_time_ns.value
 
 
 def test_chase_slows_by_the_latency_ratio():
@@ -69,8 +69,8 @@ def test_gather_at_full_parallelism_slows_by_the_latency_ratio():
 
 def test_gather_is_bound_by_bandwidth_where_that_is_slower():
     """64 B at 1 GB/s: 64 ns, more than 270 ns over 10 in flight."""
-    found = slowdown(phase(9e6, independent=1e6), read_gb_per_s=1.0)
-    assert found == pytest.approx(64.0 / 9.0)
+    result = slowdown(phase(9e6, independent=1e6), read_gb_per_s=1.0)
+    assert result == pytest.approx(64.0 / 9.0)
 
 
 def test_stream_slows_by_the_bandwidth_ratio():
@@ -105,8 +105,8 @@ def test_a_chase_slows_more_than_a_gather_of_equal_misses():
     lines = np.zeros((2, COLUMNS))
     lines[0, CHASE] = lines[1, INDEPENDENT] = 1e6
     near = Estimate(100e6, 100e6, 100e6)
-    found = model(PhaseTraffic("p", near, 1.0, None, lines, 0.0))
-    chase, gather = found.times_ns(lines) - 100e6
+    result = model(PhaseTraffic("p", near, 1.0, None, lines, 0.0))
+    chase, gather = result.times_ns(lines) - 100e6
     assert chase > 3 * gather > 0
 
 
@@ -144,7 +144,7 @@ def test_a_phase_that_mostly_computes_has_a_narrow_interval():
     near = near_memory(samples.device("near", **NEAR))
     far = far_memory(samples.device("far", **FAR), near)
     kind = MODELS.get("inversion")
-    found = far_estimate(kind, traffic, near, far, kind(traffic, near, far)).slowdown
-    assert found.value == pytest.approx((900 + 180) / 900)
-    assert found.low >= 1.0
-    assert found.high < 1.3
+    result = far_estimate(kind, traffic, near, far, kind(traffic, near, far)).slowdown
+    assert result.value == pytest.approx((900 + 180) / 900)
+    assert result.low >= 1.0
+    assert result.high < 1.3

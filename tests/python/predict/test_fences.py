@@ -91,10 +91,10 @@ def test_a_profile_states_whether_it_counted():
     counted = msgspec.structs.replace(samples.workload(), flushes_counted=True)
     counted.phases[0].objects[0].traffic.flushes = FENCES
     # The other phase has no fences, which is no reason to refuse the program.
-    (found,) = predict(
+    (result,) = predict(
         profile=counted, near=SLOW, far=[load_device(OPTANE)], model="persist"
     ).devices
-    assert len(found.phases) == 2
+    assert len(result.phases) == 2
     with pytest.raises(ModelLacksError, match="persist needs counts"):
         predict(profile=samples.workload(), near=SLOW, far=[load_device(OPTANE)], model="persist")
 
@@ -109,8 +109,8 @@ def test_half_of_the_fences_add_half_and_errors_of_figures_widen_the_interval():
     model = model_of("persist", {FLUSH: FENCES, FENCE: FENCES}, load_device(OPTANE))
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
     assert half == pytest.approx(added_ns(model) * FENCES / 2)
-    found = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
-    assert found.far_time_ns.low < found.far_time_ns.value < found.far_time_ns.high
+    result = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
+    assert result.far_time_ns.low < result.far_time_ns.value < result.far_time_ns.high
     slower = type(model)(
         model.phase, model.given_near, model.given_far, Perturbation(far_latency=2.0)
     )
@@ -125,8 +125,8 @@ def test_each_fence_waits_for_the_line_that_a_store_fetches_first(name: str):
     assert added_ns(model) == pytest.approx(fetched_ns + 62.3 - 57.3, rel=0.1)
     half = float(model.times_ns(model.phase.total / 2)) - NEAR_NS
     assert half == pytest.approx(added_ns(model) * FENCES / 2, rel=0.1)
-    found = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
-    assert found.far_time_ns.low <= NEAR_NS + 0.6 * fetched_ns * FENCES
+    result = far_estimate(type(model), model.phase, model.given_near, model.given_far, model)
+    assert result.far_time_ns.low <= NEAR_NS + 0.6 * fetched_ns * FENCES
     # Without fences they wait in the store buffer; sequential stores may have been prefetched.
     assert added_ns(model_of("best", {STORE: FENCES}, load_device(OPTANE))) < 0.2 * fetched_ns
     streamed = model_of(
@@ -146,8 +146,8 @@ def test_the_default_reports_uncounted_flushes_where_some_are_possible():
     uncounted = samples.workload()
 
     def says(workload: WorkloadProfile, far: DeviceProfile) -> bool:
-        (found,) = predict(profile=workload, near=SLOW, far=[far]).devices
-        return any("does not count flushes" in sentence for sentence in found.caveats)
+        (result,) = predict(profile=workload, near=SLOW, far=[far]).devices
+        return any("does not count flushes" in sentence for sentence in result.caveats)
 
     assert says(uncounted, load_device(OPTANE))
     assert not says(uncounted, SLOW)
@@ -166,12 +166,12 @@ def test_misses_seen_in_sequence_are_not_reported_as_without_pattern():
     for row in (row for phase in in_sequence.phases for row in phase.objects):
         row.traffic.read_sequential = AccessClasses(opaque=1e5)
     message = [
-        predict(profile=one, near=SLOW, far=[SLOW]).devices[0].caveats
-        for one in (opaque, in_sequence)
+        predict(profile=each, near=SLOW, far=[SLOW]).devices[0].caveats
+        for each in (opaque, in_sequence)
     ]
-    found = [" ".join(sentences) for sentences in message]
-    assert ["follow no detected pattern" in sentences for sentences in found] == [True, False]
-    assert ["are streams" in sentences for sentences in found] == [False, True]
+    results = [" ".join(sentences) for sentences in message]
+    assert ["follow no detected pattern" in sentences for sentences in results] == [True, False]
+    assert ["are streams" in sentences for sentences in results] == [False, True]
 
 
 SSD = "ssd-dc-s4600"

@@ -30,14 +30,14 @@ def misses(n: float) -> float:
 
 def counted(n: float, **changed: float | None) -> CounterProfile:
     counts = {"cpu_time_ns": time_ns(n), "llc_load_misses": misses(n), "write_bytes": 6.4 * n}
-    found = {name: count for name, count in {**counts, **changed}.items() if count is not None}
+    results = {name: count for name, count in {**counts, **changed}.items() if count is not None}
     return CounterProfile(
         producer=producer(["tests"]),
         file=f"{n:g}.csv",
         format="csv",
-        names={name: [name] for name in found},
+        names={name: [name] for name in results},
         scaled={},
-        intervals=[CounterInterval(begin_s=0.0, end_s=time_ns(n) * 1e-9, **found)],
+        intervals=[CounterInterval(begin_s=0.0, end_s=time_ns(n) * 1e-9, **results)],
         size={"n": n},
     )
 
@@ -47,10 +47,10 @@ def counted(n: float, **changed: float | None) -> CounterProfile:
     [("a + b / n", time_ns), ("a + b ln n", misses)],
 )
 def test_a_curve_is_recovered(law: str, grows: Callable[[float], float]):
-    found = fit(np.array(SIZES), [grows(n) for n in SIZES], 5e5, "it")
-    assert found.law == law
-    assert found.value == pytest.approx(grows(5e5))
-    assert found.error < 1e-9
+    result = fit(np.array(SIZES), [grows(n) for n in SIZES], 5e5, "it")
+    assert result.law == law
+    assert result.value == pytest.approx(grows(5e5))
+    assert result.error < 1e-9
 
 
 def test_between_the_counted_sizes_it_is_the_profile_of_the_curves():

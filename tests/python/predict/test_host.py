@@ -63,29 +63,29 @@ def chase(near: DeviceProfile, far: str, host: HostRule) -> FarEstimate:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_chase_over_the_other_socket_of_a_slow_machine(rule: HostRule):
-    found = chase(measured(), "ddr4-2666-remote", rule)
-    assert found.slowdown.value == pytest.approx(ON_PAPER[rule])
+    result = chase(measured(), "ddr4-2666-remote", rule)
+    assert result.slowdown.value == pytest.approx(ON_PAPER[rule])
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("far", ["ddr4-2666-remote", "optane-100-6dimm", "cxl-e3s-x8"])
 def test_the_interval_contains_all_three_ways(rule: HostRule, far: str):
-    found = chase(measured(), far, rule).slowdown
+    result = chase(measured(), far, rule).slowdown
     ways = [chase(measured(), far, other).slowdown.value for other in RULES]
     assert ways[1] < ways[0] < ways[2]
-    assert all(found.low <= way <= found.high for way in ways)
+    assert all(result.low <= way <= result.high for way in ways)
 
 
 def test_the_interval_is_not_the_sum_of_all_worst_cases():
     """Upward: the errors of ratio, far figure and model add in quadrature."""
-    found = chase(measured(), "ddr4-2666-remote", "added").slowdown
+    result = chase(measured(), "ddr4-2666-remote", "added").slowdown
     far = far_memory(load_device("ddr4-2666-remote"), near_memory(measured()))
     errors = [
-        ON_PAPER["ratio"] - found.value,
-        far.latency_error * found.value,
-        0.10 * (found.value - 1.0),
+        ON_PAPER["ratio"] - result.value,
+        far.latency_error * result.value,
+        0.10 * (result.value - 1.0),
     ]
-    assert max(errors) < found.high - found.value < 0.8 * sum(errors)
+    assert max(errors) < result.high - result.value < 0.8 * sum(errors)
 
 
 @pytest.mark.parametrize("far", WITH_HOST)
@@ -93,8 +93,8 @@ def test_on_the_host_itself_every_way_gives_the_published_latency(far: str):
     device = load_device(far)
     near = host_dram(device)
     assert near is not None
-    found = [chase(near, far, rule) for rule in RULES]
-    assert found[0] == found[1] == found[2]
+    results = [chase(near, far, rule) for rule in RULES]
+    assert results[0] == results[1] == results[2]
     published = curves.idle_read_latency_ns(device).value_ns
     here = far_memory(device, near_memory(near), "added")
     assert here.latency_ns == published
@@ -127,12 +127,12 @@ def test_far_memory_as_near_is_no_local_dram():
 @pytest.mark.parametrize("far", WITH_HOST)
 def test_a_slower_machine_never_has_faster_far_memory(rule: HostRule, far: str):
     device = load_device(far)
-    found = [
+    results = [
         far_memory(device, near_memory(measured(ns)), rule).latency_ns
         for ns in (40.0, 90.0, 120.0, 164.0, 200.0)
     ]
-    assert found == sorted(found)
-    assert found[0] > 0
+    assert results == sorted(results)
+    assert results[0] > 0
 
 
 @pytest.mark.parametrize("rule", ["added", "ratio"])
@@ -147,13 +147,13 @@ def test_far_memory_that_is_slower_there_is_no_faster_here(rule: HostRule):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_higher_published_latency_is_a_higher_latency_here(rule: HostRule):
     base, near = load_device("ddr4-2666-remote"), near_memory(measured(40.0))
-    found = []
+    results = []
     for ns in (30.0, 60.0, 91.0, 92.0, 120.0, 400.0):
         latency = [msgspec.structs.replace(base.latency[0], value_ns=ns)]
         device = msgspec.structs.replace(base, latency=latency)
-        found.append(far_memory(device, near, rule).latency_ns)
-    assert found == sorted(found)
-    assert found[0] > 0
+        results.append(far_memory(device, near, rule).latency_ns)
+    assert results == sorted(results)
+    assert results[0] > 0
 
 
 def test_parallel_misses_take_the_latency_here():
@@ -193,9 +193,9 @@ def test_doubt_about_near_latency_is_not_counted_twice():
 def test_measured_latencies_stay():
     far = msgspec.structs.replace(measured(300.0), name="far")
     for rule in RULES:
-        found = far_memory(far, near_memory(measured()), rule)
-        assert (found.latency_ns, found.latency_from) == (300.0, "measured")
-        assert found.latency_range == (1.0, 1.0)
+        result = far_memory(far, near_memory(measured()), rule)
+        assert (result.latency_ns, result.latency_from) == (300.0, "measured")
+        assert result.latency_range == (1.0, 1.0)
 
 
 def test_a_memory_faster_than_near_is_reported():
@@ -208,9 +208,9 @@ def test_a_memory_faster_than_near_is_reported():
 
 
 def test_an_nvdimm_on_its_own_channels_is_as_slow_as_near():
-    found = far_memory(load_device("nvdimm-n"), near_memory(measured()))
-    assert found.latency_ns == HERE_NS
-    assert not any("faster" in caveat for caveat in found.caveats)
+    result = far_memory(load_device("nvdimm-n"), near_memory(measured()))
+    assert result.latency_ns == HERE_NS
+    assert not any("faster" in caveat for caveat in result.caveats)
 
 
 @pytest.mark.parametrize(
@@ -263,11 +263,11 @@ def test_the_option_of_predict_place_and_report(run: list[str], rule: str, tmp_p
 
 
 def test_the_default_is_added(run: list[str], capsys):
-    found = []
+    results = []
     for arguments in ([], ["--host", "added"], ["--host", "published"]):
         assert main(["predict", *run, *arguments, "--json"]) == ExitCode.DONE
-        found.append(json.loads(capsys.readouterr().out)["devices"][0]["total"]["slowdown"])
-    assert found[0] == found[1] != found[2]
+        results.append(json.loads(capsys.readouterr().out)["devices"][0]["total"]["slowdown"])
+    assert results[0] == results[1] != results[2]
 
 
 @pytest.mark.parametrize("rule", ["add", "absolute"])

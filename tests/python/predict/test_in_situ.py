@@ -38,17 +38,17 @@ def pipeline(
 ) -> Pipeline:
     stages = {"pipeline": "load,get", "sets": 100, "set_size": set_size, "threads": threads}
     made = predict(profile=samples.workload(), near=NEAR, far=[far], **stages, **how)
-    found = made.devices[0].pipeline
-    assert found is not None
-    return found
+    result = made.devices[0].pipeline
+    assert result is not None
+    return result
 
 
 def test_every_split_keeps_both_stages_in_step():
-    found = pipeline()
-    assert [(s.generate_threads, s.analyse_threads) for s in found.splits] == [
+    result = pipeline()
+    assert [(s.generate_threads, s.analyse_threads) for s in result.splits] == [
         (8 - k, k) for k in range(1, 8)
     ]
-    for split in found.splits:
+    for split in result.splits:
         total = split.total_ns.value
         assert split.total_ns.low <= total <= split.total_ns.high
         # A stage's work and waits take the whole run; the first stage ends before the second.
@@ -56,7 +56,7 @@ def test_every_split_keeps_both_stages_in_step():
         assert second == pytest.approx(total, rel=1e-6)
         assert split.generate_ns + split.generate_idle_ns <= total * (1 + 1e-6)
     # More threads for a stage never make it slower.
-    generate = [split.generate_ns for split in found.splits]
+    generate = [split.generate_ns for split in result.splits]
     assert generate == sorted(generate)
 
 
@@ -81,9 +81,9 @@ def test_shared_channels_are_slower_than_separate_memories_and_unknown_spans_bot
     apart = pipeline(set_size="10MB", machine=machine(shared=False))
     shared = pipeline(set_size="10MB", machine=machine(shared=True))
     assert (unknown.channels, apart.channels, shared.channels) == ("unknown", "apart", "shared")
-    for one, two, three in zip(apart.splits, shared.splits, unknown.splits, strict=True):
-        assert one.total_ns.value <= two.total_ns.value * (1 + 1e-9)
-        assert three.total_ns.low == pytest.approx(one.total_ns.value)
+    for each, two, three in zip(apart.splits, shared.splits, unknown.splits, strict=True):
+        assert each.total_ns.value <= two.total_ns.value * (1 + 1e-9)
+        assert three.total_ns.low == pytest.approx(each.total_ns.value)
         assert three.total_ns.high == pytest.approx(two.total_ns.value)
 
 
@@ -95,9 +95,9 @@ def test_traffic_over_shared_channels_takes_longer_where_both_memories_are_used(
         TrafficModel(
             phase,
             local,
-            replace(far_memory(far, local), channel_sharing=channel_sharing(one, NEAR, far)),
+            replace(far_memory(far, local), channel_sharing=channel_sharing(each, NEAR, far)),
         )
-        for one in (machine(shared=False), machine(shared=True))
+        for each in (machine(shared=False), machine(shared=True))
     )
     half = phase.total / 2
     assert float(both.times_ns(half)) > float(apart.times_ns(half))

@@ -30,12 +30,12 @@ def test_one_and_many_placements_settle_where_the_curve_returns_its_argument(
     def many(factor: np.ndarray) -> np.ndarray:
         return curve.at(64.0 * lines / (rest + lines * factor))
 
-    found = settled_factor(asked, curve.greatest)
+    outcome = settled_factor(asked, curve.greatest)
     # A steep curve's result varies widely; its argument does not.
     step = 1e-4 * curve.greatest
-    assert asked(found - step) >= found - step
-    assert asked(found + step) <= found + step
-    assert settled_factors(many, curve.greatest, (3,)) == pytest.approx([found] * 3, abs=step)
+    assert asked(outcome - step) >= outcome - step
+    assert asked(outcome + step) <= outcome + step
+    assert settled_factors(many, curve.greatest, (3,)) == pytest.approx([outcome] * 3, abs=step)
 
 
 @given(st.lists(st.floats(0, 1e12), min_size=12, max_size=12), st.floats(0, 1e12), FACTORS)
@@ -46,11 +46,13 @@ def test_core_time_of_numbers_equals_that_of_arrays(
         costs[of + 4] += costs[of + 3]
     parts = [TrafficTime(*costs[:6]), TrafficTime(*costs[6:])]
     arrays = [TrafficTime(*(np.array([c, c]) for c in row)) for row in (costs[:6], costs[6:])]
-    one = core_time_ns(other_ns, parts, [1.0, factor])
-    assert core_time_ns(other_ns, arrays, [1.0, factor]) == pytest.approx([one, one], rel=1e-12)
+    time_ns = core_time_ns(other_ns, parts, [1.0, factor])
+    assert core_time_ns(other_ns, arrays, [1.0, factor]) == pytest.approx(
+        [time_ns, time_ns], rel=1e-12
+    )
     # At least as long as each required wait, at most as long as all of them in sequence.
     alone = [other_ns, parts[0].all_lines, parts[1].all_lines, costs[1] + costs[7]]
-    assert one >= max(alone) * (1 - 1e-9)
+    assert time_ns >= max(alone) * (1 - 1e-9)
 
 
 @given(st.floats(-2.0, 12.0))

@@ -76,22 +76,22 @@ def test_any_text_gives_a_number_or_one_refusal(text: str):
 def test_the_thesis_code_model_is_one_file(n: float):
     near, far = load_device("thesis-dram"), load_device("thesis-pmem")
     code = load_code(CODES / "thesis-hashmap.toml")
-    (found,) = predict(
+    (result,) = predict(
         profile=profile_of_code(code, near, {"n": n}), near=near, far=[far], model="code"
     ).devices
     (its,) = hashmap.its_code_model_s(hashmap.np.array([n])) * 1e9
-    assert found.total.far_time_ns.value == pytest.approx(its, rel=0.01)
+    assert result.total.far_time_ns.value == pytest.approx(its, rel=0.01)
 
 
 @pytest.mark.parametrize("n", [1e5, 1e6, 7e6])
 def test_its_counters_model_is_one_file_except_for_its_stores(n: float):
     near, far = load_device("thesis-dram"), load_device("thesis-pmem")
     code = load_code(CODES / "thesis-hashmap-counters.toml")
-    (found,) = predict(
+    (result,) = predict(
         profile=profile_of_code(code, near, {"n": n}), near=near, far=[far], model="code"
     ).devices
     (its,) = hashmap.its_counters_model_s(hashmap.np.array([n]), with_cpu=False) * 1e9
-    assert found.total.far_time_ns.value == pytest.approx(its, rel=0.03)
+    assert result.total.far_time_ns.value == pytest.approx(its, rel=0.03)
 
 
 def test_misses_may_follow_from_the_cache(tmp_path: Path):

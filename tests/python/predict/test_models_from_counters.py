@@ -48,13 +48,13 @@ def test_totals_equal_the_counters():
 def test_misses_at_random_times_add_their_difference():
     made = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7))
     near, far = samples.device(), samples.device("far", 180.0, 12.0, 9.0)
-    (found,) = predict(profile=made, near=near, far=[far], model="counters").devices
+    (result,) = predict(profile=made, near=near, far=[far], model="counters").devices
     # 1e7 misses of 90 ns come at random times: one is in flight for 1 - exp(-0.45) of 2 s.
-    assert found.total.slowdown.value == pytest.approx(2.0 - math.exp(-0.45), rel=0.01)
+    assert result.total.slowdown.value == pytest.approx(2.0 - math.exp(-0.45), rel=0.01)
     # Without overlap the slowdown is 1.45: the interval reaches most of the way there.
-    assert found.total.slowdown.low < 1.33
-    assert found.total.slowdown.high > 1.43
-    assert any("not the objects" in caveat for caveat in found.caveats)
+    assert result.total.slowdown.low < 1.33
+    assert result.total.slowdown.high > 1.43
+    assert any("not the objects" in caveat for caveat in result.caveats)
 
 
 def test_bytes_substitute_misses_and_wall_time_substitutes_cpu_time():
@@ -84,8 +84,8 @@ def test_counted_stalls_grow_with_latency(tmp_path: Path, capsys: pytest.Capture
     save(samples.device(), near)
     save(samples.device("far", 180.0, 12.0, 9.0), far)
     assert main(["predict", str(file), "--near", str(near), "--far", str(far), "--json"]) == 0
-    (found,) = msgspec.json.decode(capsys.readouterr().out, type=Prediction).devices
-    shown = {model.model: model.slowdown for model in found.total.models}
+    (result,) = msgspec.json.decode(capsys.readouterr().out, type=Prediction).devices
+    shown = {model.model: model.slowdown for model in result.total.models}
     # A quarter of the time waits twice as long.
     assert shown["stalls"] == pytest.approx(1.25, rel=0.01)
     assert shown["traffic"] < shown["stalls"]

@@ -72,16 +72,16 @@ def test_more_bandwidth_is_never_slower(seed: int, model: str, more: float):
 
 def test_a_model_that_lacks_an_input_reports_it_and_the_others_continue():
     also = MODELS.names()
-    (found,) = predict(
+    (result,) = predict(
         profile=samples.workload(),
         near=samples.device(),
         far=[samples.device("far", 300, 5, 3)],
         models=also,
     ).devices
-    message = " ".join(found.caveats)
+    message = " ".join(result.caveats)
     assert "memory-mode needs the size" in message
     assert "persist needs counts" in message
-    assert {"chains", "counters", "traffic"} <= {one.model for one in found.total.models}
+    assert {"chains", "counters", "traffic"} <= {each.model for each in result.total.models}
     with pytest.raises(ModelLacksError, match="persist needs counts"):
         predict(
             profile=samples.workload(),
@@ -103,7 +103,7 @@ def test_interleave_divides_by_bandwidth_and_reaches_both_ends():
     assert weights(near, far_memory(far, near)) == (3, 1)
     phase = counted_phase(near_time_ns=50e6, llc_misses=1e6)
     model = MODELS.get("interleave")(phase, near, far_memory(far, near))
-    by_pages = {(one.near_pages, one.far_pages): one.time_ns for one in model.ratios()}
+    by_pages = {(each.near_pages, each.far_pages): each.time_ns for each in model.ratios()}
     assert by_pages[1, 0] == pytest.approx(phase.near_time_ns.value)
     assert by_pages[0, 1] == pytest.approx(
         float(MODELS.get("inversion")(phase, near, far_memory(far, near)).times_ns(phase.total))
@@ -146,10 +146,10 @@ def test_memory_mode_costs_both_where_nothing_fits_and_nothing_where_all_fits():
     ).devices
     assert slow[0] > all_far.total.slowdown.value > slow[1] >= slow[2]
     assert slow[2] == pytest.approx(1.0, abs=0.01)
-    (found,) = predict(
+    (result,) = predict(
         profile=workload, near=with_capacity(1 << 29), far=[far], model="memory-mode"
     ).devices
-    assert any("where pages are scattered" in caveat for caveat in found.caveats)
+    assert any("where pages are scattered" in caveat for caveat in result.caveats)
     # Contiguous data fit in as much; with scattered data some slots have two pages: the interval's
     # end.
     (fits,) = predict(
@@ -206,12 +206,12 @@ def test_without_a_prefetcher_a_stream_waits_latency_over_parallelism():
     memory = near_memory(samples.device(latency_ns=90.0, parallelism=4.0))
     lines = np.zeros(COLUMNS)
     lines[STREAM] = 1.0
-    found = traffic_time(lines, memory, overlap_at(10.0 / 11.0), StreamFetch(prefetched=False), 1.0)
-    assert float(found.loads) == pytest.approx(9.0)
-    assert float(found.stream) == 0.0
+    time = traffic_time(lines, memory, overlap_at(10.0 / 11.0), StreamFetch(prefetched=False), 1.0)
+    assert float(time.loads) == pytest.approx(9.0)
+    assert float(time.stream) == 0.0
     two = traffic_time(lines, memory, overlap_at(1.0), StreamFetch(at_once=2.0), 1.0)
-    one = traffic_time(lines, memory, overlap_at(1.0), StreamFetch(), 1.0)
-    assert float(one.stream) == pytest.approx(2.0 * float(two.stream))
+    single = traffic_time(lines, memory, overlap_at(1.0), StreamFetch(), 1.0)
+    assert float(single.stream) == pytest.approx(2.0 * float(two.stream))
 
 
 def test_between_two_read_shares_the_surface_lies_between():
@@ -233,7 +233,7 @@ def test_the_surface_is_evaluated_at_the_programs_read_share():
     )
     memory = near_memory(device)
     ends = [memory.loaded_latency(share) for share in (1.0, 0.75, 0.5, 0.2)]
-    assert [one.end_gb_per_s for one in ends if one] == pytest.approx([12.0, 10.0, 8.0, 8.0])
+    assert [each.end_gb_per_s for each in ends if each] == pytest.approx([12.0, 10.0, 8.0, 8.0])
 
 
 def test_a_load_beyond_the_curve_is_reported_and_widens_the_interval():
@@ -256,10 +256,10 @@ def test_bandwidths_of_memories_on_one_channel_do_not_add():
         together_gb_per_s=12.0,
         shared=True,
     )
-    found = channel_sharing(samples.machine(limit), near, far)
-    assert found is not None
-    assert float(found.at(np.array(0.5))) == pytest.approx(0.5)
-    assert float(found.at(np.array(0.0))) == float(found.at(np.array(1.0))) == 1.0
+    result = channel_sharing(samples.machine(limit), near, far)
+    assert result is not None
+    assert float(result.at(np.array(0.5))) == pytest.approx(0.5)
+    assert float(result.at(np.array(0.0))) == float(result.at(np.array(1.0))) == 1.0
     turned = channel_sharing(samples.machine(limit), far, near)
     assert turned is not None
     assert channel_sharing(samples.machine(limit), near, samples.device("other")) is None
@@ -268,10 +268,10 @@ def test_bandwidths_of_memories_on_one_channel_do_not_add():
         phase.near_wall_time_ns = phase.near_cpu_time_ns.value / 8
     workload.program.threads_seen = 8
     apart, shared = (
-        predict(profile=workload, near=near, far=[far], model="interleave", machine=one)
+        predict(profile=workload, near=near, far=[far], model="interleave", machine=each)
         .devices[0]
         .total
-        for one in (None, samples.machine(limit))
+        for each in (None, samples.machine(limit))
     )
     assert shared.far_time_ns.value > apart.far_time_ns.value
 
@@ -287,11 +287,11 @@ def test_impossible_near_times_are_refused(value: float):
 def test_a_phase_without_time_is_reported():
     workload = samples.workload()
     workload.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
-    (found,) = predict(
+    (result,) = predict(
         profile=workload, near=samples.device(), far=[samples.device("far", 300.0)]
     ).devices
-    assert any("near time of load is 0" in caveat for caveat in found.caveats)
-    assert found.phases[0].slowdown.value == 1.0
+    assert any("near time of load is 0" in caveat for caveat in result.caveats)
+    assert result.phases[0].slowdown.value == 1.0
 
 
 def times(workload: WorkloadProfile, model: str, *fars: DeviceProfile) -> list[float]:

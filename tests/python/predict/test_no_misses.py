@@ -52,16 +52,16 @@ def strict():
 @pytest.mark.parametrize("model", ABLE_MODELS)
 def test_every_memory_is_as_fast(profile: WorkloadProfile, model: str):
     far = samples.device("far", 500.0, 1.0, 0.5)
-    (found,) = predict(profile=profile, near=samples.device(), far=[far], model=model).devices
-    assert [phase.phase for phase in found.phases] == ["load", "get"]
-    for phase in [*found.phases, found.total]:
+    (result,) = predict(profile=profile, near=samples.device(), far=[far], model=model).devices
+    assert [phase.phase for phase in result.phases] == ["load", "get"]
+    for phase in [*result.phases, result.total]:
         assert phase.slowdown.value == pytest.approx(1.0, rel=1e-9)
         # Its data do not fit in the cache: three misses are possible without a sampled one.
         fits = not profile.objects
         assert 1.0 - 1e-9 <= phase.slowdown.high < 1.01
         assert (phase.slowdown.high == pytest.approx(1.0, rel=1e-9)) == fits
         assert all(beside.slowdown == pytest.approx(1.0) for beside in phase.models)
-    assert any("no cache misses" in caveat for caveat in found.caveats)
+    assert any("no cache misses" in caveat for caveat in result.caveats)
 
 
 @pytest.mark.parametrize("budget", ["0", "25%", "2GiB"])

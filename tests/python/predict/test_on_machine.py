@@ -104,8 +104,8 @@ def test_a_machine_without_caches_names_the_source_of_its_misses() -> None:
     bare = msgspec.structs.replace(THERE, llc_bytes=None)
     moved = on_machine(made_up(), bare, NEAR, near_times_ns={"": 3e8})
     assert moved.workload.cache == made_up().cache
-    said = "its last-level cache is not stated: misses are those of 1.00 MiB"
-    assert said in moved.assumed
+    text = "its last-level cache is not stated: misses are those of 1.00 MiB"
+    assert text in moved.assumed
 
 
 def test_a_predicted_near_time_is_reported_and_has_a_wider_interval() -> None:
@@ -189,9 +189,9 @@ def test_predict_on_a_machine_uses_its_memories_and_lists_facts(tmp_path: Path) 
     fars = [device.far for device in prediction.devices]
     assert fars == load_machine("cxl-dmsim").fars
     assert prediction.devices[0].phases[0].near_time_ns.value == pytest.approx(7e9)
-    said = " | ".join(prediction.devices[0].caveats)
+    message = " | ".join(prediction.devices[0].caveats)
     for text in ("on cxl-dmsim, known:", "assumed: core Intel Sapphire Rapids", "same compiler"):
-        assert text in said
+        assert text in message
 
 
 def test_a_measured_machine_is_a_target_and_may_lack_caches(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_a_measured_machine_is_a_target_and_may_lack_caches(tmp_path: Path) -> N
             far=["cxl-e3s-x8"],
             near_time=["1s"],
         )
-        said = " | ".join(prediction.devices[0].caveats)
-        assert "its last-level cache is not stated: misses are those of 1.00 MiB" in said
+        text = " | ".join(prediction.devices[0].caveats)
+        assert "its last-level cache is not stated: misses are those of 1.00 MiB" in text
 
 
 def test_a_measured_core_is_the_targets(tmp_path: Path) -> None:

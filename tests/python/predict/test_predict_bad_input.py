@@ -38,7 +38,7 @@ def verb(folder: Path, workload: WorkloadProfile, *options: str) -> int:
 def test_models_that_lack_an_input_name_it_and_the_others_continue(tmp_path: Path, capsys):
     assert verb(tmp_path, samples.workload(), "--models", "all", "--json") == ExitCode.DONE
     device = json.loads(capsys.readouterr().out)["devices"][0]
-    shown = {one["model"] for one in device["total"]["models"]}
+    shown = {each["model"] for each in device["total"]["models"]}
     lacking = set(MODELS.names()) - shown - {"best"}
     assert lacking == {"memory-mode", "persist", "stalls", "window"}
     for name in lacking:
@@ -78,7 +78,7 @@ def test_a_chains_curve_that_ends_too_early_is_reported_and_widens_the_interval(
     cut, whole = predict(profile=workload, near=NEAR, far=[short, FAR]).devices
     assert any("chains curve covers: extrapolated" in caveat for caveat in cut.caveats)
     assert not any("extrapolated" in caveat for caveat in whole.caveats)
-    added = [one.total.slowdown.value - 1.0 for one in (cut, whole)]
+    added = [each.total.slowdown.value - 1.0 for each in (cut, whole)]
     assert width(cut.total.slowdown) / added[0] > 1.5 * width(whole.total.slowdown) / added[1]
 
 
@@ -162,21 +162,21 @@ def test_an_extrapolated_profiles_uncertainty_widens_its_prediction():
 
 def test_a_size_outside_the_fit_is_reported_and_widens_the_interval(tmp_path: Path, capsys):
     save(NEAR, tmp_path / "near.json")
-    found = {}
+    result = {}
     for size in ("1e6", "7e6", "7e8"):
         options = ["--near", str(tmp_path / "near.json"), "--far", "optane-100-6dimm", "--json"]
         code = main(["predict", "thesis-hashmap-counters", "--size", f"n={size}", *options])
         assert code == ExitCode.DONE
-        found[size] = json.loads(capsys.readouterr().out)["devices"][0]
+        result[size] = json.loads(capsys.readouterr().out)["devices"][0]
     outside = [
-        any("outside the sizes that the formulas" in c for c in one["caveats"])
-        for one in found.values()
+        any("outside the sizes that the formulas" in c for c in each["caveats"])
+        for each in result.values()
     ]
     assert outside == [False, False, True]
     relative = [
-        (one["total"]["slowdown"]["high"] - one["total"]["slowdown"]["low"])
-        / one["total"]["slowdown"]["value"]
-        for one in found.values()
+        (each["total"]["slowdown"]["high"] - each["total"]["slowdown"]["low"])
+        / each["total"]["slowdown"]["value"]
+        for each in result.values()
     ]
     assert relative[2] > relative[1]
 

@@ -42,13 +42,13 @@ def test_far_that_equals_near_changes_nothing(seed: int, model: str):
 def test_near_compared_with_itself_has_no_width(seed: int, model: str):
     """Both memories have the same error, which cancels."""
     near = samples.device()
-    (found,) = predict(
+    (result,) = predict(
         profile=samples.workload(seed=seed), near=near, far=[near], model=model
     ).devices
-    for phase in [*found.phases, found.total]:
+    for phase in [*result.phases, result.total]:
         assert phase.slowdown.low == phase.slowdown.high == 1.0
         assert phase.far_time_ns == phase.near_time_ns
-    assert any("changes nothing" in caveat for caveat in found.caveats)
+    assert any("changes nothing" in caveat for caveat in result.caveats)
 
 
 @given(seed=SEEDS, factor=st.floats(1.01, 8.0), bandwidth=st.floats(0.5, 8.0))
@@ -56,10 +56,10 @@ def test_near_compared_with_itself_has_no_width(seed: int, model: str):
 def test_a_slower_memory_makes_no_object_faster(seed: int, factor: float, bandwidth: float):
     """This also holds if it has more bandwidth than one core draws from near memory."""
     far = samples.device("far", 90.0 * factor, 12.0 * bandwidth, 9.0 * bandwidth)
-    (found,) = predict(
+    (result,) = predict(
         profile=samples.workload(seed=seed), near=samples.device(), far=[far]
     ).devices
-    for phase in found.phases:
+    for phase in result.phases:
         if phase.far_time_ns.value >= phase.near_time_ns.value:
             assert min(effect.added_ns.value for effect in phase.objects) >= 0.0
 
@@ -82,12 +82,12 @@ def test_twice_the_run_takes_twice_the_time(seed: int, scale: float):
     """Scaling counts and near time together scales far time and keeps the slowdown."""
     small = samples.workload(seed=seed)
     near, far = samples.device(), samples.device("far", 300, 5, 3)
-    one, other = (
+    first, other = (
         predict(profile=workload, near=near, far=[far]).devices[0].total
         for workload in (small, scaled(small, scale))
     )
-    assert other.far_time_ns.value == pytest.approx(scale * one.far_time_ns.value, rel=1e-6)
-    assert other.slowdown.high == pytest.approx(one.slowdown.high, rel=1e-6)
+    assert other.far_time_ns.value == pytest.approx(scale * first.far_time_ns.value, rel=1e-6)
+    assert other.slowdown.high == pytest.approx(first.slowdown.high, rel=1e-6)
 
 
 @given(seed=SEEDS, model=st.sampled_from(MODEL_NAMES), objects=st.integers(1, 30))

@@ -83,7 +83,7 @@ def test_groups_without_threads_draw_nothing_and_change_nothing() -> None:
 
 
 def test_mixed_work_takes_the_sum_of_both_times() -> None:
-    found = mixed_scaling(Scaling(10.0, 60.0, 2.0), Scaling(5.0, 30.0, 4.0))
-    assert found.one_thread == pytest.approx(2 / (1 / 10 + 1 / 5))
-    assert found.capacity == pytest.approx(2 / (1 / 60 + 1 / 30))
-    assert found.sharpness == pytest.approx(3.0)
+    result = mixed_scaling(Scaling(10.0, 60.0, 2.0), Scaling(5.0, 30.0, 4.0))
+    assert result.one_thread == pytest.approx(2 / (1 / 10 + 1 / 5))
+    assert result.capacity == pytest.approx(2 / (1 / 60 + 1 / 30))
+    assert result.sharpness == pytest.approx(3.0)

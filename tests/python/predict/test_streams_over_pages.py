@@ -67,10 +67,10 @@ def test_one_stream_waits_for_all_ends_of_its_pages() -> None:
 
 
 def test_while_one_of_several_streams_waits_the_others_continue() -> None:
-    found = [slowdown(streams, far(SMALL)) for streams in (1.0, 2.0, 4.0)]
-    assert found == sorted(found, reverse=True)
+    results = [slowdown(streams, far(SMALL)) for streams in (1.0, 2.0, 4.0)]
+    assert results == sorted(results, reverse=True)
     # A line costs 2 ns over the root of four, and another 2 ns over four.
-    assert found[-1] == pytest.approx((1.0 + 0.5) / 1.0, rel=0.01)
+    assert results[-1] == pytest.approx((1.0 + 0.5) / 1.0, rel=0.01)
 
 
 def test_large_pages_have_no_ends() -> None:
@@ -100,8 +100,8 @@ def test_other_bandwidths_are_used_unchanged(changes: dict[str, object]) -> None
     given = NEAR.device
     if "bandwidth" in changes:
         changes = {"bandwidth": [*given.bandwidth, *changes["bandwidth"]]}  # type: ignore[misc]
-    found = near_memory(msgspec.structs.replace(given, **changes), HUGE)
-    assert found.read_ns[1] == pytest.approx(2.0)
+    result = near_memory(msgspec.structs.replace(given, **changes), HUGE)
+    assert result.read_ns[1] == pytest.approx(2.0)
 
 
 def test_near_streams_have_the_pages_of_near_data() -> None:
@@ -144,9 +144,9 @@ def test_two_streams_take_the_time_of_a_copy_over_such_pages() -> None:
     assert COPIED_FAR.stream_ns(2.0**0.5, 2.0) == pytest.approx(LINE_BYTES / 12.8)
     assert COPIED_FAR.stream_ns(1.0, 1.0) == pytest.approx(LINE_BYTES / 16.0)
     assert LINE_BYTES / 16.0 < COPIED_FAR.stream_ns(1.2, 1.5) < LINE_BYTES / 12.8
-    found = InversionModel(copier(2.0), COPIED_NEAR, COPIED_FAR)
-    phase = found.phase
-    slower = float(found.times_ns(phase.total)) / phase.near_time_ns.value
+    result = InversionModel(copier(2.0), COPIED_NEAR, COPIED_FAR)
+    phase = result.phase
+    slower = float(result.times_ns(phase.total)) / phase.near_time_ns.value
     # Only nearly: stores, which determine write-backs, are faster than copies.
     assert slower == pytest.approx(32.0 / 12.8, rel=0.1)
 
@@ -178,10 +178,10 @@ def test_a_slow_copy_does_not_imply_a_slower_bus_than_reads_show() -> None:
 
 def test_a_copy_in_one_memory_alone_does_not_affect_the_others() -> None:
     plain = far_memory(FAR_DEVICE, COPIED_NEAR, page_bytes=SMALL)
-    found = InversionModel(copier(2.0), COPIED_NEAR, plain)
-    assert found.near.copied_ns is None
-    assert found.near.read_ns == NEAR.read_ns
-    assert found.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
+    result = InversionModel(copier(2.0), COPIED_NEAR, plain)
+    assert result.near.copied_ns is None
+    assert result.near.read_ns == NEAR.read_ns
+    assert result.far.stream_ns(1.0, 2.0) == plain.stream_ns(1.0, 2.0)
     # Near memory is the same one for any number of far memories.
     assert (
         comparable(COPIED_NEAR, COPIED_FAR, plain)[0]
@@ -192,8 +192,8 @@ def test_a_copy_in_one_memory_alone_does_not_affect_the_others() -> None:
 
 def test_a_bus_of_all_cores_differs_from_a_copy_of_one_core() -> None:
     every = [
-        msgspec.structs.replace(one, threads=2) if one.operation == "read" else one
-        for one in COPIED_FAR.device.bandwidth
+        msgspec.structs.replace(each, threads=2) if each.operation == "read" else each
+        for each in COPIED_FAR.device.bandwidth
     ]
     many = msgspec.structs.replace(COPIED_FAR.device, bandwidth=every)
     there = far_memory(many, COPIED_NEAR, page_bytes=SMALL)
@@ -216,7 +216,7 @@ def test_copies_over_other_pages_or_of_several_cores_are_not_used() -> None:
     several = copying(FAR_DEVICE, {SMALL: 12.8})
     several = msgspec.structs.replace(
         several,
-        bandwidth=[msgspec.structs.replace(one, threads=2) for one in several.bandwidth],
+        bandwidth=[msgspec.structs.replace(each, threads=2) for each in several.bandwidth],
     )
     assert far_memory(several, NEAR, page_bytes=SMALL).copied_ns is None
 

@@ -35,11 +35,11 @@ def one_object(traffic: Traffic, **thing: object) -> WorkloadProfile:
 @pytest.mark.parametrize("seed", range(3))
 def test_no_line_is_lost_or_invented(seed: int):
     workload = samples.workload(seed=seed)
-    for phase, found in zip(workload.phases, phases_of(workload), strict=True):
-        assert float(misses(found.total)) == pytest.approx(
+    for phase, result in zip(workload.phases, phases_of(workload), strict=True):
+        assert float(misses(result.total)) == pytest.approx(
             sum(row.traffic.misses() for row in phase.objects)
         )
-        assert float(write_backs(found.total)) == pytest.approx(
+        assert float(write_backs(result.total)) == pytest.approx(
             sum(row.traffic.write_backs for row in phase.objects)
         )
 

@@ -201,9 +201,9 @@ def test_without_a_co_runner_tables_stay_in_the_cache(third_ns: float, load: str
 
 
 def test_parallel_threads_reuse_lines_as_soon_as_all_of_them_together() -> None:
-    one = overlapped(2.0)
-    assert walk_share(replace(one, concurrency=4.0), taken(WALKS_NS)) < walk_share(
-        one, taken(WALKS_NS)
+    single = overlapped(2.0)
+    assert walk_share(replace(single, concurrency=4.0), taken(WALKS_NS)) < walk_share(
+        single, taken(WALKS_NS)
     )
 
 

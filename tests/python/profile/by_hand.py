@@ -26,18 +26,18 @@ class Result:
 
     def named(self, part: str) -> MemoryObject:
         """Return the only object whose name contains `part`."""
-        found = [thing for thing in self.objects if part in thing.name]
-        assert len(found) == 1, [thing.name for thing in self.objects]
-        return found[0]
+        results = [each for each in self.objects if part in each.name]
+        assert len(results) == 1, [each.name for each in self.objects]
+        return results[0]
 
     def of(self, part: str, phase: str | None = None) -> Traffic:
         """Return the traffic of the objects with that name, in one phase or all."""
-        numbers = {thing.id for thing in self.objects if part in thing.name}
-        assert numbers, [thing.name for thing in self.objects]
+        numbers = {each.id for each in self.objects if part in each.name}
+        assert numbers, [each.name for each in self.objects]
         names = [name for name, _, _ in self.phases]
         total = Traffic()
-        for (at, thing), row in self.traffic.objects.items():
-            if thing in numbers and (phase is None or names[at] == phase):
+        for (at, each), row in self.traffic.objects.items():
+            if each in numbers and (phase is None or names[at] == phase):
                 total.accesses += row.accesses
                 total.write_backs += row.write_backs
                 for name in ("chase", "indirect", "stream", "opaque"):

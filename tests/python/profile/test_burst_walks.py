@@ -46,8 +46,8 @@ def test_a_line_read_long_before_is_read_again(between: int, share: float) -> No
     for turn in range(MIN_WALKS):
         # Repeated accesses to a page cause only one walk.
         visits += [turn * LINE, *[LINE * MIN_WALKS] * (between - 1), turn * LINE + PAGE]
-    found = uncached_walk_share([burst(visits)], 1.0)
-    assert found == pytest.approx(share, abs=2 / MIN_WALKS)
+    result = uncached_walk_share([burst(visits)], 1.0)
+    assert result == pytest.approx(share, abs=2 / MIN_WALKS)
 
 
 def test_pages_of_other_bursts_do_not_walk_before_colder_pages() -> None:
@@ -76,5 +76,5 @@ def test_too_few_walks_give_no_share() -> None:
     st.floats(0.0, 1.0, exclude_min=True),
 )
 def test_a_share_lies_between_0_and_1(pages: list[list[int]], walks: float) -> None:
-    found = uncached_walk_share([burst([PAGE * page for page in one]) for one in pages], walks)
-    assert found is None or 0.0 <= found <= 1.0
+    result = uncached_walk_share([burst([PAGE * page for page in each]) for each in pages], walks)
+    assert result is None or 0.0 <= result <= 1.0

@@ -145,9 +145,9 @@ def test_slow_parts_without_a_burst_are_reported_and_streams_are_not():
     for row in profile.phases[0].objects:
         row.traffic.read_misses = AccessClasses(chase=1000.0)
     profile.phases[0].objects[1].traffic.read_misses = AccessClasses(stream=1e6)
-    (said,) = unseen_loads(profile, bursts)
-    names = [thing.name for thing in profile.objects]
-    assert [f"{name} (" in said for name in names[:3]] == [False, False, True]
+    (text,) = unseen_loads(profile, bursts)
+    names = [each.name for each in profile.objects]
+    assert [f"{name} (" in text for name in names[:3]] == [False, False, True]
     # Missing stores are not loads.
     bursts.phases[0].objects[0].read_misses = 0.0
     assert f"{names[0]} (" in unseen_loads(profile, bursts)[0]
@@ -162,9 +162,9 @@ def test_addresses_near_a_loaded_value_depend_on_it():
     recorded = np.zeros(3, dtype=[("address", "u8"), ("value", "u8")])
     recorded["address"] = [0x100000, 0x200FFF, 0x400000]
     recorded["value"] = [0x200000, 0x400001, 0]
-    (found,) = object_bursts(bursts, make_trace(bursts, 0), [recorded])
+    (result,) = object_bursts(bursts, make_trace(bursts, 0), [recorded])
     # The second address is 4095 bytes above the first's value, the third a byte below the second's.
-    assert found.value_share == pytest.approx(1 / 3)
+    assert result.value_share == pytest.approx(1 / 3)
 
 
 def test_merged_profiles_keep_bursts_with_renumbered_objects():
@@ -172,7 +172,7 @@ def test_merged_profiles_keep_bursts_with_renumbered_objects():
     bursts.phases[0].objects = object_bursts(bursts, make_trace(bursts, 0), None)
     kept = kept_bursts([None, bursts, made_up([[0]], 1.0)], [{}, {0: 7}, {0: 1}])
     assert kept is not None
-    assert [one.object for one in kept.accesses] == [7]
+    assert [each.object for each in kept.accesses] == [7]
     assert [row.object for row in kept.phases[0].objects] == [7]
     assert [row.object for row in bursts.phases[0].objects] == [0]
     assert kept_bursts([None], [{}]) is None
@@ -198,7 +198,7 @@ def test_a_chase_is_distinguished_from_a_gather(recorded: WorkloadProfile):
     assert recorded.bursts is not None
     phases = {phase.phase: phase for phase in recorded.bursts.phases}
     chase, gather = (phases[name].objects[0] for name in ("chase", "gather"))
-    nodes = max(recorded.objects, key=lambda thing: thing.allocated_bytes).id
+    nodes = max(recorded.objects, key=lambda each: each.allocated_bytes).id
     assert chase.object == gather.object == nodes
     assert chase.dependent_share > 0.9
     if chase.value_share is not None:  # a sandbox may forbid reading values
@@ -219,7 +219,7 @@ def test_bursts_are_spread_over_their_phase_and_bounded(recorded: WorkloadProfil
         assert begins[-1] < phase.instructions
         for burst in phase.bursts:
             assert 64 <= len(burst.lines) == len(burst.gaps) == len(burst.depends) <= 2000
-    chase = next(one for one in recorded.bursts.phases if one.phase == "chase")
+    chase = next(each for each in recorded.bursts.phases if each.phase == "chase")
     # STEPS iterations of a load, a count and a branch or two, and little more.
     assert 2.5 * 30_000 <= chase.instructions <= 5 * 30_000
 
@@ -243,7 +243,7 @@ def allocated(number: int, line: int, *functions: str) -> MemoryObject:
         id=number,
         name=f"{functions[0]} {line}",
         kind="heap",
-        frames=[Frame(function=one, line=line) for one in functions],
+        frames=[Frame(function=each, line=line) for each in functions],
         allocations=1,
         allocated_bytes=1 << 20,
         peak_live_bytes=1 << 20,

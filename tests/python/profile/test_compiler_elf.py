@@ -87,6 +87,6 @@ def test_archive_members(flags: str, object_file: Path, tmp_path: Path) -> None:
     )
     assert is_archive(str(archive))
     assert not is_archive(str(object_file))
-    found = list(members(str(archive)))
-    assert [Path(member.name).name for member in found] == [object_file.name, long_name.name]
-    assert all(member.read() == object_file.read_bytes() for member in found)
+    result = list(members(str(archive)))
+    assert [Path(member.name).name for member in result] == [object_file.name, long_name.name]
+    assert all(member.read() == object_file.read_bytes() for member in result)

@@ -31,7 +31,7 @@ PROGRAM_FILES = sorted(PROGRAMS.iterdir())
 
 def some_long(quick: set[object], of: list[object]) -> list[object]:
     """Return parameters and mark those not in `quick` as long, because they are many."""
-    return [pytest.param(one, marks=[] if one in quick else pytest.mark.long) for one in of]
+    return [pytest.param(each, marks=[] if each in quick else pytest.mark.long) for each in of]
 
 
 def both_outputs(

@@ -18,8 +18,8 @@ NEAR_ENOUGH = 0.2
 
 def all_of(result: Result, part: str, count: Callable[[Traffic], float]) -> float:
     """Return a count of the objects with that name, summed over all phases."""
-    wanted = {thing.id for thing in result.objects if part in thing.name}
-    return sum(count(row) for (_, thing), row in result.traffic.objects.items() if thing in wanted)
+    wanted = {each.id for each in result.objects if part in each.name}
+    return sum(count(row) for (_, each), row in result.traffic.objects.items() if each in wanted)
 
 
 def test_lines_written_by_a_thread_go_to_the_other_once(build: Build, run: Run) -> None:

@@ -63,14 +63,14 @@ INTEL = {
 
 def test_the_events_of_pebs_and_ibs_are_read_from_sysfs(tmp_path: Path) -> None:
     loads = {"events/mem-loads": "event=0xcd,umask=0x1,ldlat=3"}
-    found = pmu.sampled_event(tree(tmp_path / "skylake", devices("cpu", {**INTEL, **loads})))
-    assert found == CounterEvent("mem-loads", 4, 0x01CD, 3, precise=2)
+    result = pmu.sampled_event(tree(tmp_path / "skylake", devices("cpu", {**INTEL, **loads})))
+    assert result == CounterEvent("mem-loads", 4, 0x01CD, 3, precise=2)
     aux = {**loads, "events/mem-loads-aux": "event=0x03,umask=0x82"}
-    found = pmu.sampled_event(tree(tmp_path / "hybrid", devices("cpu_core", {**INTEL, **aux})))
-    assert found == CounterEvent("mem_load_retired.l3_miss", 4, 0x20D1, precise=2)
+    result = pmu.sampled_event(tree(tmp_path / "hybrid", devices("cpu_core", {**INTEL, **aux})))
+    assert result == CounterEvent("mem_load_retired.l3_miss", 4, 0x20D1, precise=2)
     ibs = {"type": "11", "format/cnt_ctl": "config:19"}
-    found = pmu.sampled_event(tree(tmp_path / "zen", devices("ibs_op", ibs)))
-    assert found == CounterEvent("ibs_op", 11, 1 << 19, with_kernel=True)
+    result = pmu.sampled_event(tree(tmp_path / "zen", devices("ibs_op", ibs)))
+    assert result == CounterEvent("ibs_op", 11, 1 << 19, with_kernel=True)
     assert pmu.sampled_event(tree(tmp_path / "none", devices("cpu", INTEL))) is None
 
 
@@ -78,8 +78,8 @@ def test_each_missing_requirement_is_named(tmp_path: Path) -> None:
     here = tree(tmp_path, {})
     assert counters.missing_counters(here, lambda _event, _sampled: 0) == ""
     assert "only root" in counters.missing_counters(here, lambda _event, _sampled: errno.EACCES)
-    said = counters.missing_counters(here, lambda e, _: 0 if e.type == SOFTWARE else errno.ENOENT)
-    assert "does not count instructions" in said
+    text = counters.missing_counters(here, lambda e, _: 0 if e.type == SOFTWARE else errno.ENOENT)
+    assert "does not count instructions" in text
     optional = {"llc_store_misses", "stall_cycles", "llc_loads"}
     assert (
         counters.missing_counters(here, lambda e, _: errno.EINVAL if e.name in optional else 0)
@@ -135,34 +135,34 @@ def misses(found: WorkloadProfile, phase: str) -> dict[str, float]:
 
 
 def test_sampled_addresses_belong_to_the_touched_objects(touched: Path) -> None:
-    found = profile(touched)
+    profiled = profile(touched)
     for phase, pages in (("few", FEW), ("many", MANY)):
-        of = misses(found, phase)
+        of = misses(profiled, phase)
         (made,) = (count for name, count in of.items() if name.startswith(f"make_{phase} "))
         # Every page but the first, and those that the loader or a mark touches.
         assert made == pytest.approx(pages - 1, abs=2)
         assert sum(of.values()) <= made + 40
-        (counted,) = (p.counted for p in found.phases if p.name == phase)
+        (counted,) = (p.counted for p in profiled.phases if p.name == phase)
         assert counted["llc_load_misses"] == pytest.approx(sum(of.values()), abs=1)
         assert counted["cpu_time_ns"] > 0
-    first = found.instructions[0]
+    first = profiled.instructions[0]
     assert (first.function, Path(first.file).name) == ("touch", "touched.c")
-    assert found.program.compiler.startswith("unmodified")
+    assert profiled.program.compiler.startswith("unmodified")
 
 
 def test_a_childs_samples_are_not_attributed_to_its_parents_objects(touched: Path) -> None:
-    found = profile(touched, "fork")
-    of = {name.split(" ")[0]: count for name, count in misses(found, "many").items()}
+    profiled = profile(touched, "fork")
+    of = {name.split(" ")[0]: count for name, count in misses(profiled, "many").items()}
     assert of["make_many"] == pytest.approx(MANY - 1, abs=2)
-    assert any("samples were of child processes" in warning for warning in found.warnings)
+    assert any("samples were of child processes" in warning for warning in profiled.warnings)
 
 
 def test_without_samples_misses_are_counted_for_no_object(touched: Path) -> None:
-    found = profile(touched, sampled=None)
-    of = misses(found, "many")
+    profiled = profile(touched, sampled=None)
+    of = misses(profiled, "many")
     assert list(of) == ["unknown memory"]
     assert of["unknown memory"] == pytest.approx(MANY - 1, abs=40)
-    assert found.instructions[0].function == NOT_SAMPLED
+    assert profiled.instructions[0].function == NOT_SAMPLED
 
 
 def test_sampled_misses_are_scaled_to_the_counted_misses() -> None:

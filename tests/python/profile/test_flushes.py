@@ -33,38 +33,38 @@ def traffic(profile: WorkloadProfile, phase: str, thing: str) -> Traffic:
     """Return the counts of the objects with that name."""
     rows = [
         row.traffic
-        for one in profile.phases
-        for row in one.objects
-        if one.name == phase and thing in profile.objects[row.object].name
+        for item in profile.phases
+        for row in item.objects
+        if item.name == phase and thing in profile.objects[row.object].name
     ]
     assert len(rows) == 1, [each.name for each in profile.objects]
     return rows[0]
 
 
 def test_every_flush_of_a_mapped_file_is_counted(profile: WorkloadProfile) -> None:
-    found = traffic(profile, "file", "pool")
+    result = traffic(profile, "file", "pool")
     # Three by intrinsics, two in assembly; one of three fences waits for nothing.
-    assert found.flushes == 5 * ROUNDS
-    assert found.fences == 2 * ROUNDS
-    assert (found.syncs, found.sync_bytes) == (1, 1 << 16)
-    assert found.nt_store_bytes == found.log_bytes == 0
+    assert result.flushes == 5 * ROUNDS
+    assert result.fences == 2 * ROUNDS
+    assert (result.syncs, result.sync_bytes) == (1, 1 << 16)
+    assert result.nt_store_bytes == result.log_bytes == 0
     assert profile.flushes_counted
     assert not any("assembly" in warning for warning in profile.warnings)
 
 
 def test_every_non_temporal_byte_of_a_block_is_counted(profile: WorkloadProfile) -> None:
-    found = traffic(profile, "block", "main")
-    assert found.nt_store_bytes == 24 * ROUNDS
-    assert found.write_backs >= 24 * ROUNDS / 64  # and all bytes reach memory
-    assert (found.flushes, found.fences) == (0, 1)
+    result = traffic(profile, "block", "main")
+    assert result.nt_store_bytes == 24 * ROUNDS
+    assert result.write_backs >= 24 * ROUNDS / 64  # and all bytes reach memory
+    assert (result.flushes, result.fences) == (0, 1)
 
 
 def test_flushes_of_small_blocks_are_divided_without_loss(
     profile: WorkloadProfile,
 ) -> None:
-    found = traffic(profile, "nodes", "main")
-    assert found.flushes == pytest.approx(8192, abs=1e-6)
-    assert found.fences == pytest.approx(8192, abs=1e-6)
+    result = traffic(profile, "nodes", "main")
+    assert result.flushes == pytest.approx(8192, abs=1e-6)
+    assert result.fences == pytest.approx(8192, abs=1e-6)
 
 
 def test_calls_of_libpmem_are_counted(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_calls_of_libpmem_are_counted(tmp_path: Path) -> None:
     )
     if built.returncode != 0:
         pytest.skip("libpmem is not installed")
-    found = traffic(profiled("libpmem.c", tmp_path, "-l:libpmem.so.1"), "-", "pool")
+    result = traffic(profiled("libpmem.c", tmp_path, "-l:libpmem.so.1"), "-", "pool")
     # Each round persists a line and copies 1000 bytes: 896 of them are whole lines stored non-
     # temporally, and the lines at both ends are flushed.
-    assert found.flushes == 3 * ROUNDS
-    assert found.fences == 2 * ROUNDS
-    assert found.nt_store_bytes == 896 * ROUNDS
+    assert result.flushes == 3 * ROUNDS
+    assert result.fences == 2 * ROUNDS
+    assert result.nt_store_bytes == 896 * ROUNDS

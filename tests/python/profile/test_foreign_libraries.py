@@ -13,7 +13,7 @@ def test_strings_copied_by_the_cxx_library_are_counted(tmp_path: Path) -> None:
     options = ("--llc", "1MiB", "--ways", 16)
     profile = traced(program, tmp_path, options=options)
     (phase,) = [phase for phase in profile.phases if phase.name == "copy"]
-    names = {thing.id: thing.name for thing in profile.objects}
+    names = {each.id: each.name for each in profile.objects}
     read = sum(
         row.traffic.read_misses.opaque
         for row in phase.objects

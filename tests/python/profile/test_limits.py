@@ -10,8 +10,8 @@ def test_unlimited_call_stacks_do_not_fill_the_table(build: Build, run: Run) -> 
     result = run(build("many_sites.c"), "13", memory=1 << 20)
     assert result.code == 0
     assert result.files[0].lost() == {}
-    leaves = [thing for thing in result.objects if "leaf" in thing.name]
-    assert sum(thing.allocations for thing in leaves) == 1 << 13
+    leaves = [each for each in result.objects if "leaf" in each.name]
+    assert sum(each.allocations for each in leaves) == 1 << 13
 
 
 def test_a_full_table_of_counters_is_reported_and_the_program_continues(
@@ -21,8 +21,8 @@ def test_a_full_table_of_counters_is_reported_and_the_program_continues(
     large = run(build("many_sites.c"), "13", memory=64 << 20)
     assert small.output == large.output
     assert large.files[0].lost() == {}
-    total = sum(thing.allocated_bytes for thing in large.objects if "leaf" in thing.name)
-    assert total == sum(thing.allocated_bytes for thing in small.objects if "leaf" in thing.name)
+    total = sum(each.allocated_bytes for each in large.objects if "leaf" in each.name)
+    assert total == sum(each.allocated_bytes for each in small.objects if "leaf" in each.name)
 
 
 def test_live_samples_stay_bounded(build: Build, run: Run) -> None:

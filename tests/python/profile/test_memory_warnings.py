@@ -22,9 +22,9 @@ PROGRAM = Path("/opt/program")
 def profile_with(module: str, accesses: float) -> WorkloadProfile:
     """Return a profile whose only large object (64 MiB) was allocated by `module`."""
     made: WorkloadProfile = samples.workload()
-    thing = next(thing for thing in made.objects if thing.kind == "heap")
+    item = next(item for item in made.objects if item.kind == "heap")
     big = msgspec.structs.replace(
-        thing, size_bytes=64 << 20, frames=[Frame(function="get", module=module)]
+        item, size_bytes=64 << 20, frames=[Frame(function="get", module=module)]
     )
     small = [msgspec.structs.replace(each, size_bytes=4096) for each in made.objects]
     objects = [big if each.id == big.id else each for each in small]
@@ -62,7 +62,7 @@ def test_large_memory_without_accesses_is_reported() -> None:
 
 def test_address_space_without_pages_is_distinguished_from_memory() -> None:
     made = profile_with("program", 1e9)
-    big = max(made.objects, key=lambda thing: thing.size_bytes)
+    big = max(made.objects, key=lambda each: each.size_bytes)
     size = big.size_bytes
     big.allocations, big.allocated_bytes, big.live_bytes_at_peak = 2, size, size
     rows = [row for phase in made.phases for row in phase.objects if row.object == big.id]
@@ -86,7 +86,7 @@ def test_address_space_without_pages_is_distinguished_from_memory() -> None:
 
 def test_no_object_is_larger_than_the_programs_peak(monkeypatch: pytest.MonkeyPatch) -> None:
     made = profile_with("program", 1e9)
-    big = max(made.objects, key=lambda thing: thing.size_bytes)
+    big = max(made.objects, key=lambda each: each.size_bytes)
 
     def size(touched_lines: float, huge_pages: bool) -> int:
         monkeypatch.setattr(live_bytes, "_huge_page_pool", lambda: huge_pages)

@@ -29,16 +29,16 @@ def with_objects(profile: WorkloadProfile, *objects: MemoryObject) -> WorkloadPr
 def test_counts_and_times_add_up_and_memory_does_not() -> None:
     small, large = made(1e4), made(4e4)
     total = merge([small, large], NAMES, [10.0, 1.0])
-    (phase,), (one,), (other,) = total.phases, small.phases, large.phases
+    (phase,), (first,), (other,) = total.phases, small.phases, large.phases
     assert phase.near_cpu_time_ns.value == pytest.approx(
-        10 * one.near_cpu_time_ns.value + other.near_cpu_time_ns.value
+        10 * first.near_cpu_time_ns.value + other.near_cpu_time_ns.value
     )
     # Independent errors add to less than their sum.
     width = phase.near_cpu_time_ns.high - phase.near_cpu_time_ns.value
-    widths = [p.near_cpu_time_ns.high - p.near_cpu_time_ns.value for p in (one, other)]
+    widths = [p.near_cpu_time_ns.high - p.near_cpu_time_ns.value for p in (first, other)]
     assert max(10 * widths[0], widths[1]) < width < 10 * widths[0] + widths[1]
     assert phase.operations == 10 * 1e4 + 4e4
-    row, a, b = phase.objects[0], one.objects[0], other.objects[0]
+    row, a, b = phase.objects[0], first.objects[0], other.objects[0]
     assert row.traffic.misses() == pytest.approx(10 * a.traffic.misses() + b.traffic.misses())
     assert row.curve is not None and a.curve is not None and b.curve is not None
     assert row.curve.read[5] == pytest.approx(10 * a.curve.read[5] + b.curve.read[5], abs=0.1)
@@ -55,7 +55,7 @@ def test_a_phase_or_an_object_of_one_run_is_kept() -> None:
     total = merge([made(1e4), msgspec.structs.replace(more, phases=[*more.phases, phase])], NAMES)
     assert [p.name for p in total.phases] == ["get", "late"]
     assert total.phases[1].operations is None
-    assert [thing.name for thing in total.objects] == ["table prog.c:10", "late prog.c:99"]
+    assert [each.name for each in total.objects] == ["table prog.c:10", "late prog.c:99"]
 
 
 def test_sites_distinguished_in_one_run_only_are_merged() -> None:
@@ -68,20 +68,20 @@ def test_sites_distinguished_in_one_run_only_are_merged() -> None:
         return msgspec.structs.replace(plain, frames=list(frames), told_by=len(frames))
 
     apart = with_objects(made(1e4), object_(0, inner, called[0]), object_(1, inner, called[1]))
-    found = align_objects([with_objects(made(1e4), object_(0, inner)), apart])
-    assert [same.members for same in found.objects] == [[[0], [0, 1]]]
-    found = align_objects([apart, apart])
-    assert [same.members for same in found.objects] == [[[0], [0]], [[1], [1]]]
+    result = align_objects([with_objects(made(1e4), object_(0, inner)), apart])
+    assert [same.members for same in result.objects] == [[[0], [0, 1]]]
+    result = align_objects([apart, apart])
+    assert [same.members for same in result.objects] == [[[0], [0]], [[1], [1]]]
 
 
 def test_another_folder_module_name_and_order_are_the_same_object() -> None:
-    one = made(1e4)
+    profile = made(1e4)
     frame = Frame(function="int table<4>(int)", file="/old/prog.c", line=10, module="prog-2")
     moved = msgspec.structs.replace(heap(0, "table", 10, 64e4), frames=[frame])
-    other = with_objects(one, moved)
+    other = with_objects(profile, moved)
     program = msgspec.structs.replace(other.program, executable="/tmp/prog-2")
-    found = align_objects([one, msgspec.structs.replace(other, program=program)])
-    assert [same.members for same in found.objects] == [[[0], [0]]]
+    result = align_objects([profile, msgspec.structs.replace(other, program=program)])
+    assert [same.members for same in result.objects] == [[[0], [0]]]
 
 
 def test_moved_lines_match_only_if_the_source_was_edited() -> None:
@@ -90,9 +90,9 @@ def test_moved_lines_match_only_if_the_source_was_edited() -> None:
     total = merge([old, new], NAMES)
     assert len(total.objects) == 4
     total = merge([old, new], NAMES, edited=True)
-    assert [thing.size_bytes for thing in total.objects] == [800_000, 1000]
-    said = [warning for warning in total.warnings if "is assumed to be" in warning]
-    assert "table prog.c:13 is assumed to be table prog.c:10" in said[0]
+    assert [each.size_bytes for each in total.objects] == [800_000, 1000]
+    text = [warning for warning in total.warnings if "is assumed to be" in warning]
+    assert "table prog.c:13 is assumed to be table prog.c:10" in text[0]
     # With one site more than before, the nearest lines match.
     three = with_objects(
         made(1e4), heap(0, "table", 9, 1.0), heap(1, "table", 11, 8e5), heap(2, "table", 30, 1e3)
@@ -108,16 +108,16 @@ def refused(*profiles: WorkloadProfile, weights: list[float] | None = None) -> s
 
 
 def test_different_programs_are_refused() -> None:
-    one = made(1e4)
-    assert "two or more profiles" in refused(one)
-    assert "1 weights for 2" in refused(one, one, weights=[1.0])
-    assert "above 0" in refused(one, one, weights=[1.0, 0.0])
-    cache = msgspec.structs.replace(one.cache, size_bytes=1 << 22)
-    assert "same --llc" in refused(one, msgspec.structs.replace(one, cache=cache))
-    program = msgspec.structs.replace(one.program, executable="/bin/other")
-    assert "is of other" in refused(one, msgspec.structs.replace(one, program=program))
-    producer = msgspec.structs.replace(one.producer, cpu_model="another")
-    assert "two processors" in refused(one, msgspec.structs.replace(one, producer=producer))
+    profile = made(1e4)
+    assert "two or more profiles" in refused(profile)
+    assert "1 weights for 2" in refused(profile, profile, weights=[1.0])
+    assert "above 0" in refused(profile, profile, weights=[1.0, 0.0])
+    cache = msgspec.structs.replace(profile.cache, size_bytes=1 << 22)
+    assert "same --llc" in refused(profile, msgspec.structs.replace(profile, cache=cache))
+    program = msgspec.structs.replace(profile.program, executable="/bin/other")
+    assert "is of other" in refused(profile, msgspec.structs.replace(profile, program=program))
+    producer = msgspec.structs.replace(profile.producer, cpu_model="another")
+    assert "two processors" in refused(profile, msgspec.structs.replace(profile, producer=producer))
 
 
 def test_two_builds_of_a_real_program(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_two_builds_of_a_real_program(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     total = load(tmp_path / "all.json", WorkloadProfile)
-    tables = [thing for thing in total.objects if thing.name.startswith("hash growing.c")]
+    tables = [each for each in total.objects if each.name.startswith("hash growing.c")]
     assert len(tables) == 2
     get = next(phase for phase in total.phases if phase.name == "get")
     assert get.operations == 3 * 8000 + 24000

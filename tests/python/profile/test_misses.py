@@ -44,9 +44,9 @@ def test_attribution_is_exact(build: Build, run: Run) -> None:
     result = run(build("arrays.c"), "256", "4", "8192", "1", llc=LLC)
     sizes = {"make_hot": 256 << 10, "make_cold": 8192 << 10}
     for name, size in sizes.items():
-        thing = result.named(name)
-        assert thing.kind == "heap"
-        assert thing.allocations == 1
+        item = result.named(name)
+        assert item.kind == "heap"
+        assert item.allocations == 1
         # The allocator's header and rounding belong to the block.
-        assert size <= thing.peak_live_bytes <= size + 4096
+        assert size <= item.peak_live_bytes <= size + 4096
     assert len(result.phases) == 5

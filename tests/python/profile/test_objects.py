@@ -31,38 +31,38 @@ def result(build: Build, run: Run, tmp_path: Path):  # type: ignore[no-untyped-d
     ],
 )
 def test_a_block_is_named_after_the_function_that_requested_it(result, function) -> None:  # type: ignore[no-untyped-def]
-    thing = result.named(function)
-    assert thing.kind == "heap"
-    assert thing.allocations == 1
-    assert BYTES <= thing.size_bytes <= BYTES + 4096
-    assert thing.frames[0].function == function
-    assert Path(thing.frames[0].file).name == "allocations.c"
+    item = result.named(function)
+    assert item.kind == "heap"
+    assert item.allocations == 1
+    assert BYTES <= item.size_bytes <= BYTES + 4096
+    assert item.frames[0].function == function
+    assert Path(item.frames[0].file).name == "allocations.c"
     assert result.of(function).write_misses.stream == pytest.approx(LINES, rel=0.07)
 
 
 def test_the_copy_of_strdup_belongs_to_its_caller(result) -> None:  # type: ignore[no-untyped-def]
     # The text and its copy are allocated in two lines of one function.
-    copies = [thing for thing in result.objects if thing.frames and "by_strdup" in thing.name]
+    copies = [each for each in result.objects if each.frames and "by_strdup" in each.name]
     assert len(copies) == 2
-    assert all(thing.frames[0].function == "by_strdup" for thing in copies)
+    assert all(each.frames[0].function == "by_strdup" for each in copies)
 
 
 def test_realloc_that_moves_keeps_its_bytes(result) -> None:  # type: ignore[no-untyped-def]
-    things = [thing for thing in result.objects if "by_realloc " in thing.name]
+    things = [each for each in result.objects if "by_realloc " in each.name]
     assert len(things) == 2  # two lines call xrealloc
-    assert max(thing.size_bytes for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
-    assert sum(thing.live_bytes_at_peak for thing in things) == pytest.approx(2 * BYTES, rel=0.1)
+    assert max(each.size_bytes for each in things) == pytest.approx(2 * BYTES, rel=0.1)
+    assert sum(each.live_bytes_at_peak for each in things) == pytest.approx(2 * BYTES, rel=0.1)
 
 
 def test_frames_of_varying_size_do_not_mislead_the_stack_walk(result) -> None:  # type: ignore[no-untyped-def]
-    thing = result.named("by_alloca_frame")
-    assert thing.allocations == 4
-    assert [frame.function for frame in thing.frames] == ["by_alloca_frame", "main"]
+    item = result.named("by_alloca_frame")
+    assert item.allocations == 4
+    assert [frame.function for frame in item.frames] == ["by_alloca_frame", "main"]
 
 
 def test_small_blocks_are_estimated(result) -> None:  # type: ignore[no-untyped-def]
-    blocks = [thing for thing in result.objects if "small_blocks" in thing.name]
-    small = max(blocks, key=lambda thing: thing.allocations)
+    blocks = [item for item in result.objects if "small_blocks" in item.name]
+    small = max(blocks, key=lambda item: item.allocations)
     # 104 usable bytes each; 1/64 of the lines of 20,000 x 112 bytes is sampled.
     assert small.allocations == pytest.approx(20_000, rel=0.2)
     assert small.allocated_bytes == pytest.approx(20_000 * 104, rel=0.12)
@@ -78,14 +78,14 @@ def test_mappings_files_stack_and_globals(result) -> None:  # type: ignore[no-un
     assert result.of("mapped.data").write_misses.total() == LINES
     assert result.named("stacks").kind == "stack"
     assert result.of("stacks").write_misses.total() == pytest.approx(LINES, rel=0.1)
-    main_globals = [thing for thing in result.objects if thing.name == "globals"]
+    main_globals = [each for each in result.objects if each.name == "globals"]
     assert main_globals[0].kind == "globals"
     assert BYTES <= main_globals[0].size_bytes < 2 * BYTES
 
 
 def test_reserved_address_space_counts_once_it_is_accessible(result) -> None:  # type: ignore[no-untyped-def]
     reserved = [t for t in result.objects if t.kind == "mmap" and t.name.startswith("main")]
-    assert [thing.size_bytes for thing in reserved] == [1 << 20]
+    assert [each.size_bytes for each in reserved] == [1 << 20]
 
 
 def test_no_memory_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
@@ -94,5 +94,5 @@ def test_no_memory_is_unknown(result) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_names_are_unique(result) -> None:  # type: ignore[no-untyped-def]
-    names = [thing.name for thing in result.objects]
+    names = [each.name for each in result.objects]
     assert len(set(names)) == len(names)

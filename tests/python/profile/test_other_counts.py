@@ -31,17 +31,17 @@ def test_events_of_small_blocks_follow_the_sampled_ones() -> None:
         {"site": 7, "sampled_flushes": 3},
         {"site": 8, "sampled_flushes": 1, "flushes": 40},
     )
-    found = events_of(file)
-    assert found[(1, 7)]["flushes"] == 750
-    assert found[(1, 8)]["flushes"] == 40 + 250
-    assert found[(1, 7)]["fences"] + found[(1, 8)]["fences"] == 500
+    result = events_of(file)
+    assert result[(1, 7)]["flushes"] == 750
+    assert result[(1, 8)]["flushes"] == 40 + 250
+    assert result[(1, 7)]["fences"] + result[(1, 8)]["fences"] == 500
 
 
 def test_events_without_samples_are_not_lost() -> None:
     assert events_of(file_of({"flushes": 3}))[(1, SITE_UNKNOWN)]["flushes"] == 3
     # Another phase's samples are better than none.
-    found = events_of(file_of({"flushes": 3}, {"phase": 2, "site": 9, "sampled_nt_bytes": 64}))
-    assert found[(1, 9)]["flushes"] == 3
+    result = events_of(file_of({"flushes": 3}, {"phase": 2, "site": 9, "sampled_nt_bytes": 64}))
+    assert result[(1, 9)]["flushes"] == 3
 
 
 def test_non_temporal_bytes_reach_memory() -> None:

@@ -61,10 +61,10 @@ def decode(content: bytes, fields: int) -> tuple[list[Sample], Tally]:
     library.nf_perf_decode.restype = ctypes.c_int64
     size, kind = ctypes.c_uint64(len(content)), ctypes.c_uint64(fields)
     read_format, most = ctypes.c_uint64(3), ctypes.c_uint64(MOST)
-    found = library.nf_perf_decode(content, size, kind, read_format, words, most, sums)
-    if found < 0:
+    result = library.nf_perf_decode(content, size, kind, read_format, words, most, sums)
+    if result < 0:
         raise ValueError("fields that cannot be read")
-    return [Sample(*words[9 * i : 9 * i + 9]) for i in range(min(found, MOST))], Tally(*sums)
+    return [Sample(*words[9 * i : 9 * i + 9]) for i in range(min(result, MOST))], Tally(*sums)
 
 
 def test_a_constructed_pebs_ring_gives_addresses_latencies_and_levels() -> None:

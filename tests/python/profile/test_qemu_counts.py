@@ -38,18 +38,18 @@ def test_loads_in_inline_assembly_are_counted_by_qemu(
     nearfar("cc", "-O2", str(SOURCE), "-o", "program", folder=tmp_path)
     words = ["--quiet", "--llc", "256KiB", "--repetitions", "1", "-o", "run.json", *options]
     nearfar("profile", *words, "--", "./program", folder=tmp_path)
-    found = load(tmp_path / "run.json", WorkloadProfile)
-    assert any("inline assembly was left out" in warning for warning in found.warnings)
-    (check,) = found.checks
+    result = load(tmp_path / "run.json", WorkloadProfile)
+    assert any("inline assembly was left out" in warning for warning in result.warnings)
+    (check,) = result.checks
     assert check.complete
     by_pass, by_qemu = (
         sum(row.traffic.misses() for row in rows)
-        for rows in (found.phases[0].objects, check.objects)
+        for rows in (result.phases[0].objects, check.objects)
     )
     # The cycle is longer than the cache, so each step misses.
     assert by_qemu - by_pass == pytest.approx(STEPS, rel=0.05)
-    if found.bursts is not None:
-        assert found.bursts.build_digest == found.program.plain_digest != ""
+    if result.bursts is not None:
+        assert result.bursts.build_digest == result.program.plain_digest != ""
 
 
 def test_assembly_without_memory_is_not_left_out(tmp_path: Path) -> None:
@@ -65,6 +65,6 @@ def test_assembly_without_memory_is_not_left_out(tmp_path: Path) -> None:
     nearfar("cc", "-O2", str(source), "-o", "program", folder=tmp_path)
     words = ["--quiet", "--repetitions", "1", "-o", "run.json", "--", "./program"]
     nearfar("profile", *words, folder=tmp_path)
-    found = load(tmp_path / "run.json", WorkloadProfile)
-    assert not any("assembly" in warning for warning in found.warnings)
-    assert not found.checks
+    result = load(tmp_path / "run.json", WorkloadProfile)
+    assert not any("assembly" in warning for warning in result.warnings)
+    assert not result.checks

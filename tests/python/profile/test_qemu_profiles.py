@@ -66,10 +66,10 @@ def run(
 
 def profile(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Profile:
     """Profile a program that must succeed."""
-    done, found = run(folder, *words, options=options)
+    done, output = run(folder, *words, options=options)
     assert done.returncode == 0, done.stderr
-    assert found is not None
-    return found
+    assert output is not None
+    return output
 
 
 def misses(found: Profile, phase: str = "-") -> dict[str, float]:
@@ -87,14 +87,14 @@ def misses(found: Profile, phase: str = "-") -> dict[str, float]:
 def test_threads_and_signals_are_followed_and_misses_are_exact(
     compile_: Compile, tmp_path: Path
 ) -> None:
-    found = profile(tmp_path, str(compile_("threads.c")))
-    (made,) = (m for name, m in misses(found).items() if name.startswith("make_block threads.c"))
+    profiled = profile(tmp_path, str(compile_("threads.c")))
+    (made,) = (m for name, m in misses(profiled).items() if name.startswith("make_block threads.c"))
     # Each round of each thread begins with lines that its own and the other threads evicted.
     assert made == pytest.approx(4 * 4 * (1 << 14), rel=0.01)
-    assert found["program"]["threads_seen"] == 5
-    assert found["program"]["compiler"].startswith("unmodified, QEMU ")
-    assert found["program"]["exit_status"] == "exited 0"
-    block = next(o for o in found["objects"] if o["name"].startswith("make_block threads.c"))
+    assert profiled["program"]["threads_seen"] == 5
+    assert profiled["program"]["compiler"].startswith("unmodified, QEMU ")
+    assert profiled["program"]["exit_status"] == "exited 0"
+    block = next(o for o in profiled["objects"] if o["name"].startswith("make_block threads.c"))
     assert (block["kind"], block["allocations"]) == ("heap", 4)
 
 
@@ -103,13 +103,13 @@ def test_threads_and_signals_are_followed_and_misses_are_exact(
 def test_instructions_have_function_and_line_and_sequences_are_seen(
     compile_: Compile, tmp_path: Path
 ) -> None:
-    found = profile(tmp_path, str(compile_("endless.c")), "10")
+    profiled = profile(tmp_path, str(compile_("endless.c")), "10")
     lines = (SOURCES / "endless.c").read_text().splitlines()
     wanted = 1 + next(i for i, line in enumerate(lines) if "block[line * 64]++" in line)
-    first = found["instructions"][found["phases"][0]["instructions"][0]["instruction"]]
+    first = profiled["instructions"][profiled["phases"][0]["instructions"][0]["instruction"]]
     assert (first["function"], Path(first["file"]).name) == ("main", "endless.c")
     assert (first["line"], first["operation"]) == (wanted, "load")
-    traffic = found["phases"][0]["objects"]
+    traffic = profiled["phases"][0]["objects"]
     read = sum(row["traffic"]["read_misses"]["opaque"] for row in traffic)
     followed = sum(row["traffic"]["read_sequential"]["opaque"] for row in traffic)
     assert followed > 0.95 * read
@@ -122,12 +122,12 @@ def test_instructions_have_function_and_line_and_sequences_are_seen(
 @needs_gcc
 def test_mappings_files_and_moved_blocks_are_objects(compile_: Compile, tmp_path: Path) -> None:
     file = tmp_path / "data.bin"
-    found = profile(tmp_path, str(compile_("mapped.c")), str(file))
-    kinds = {o["kind"]: o for o in found["objects"] if o["size_bytes"] >= 1 << 20}
+    profiled = profile(tmp_path, str(compile_("mapped.c")), str(file))
+    kinds = {o["kind"]: o for o in profiled["objects"] if o["size_bytes"] >= 1 << 20}
     assert kinds["file"]["name"] == "file data.bin"
     assert kinds["mmap"]["size_bytes"] == 2 << 20
     assert kinds["heap"]["size_bytes"] == pytest.approx(1 << 20, rel=0.01)
-    by_name = misses(found)
+    by_name = misses(profiled)
     lines = (1 << 20) // 64
     assert by_name["file data.bin"] == pytest.approx(2 * lines, rel=0.02)
     assert by_name[kinds["mmap"]["name"]] == pytest.approx(4 * lines, rel=0.02)
@@ -141,11 +141,11 @@ def test_sampling_ends_after_the_same_number_of_instructions_in_every_run(
 ) -> None:
     options = ("--source", "qemu", "--rate", "1", "--sample-instructions", "500")
     for _ in range(2):
-        found = profile(tmp_path, str(compile_("touched.c")), options=options)
+        profiled = profile(tmp_path, str(compile_("touched.c")), options=options)
         # The loop touches a page every three to five instructions.
-        assert 80 < sum(misses(found, "few").values()) < 170
-        assert not next(p for p in found["phases"] if p["name"] == "many")["objects"]
-        assert any("500 instructions after the first mark" in text for text in found["warnings"])
+        assert 80 < sum(misses(profiled, "few").values()) < 170
+        assert not next(p for p in profiled["phases"] if p["name"] == "many")["objects"]
+        assert any("500 instructions after the first mark" in text for text in profiled["warnings"])
 
 
 @needs_qemu
@@ -157,7 +157,7 @@ def test_sampling_of_a_program_without_marks_ends_so_many_instructions_after_its
     whole = profile(tmp_path, program, "200", options=options)
     bounded = (*options, "--sample-instructions", "5000000")
     part = profile(tmp_path, program, "200", options=bounded)
-    counts = [sum(misses(found).values()) for found in (whole, part)]
+    counts = [sum(misses(result).values()) for result in (whole, part)]
     # Of 20 to 30 million.
     assert 0.05 < counts[1] / counts[0] < 0.5
     assert any("sampled in the first 5000000 instructions, " in text for text in part["warnings"])
@@ -166,10 +166,10 @@ def test_sampling_of_a_program_without_marks_ends_so_many_instructions_after_its
 @needs_qemu
 @needs_gcc
 def test_children_run_uncounted_and_this_is_reported(compile_: Compile, tmp_path: Path) -> None:
-    found = profile(tmp_path, str(compile_("children.c")))
-    (made,) = (m for name, m in misses(found).items() if name.startswith("make_block"))
+    profiled = profile(tmp_path, str(compile_("children.c")))
+    (made,) = (m for name, m in misses(profiled).items() if name.startswith("make_block"))
     assert made == pytest.approx(4 * (1 << 20) / 64, rel=0.02)  # without the child's 100 rounds
-    assert any("3 child processes were started and not counted" in w for w in found["warnings"])
+    assert any("3 child processes were started and not counted" in w for w in profiled["warnings"])
 
 
 @needs_qemu
@@ -201,11 +201,11 @@ def test_a_part_is_looked_at_and_near_time_is_of_that_part(
 def test_a_program_without_end_is_stopped_and_this_is_reported(
     compile_: Compile, tmp_path: Path
 ) -> None:
-    done, found = run(tmp_path, str(compile_("endless.c")), "60000", options=("--sample", "100ms"))
+    done, output = run(tmp_path, str(compile_("endless.c")), "60000", options=("--sample", "100ms"))
     assert done.returncode == 0, done.stderr
-    assert found is not None
-    assert "by nearfar after 0.5 s, see --sample" in found["program"]["exit_status"]
-    assert any("the sampled share is not known" in warning for warning in found["warnings"])
+    assert output is not None
+    assert "by nearfar after 0.5 s, see --sample" in output["program"]["exit_status"]
+    assert any("the sampled share is not known" in warning for warning in output["warnings"])
 
 
 @needs_qemu
@@ -213,10 +213,10 @@ def test_a_program_without_end_is_stopped_and_this_is_reported(
 def test_static_programs_have_no_objects_and_this_is_reported(
     compile_: Compile, tmp_path: Path
 ) -> None:
-    found = profile(tmp_path, str(compile_("endless.c", "-static")), "5")
-    assert misses(found)["unknown memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
-    assert any("is linked statically" in warning for warning in found["warnings"])
-    assert found["instructions"][0]["function"] == "main"
+    profiled = profile(tmp_path, str(compile_("endless.c", "-static")), "5")
+    assert misses(profiled)["unknown memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
+    assert any("is linked statically" in warning for warning in profiled["warnings"])
+    assert profiled["instructions"][0]["function"] == "main"
 
 
 @needs_qemu
@@ -244,14 +244,14 @@ def test_misses_per_object_equal_those_of_compiled_in_code(
 
 @needs_qemu
 def test_a_program_that_execs_another_is_refused(tmp_path: Path) -> None:
-    done, found = run(tmp_path, "/bin/sh", "-c", "exec ls /", options=("--source", "qemu"))
-    assert (done.returncode, found) == (4, None)
+    done, output = run(tmp_path, "/bin/sh", "-c", "exec ls /", options=("--source", "qemu"))
+    assert (done.returncode, output) == (4, None)
     assert "sh replaced itself with another program" in done.stderr
     # An exec that fails does not count; the shell continues.
     words = ("-c", "exec /not-here 2>/dev/null; exit 0")
-    done, found = run(tmp_path, "/bin/bash", "-O", "execfail", *words)
+    done, output = run(tmp_path, "/bin/bash", "-O", "execfail", *words)
     assert done.returncode == 0, done.stderr
-    assert found is not None
+    assert output is not None
 
 
 @needs_gcc
@@ -259,12 +259,12 @@ def test_without_qemu_one_sentence_names_the_package(compile_: Compile, tmp_path
     program = str(compile_("endless.c"))
     empty = tmp_path / "bin"
     empty.mkdir()
-    done, found = run(tmp_path, program, PATH=str(empty))
-    assert (done.returncode, found) == (2, None)
+    done, output = run(tmp_path, program, PATH=str(empty))
+    assert (done.returncode, output) == (2, None)
     assert "is not instrumented" in done.stderr
     assert "apt-get install qemu-user" in done.stderr
-    done, found = run(tmp_path, program, options=("--source", "qemu"), PATH=str(empty))
-    assert (done.returncode, found) == (3, None)
+    done, output = run(tmp_path, program, options=("--source", "qemu"), PATH=str(empty))
+    assert (done.returncode, output) == (3, None)
     assert "apt-get install qemu-user" in done.stderr
 
 
@@ -282,8 +282,8 @@ def test_wrong_options_are_refused_in_one_sentence(
     options: tuple[str, ...], said: str, compile_: Compile, tmp_path: Path
 ) -> None:
     words = ("--source", "qemu", *options)
-    done, found = run(tmp_path, str(compile_("endless.c")), options=words)
-    assert (done.returncode, found) == (2, None)
+    done, output = run(tmp_path, str(compile_("endless.c")), options=words)
+    assert (done.returncode, output) == (2, None)
     assert said in " ".join(done.stderr.split())
 
 
@@ -295,8 +295,8 @@ def test_programs_of_other_architectures_are_refused(tmp_path: Path) -> None:
     header[16:20] = (2).to_bytes(2, "little") + (183).to_bytes(2, "little")  # AArch64
     program.write_bytes(header)
     program.chmod(0o755)
-    done, found = run(tmp_path, str(program))
-    assert (done.returncode, found) == (2, None)
+    done, output = run(tmp_path, str(program))
+    assert (done.returncode, output) == (2, None)
     assert "is not a 64-bit x86 program" in done.stderr
 
 
@@ -316,8 +316,8 @@ def test_an_interrupt_leaves_no_process_and_no_folder(compile_: Compile, tmp_pat
         assert running.poll() is None
         for pid in (pids := children.read_text().split()):
             variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            found = [v for v in variables if v.startswith(b"NEARFAR_RUN_DIR=")]
-            folder = os.fsdecode(found[0].partition(b"=")[2]) if found else ""
+            results = [v for v in variables if v.startswith(b"NEARFAR_RUN_DIR=")]
+            folder = os.fsdecode(results[0].partition(b"=")[2]) if results else ""
     # The interrupt arrives while it runs, not while it starts.
     while "libnearfar_guest" not in Path(f"/proc/{pid}/maps").read_text():
         assert running.poll() is None
@@ -337,19 +337,19 @@ def test_a_driver_reports_its_operations(compile_: Compile, tmp_path: Path) -> N
     marks = f"{sys.executable} -m nearfar mark"
     driver = f"{marks} begin work && sleep {patience(1):.1f} && {marks} end work --operations 50"
     words = ("--source", "qemu", "--driver", driver)
-    done, found = run(tmp_path, program, "100000000", options=words)
+    done, output = run(tmp_path, program, "100000000", options=words)
     assert done.returncode == 0, done.stderr
-    assert found is not None
-    work = next(phase for phase in found["phases"] if phase["name"] == "work")
+    assert output is not None
+    work = next(phase for phase in output["phases"] if phase["name"] == "work")
     assert work["operations"] == 50
-    assert sum(misses(found, "work").values()) > 0
-    assert not any("the sampled share is not known" in warning for warning in found["warnings"])
+    assert sum(misses(output, "work").values()) > 0
+    assert not any("the sampled share is not known" in warning for warning in output["warnings"])
 
 
 @needs_qemu
 @needs_gcc
 def test_tags_of_an_unmodified_program_are_objects(compile_: Compile, tmp_path: Path) -> None:
-    found = profile(tmp_path, str(compile_("tagged.c")))
-    made = {name: m for name, m in misses(found).items() if name.startswith("make tagged.c")}
+    profiled = profile(tmp_path, str(compile_("tagged.c")))
+    made = {name: m for name, m in misses(profiled).items() if name.startswith("make tagged.c")}
     assert sorted(name.rpartition(", ")[2] for name in made if ", " in name) == ["orders", "users"]
     assert list(made.values()) == pytest.approx([2 * (1 << 20) / 64] * 3, rel=0.02)

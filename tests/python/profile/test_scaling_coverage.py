@@ -40,21 +40,21 @@ def judged(profiles: list[WorkloadProfile], size: float) -> list[bool]:
     names = [str(at) for at in range(len(profiles) - 1)]
     made, true = extrapolate(profiles[:-1], names, {"n": size}, force=True), profiles[-1]
     assert made.extrapolation is not None
-    found: list[bool] = []
+    results: list[bool] = []
     alike = align_objects([made, true]).objects
     for phase in true.phases:
         total = sum(row.traffic.misses() for row in phase.objects)
         for same in alike:
             known = sum(r.traffic.misses() for r in phase.objects if r.object in same.members[1])
             ends = [
-                one.estimate
-                for one in made.extrapolation.quantities
-                if (one.quantity, one.phase) == ("misses", phase.name)
-                and one.object in same.members[0]
+                item.estimate
+                for item in made.extrapolation.quantities
+                if (item.quantity, item.phase) == ("misses", phase.name)
+                and item.object in same.members[0]
             ]
             if phase.name != "-" and known >= SHARE * total and len(ends) == 1:
-                found.append(ends[0].low <= known <= ends[0].high)
-    return found
+                results.append(ends[0].low <= known <= ends[0].high)
+    return results
 
 
 @pytest.mark.long

@@ -28,21 +28,21 @@ TARGET = 64e3
     ],
 )
 def test_a_law_is_found_and_goes_on(law: str, shape: object) -> None:
-    found = grow(SIZES, [shape(n) for n in SIZES], TARGET)  # type: ignore[operator]
-    assert found.law == law
-    assert found.held_out_error < 1e-6
+    result = grow(SIZES, [shape(n) for n in SIZES], TARGET)  # type: ignore[operator]
+    assert result.law == law
+    assert result.held_out_error < 1e-6
     true = shape(TARGET)  # type: ignore[operator]
-    assert found.estimate.value == pytest.approx(true, rel=1e-6)
-    assert found.estimate.low <= true <= found.estimate.high
+    assert result.estimate.value == pytest.approx(true, rel=1e-6)
+    assert result.estimate.low <= true <= result.estimate.high
 
 
 def test_noise_widens_the_interval_and_holds_the_truth() -> None:
     held = 0
     for seed in range(50):
         noise = np.random.default_rng(seed).normal(1.0, 0.03, len(SIZES))
-        found = grow(SIZES, [2 * n * e for n, e in zip(SIZES, noise, strict=True)], TARGET)
-        held += found.estimate.low <= 2 * TARGET <= found.estimate.high
-        assert found.estimate.high > found.estimate.low
+        result = grow(SIZES, [2 * n * e for n, e in zip(SIZES, noise, strict=True)], TARGET)
+        held += result.estimate.low <= 2 * TARGET <= result.estimate.high
+        assert result.estimate.high > result.estimate.low
     assert held >= 45
 
 
@@ -76,27 +76,27 @@ def _work(
 
 def test_costs_that_the_sizes_show_are_found() -> None:
     work, times = _work((1.0, 80.0), SIZES, cache=3e3)
-    found = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
+    result = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
     true = float(work.at_target @ np.array([1.0, 80.0]))
-    assert found.estimate.value == pytest.approx(true, rel=0.1)
-    assert found.estimate.low <= true <= found.estimate.high
+    assert result.estimate.value == pytest.approx(true, rel=0.1)
+    assert result.estimate.low <= true <= result.estimate.high
 
 
 def test_a_cache_that_nothing_outgrew_yet_leaves_near_time_open() -> None:
     work, times = _work((1.0, 80.0), SIZES, cache=20e3)
     assert not work.counts[:, 1].any()
-    found = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
+    result = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
     true = float(work.at_target @ np.array([1.0, 80.0]))
-    assert found.estimate.low <= true <= found.estimate.high
-    assert found.estimate.high > 2 * found.estimate.low
+    assert result.estimate.low <= true <= result.estimate.high
+    assert result.estimate.high > 2 * result.estimate.low
 
 
 def test_misses_that_come_new_may_wait_though_those_seen_were_prefetched() -> None:
     """A table filled in order and searched at random: what missed the last level was in order."""
     work, times = _work((1.0, 20.0), SIZES, cache=20e3)
     prefetched = replace(work, usual_ns=0.15 * work.usual_ns)
-    found = near_time(SIZES, [Estimate(t, t, t) for t in times], prefetched, TARGET)
+    result = near_time(SIZES, [Estimate(t, t, t) for t in times], prefetched, TARGET)
     true = float(work.at_target @ np.array([1.0, 20.0]))
-    assert found.estimate.low <= true <= found.estimate.high
+    assert result.estimate.low <= true <= result.estimate.high
     # All the way that a prefetcher would take still.
-    assert found.estimate.value < 0.9 * true
+    assert result.estimate.value < 0.9 * true

@@ -66,11 +66,11 @@ def misses(profile: WorkloadProfile, name: str) -> float:
 
 def test_misses_of_each_phase(case: Case) -> None:
     name, made, true = case.name, case.made, case.true
-    for one in true.phases:
-        known = misses(true, one.name)
-        if one.name == "-" or known < 1000:
+    for each in true.phases:
+        known = misses(true, each.name)
+        if each.name == "-" or known < 1000:
             continue
-        assert misses(made, one.name) == pytest.approx(known, rel=BOUND), (name, one.name)
+        assert misses(made, each.name) == pytest.approx(known, rel=BOUND), (name, each.name)
 
 
 def test_better_than_as_many_misses_an_operation(case: Case) -> None:
@@ -94,9 +94,9 @@ def test_sizes_and_operations(case: Case) -> None:
         ]
         if sizes[1] > 100_000:
             assert sizes[0] == pytest.approx(sizes[1], rel=0.1), same.name
-    for one in true.phases:
-        if one.operations:
-            assert phase(made, one.name).operations == pytest.approx(one.operations, rel=0.01)
+    for each in true.phases:
+        if each.operations:
+            assert phase(made, each.name).operations == pytest.approx(each.operations, rel=0.01)
 
 
 @pytest.mark.parametrize("name", ["hash", pytest.param("btree", marks=pytest.mark.long)])
@@ -132,7 +132,7 @@ def test_it_says_that_nobody_ran_it(case: Case) -> None:
     assert true.extrapolation is None
     assert "never run" in made.warnings[0]
     assert made.size == true.size
-    for one in made.extrapolation.quantities:
-        assert one.estimate.low <= one.estimate.value <= one.estimate.high
+    for each in made.extrapolation.quantities:
+        assert each.estimate.low <= each.estimate.value <= each.estimate.high
     for now in made.phases:
         assert now.near_cpu_time_ns.low < now.near_cpu_time_ns.value < now.near_cpu_time_ns.high

@@ -40,11 +40,11 @@ def scattered(n: float, chance: random.Random) -> WorkloadProfile:
 
 def misses(profiles: list[WorkloadProfile]) -> Estimate:
     names = [f"{at}.json" for at in range(len(profiles))]
-    found = extrapolate(profiles, names, {"n": TARGET}, force=True)
-    assert found.extrapolation is not None
-    assert found.extrapolation.sizes == list(SIZES)
-    assert len(found.extrapolation.profiles) == len(profiles)
-    return next(q.estimate for q in found.extrapolation.quantities if q.quantity == "misses")
+    result = extrapolate(profiles, names, {"n": TARGET}, force=True)
+    assert result.extrapolation is not None
+    assert result.extrapolation.sizes == list(SIZES)
+    assert len(result.extrapolation.profiles) == len(profiles)
+    return next(q.estimate for q in result.extrapolation.quantities if q.quantity == "misses")
 
 
 def test_means_of_runs_are_nearer_and_surer() -> None:
@@ -57,9 +57,9 @@ def test_means_of_runs_are_nearer_and_surer() -> None:
         runs = [scattered(n, chance) for n in SIZES for _ in range(REPEATS)]
         for count in error:
             some = [run for at, run in enumerate(runs) if at % REPEATS < count]
-            found = misses(some)
-            error[count] += abs(found.value / true - 1) / trials
-            width[count] += (found.high - found.low) / true / trials
+            result = misses(some)
+            error[count] += abs(result.value / true - 1) / trials
+            width[count] += (result.high - result.low) / true / trials
     # The mean of eight scatters by a third of one.
     assert error[REPEATS] < 0.7 * error[1]
     assert width[REPEATS] < 0.9 * width[1]

@@ -40,55 +40,55 @@ class Part:
 
 def items(profile: WorkloadProfile) -> dict[str, Part]:
     """Return what `item` allocated, by how it is split."""
-    found: dict[str, Part] = {}
-    for thing in profile.objects:
-        if thing.frames and thing.frames[0].function == "item":
-            part = found.setdefault(thing.split, Part())
-            part.numbers.append(thing.id)
-            part.allocations += thing.allocations
-            part.size_bytes += thing.size_bytes
-            part.names.append(thing.name)
-    return found
+    results: dict[str, Part] = {}
+    for each in profile.objects:
+        if each.frames and each.frames[0].function == "item":
+            part = results.setdefault(each.split, Part())
+            part.numbers.append(each.id)
+            part.allocations += each.allocations
+            part.size_bytes += each.size_bytes
+            part.names.append(each.name)
+    return results
 
 
 def test_tags_need_no_option(program: Path, tmp_path: Path) -> None:
-    found = items(profile(program, tmp_path))
-    assert set(found) == {"", "users", "orders"}
-    assert found["orders"].allocations == BLOCKS
-    assert found["users"].allocations == BLOCKS + 1
-    assert found[""].allocations == 2 * BLOCKS
-    assert all(name.endswith(", orders") for name in found["orders"].names)
+    result = items(profile(program, tmp_path))
+    assert set(result) == {"", "users", "orders"}
+    assert result["orders"].allocations == BLOCKS
+    assert result["users"].allocations == BLOCKS + 1
+    assert result[""].allocations == 2 * BLOCKS
+    assert all(name.endswith(", orders") for name in result["orders"].names)
     # 240 bytes asked for are 248 given.
-    assert found["orders"].size_bytes == pytest.approx(BLOCKS * 248, rel=0.05)
+    assert result["orders"].size_bytes == pytest.approx(BLOCKS * 248, rel=0.05)
 
 
 def test_sizes_are_classes_of_powers_of_two(program: Path, tmp_path: Path) -> None:
     with_sizes = profile(program, tmp_path, "--split", "size")
-    found = items(with_sizes)
-    assert set(found) == {
+    result = items(with_sizes)
+    assert set(result) == {
         "32-63 B",
         "users, 128-255 B",
         "users, 512-1023 B",
         "orders, 128-255 B",
         "512-1023 B",
     }
-    assert found["32-63 B"].allocations == BLOCKS
-    assert found["users, 512-1023 B"].allocations == 1
+    assert result["32-63 B"].allocations == BLOCKS
+    assert result["users, 512-1023 B"].allocations == 1
     # Each has traffic of its own: every line of every block was written.
     phase = next(phase for phase in with_sizes.phases if phase.name == "fill")
     for split, size in (("32-63 B", 40), ("512-1023 B", 1000)):
-        rows = [row for row in phase.objects if row.object in found[split].numbers]
+        rows = [row for row in phase.objects if row.object in result[split].numbers]
         assert sum(row.traffic.accesses for row in rows) >= BLOCKS * size / 64
     # Without, it is one object again, and the parts are known to belong to it.
-    names = [thing.name for thing in with_sizes.objects]
+    names = [each.name for each in with_sizes.objects]
     assert len(set(names)) == len(names)
     alike = align_objects([with_sizes, with_sizes])
     assert all(len(numbers) == 1 for same in alike.objects for numbers in same.members)
 
 
 def test_a_tag_goes_on_in_a_child(program: Path, tmp_path: Path) -> None:
-    found = items(profile(program, tmp_path, word="fork"))
-    assert found["main"].allocations == BLOCKS
+    result = items(profile(program, tmp_path, word="fork"))
+    assert result["main"].allocations == BLOCKS
 
 
 def test_untouched_without_nearfar(program: Path) -> None:

@@ -51,7 +51,7 @@ def test_a_whole_profile(program: Path, tmp_path: Path) -> None:
     assert phases["walk"].operations == 600_000
     assert phases["walk"].near_repetitions == 3
     assert phases["walk"].near_cpu_time_ns.value > 0
-    nodes = next(thing for thing in profile.objects if "build_list" in thing.name)
+    nodes = next(each for each in profile.objects if "build_list" in each.name)
     # 200,000 blocks of 64 bytes take 80 with the allocator's header.
     assert nodes.size_bytes == pytest.approx(200_000 * 72, rel=0.05)
     walked = next(row for row in phases["walk"].objects if row.object == nodes.id)
@@ -62,7 +62,7 @@ def test_a_whole_profile(program: Path, tmp_path: Path) -> None:
     top = max(phases["walk"].instructions, key=lambda row: row.misses)
     assert profile.instructions[top.instruction].function == "walk"
     assert profile.instructions[top.instruction].access_class == "chase"
-    table = next(thing for thing in profile.objects if "build_table" in thing.name)
+    table = next(each for each in profile.objects if "build_table" in each.name)
     assert table.size_bytes == pytest.approx(8 << 20, rel=0.01)
     assert profile.live[-1].bytes_by_object[str(table.id)] == table.peak_live_bytes
     assert "walk" in answer.stderr
@@ -317,12 +317,12 @@ def test_a_bundled_allocator_is_recognised(tmp_path: Path) -> None:
 
 def totals(profile: WorkloadProfile) -> dict[str, float]:
     """Return misses by object in the marked phases."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for phase in profile.phases:
         for row in phase.objects:
             name = profile.objects[row.object].name
-            found[name] = found.get(name, 0.0) + row.traffic.misses()
-    return found
+            result[name] = result.get(name, 0.0) + row.traffic.misses()
+    return result
 
 
 def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path: Path) -> None:

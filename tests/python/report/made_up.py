@@ -43,14 +43,14 @@ def phase_prediction(
             back[row.object] += row.traffic.write_backs
     effects = [
         ObjectEffect(
-            object=thing.id,
-            name=thing.name,
-            size_bytes=thing.size_bytes,
-            added_ns=spread(misses[thing.id] * (far - near) / PARALLELISM),
-            misses=misses[thing.id],
-            write_backs=back[thing.id],
+            object=each.id,
+            name=each.name,
+            size_bytes=each.size_bytes,
+            added_ns=spread(misses[each.id] * (far - near) / PARALLELISM),
+            misses=misses[each.id],
+            write_backs=back[each.id],
         )
-        for thing in profile.objects
+        for each in profile.objects
     ]
     near_ns = sum(phase.near_cpu_time_ns.value for phase in phases)
     added = sum(effect.added_ns.value for effect in effects)
@@ -105,7 +105,7 @@ def plan(
     profile: WorkloadProfile, near: str, far: str, phase: PhasePrediction, budget_bytes: int
 ) -> Plan:
     prices = Prices()
-    footprint = sum(thing.size_bytes for thing in profile.objects)
+    footprint = sum(each.size_bytes for each in profile.objects)
     order = sorted(phase.objects, key=lambda e: -e.added_ns.value / max(1, e.size_bytes))
     near_ns, time, taken = phase.near_time_ns.value, phase.far_time_ns.value, 0
 
@@ -191,7 +191,7 @@ def data(
     profile = profile or samples.workload(objects=40)
     near, fars = devices()
     made = prediction(profile, near, fars)
-    footprint = sum(thing.size_bytes for thing in profile.objects)
+    footprint = sum(each.size_bytes for each in profile.objects)
     plans = [
         (f"{share:.0%}", plan(profile, near.name, device.far, phase, int(share * footprint)))
         for device in made.devices

@@ -81,13 +81,13 @@ def test_points_are_those_of_the_plan() -> None:
 
 
 def stop(budget_bytes: int, time_ns: float, near: list[int]) -> Stop:
-    one = Estimate(time_ns, time_ns, time_ns)
+    single = Estimate(time_ns, time_ns, time_ns)
     return Stop(
         budget_bytes=budget_bytes,
         near=near,
         near_bytes=budget_bytes,
-        time_ns=one,
-        slowdown=one,
+        time_ns=single,
+        slowdown=single,
         cost_relative=0.5,
     )
 

@@ -14,7 +14,7 @@ from nearfar.report.lines import MAX_LINES, source_lines
 
 
 def of_total(profile: WorkloadProfile, *folders: Path) -> list[SourceLine]:
-    position = {thing.id: thing.id for thing in profile.objects}
+    position = {each.id: each.id for each in profile.objects}
     rows = source_lines(profile, position, list(folders))
     return [row for row in rows if row.phase == TOTAL]
 

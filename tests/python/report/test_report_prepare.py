@@ -48,9 +48,9 @@ def test_ids_need_not_be_positions() -> None:
     moved = samples.workload(objects=5)
     moved.objects.reverse()
     turned = made_up.data(moved)
-    by_id = {thing.id: made.effects[0].added_ns[n] for n, thing in enumerate(made.objects)}
-    for number, thing in enumerate(turned.objects):
-        assert turned.effects[0].added_ns[number] == by_id[thing.id]
+    by_id = {each.id: made.effects[0].added_ns[n] for n, each in enumerate(made.objects)}
+    for number, each in enumerate(turned.objects):
+        assert turned.effects[0].added_ns[number] == by_id[each.id]
 
 
 def test_answer_rows_are_those_of_the_plans(data: ReportData) -> None:

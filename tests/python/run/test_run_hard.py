@@ -49,10 +49,10 @@ def test_cpp_threads_libraries_and_children(tmp_path: Path) -> None:
     save(plan(placements, far_capacity=240 << 20), tmp_path / "plan.json")
     program = [str(tmp_path / name) for name in ("hard", "libopened.so", "libother.so")]
     record = run(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program)
-    for thing in record.objects[: len(far)]:
-        assert thing.recognised_bytes > 2 << 20, thing
-        assert thing.on_plan is not None
-        assert thing.on_plan >= 0.99, thing
+    for each in record.objects[: len(far)]:
+        assert each.recognised_bytes > 2 << 20, each
+        assert each.on_plan is not None
+        assert each.on_plan >= 0.99, each
     assert record.recognised_share_of_profile == 1.0
     assert record.fallback_bytes == 0
 

@@ -204,11 +204,11 @@ def test_a_hot_far_object_is_exchanged_with_a_cold_near_object() -> None:
 
 
 def test_an_object_that_moves_back_and_forth_waits_twice_as_long_each_time() -> None:
-    watch, one, other = hot_and_cold()
+    watch, first, other = hot_and_cold()
     now, waited = 0, []
     for turn in range(5):
         used = [TargetUse(4 << 20, 0), TargetUse(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
-        total = dict(zip((one, other), used, strict=True))
+        total = dict(zip((first, other), used, strict=True))
         begun = now
         while not moves(watch, total, now, INTERVAL_NS):
             now += INTERVAL_NS
@@ -221,12 +221,12 @@ def test_of_two_similarly_hot_objects_one_moves_eventually() -> None:
     made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
     made.budget_bytes = 4 << 20
     targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
-    cold, one, other = (targets.moving[number] for number in range(3))
+    cold, first, other = (targets.moving[number] for number in range(3))
     watch = Hotness(made, targets, SampleBudget(0.0))
     hysteresis = 4 * INTERVAL_NS
 
     def look(turn: int) -> dict[int, int]:
-        shares = {cold: 0.0, one: 0.9, other: 0.9 + (-1) ** turn * 0.05}
+        shares = {cold: 0.0, first: 0.9, other: 0.9 + (-1) ** turn * 0.05}
         total = {t: TargetUse(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
         return moves(watch, total, turn * INTERVAL_NS, hysteresis)
 
@@ -278,9 +278,9 @@ def test_use_is_read_for_each_target() -> None:
         f"{first:x}-{first + 4096:x} rw-p 0 0:0 0\nRss: 8 kB\nReferenced: 4 kB\n"
         "7f00-7f10 rw-p 0 0:0 0\nRss: 100 kB\nReferenced: 100 kB\n"
     )
-    found = uses(text)
-    assert found[1].heat == pytest.approx(0.5)
-    assert found[0].present == 100 << 10
+    result = uses(text)
+    assert result[1].heat == pytest.approx(0.5)
+    assert result[0].present == 100 << 10
 
 
 def test_memories_are_refused_in_one_sentence(tmp_path: Path) -> None:

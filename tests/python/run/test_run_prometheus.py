@@ -49,13 +49,13 @@ def read(path: Path) -> dict[tuple[str, ...], float]:
 def test_figures_equal_the_records(tmp_path: Path) -> None:
     path = tmp_path / "run.prom"
     write_metrics(record(2), path)
-    found = read(path)
-    assert found["nearfar_run_cpu_seconds", "/opt/server"] == 1.5
-    assert found["nearfar_run_succeeded", "/opt/server"] == 1
-    assert found["nearfar_run_memory_bytes", "far", "/opt/server"] == 3 << 20
-    assert found["nearfar_run_migrated_bytes", "/opt/server"] == 4096
-    assert found["nearfar_run_object_on_plan_ratio", "1", 'table "1"', "/opt/server"] == 1.0
-    assert ("nearfar_run_recognised_ratio", "/opt/server") in found
+    result = read(path)
+    assert result["nearfar_run_cpu_seconds", "/opt/server"] == 1.5
+    assert result["nearfar_run_succeeded", "/opt/server"] == 1
+    assert result["nearfar_run_memory_bytes", "far", "/opt/server"] == 3 << 20
+    assert result["nearfar_run_migrated_bytes", "/opt/server"] == 4096
+    assert result["nearfar_run_object_on_plan_ratio", "1", 'table "1"', "/opt/server"] == 1.0
+    assert ("nearfar_run_recognised_ratio", "/opt/server") in result
 
 
 def test_only_the_largest_objects_have_series(tmp_path: Path) -> None:

@@ -53,16 +53,16 @@ def run(folder: Path, made: Plan, *words: str, options: tuple[str, ...] = ()) ->
 
 
 def by_name(record: RunRecord) -> dict[str, ObjectLanding]:
-    return {thing.name: thing for thing in record.objects}
+    return {each.name: each for each in record.objects}
 
 
 def assert_landed(record: RunRecord) -> None:
-    for thing in record.objects:
+    for each in record.objects:
         # Within sampling: 4 MiB are 128 sampled pages, and a process may hold the object twice.
-        assert thing.recognised_bytes > 0.7 * (MIB << 20), thing
-        assert thing.on_plan is not None
-        assert thing.on_plan >= 0.99, thing
-        assert thing.fallback_bytes == 0, thing
+        assert each.recognised_bytes > 0.7 * (MIB << 20), each
+        assert each.on_plan is not None
+        assert each.on_plan >= 0.99, each
+        assert each.fallback_bytes == 0, each
     assert record.recognised_share_of_profile == 1.0
 
 
@@ -84,10 +84,10 @@ def test_every_object_is_placed_by_the_plan(folder: Path) -> None:
 
 def test_an_all_near_plan_is_sampled(folder: Path) -> None:
     record = run(folder, objects_plan(dict.fromkeys(ALL, "near")), "objects", "48", "threads")
-    for thing in record.objects:
+    for each in record.objects:
         # One block in 512 KiB is sampled: half of the true value is five standard deviations away.
-        assert thing.recognised_bytes > 24 << 20, thing
-        assert thing.on_plan == 1.0
+        assert each.recognised_bytes > 24 << 20, each
+        assert each.on_plan == 1.0
     assert record.recognised_share_of_profile == 1.0
 
 

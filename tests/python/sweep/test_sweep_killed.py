@@ -67,7 +67,7 @@ def started(*words: str) -> Iterator[subprocess.Popen[bytes]]:
 
 def rows_so_far(results: Path) -> dict[str, dict[str, Any]]:
     """Return the finished rows, in parts and journals; complete files and lines only."""
-    found: dict[str, dict[str, Any]] = {}
+    collected: dict[str, dict[str, Any]] = {}
     journals = sorted((results / "journal").glob("*.jsonl"))
     texts = []
     for path in journals:
@@ -75,13 +75,13 @@ def rows_so_far(results: Path) -> dict[str, dict[str, Any]]:
             texts.append(path.read_bytes())
     # Parts are read after the journals: a journal that became a part meanwhile is seen there.
     for part in (results / "results").glob("part-*.parquet"):
-        found |= {row["point"]: row for row in polars.read_parquet(part).to_dicts()}
+        collected |= {row["point"]: row for row in polars.read_parquet(part).to_dicts()}
     for text in texts:
         for line in text.rpartition(b"\n")[0].splitlines():
             row = json.loads(line.partition(b" ")[2]).get("row")
             if row:
-                found[row["point"]] = {name: row.get(name) for name in columns()}
-    return found
+                collected[row["point"]] = {name: row.get(name) for name in columns()}
+    return collected
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
@@ -153,10 +153,10 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
         with frozen_after(total // 2, finished, client):
             before = rows_so_far(results) | before
             scheduler.send_signal(signal.SIGKILL)
-        _, said = client.communicate(timeout=PATIENCE_S)
+        _, message = client.communicate(timeout=PATIENCE_S)
         assert client.returncode == 3
-        last = said.decode().strip().splitlines()[-1]
-        assert last.startswith("nearfar: the scheduler is gone"), said.decode()
+        last = message.decode().strip().splitlines()[-1]
+        assert last.startswith("nearfar: the scheduler is gone"), message.decode()
         for worker in workers:
             worker.kill()
             worker.wait()
@@ -183,14 +183,14 @@ def run_and_disturb(folder: Path, simulated: int, measured: int, lines: int) -> 
 def check_whole(path: Path, results: Path, before: dict[str, dict[str, Any]], total: int) -> None:
     table = polars.read_parquet(results / "results" / "*.parquet")
     assert (len(table), table["point"].n_unique()) == (total, total)
-    found = {row["point"]: row for row in table.to_dicts()}
+    collected = {row["point"]: row for row in table.to_dicts()}
     # Finished points were not computed again: even their times are unchanged.
-    assert all(found[point] == row for point, row in before.items())
+    assert all(collected[point] == row for point, row in before.items())
     assert not list((results / "journal").iterdir())
     planned = plan(path)
     for point in planned.matrix.points.values():
         given = msgspec.json.decode(point.parameters)
-        row = found[point.id]
+        row = collected[point.id]
         assert {name: row[name] for name in axes_of(given)} == axes_of(given)
         if point.kind == "simulate":
             undisturbed = decode_point(point.kind, given).run(planned.inputs)[0]
@@ -271,13 +271,13 @@ program = "slow"
         for _ in range(3):
             os.killpg(process.pid, told)
             time.sleep(0.1)
-        _, said = process.communicate(timeout=PATIENCE_S)
+        _, message = process.communicate(timeout=PATIENCE_S)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 130, said
-    assert "Traceback" not in said
-    assert "nearfar: interrupted" in said.splitlines()[-1]
+    assert process.returncode == 130, message
+    assert "Traceback" not in message
+    assert "nearfar: interrupted" in message.splitlines()[-1]
     # Gone, or a zombie without a waiting parent: its command line is empty.
     with contextlib.suppress(OSError):
         assert not Path("/proc", pid.read_text().strip(), "cmdline").read_bytes()

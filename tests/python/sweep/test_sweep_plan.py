@@ -60,12 +60,12 @@ def answer_of(what: PlannedSweep, ordered: bytes) -> BatchResult:
 
 
 def test_lists_multiply_and_equal_points_are_merged(tmp_path: Path) -> None:
-    one = planned(tmp_path, SIMULATE).matrix.points
-    assert len(one) == 2 * 2 * 3
+    single = planned(tmp_path, SIMULATE).matrix.points
+    assert len(single) == 2 * 2 * 3
     # Repeated values and explicit defaults give the same point.
     twice = planned(tmp_path, SIMULATE + SIMULATE.replace("[1, 2, 3]", '1\npattern = "chase"'))
-    assert set(twice.matrix.points) == set(one)
-    assert set(planned(tmp_path, SIMULATE.replace("1000", "1001")).matrix.points).isdisjoint(one)
+    assert set(twice.matrix.points) == set(single)
+    assert set(planned(tmp_path, SIMULATE.replace("1000", "1001")).matrix.points).isdisjoint(single)
 
 
 def test_a_program_that_is_run_brings_its_profile(tmp_path: Path) -> None:
@@ -165,19 +165,19 @@ def test_a_batch_is_computed_once_and_readable_by_common_tools(tmp_path: Path) -
 def test_another_version_of_nearfar_is_refused_in_one_sentence(tmp_path: Path) -> None:
     what, dataset = planned(tmp_path, SIMULATE), Dataset(tmp_path / "out")
     dataset.open()
-    found = answer_of(what, order(what, dataset, dataset.token, simulate="0.0.1+0"))
-    assert "install the same nearfar there" in found.refused
-    assert not found.finished
+    result = answer_of(what, order(what, dataset, dataset.token, simulate="0.0.1+0"))
+    assert "install the same nearfar there" in result.refused
+    assert not result.finished
     dataset.close()
 
 
 def test_a_dataset_of_an_older_version_and_one_in_use_are_refused(tmp_path: Path) -> None:
     what, folder = planned(tmp_path, SIMULATE), tmp_path / "out"
-    one = Dataset(folder)
-    one.open()
+    single = Dataset(folder)
+    single.open()
     with pytest.raises(NearfarError, match="another sweep writes"):
         Dataset(folder).open()
-    one.close()
+    single.close()
     record = Sweep(
         producer=samples.producer(["x"]),
         file="",

@@ -64,8 +64,8 @@ def test_other_models_only_widen() -> None:
 def test_only_the_tier_of_a_validated_memory_is_calibrated() -> None:
     far = far_device()
     results = [
-        msgspec.structs.replace(one, models={"inversion": one.models["good"]})
-        for one in made.several()
+        msgspec.structs.replace(each, models={"inversion": each.models["good"]})
+        for each in made.several()
     ]
     report = pooled([made.session(tier=memory_tier(far), cpu_model=cpu_model())], results)
     (calibration,) = report.calibrations
@@ -88,14 +88,14 @@ def test_elsewhere_the_interval_contains_the_other_models(other: str) -> None:
     )
     name = "xmem" if other == "model" else "inversion"
     results = [
-        msgspec.structs.replace(one, models={name: one.models["good"]}) for one in made.several()
+        msgspec.structs.replace(each, models={name: each.models["good"]}) for each in made.several()
     ]
     report = pooled([session], results)
     assert calibration_for(report.calibrations, "inversion", far, cpu_model()) is None
     before = prediction(far)
     after = with_calibrations(before, [far], report.calibrations).devices[0]
     assert not after.interval_calibrated
-    xmem = next(one for one in after.total.models if one.model == "xmem")
+    xmem = next(each for each in after.total.models if each.model == "xmem")
     assert after.total.slowdown.low <= xmem.slowdown <= after.total.slowdown.high
     assert after.total.slowdown.low <= before.devices[0].total.slowdown.low
 

@@ -27,16 +27,16 @@ def test_errors_are_of_time_and_skill_is_relative_to_null() -> None:
         made.result("a", 2.0, {"one": 2.2, "null": 1.0}),
         made.result("b", 1.25, {"one": 1.0, "null": 1.0}),
     ]
-    one, null = score(results, "one"), score(results, "null")
-    assert one is not None
+    first, null = score(results, "one"), score(results, "null")
+    assert first is not None
     assert null is not None
-    assert one.mean_error == pytest.approx((0.1 + 0.2) / 2)
-    assert one.max_error == pytest.approx(0.2)
-    assert one.bias == pytest.approx((0.1 - 0.2) / 2)
+    assert first.mean_error == pytest.approx((0.1 + 0.2) / 2)
+    assert first.max_error == pytest.approx(0.2)
+    assert first.bias == pytest.approx((0.1 - 0.2) / 2)
     assert null.mean_error == pytest.approx((0.5 + 0.2) / 2)
-    assert one.skill == pytest.approx(1 - 0.15 / 0.35)
+    assert first.skill == pytest.approx(1 - 0.15 / 0.35)
     assert null.skill == 0.0
-    assert one.rank == pytest.approx(1.0)
+    assert first.rank == pytest.approx(1.0)
     assert null.rank is None
 
 
@@ -59,7 +59,7 @@ def test_intervals_of_every_kernel_come_from_the_others() -> None:
     scored = score(results, "good")
     assert scored is not None
     assert scored.coverage == 1.0  # all errors are equal
-    mean = statistics.fmean(one.slowdown.value for one in results)
+    mean = statistics.fmean(each.slowdown.value for each in results)
     assert scored.width == pytest.approx(2 * 0.04 * mean, rel=0.2)
     # One kernel is far off: the others' intervals do not cover it.
     results[5] = made.result("odd", 3.0, {"good": 1.5, "null": 1.0})
@@ -124,8 +124,8 @@ def test_a_store_is_appended_to_and_read_back(tmp_path: Path) -> None:
     store.prepare_store(path)
     with pytest.raises(NearfarError, match="empty"):
         store.read_results([path])
-    for one in made.several(3):
-        store.append(path, made.session(), one)
+    for each in made.several(3):
+        store.append(path, made.session(), each)
     store.append(path, made.session("two"), made.result("x", 2.0, {}, of_session="two"))
     with path.open("ab") as file:
         file.write(b'{"version":1,"sess')  # killed while writing

@@ -47,10 +47,10 @@ def test_wrong_use_is_refused_in_one_sentence(
     arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", *arguments]) == code
-    said = capsys.readouterr()
-    assert words in said.err
-    assert len(said.err.strip().splitlines()) == 1
-    assert said.out == ""
+    output = capsys.readouterr()
+    assert words in output.err
+    assert len(output.err.strip().splitlines()) == 1
+    assert output.out == ""
 
 
 def test_kernels_are_a_fixed_list_of_at_least_fourteen(capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,9 +80,9 @@ def test_pooled_reports_are_printed_and_drawn(
     assert "A/A floor" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert main(["validate", "--pool", *files, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["models"]["best"]["mean_error"] == 0.0
-    assert len(found["kernels"]) == 24
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["models"]["best"]["mean_error"] == 0.0
+    assert len(outcome["kernels"]) == 24
 
 
 needs_two_cores = pytest.mark.skipif(
@@ -107,12 +107,12 @@ def test_two_kernels_are_predicted_and_measured(
     # Where a hypervisor moves the cores constantly, a kernel is left out with a report.
     left_out = [text for text in report.warnings if "is left out" in text]
     assert len(report.results) + len(left_out) == 2
-    assert {one.name for one in report.results} <= {"gather", "chase_arithmetic"}
-    for one in report.results:
-        assert len(one.near_samples_ns) == len(one.far_samples_ns) >= 2
-        assert min(one.near_samples_ns) > 0
-        assert one.models["null"].slowdown == 1.0
-        assert one.inputs is not None
+    assert {each.name for each in report.results} <= {"gather", "chase_arithmetic"}
+    for each in report.results:
+        assert len(each.near_samples_ns) == len(each.far_samples_ns) >= 2
+        assert min(each.near_samples_ns) > 0
+        assert each.models["null"].slowdown == 1.0
+        assert each.inputs is not None
     assert report.near_device is not None
     assert report.near_device.chains
     assert report.floor >= 0.0
@@ -148,15 +148,15 @@ def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> 
 
 def _leftovers(folder: Path) -> list[str]:
     """Return kernels and co-runners that still run, and leftover files."""
-    found = []
+    results = []
     for status in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = status.read_bytes().split(b"\0")
         except OSError:
             continue
         if b"nearfar.contention.load" in words and _is_ours(status.parent):
-            found.append(str(words))
-    return found + [path.name for path in folder.iterdir() if path.name.startswith(".")]
+            results.append(str(words))
+    return results + [path.name for path in folder.iterdir() if path.name.startswith(".")]
 
 
 def _is_ours(process: Path) -> bool:
