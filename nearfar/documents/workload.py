@@ -62,7 +62,7 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Lines the program flushed (clwb, clflushopt, clflush), dirty or not; all of them are counted.
     0 where nothing counts them, see `WorkloadProfile.flushes_counted`."""
     fences: float = 0.0
-    """Fences that waited for lines flushed or stored past the caches, of which the last was this
+    """Fences that waited for lines flushed or stored non-temporally, of which the last was this
     object's; others, which nothing was flushed before, are not counted."""
     nt_store_bytes: float = 0.0
     """Bytes of non-temporal stores; these stores are not among accesses and misses."""

@@ -116,7 +116,7 @@ MANY_THREADS = 10**6
 def _as_published(model: DeviceModel, share: float, how: str) -> float:
     """Return the ratio of published mixtures to the closed form, between the nearest read shares.
 
-    It is 1 where none is published, and for only reads or only stores past the caches.
+    It is 1 where none is published, and for only reads or only non-temporal stores.
     """
     writes = model.nt_store if how == "nt-store" else model.write
     ratios = {0.0: 1.0, 1.0: 1.0}

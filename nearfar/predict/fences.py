@@ -68,7 +68,7 @@ def flushes_known(phase: PhaseTraffic) -> bool:
 
 
 def persists(phase: PhaseTraffic) -> bool:
-    """Return whether a phase flushes or stores past the caches."""
+    """Return whether a phase flushes or stores non-temporally."""
     return float(phase.total[[FLUSH, NT_LINE]].sum()) > 0.0
 
 

@@ -124,7 +124,7 @@ def _persistence(profile: WorkloadProfile, total: dict[str, float]) -> list[str]
     if total["flushes"] or total["nt_store_bytes"]:
         parts = [f"{total['flushes']:,.0f} lines flushed"] if total["flushes"] else []
         if total["nt_store_bytes"]:
-            parts.append(f"{format_bytes(total['nt_store_bytes'])} stored past the caches")
+            parts.append(f"{format_bytes(total['nt_store_bytes'])} stored non-temporally")
         if total["fences"]:
             parts.append(f"{total['fences']:,.0f} fences that waited for them")
         most = _most(profile, lambda row: row.flushes + row.nt_store_bytes / 64)

@@ -46,7 +46,7 @@ SAME_BUFFER_RATIO = 1.5
 
 
 def write_kernel(probe: InferenceProbe) -> str | None:
-    """Return the kernel that writes past the caches; None: there is none."""
+    """Return the kernel of non-temporal writes, or None."""
     return next((kernel for kernel in KERNELS if kernel in probe.facts.kernels), None)
 
 

@@ -1,6 +1,6 @@
-"""Whether intervals of extrapolated misses hold what the size turns out to do.
+"""Coverage of the intervals of extrapolated misses by the measured size.
 
-Four structures that the extrapolation was built on, and two on which nothing of it was tuned.
+Four structures were used to develop the extrapolation; two were not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ in 1000."""
 
 
 def judged(profiles: list[WorkloadProfile], size: float) -> list[bool]:
-    """Return for each object and phase that matters whether its interval holds the truth."""
+    """Return for each large object and phase whether its interval contains the true value."""
     names = [str(at) for at in range(len(profiles) - 1)]
     made, true = extrapolate(profiles[:-1], names, {"n": size}, force=True), profiles[-1]
     assert made.extrapolation is not None
@@ -58,7 +58,7 @@ def judged(profiles: list[WorkloadProfile], size: float) -> list[bool]:
 
 
 @pytest.mark.long
-def test_intervals_of_misses_hold_the_truth(tmp_path: Path) -> None:
+def test_intervals_of_misses_contain_the_true_value(tmp_path: Path) -> None:
     held: list[bool] = []
     for name, (source, sizes) in CASES.items():
         program = compiled(source, tmp_path, "--nearfar-rate=4")

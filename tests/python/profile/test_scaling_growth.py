@@ -1,4 +1,4 @@
-"""Laws of growth are found on made-up series, and near time on made-up costs."""
+"""Laws of growth are found in made-up series, and near time in made-up costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TARGET = 64e3
         ("constant + n", lambda n: 20e3 + 5 * n),
     ],
 )
-def test_a_law_is_found_and_goes_on(law: str, shape: object) -> None:
+def test_a_law_is_found_and_extrapolates(law: str, shape: object) -> None:
     result = grow(SIZES, [shape(n) for n in SIZES], TARGET)  # type: ignore[operator]
     assert result.law == law
     assert result.held_out_error < 1e-6
@@ -36,7 +36,7 @@ def test_a_law_is_found_and_goes_on(law: str, shape: object) -> None:
     assert result.estimate.low <= true <= result.estimate.high
 
 
-def test_noise_widens_the_interval_and_holds_the_truth() -> None:
+def test_noise_widens_the_interval_and_it_contains_the_true_value() -> None:
     held = 0
     for seed in range(50):
         noise = np.random.default_rng(seed).normal(1.0, 0.03, len(SIZES))
@@ -46,7 +46,7 @@ def test_noise_widens_the_interval_and_holds_the_truth() -> None:
     assert held >= 45
 
 
-def test_no_second_parameter_without_need() -> None:
+def test_a_second_parameter_is_used_only_if_needed() -> None:
     others = {"constant": 2.0}
     assert best_law({**others, "n": 0.010, "n^a": 0.009}) == "n"
     assert best_law({**others, "n": 0.30, "n^a": 0.02}) == "n^a"
@@ -62,7 +62,7 @@ def test_larger_sizes_are_held_out_and_the_largest_from_far_below() -> None:
 def _work(
     costs: tuple[float, float], sizes: list[float], cache: float
 ) -> tuple[PhaseWork, list[float]]:
-    """Return a program that misses what does not fit, n accesses a size, and its times."""
+    """Return a program that misses the data beyond the cache, and its times."""
 
     def row(n: float) -> list[float]:
         return [4 * n, 4 * n * max(0.0, 1 - cache / n)]
@@ -74,7 +74,7 @@ def _work(
     return work, (counts @ np.array(costs)).tolist()
 
 
-def test_costs_that_the_sizes_show_are_found() -> None:
+def test_costs_shown_by_the_sizes_are_found() -> None:
     work, times = _work((1.0, 80.0), SIZES, cache=3e3)
     result = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
     true = float(work.at_target @ np.array([1.0, 80.0]))
@@ -82,7 +82,7 @@ def test_costs_that_the_sizes_show_are_found() -> None:
     assert result.estimate.low <= true <= result.estimate.high
 
 
-def test_a_cache_that_nothing_outgrew_yet_leaves_near_time_open() -> None:
+def test_a_cache_that_no_size_exceeds_leaves_near_time_open() -> None:
     work, times = _work((1.0, 80.0), SIZES, cache=20e3)
     assert not work.counts[:, 1].any()
     result = near_time(SIZES, [Estimate(t, t, t) for t in times], work, TARGET)
@@ -91,12 +91,12 @@ def test_a_cache_that_nothing_outgrew_yet_leaves_near_time_open() -> None:
     assert result.estimate.high > 2 * result.estimate.low
 
 
-def test_misses_that_come_new_may_wait_though_those_seen_were_prefetched() -> None:
-    """A table filled in order and searched at random: what missed the last level was in order."""
+def test_new_misses_may_wait_though_earlier_ones_were_prefetched() -> None:
+    """A table is filled in order and searched at random: earlier misses were in order."""
     work, times = _work((1.0, 20.0), SIZES, cache=20e3)
     prefetched = replace(work, usual_ns=0.15 * work.usual_ns)
     result = near_time(SIZES, [Estimate(t, t, t) for t in times], prefetched, TARGET)
     true = float(work.at_target @ np.array([1.0, 20.0]))
     assert result.estimate.low <= true <= result.estimate.high
-    # All the way that a prefetcher would take still.
+    # The prefetcher's share of the time still remains.
     assert result.estimate.value < 0.9 * true

@@ -1,6 +1,6 @@
-"""The largest size of real programs, predicted from smaller ones, against what it turns out to be.
+"""The largest size of real programs, predicted from smaller sizes and then measured.
 
-Only what is counted is judged: times of a few ms on a busy machine are noise.
+Only counts are judged: times of a few ms on a busy machine are noise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BOUND = 0.25
 
 @dataclass
 class Case:
-    """One structure: extrapolated, the largest size it was extrapolated from, and what is true."""
+    """Holds an extrapolated structure, the largest profiled size, and the true profile."""
 
     name: str
     made: WorkloadProfile
@@ -51,7 +51,7 @@ def case(request: pytest.FixtureRequest, program: Path) -> Case:
     sizes, cache_bytes = CASES[request.param]
     profiles = at_sizes(program, request.param, sizes, cache_bytes)
     names = [f"{n}.json" for n in sizes]
-    # Times are noise here: a law that does not hold for them is no reason to stop.
+    # Times are noise here: a law that does not fit them must not stop the test.
     made = extrapolate(profiles[:-1], names[:-1], {"n": float(sizes[-1])}, force=True)
     return Case(request.param, made, profiles[-2], profiles[-1])
 
@@ -73,7 +73,7 @@ def test_misses_of_each_phase(case: Case) -> None:
         assert misses(made, each.name) == pytest.approx(known, rel=BOUND), (name, each.name)
 
 
-def test_better_than_as_many_misses_an_operation(case: Case) -> None:
+def test_misses_are_better_than_a_constant_number_per_operation(case: Case) -> None:
     last = case.made.phases[-1].name
     known = misses(case.true, last)
     before, now = phase(case.before, last), phase(case.true, last)
@@ -100,7 +100,7 @@ def test_sizes_and_operations(case: Case) -> None:
 
 
 @pytest.mark.parametrize("name", ["hash", pytest.param("btree", marks=pytest.mark.long)])
-def test_curves_have_the_largest_sizes_shape(program: Path, name: str) -> None:
+def test_curves_have_the_shape_of_the_largest_size(program: Path, name: str) -> None:
     """Matrix and sort fall at one capacity: curves of steps, right to half an octave only.
 
     The median of three: which lines are sampled differs from run to run, and of the smallest
@@ -126,7 +126,7 @@ def test_curves_have_the_largest_sizes_shape(program: Path, name: str) -> None:
     assert abs(far) < math.log(1.4)
 
 
-def test_it_says_that_nobody_ran_it(case: Case) -> None:
+def test_a_profile_states_that_it_was_extrapolated(case: Case) -> None:
     made, true = case.made, case.true
     assert made.extrapolation is not None
     assert true.extrapolation is None

@@ -1,4 +1,4 @@
-"""`nearfar scale` refuses what the profiles do not support, in one sentence."""
+"""`nearfar scale` refuses extrapolations that the profiles do not support, in one sentence."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_too_far() -> None:
     assert "not above the smallest" in refused(profiles(), 1e4)
 
 
-def test_an_object_that_comes_and_goes() -> None:
+def test_an_object_that_appears_and_disappears_is_refused() -> None:
     some = profiles()
     some[-1] = made(SIZES[-1], extra_bytes=10_000_000)
     assert "is missing at n=10000, n=20000, n=40000" in refused(some)
@@ -72,7 +72,7 @@ def test_an_object_that_comes_and_goes() -> None:
     assert any("not at every size: late" in warning for warning in result.warnings)
 
 
-def test_no_law_holds() -> None:
+def test_no_law_fits() -> None:
     some = profiles()
     some[-1] = made(SIZES[-1], operations_factor=30)
     assert "cannot be predicted from smaller ones" in refused(some)

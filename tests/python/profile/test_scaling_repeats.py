@@ -1,4 +1,4 @@
-"""Several runs of one size are their mean, and narrow what sampling leaves open."""
+"""Several runs of a size are averaged, which narrows the uncertainty of sampling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCATTER = 0.15
 
 
 def scattered(n: float, chance: random.Random) -> WorkloadProfile:
-    """Return a profile as sampling one line in 64 gives it: all counts off by one factor."""
+    """Return a profile with the scatter of one line in 64: all counts have a common factor."""
     profile = made(n)
     off = chance.lognormvariate(0.0, SCATTER)
     row = profile.phases[0].objects[0]
@@ -47,7 +47,7 @@ def misses(profiles: list[WorkloadProfile]) -> Estimate:
     return next(q.estimate for q in result.extrapolation.quantities if q.quantity == "misses")
 
 
-def test_means_of_runs_are_nearer_and_surer() -> None:
+def test_means_of_runs_are_more_accurate_and_have_narrower_intervals() -> None:
     chance = random.Random(7)
     true = made(TARGET).phases[0].objects[0].traffic.misses()
     trials = 8
@@ -60,11 +60,11 @@ def test_means_of_runs_are_nearer_and_surer() -> None:
             result = misses(some)
             error[count] += abs(result.value / true - 1) / trials
             width[count] += (result.high - result.low) / true / trials
-    # The mean of eight scatters by a third of one.
+    # The mean of eight scatters by a third of a single run.
     assert error[REPEATS] < 0.7 * error[1]
     assert width[REPEATS] < 0.9 * width[1]
 
 
-def test_one_size_may_be_repeated_alone() -> None:
+def test_a_single_size_may_be_repeated() -> None:
     once = [made(n) for n in SIZES]
     assert misses([*once, made(SIZES[0])]).value == pytest.approx(misses(once).value, rel=1e-6)

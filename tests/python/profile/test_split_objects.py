@@ -1,4 +1,4 @@
-"""Objects split by the sizes of their blocks (`--split size`) and by the program's own tags."""
+"""Objects split by the sizes of their blocks (`--split size`) and by the program's tags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def profile(program: Path, folder: Path, *options: str, word: str = "") -> Workl
 
 @dataclass
 class Part:
-    """All objects of `item` with one split; large ones are told apart by their callers too."""
+    """Holds all objects of `item` with one split; callers distinguish large ones further."""
 
     numbers: list[int] = field(default_factory=list)
     allocations: int = 0
@@ -39,7 +39,7 @@ class Part:
 
 
 def items(profile: WorkloadProfile) -> dict[str, Part]:
-    """Return what `item` allocated, by how it is split."""
+    """Return the objects that `item` allocated, by split."""
     results: dict[str, Part] = {}
     for each in profile.objects:
         if each.frames and each.frames[0].function == "item":
@@ -58,7 +58,7 @@ def test_tags_need_no_option(program: Path, tmp_path: Path) -> None:
     assert result["users"].allocations == BLOCKS + 1
     assert result[""].allocations == 2 * BLOCKS
     assert all(name.endswith(", orders") for name in result["orders"].names)
-    # 240 bytes asked for are 248 given.
+    # A request for 240 bytes gets 248.
     assert result["orders"].size_bytes == pytest.approx(BLOCKS * 248, rel=0.05)
 
 
@@ -74,24 +74,24 @@ def test_sizes_are_classes_of_powers_of_two(program: Path, tmp_path: Path) -> No
     }
     assert result["32-63 B"].allocations == BLOCKS
     assert result["users, 512-1023 B"].allocations == 1
-    # Each has traffic of its own: every line of every block was written.
+    # Each part has its own traffic: every line of every block was written.
     phase = next(phase for phase in with_sizes.phases if phase.name == "fill")
     for split, size in (("32-63 B", 40), ("512-1023 B", 1000)):
         rows = [row for row in phase.objects if row.object in result[split].numbers]
         assert sum(row.traffic.accesses for row in rows) >= BLOCKS * size / 64
-    # Without, it is one object again, and the parts are known to belong to it.
+    # Without the option there is one object, and the parts are known to belong to it.
     names = [each.name for each in with_sizes.objects]
     assert len(set(names)) == len(names)
     alike = align_objects([with_sizes, with_sizes])
     assert all(len(numbers) == 1 for same in alike.objects for numbers in same.members)
 
 
-def test_a_tag_goes_on_in_a_child(program: Path, tmp_path: Path) -> None:
+def test_a_tag_is_kept_in_a_child(program: Path, tmp_path: Path) -> None:
     result = items(profile(program, tmp_path, word="fork"))
     assert result["main"].allocations == BLOCKS
 
 
-def test_untouched_without_nearfar(program: Path) -> None:
-    """A tag in a program that nobody profiles is a test of a null pointer."""
+def test_a_tag_has_no_effect_without_nearfar(program: Path) -> None:
+    """In a program without a profile, a tag tests a null pointer."""
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     assert done.stdout == OUTPUT

@@ -30,11 +30,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def nothing_left(folder: Path) -> bool:
-    """Tell whether no temporary file or run folder of this user was left."""
+    """Return whether no temporary file or run folder of this user was left."""
     return not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
-def test_a_whole_profile(program: Path, tmp_path: Path) -> None:
+def test_a_complete_profile(program: Path, tmp_path: Path) -> None:
     answer = nearfar(
         "profile", "-o", "run.json", "--llc", "1MiB", "--ways", 16, "--size", "n=2e5",
         "--", program,
@@ -55,9 +55,10 @@ def test_a_whole_profile(program: Path, tmp_path: Path) -> None:
     # 200,000 blocks of 64 bytes take 80 with the allocator's header.
     assert nodes.size_bytes == pytest.approx(200_000 * 72, rel=0.05)
     walked = next(row for row in phases["walk"].objects if row.object == nodes.id)
-    # A node of 64 bytes every 80 starts a new line; its first 16 bytes are 4/5 in one line.
+    # A node of 64 bytes every 80 starts a new line; its first 16 bytes are in one line in 4/5 of
+    # cases.
     assert walked.traffic.read_misses.chase == pytest.approx(3 * 200_000, rel=0.07)
-    # Laid out in the order of the walk, the list is one that a prefetcher follows.
+    # The list is laid out in the order of the walk, so a prefetcher follows it.
     assert walked.traffic.read_sequential.chase > 0.7 * walked.traffic.read_misses.chase
     top = max(phases["walk"].instructions, key=lambda row: row.misses)
     assert profile.instructions[top.instruction].function == "walk"
@@ -81,7 +82,7 @@ def test_json_goes_to_standard_output_and_the_programs_to_standard_error(
     assert document == json.loads((tmp_path / "run.json").read_text())
 
 
-def test_a_plain_build_may_be_named(program: Path, tmp_path: Path) -> None:
+def test_a_plain_build_may_be_given(program: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     source = str(KERNELS / "program.c")
     subprocess.run(["clang-16", "-O1", f"-I{include_folder()}", source, "-o", plain], check=True)
@@ -116,25 +117,25 @@ def test_a_failing_program_is_named_and_its_profile_saved(
 
 @pytest.fixture(scope="session")
 def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the program so that hardly any line is sampled: its arguments' are not by accident."""
+    """Build the program so that hardly any line is sampled, also not its arguments' lines."""
     return compiled("program.c", tmp_path_factory.mktemp("sparse"), "-O1", "--nearfar-rate=4096")
 
 
-def test_a_program_that_fails_at_once_leaves_nothing(sparse: Path, tmp_path: Path) -> None:
+def test_a_program_that_fails_at_once_leaves_no_files(sparse: Path, tmp_path: Path) -> None:
     answer = nearfar("profile", "-q", "--", sparse, "dies", cwd=tmp_path, code=4)
     assert "exited 7" in answer.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_program_that_touches_nothing_has_no_misses(sparse: Path, tmp_path: Path) -> None:
+def test_a_program_without_accesses_has_no_misses(sparse: Path, tmp_path: Path) -> None:
     nearfar("profile", "-q", "--", sparse, "nothing", cwd=tmp_path)
     profile = load(tmp_path / "run.json", WorkloadProfile)
     assert not sum(row.traffic.misses() for phase in profile.phases for row in phase.objects)
     assert any("no sampled line" in text for text in profile.warnings)
 
 
-def test_a_plain_build_of_another_program_is_suspected(program: Path, tmp_path: Path) -> None:
-    # Python takes the program's argument for a script.
+def test_a_plain_build_of_another_program_is_reported(program: Path, tmp_path: Path) -> None:
+    # Python interprets the program's argument as a script.
     (tmp_path / "nothing").write_text("sum(range(5_000_000))")
     words = ["-q", "--repetitions", 1, "--plain", sys.executable, "--", program, "nothing"]
     nearfar("profile", *words, cwd=tmp_path)
@@ -143,7 +144,7 @@ def test_a_plain_build_of_another_program_is_suspected(program: Path, tmp_path: 
     assert "times the CPU time of the instrumented program" in warning
 
 
-def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path) -> None:
+def test_duration_stops_a_server_without_failure(program: Path, tmp_path: Path) -> None:
     # Loading takes some 50 ms on a quiet machine.
     after = f"{patience(2):.0f}s"
     nearfar(
@@ -152,7 +153,7 @@ def test_duration_stops_a_server_and_is_no_failure(program: Path, tmp_path: Path
     )  # fmt: skip
     profile = load(tmp_path / "run.json", WorkloadProfile)
     assert profile.program.exit_status == "was killed by SIGTERM (by nearfar after --duration)"
-    assert [phase.name for phase in profile.phases] == ["-"]  # loading came before --after
+    assert [phase.name for phase in profile.phases] == ["-"]  # loading ended before --after
     # It spins until it is stopped, and what stops it may have to wait for a CPU.
     assert 0 < profile.phases[0].near_cpu_time_ns.value < patience(10) * 1e9
     assert any("operations" in warning for warning in profile.warnings)
@@ -175,7 +176,7 @@ def test_a_driver_marks_phases_and_ends_the_run(program: Path, tmp_path: Path) -
     assert profile.program.exit_status == "exited 0 (by nearfar after its driver had ended)"
 
 
-def test_a_failing_driver_is_said(program: Path, tmp_path: Path) -> None:
+def test_a_failing_driver_is_reported(program: Path, tmp_path: Path) -> None:
     answer = nearfar(
         "profile", "-q", "--driver", "exit 3", "--", program, "serve", cwd=tmp_path, code=4
     )
@@ -183,7 +184,7 @@ def test_a_failing_driver_is_said(program: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: Path) -> None:
+def test_a_program_that_ends_before_its_driver_is_reported(program: Path, tmp_path: Path) -> None:
     answer = nearfar("profile", "-q", "--driver", "sleep 30", "--", program, cwd=tmp_path, code=4)
     assert "must stay in the foreground" in answer.stderr
 
@@ -191,7 +192,7 @@ def test_a_program_that_ends_before_its_driver_is_said(program: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )
-def test_interrupted_it_leaves_nothing_half_written_and_no_process(
+def test_an_interrupt_leaves_no_partial_file_and_no_process(
     program: Path, tmp_path: Path, number: int, code: int
 ) -> None:
     shared = Path("/dev/shm")
@@ -211,8 +212,8 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
     assert "Traceback" not in errors
     assert number != signal.SIGINT or errors.splitlines()[-1].startswith("nearfar: interrupted")
     assert list(tmp_path.iterdir()) == []
-    # On a busy machine init takes its time to bury what was killed, and other tests' runs may have
-    # begun meanwhile: they end within seconds.
+    # On a busy machine init reaps killed processes late, and other tests' runs may have begun
+    # meanwhile: they end within seconds.
     deadline = time.monotonic() + patience(60)
     while any(folder.exists() for folder in mine) and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -252,27 +253,29 @@ def test_interrupted_it_leaves_nothing_half_written_and_no_process(
         (["--bogus", "--", "/bin/true"], 2, "--bogus"),
     ],
 )
-def test_wrong_use_is_one_sentence(tmp_path: Path, words: list[str], code: int, part: str) -> None:
+def test_wrong_use_is_refused_in_one_sentence(
+    tmp_path: Path, words: list[str], code: int, part: str
+) -> None:
     answer = nearfar("profile", *words, cwd=tmp_path, code=code)
     assert part in answer.stderr
     assert len(answer.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_sample_of_what_runs_in_full_is_refused(program: Path, tmp_path: Path) -> None:
+def test_a_sample_of_a_full_run_is_refused(program: Path, tmp_path: Path) -> None:
     answer = nearfar("profile", "--sample", "5s", "--", program, cwd=tmp_path, code=2)
     assert "--sample is for --source qemu or counters" in " ".join(answer.stderr.split())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_script_is_no_program(tmp_path: Path) -> None:
+def test_a_script_is_not_accepted_as_a_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\nexit 0\n")
     script.chmod(0o755)
     assert "is a script" in nearfar("profile", "--", script, cwd=tmp_path, code=2).stderr
 
 
-def test_output_that_standard_output_goes_to_is_refused(program: Path, tmp_path: Path) -> None:
+def test_output_to_the_file_of_standard_output_is_refused(program: Path, tmp_path: Path) -> None:
     with (tmp_path / "run.json").open("w") as same:
         answer = subprocess.run(
             [*NEARFAR, "profile", "--", program],
@@ -296,12 +299,14 @@ def test_output_that_standard_output_goes_to_is_refused(program: Path, tmp_path:
         (["start", "x"], "begin"),
     ],
 )
-def test_wrong_marks_are_one_sentence(tmp_path: Path, words: list[str], part: str) -> None:
+def test_wrong_marks_are_refused_in_one_sentence(
+    tmp_path: Path, words: list[str], part: str
+) -> None:
     answer = nearfar("mark", *words, cwd=tmp_path, code=2)
     assert part in answer.stderr
 
 
-def test_a_file_that_is_no_control_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_control_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "control").write_bytes(b"something else entirely" * 5000)
     answer = nearfar("mark", "begin", "x", "--run", tmp_path, cwd=tmp_path, code=2)
     assert "Invalid argument" in answer.stderr
@@ -325,7 +330,7 @@ def totals(profile: WorkloadProfile) -> dict[str, float]:
     return result
 
 
-def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path: Path) -> None:
+def test_sampled_misses_equal_those_of_the_full_simulation(program: Path, tmp_path: Path) -> None:
     full = compiled("program.c", tmp_path, "-O1", "--nearfar-rate=1")
     for name, which in (("full", full), ("sampled", program)):
         nearfar(
@@ -341,8 +346,8 @@ def test_sampled_misses_are_those_of_the_full_simulation(program: Path, tmp_path
             assert totals(sampled)[name] == pytest.approx(misses, rel=0.03)
 
 
-def test_without_address_space_for_the_tables_it_says_so(program: Path, tmp_path: Path) -> None:
-    # 16 GiB are enough for Python and the program, not for the shadow of the address space.
+def test_missing_address_space_for_the_tables_is_reported(program: Path, tmp_path: Path) -> None:
+    # 16 GiB suffice for Python and the program, but not for the shadow of the address space.
     answer = subprocess.run(
         ["bash", "-c", 'ulimit -v 16777216; exec "$@"', "bash", *NEARFAR, "profile", "--", program],
         cwd=tmp_path,

@@ -1,4 +1,4 @@
-"""Which frames are left out of a site's name."""
+"""Frames that are left out of a site's name."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def test_no_wrapper(name: str) -> None:
     assert not is_wrapper(Frame(function=name))
 
 
-def test_the_innermost_meaningful_frame_is_kept_and_what_is_below_main_is_not() -> None:
+def test_the_innermost_meaningful_frame_is_kept_and_frames_below_main_are_not() -> None:
     stack = [Frame(function=n) for n in ("zmalloc", "dictCreate", "main", "__libc_start_call_main")]
     assert [frame.function for frame in meaningful([stack])[0]] == ["dictCreate", "main"]
 
 
-def test_a_stack_of_nothing_but_wrappers_keeps_its_last() -> None:
+def test_a_stack_of_wrappers_only_keeps_its_last_frame() -> None:
     stack = [Frame(function=n) for n in ("malloc", "xmalloc")]
     assert [frame.function for frame in meaningful([stack])[0]] == ["xmalloc"]
 
@@ -105,18 +105,18 @@ def test_a_program_of_one_allocating_function_keeps_it() -> None:
     assert {stack[0].function for stack in meaningful(alone)} == {"make_tree"}
 
 
-def test_a_function_that_nearly_all_sites_go_through_is_a_wrapper() -> None:
+def test_a_function_on_nearly_all_sites_is_a_wrapper() -> None:
     stacks = [[Frame(function="pool_get"), Frame(function=f"user_{i}")] for i in range(20)]
     stacks.append([Frame(function="lone")])
     assert common_wrappers(stacks) == {"pool_get"}
     assert meaningful(stacks)[3][0].function == "user_3"
 
 
-def test_in_a_small_program_one_function_may_make_everything() -> None:
+def test_in_a_small_program_one_function_may_allocate_everything() -> None:
     stacks = [[Frame(function="build"), Frame(function="main")] for _ in range(5)]
     assert common_wrappers(stacks) == set()
     many = [[Frame(function="build", line=i), Frame(function="main")] for i in range(20)]
-    assert common_wrappers(many) == set()  # one caller: its lines are what tells objects apart
+    assert common_wrappers(many) == set()  # there is one caller: its lines distinguish objects
 
 
 def test_rusts_library_is_no_owner() -> None:
@@ -164,7 +164,7 @@ def test_frames_of_a_stripped_container_library_are_wrappers() -> None:
     assert is_wrapper(Frame(function="libstdc++.so.6+0x179c5b", module="libstdc++.so.6"))
 
 
-def test_the_container_call_of_a_line_is_told() -> None:
+def test_the_container_call_of_a_line_is_recognised() -> None:
     names = ("operator new(unsigned long)", "std::__new_allocator<int>::allocate(unsigned long)")
     stack = [Frame(function=name) for name in (*names, "std::vector<int>::push_back(int&&)", "add")]
     kept = meaningful([stack])[0]
