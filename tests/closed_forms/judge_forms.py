@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from paper_memory import PaperMemory, far_paper, near_paper
 from paper_programs import INCLUDED, MAX_BUS_SHARE, Hiding, Program, profile_of
 
 from nearfar.api import predict
-from nearfar.documents import DeviceProfile
+from nearfar.documents import DeviceProfile, Prediction
 from nearfar.documents.prediction import PhasePrediction
 from nearfar.predict.device_figures import program_page_bytes
 
@@ -49,29 +49,48 @@ def judge(
     page_bytes = program_page_bytes(near)
     paper = near_paper(near, page_bytes)
     made = [(form, form.near_ns(paper, hiding)) for form in forms]
-    # Near time that may be the bus's does not tell how many misses were in flight.
-    unknown = {
-        form.name
-        for form, near_ns in made
-        if form.waits and form.bus_share(paper, near_ns) > MAX_BUS_SHARE
-    }
     prediction = predict(
         profile=profile_of(made),
         near=predicted_near or near,
         far=fars,
         pages=f"{page_bytes}B" if page_bytes else None,
     )
-    results = []
+    return judge_prediction(prediction, made, near, fars)
+
+
+def judge_prediction(
+    prediction: Prediction,
+    made: Sequence[tuple[Program, float]],
+    near: DeviceProfile,
+    fars: Sequence[DeviceProfile],
+) -> list[Violation]:
+    """Return what is wrong with a prediction of programs with these near times in `near`."""
+    paper = near_paper(near, program_page_bytes(near))
+    # Near time that may be the bus's does not tell how many misses were in flight.
+    unknown = {
+        form.name
+        for form, near_ns in made
+        if form.waits and form.bus_share(paper, near_ns) > MAX_BUS_SHARE
+    }
+    written = {form.name: form.total.written for form, _ in made}
+    violations = []
     for device, far in zip(prediction.devices, fars, strict=True):
         times = {phase.phase: phase for phase in device.phases}
         for form, near_ns in made:
             phase = times[form.name]
             wrong = [*_value(form, phase, near_ns, far, (near, paper)), *_interval(form, phase)]
-            results += [
+            if form.seen < 1.0 and not any(form.name in caveat for caveat in device.caveats):
+                wrong.append(("silent", "no caveat says that accesses were left out"))
+            violations += [
                 Violation(kind, form.name, near.name, far.name, text) for kind, text in wrong
             ]
-        results += _orders(times, unknown, near.name, far.name)
-    return results
+        # What the larger program writes back besides may be all that near time shows.
+        violations += [
+            violation
+            for violation, less in _orders(times, near.name, far.name)
+            if violation.program not in unknown or written[violation.program] <= written[less]
+        ]
+    return violations
 
 
 def _value(
@@ -86,6 +105,18 @@ def _value(
     span = form.far_ns(far_paper(far, near[1], near[0]), near[1], near_ns)
     time = phase.far_time_ns.value
     low, high = span.low * (1.0 - SLACK), span.high * (1.0 + SLACK)
+    if form.seen < 1.0 and not form.checked:
+        # Nothing tells the value; the interval has to reach the far memory's figures.
+        ends = phase.far_time_ns
+        if ends.high < low or ends.low > high:
+            return [
+                (
+                    "unreached" if form.waits else "unreached stream",
+                    f"{ends.low / 1e6:.4g} to {ends.high / 1e6:.4g} ms, at least "
+                    f"{span.low / 1e6:.4g} and at most {span.high / 1e6:.4g}",
+                )
+            ]
+        return []
     # What is near the longer of two parts takes as long as both, and near time holds either way.
     if time < low:
         return [("below", f"{time / 1e6:.4g} ms of at least {span.low / 1e6:.4g}")]
@@ -107,19 +138,18 @@ def _interval(form: Program, phase: PhasePrediction) -> list[tuple[str, str]]:
 
 
 def _orders(
-    times: dict[str, PhasePrediction], unknown: set[str], near: str, far: str
-) -> list[Violation]:
-    wrong = []
+    times: dict[str, PhasePrediction], near: str, far: str
+) -> Iterator[tuple[Violation, str]]:
+    """Yield each program that takes less than one that it includes, with the other's name."""
     for name, phase in times.items():
-        title, size = name.split(" n=")
+        title, _, size = name.partition(" n=")
         for less, more in INCLUDED:
-            if title == less and (other := times.get(f"{more} n={size}")) is not None:
-                first, second = phase.far_time_ns.value, other.far_time_ns.value
-                if name in unknown or other.phase in unknown:
-                    continue
-                if phase.near_time_ns.value > other.near_time_ns.value * (1 + ORDER_SLACK):
-                    continue
-                if second < first * (1.0 - ORDER_SLACK):
-                    sentence = f"{second / 1e6:.4g} ms, {name} takes {first / 1e6:.4g}"
-                    wrong.append(Violation("order", other.phase, near, far, sentence))
-    return wrong
+            other = times.get(f"{more} n={size}")
+            if title != less or other is None:
+                continue
+            if phase.near_time_ns.value > other.near_time_ns.value * (1 + ORDER_SLACK):
+                continue
+            first, second = phase.far_time_ns.value, other.far_time_ns.value
+            if second < first * (1.0 - ORDER_SLACK):
+                sentence = f"{second / 1e6:.4g} ms, {name} takes {first / 1e6:.4g}"
+                yield Violation("order", other.phase, near, far, sentence), name
