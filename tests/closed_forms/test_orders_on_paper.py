@@ -127,7 +127,7 @@ def compare_near_times(
     """Check that `larger` takes no less; None where near time does not tell the overlap."""
     memory, paper = near_device(near), near_paper(near_device(near), PAGES[near])
     both = [(one, one.near_ns(paper, "bus")) for one in (program, larger)]
-    # Of 2,000 such programs at random, 31 took less with more lines, by up to a third.
+    # Of 2,000 such programs at random, 31 took less with more lines, by up to half.
     if any(one.overlaps and one.bus_share(paper, ns) > MAX_BUS_SHARE for one, ns in both):
         return None
     # Of a faster memory, less overlap means more to gain.
