@@ -33,11 +33,15 @@ def core_behind(
 
 def unknown_core(core: CoreFigures, near: DeviceProfile) -> list[str]:
     """Return a caveat where a simulated window needs a core that is not known."""
-    if core.name != plausible_cores().name or core.reorder_window is None:
+    span = plausible_cores()
+    if core.reorder_window is None or core.reorder_window != span.reorder_window:
         return []
     low, high = core.reorder_window.range
+    subject = f"the core behind {near.name}"
+    if core.name != span.name:
+        subject = f"the window of the core {core.name}"
     return [
-        f"the core behind {near.name} is not known: the simulated window has {low:g} to {high:g} "
+        f"{subject} is not known: the simulated window has {low:g} to {high:g} "
         "instructions, as cores of the library do, and the interval spans them; "
         "`nearfar measure core` measures it, --core names it"
     ]
@@ -67,4 +71,7 @@ def machine_of(
         )
     else:
         return machine, []
-    return None, [f"the machine profile is another machine's and is not used: {difference}"]
+    return None, [
+        f"the machine profile is another machine's and is not used: {difference}; the core is "
+        f"taken from the library by the processor of {near.name}, and channels as not shared"
+    ]

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents.workload import (
     AccessClasses,
     CountCheck,
@@ -88,6 +90,9 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     """Return the counts that predictions of a phase use."""
     if workload.extrapolation is not None or workload.cache.origin in ("code", "counters"):
         return PhaseCounts(phase.objects)
+    rows, remarks = _possible(workload, phase)
+    if remarks:
+        phase = msgspec.structs.replace(phase, objects=list(rows))
     listed = _misses(phase.objects)
     # Counts for another cache come from the curves alone.
     other_cache = workload.cache.origin.startswith(OTHER_CACHE)
@@ -99,7 +104,7 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
         if not count.is_part and _exceeds(workload, phase, listed, count, count.misses)
     ]
     unseen = _left_out(workload) and not any(check.phase == phase.name for check in workload.checks)
-    remarks = [_unseen_remark(phase)] if unseen else []
+    remarks += [_unseen_remark(phase)] if unseen else []
     if not larger and not smaller:
         return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
     own = _Count("its objects", listed, 1.0, is_part=False, objects=phase.objects)
@@ -110,6 +115,43 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     remarks.append(_disagreement(phase, differ, used))
     ends = (min(count.misses for count in differ) / used.misses, max(most / used.misses, 1.0))
     return PhaseCounts(used.objects, ends, tuple(remarks), unseen=unseen)
+
+
+def _possible(workload: WorkloadProfile, phase: Phase) -> tuple[Sequence[ObjectTraffic], list[str]]:
+    """Return the objects' counts without those that cannot be, and a sentence on each of these."""
+    rows = phase.objects
+    lines, noise = _misses(rows), MIN_SAMPLED * workload.sampling.rate
+    traffic = [row.traffic for row in rows]
+    accesses = sum(each.accesses for each in traffic)
+    in_sequence = sum(
+        each.read_sequential.total() + each.write_sequential.total() for each in traffic
+    )
+    backs = sum(each.write_backs for each in traffic)
+    flushed = sum(each.flushes + each.syncs for each in traffic)
+    stored = sum(each.nt_store_bytes + each.sync_bytes for each in traffic) / LINE_BYTES
+    most = lines + flushed + stored + workload.cache.size_bytes / LINE_BYTES
+    remarks = []
+    if 0.0 < SUMS_AGREE * accesses < lines - noise:
+        remarks.append(f"{lines:,.0f} misses of {accesses:,.0f} accesses; the misses are used")
+    if in_sequence > SUMS_AGREE * lines + noise:
+        remarks.append(
+            f"{in_sequence:,.0f} misses in sequence of {lines:,.0f}; no more than all are used"
+        )
+    if backs > RUNS_AGREE * most + noise:
+        remarks.append(
+            f"{backs:,.0f} lines written back, of {most:,.0f} that it fetched, stored past the "
+            "caches or found in them; as many are used"
+        )
+        rows = [_with_write_backs(row, most / backs) for row in rows]
+    contradiction = "the profile contradicts itself: profile the program again"
+    return rows, [f"phase {phase.name!r} has {text}; {contradiction}" for text in remarks]
+
+
+def _with_write_backs(row: ObjectTraffic, factor: float) -> ObjectTraffic:
+    """Return the row with `factor` times the lines written back."""
+    backs = factor * row.traffic.write_backs
+    traffic = msgspec.structs.replace(row.traffic, write_backs=backs)
+    return msgspec.structs.replace(row, traffic=traffic)
 
 
 def _counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:

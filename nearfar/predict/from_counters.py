@@ -69,6 +69,12 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
 
     Raises NearfarError where counts are missing or impossible.
     """
+    for number, interval in enumerate(counters.intervals, start=1):
+        if not interval.end_s > interval.begin_s:
+            raise NearfarError(
+                f"{counters.file}: interval {number} begins at {interval.begin_s:g} s and ends at "
+                f"{interval.end_s:g} s: its times were misread; count again"
+            )
     columns = _Columns(counters)
     columns.warnings += [
         "counters give totals, not the objects nor how misses depend on each other",
@@ -80,7 +86,7 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
     if written is None:
         columns.warnings.append("no written bytes were counted: write-backs are assumed to be 0")
         written = [0.0] * len(lines)
-    stalls = columns.read("memory_stall_cycles"), columns.read("cycles")
+    stalls = _stalls(columns)
     intervals = [
         CounterInterval(
             begin_s=interval.begin_s,
@@ -89,8 +95,8 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
             llc_misses=waiting[at],
             read_bytes=lines[at] * LINE_BYTES,
             write_bytes=written[at],
-            cycles=None if stalls[1] is None else stalls[1][at],
-            memory_stall_cycles=None if stalls[0] is None else stalls[0][at],
+            cycles=None if stalls is None else stalls[1][at],
+            memory_stall_cycles=None if stalls is None else stalls[0][at],
         )
         for at, interval in enumerate(counters.intervals)
     ]
@@ -115,7 +121,7 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
         [phase],
         [unallocated_object(0, WHOLE, "unknown", 0)],
         threads=max(1, math.ceil(time_ns / wall_ns)),
-        error=COUNTS_ERROR if estimated else 0.0,
+        error=max(columns.error, COUNTS_ERROR if estimated else 0.0),
     )
     return msgspec.structs.replace(profile, warnings=columns.warnings)
 
@@ -127,6 +133,8 @@ class _Columns:
     counters: CounterProfile
     warnings: list[str] = field(default_factory=list)
     known: dict[str, list[float] | None] = field(default_factory=dict)
+    error: float = 0.0
+    """Relative error of misses that contradict another count."""
 
     @property
     def file(self) -> str:
@@ -179,6 +187,20 @@ class _Columns:
             rate * s if count is None else count
             for s, count in zip(self.seconds, possible, strict=True)
         ]
+
+
+def _stalls(columns: _Columns) -> tuple[list[float], list[float]] | None:
+    """Return cycles stalled on memory and all cycles, by interval; None where one is not known."""
+    stalled, cycles = columns.read("memory_stall_cycles"), columns.read("cycles")
+    if stalled is None or cycles is None:
+        return None
+    if sum(stalled) > sum(cycles):
+        columns.warnings.append(
+            f"memory_stall_cycles ({sum(stalled):.3g}) are more than cycles ({sum(cycles):.3g}): "
+            "one of them was misread; they are not used, and misses tell what waits"
+        )
+        return None
+    return stalled, cycles
 
 
 def _near_ns(columns: _Columns) -> list[float]:
@@ -254,6 +276,10 @@ def _misses(columns: _Columns) -> list[float] | None:
             columns.warnings.append(
                 f"{counted} ({sum(above):.3g}) are more than {limit} ({sum(limits):.3g}): one of "
                 f"them was misread; {instead} are used instead"
+                + ("" if columns.read("read_bytes") else ", and the interval is wider for that")
             )
-            return None if columns.read("read_bytes") else limits
+            if columns.read("read_bytes"):
+                return None
+            columns.error = sum(above) / max(sum(limits), 1.0) - 1.0
+            return limits
     return misses

@@ -74,6 +74,12 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         )
     wall = phase.near_wall_time_ns
     concurrency = phase.near_cpu_time_ns.value / wall if wall > 0 else 1.0
+    if time.low > time.high:
+        raise NearfarError(
+            f"near time of phase {phase.name!r} is {time.low:g} to {time.high:g} ns in the "
+            "profile, which ends before it begins: the profile is damaged; profile the program "
+            "again"
+        )
     core = workload.core
     return PhaseTraffic(
         name=phase.name,

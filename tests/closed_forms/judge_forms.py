@@ -102,7 +102,8 @@ def _value(
 ) -> list[tuple[str, str]]:
     if far.name == near[0].name:
         return []
-    span = form.far_ns(far_paper(far, near[1], near[0]), near[1], near_ns)
+    paper_far = far_paper(far, near[1], near[0])
+    span = form.far_ns(paper_far, near[1], near_ns)
     time = phase.far_time_ns.value
     low, high = span.low * (1.0 - SLACK), span.high * (1.0 + SLACK)
     if form.seen < 1.0 and not form.checked:
@@ -111,7 +112,7 @@ def _value(
         if ends.high < low or ends.low > high:
             return [
                 (
-                    "unreached" if form.waits else "unreached stream",
+                    "unreached" if form.waits_most(paper_far) else "unreached bandwidth",
                     f"{ends.low / 1e6:.4g} to {ends.high / 1e6:.4g} ms, at least "
                     f"{span.low / 1e6:.4g} and at most {span.high / 1e6:.4g}",
                 )

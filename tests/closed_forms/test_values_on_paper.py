@@ -22,11 +22,11 @@ def test_loads_in_inline_assembly_are_reached_or_counted(
 ):
     """Where QEMU counted them the time is what figures allow, else the interval reaches it.
 
-    Not that of streams which nobody counted: all of near time waiting, which the interval reaches,
-    is less than what a much lower bandwidth costs.
+    Not where nothing counted them and far bandwidth is the limit: all of near time waiting, which
+    the interval reaches, is less than what a much lower bandwidth costs.
     """
     wrong = judge(in_assembly(lines, threads), near_device(near), fars(), hiding)
-    wrong = [violation for violation in wrong if violation.kind != "unreached stream"]
+    wrong = [violation for violation in wrong if violation.kind != "unreached bandwidth"]
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -15,7 +15,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.documents import Prediction, save
 from nearfar.documents.counters import CounterInterval, CounterProfile
 from nearfar.documents.header import producer
-from nearfar.predict.from_counters import is_counters, profile_of_counters
+from nearfar.predict.from_counters import is_counters, models_beside, profile_of_counters
 
 
 def counted(**totals: float) -> CounterProfile:
@@ -130,6 +130,36 @@ def test_contradicting_counts_are_replaced(
     assert traffic.read_misses.opaque == pytest.approx(waiting)
     assert traffic.misses() == pytest.approx(read)
     assert sum(message in text for text in made.warnings) == 1
+
+
+def test_misses_above_loads_widen_the_interval():
+    """Nothing tells which was misread: loads are used, and misses may be ten times as many."""
+    slowdowns = []
+    for counts in ({"llc_load_misses": 1e7, "llc_loads": 1e6}, {"llc_load_misses": 1e6}):
+        profile = profile_of_counters(counted(cpu_time_ns=2e9, **counts))
+        far = samples.device("far", 300.0, 8.0, 4.0)
+        (device,) = predict(profile=profile, near=samples.device(), far=[far]).devices
+        slowdowns.append(device.total.slowdown)
+    contradicted, intact = slowdowns
+    assert contradicted.value == pytest.approx(intact.value)
+    assert contradicted.high - contradicted.value > 5.0 * (intact.high - intact.value)
+
+
+def test_stalls_above_cycles_are_not_used():
+    stalls = {"cycles": 6e9, "memory_stall_cycles": 7e9}
+    made = profile_of_counters(counted(cpu_time_ns=2e9, llc_misses=1e7, **stalls))
+    assert any(
+        "memory_stall_cycles (7e+09) are more than cycles (6e+09)" in t for t in made.warnings
+    )
+    assert models_beside(made) == ["traffic"]
+
+
+def test_an_interval_that_ends_before_it_begins_is_refused():
+    some = counted(cpu_time_ns=2e9, llc_misses=1e7)
+    last = some.intervals[1]
+    last.begin_s, last.end_s = last.end_s, last.begin_s
+    with pytest.raises(NearfarError, match="interval 2 begins at 2 s and ends at 1 s"):
+        profile_of_counters(some)
 
 
 def test_an_interval_in_which_a_counter_wrapped_gets_the_rate_of_the_others():

@@ -164,8 +164,9 @@ def test_a_spread_that_leaves_slowdowns_as_they_are_is_said_of_times():
         near_ns = 0.05 * phase.near_cpu_time_ns.value
         time = Estimate(near_ns, 0.53 * near_ns, 1.47 * near_ns)
         phases.append(replace(phase, near_cpu_time_ns=time, near_repetitions=3))
-    workload = replace(PROFILE, phases=phases)
-    made = predict(profile=workload, near=near_with(), far=[load_device(FAR)])
+    made = predict(
+        profile=replace(PROFILE, phases=phases), near=near_with(), far=[load_device(FAR)]
+    )
     (device,) = made.devices
     assert made.noise.widening < 1.01
     far = [phase.far_time_ns for phase in device.phases]
