@@ -126,14 +126,14 @@ def compare_near_times(
 ) -> PhasePrediction | None:
     """Check that `larger` takes no less; None where near time does not tell the overlap."""
     memory, paper = near_device(near), near_paper(near_device(near), PAGES[near])
-    both = [(one, one.near_ns(paper, "bus")) for one in (program, larger)]
+    both = [(each, each.near_ns(paper, "bus")) for each in (program, larger)]
     # Of 2,000 such programs at random, 31 took less with more lines, by up to half.
-    if any(one.overlaps and one.bus_share(paper, ns) > MAX_BUS_SHARE for one, ns in both):
+    if any(each.overlaps and each.bus_share(paper, ns) > MAX_BUS_SHARE for each, ns in both):
         return None
     # Of a faster memory, less overlap means more to gain.
     if far_paper(far_device(far), paper, memory).latency_ns.low < paper.latency_ns.low:
         return None
-    first, second = (predicted(one, memory, far_device(far), near_ns=ns)[0] for one, ns in both)
+    first, second = (predicted(each, memory, far_device(far), near_ns=ns)[0] for each, ns in both)
     assert second.far_time_ns.value >= first.far_time_ns.value * (1.0 - MORE_SLACK)
     return second
 
@@ -226,7 +226,7 @@ def times_of_plans(
         budget=f"{int(budget * footprint)}B",
         details=False,
     )
-    times = {one.name: one.time_ns.value for one in plan.alternatives}
+    times = {each.name: each.time_ns.value for each in plan.alternatives}
     # A cache that is full of other lines is slower than either memory.
     return {name: time_ns for name, time_ns in times.items() if name != "memory-mode"}
 
