@@ -36,7 +36,7 @@ extern "C" void settled(EmulationFile* file, unsigned phase, unsigned long waite
   file->waited_ns[phase] = waited_ns;
   file->unpaid_ns[phase] = unpaid_ns;
 }
-extern "C" unsigned long least_ns_of(const EmulationFile* file) { return file->least_ns; }
+extern "C" unsigned long min_ns_of(const EmulationFile* file) { return file->min_ns; }
 extern "C" double slow_motion_of(const EmulationFile* file) {
   return file->version == emulation_version ? file->slow_motion : 0.0;
 }
@@ -140,9 +140,9 @@ def test_the_file_has_the_layout_that_the_runtime_reads(shim: ctypes.CDLL, tmp_p
     content = path.read_bytes()
     shim.file_size.restype = ctypes.c_ulong
     shim.slow_motion_of.restype = ctypes.c_double
-    shim.least_ns_of.restype = ctypes.c_ulong
+    shim.min_ns_of.restype = ctypes.c_ulong
     assert shim.slow_motion_of(content) == 2.5
-    assert shim.least_ns_of(content) == cost_file.MIN_BATCH_NS
+    assert shim.min_ns_of(content) == cost_file.MIN_BATCH_NS
     costs = 2 * cost_file.FACTORS * 7 * cost_file.TERMS * 8
     assert len(content) == shim.file_size() + costs + 2 * 8
     assert cost_file.read_settlement(path) == cost_file.Settlement(0, 0)
