@@ -12,7 +12,7 @@ from nearfar.api._call import api_function
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.options.profile import ProfileOptions
 from nearfar.options.report import ReportOptions
-from nearfar.options.try_program import FirstFiles, TryOptions
+from nearfar.options.try_program import MIN_TIME_S, FirstFiles, TryOptions
 
 if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile, WorkloadProfile
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ANSWER_S = 8.0
 """Time to predict, place and draw the page, s."""
+MIN_LEFT_S = MIN_TIME_S - 20.0 - ANSWER_S
+"""Time left for the program even where near memory took longer to measure than planned, s."""
 PLAIN_SHARE = 0.2
 """Share of the time that the program may take without an observer."""
 SAMPLE_SHARE = 0.15
@@ -84,7 +86,7 @@ def first_answer(
     if kept.drift is not None:
         say(f"near memory: as measured before in this boot, latency {kept.drift:.2f} times that")
     save(kept.device, near_path)
-    left_s = options.seconds() - (time.monotonic() - begun) - ANSWER_S
+    left_s = max(options.seconds() - (time.monotonic() - begun) - ANSWER_S, MIN_LEFT_S)
     workload, failure = _profile(
         options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
     )

@@ -39,7 +39,7 @@ class TryOptions(DriverOptions, ProgramOptions):
     """A library device (`nearfar device list`) or a device file; repeat for several. Default: the
     memory of another socket, three of CXL, two of Optane."""
     time: Annotated[str, Option(any_text=True)] = "90s"
-    """Time for everything, such as 3m; one run of the program may take a fifth of it."""
+    """Time for everything, such as 3min; one run of the program may take a fifth of it."""
     after: str = "0s"
     """Count only from this long after the start, such as 5s: for servers."""
 
