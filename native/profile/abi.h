@@ -11,6 +11,11 @@
  * NF_FILTER_MASK selects rate_log2 bits from bit 6 up. rate_log2 < 6 samples 2^(6-rate_log2) lines
  * of every page, rate_log2 = 0 all of them; rate_log2 > 6 samples one line in every 2^(rate_log2-6)
  * pages on average, since the higher bits then compare page bits with the hash.
+ *
+ * Every line of one page in 256 leaves the fast path too: these *whole* pages tell how often and in
+ * which order pages are touched (native/profile/runtime/pages.cpp).
+ *
+ *   whole(address) = (x & NF_PAGE_MASK) == 0
  */
 #ifndef NEARFAR_PROFILE_ABI_H
 #define NEARFAR_PROFILE_ABI_H
@@ -22,17 +27,21 @@
 extern "C" {
 #endif
 
-#define NF_ABI_VERSION 1u
+#define NF_ABI_VERSION 2u
 
 /* An odd 31-bit constant (2^31 / golden ratio): the product's middle bits mix all page bits. */
 #define NF_HASH_MULTIPLIER 0x4F1BBCDDull
 /* Brings product bits 26.. to bit 6.., where the line number within the page begins. */
 #define NF_HASH_SHIFT 20
 #define NF_FILTER_MASK(rate_log2) (((1ull << (rate_log2)) - 1) << 6)
+/* Bits that depend on the page alone. */
+#define NF_PAGE_RATE_LOG2 8
+#define NF_PAGE_MASK (((1ull << NF_PAGE_RATE_LOG2) - 1) << 12)
 
 static inline int nf_sampled(uint64_t address, uint64_t mask) {
   return (((((address >> 12) * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT) ^ address) & mask) == 0;
 }
+static inline int nf_whole(uint64_t address) { return nf_sampled(address, NF_PAGE_MASK); }
 
 enum nf_class { NF_OPAQUE = 0, NF_STREAM = 1, NF_INDIRECT = 2, NF_CHASE = 3 };
 /* NF_BOTH: a load, then a store to the same address (read-modify-write). It misses as a load and
@@ -75,8 +84,9 @@ struct nf_module {
 
 void __nf_register(struct nf_module* module);
 
-/* Reports an access to a sampled line. `site` is module.first_site + index; `is_store` is 0 or 1.
- * Uses the preserve_most convention, so that the fast path keeps its registers. */
+/* Reports an access to a sampled line or a whole page. `site` is module.first_site + index;
+ * `is_store` is 0 or 1. Uses the preserve_most convention, so that the fast path keeps its
+ * registers. */
 NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t is_store);
 
 /* Reports `bytes` bytes from `address` that are touched once, in order (memcpy, memset, a stream

@@ -31,8 +31,8 @@ void report_event(nf_loop& loop) {
       const std::uint64_t at =
           stream.address + loop.iteration * static_cast<std::uint64_t>(stream.step);
       const std::uint64_t touched = at > stream.line ? at : stream.line;
-      if (nf_sampled(stream.line,
-                     NF_FILTER_MASK(loop.rate_log2)))  // false where the search gave up
+      if (nf_sampled(stream.line, NF_FILTER_MASK(loop.rate_log2)) ||
+          nf_whole(stream.line))  // false where the search gave up
         __nf_access(pointer(touched), stream.site, stream.is_store);
       find_next(stream, loop.rate_log2, loop.iteration, false);
     }
@@ -48,8 +48,8 @@ __attribute__((used)) void nf_span_body(const void* address, std::uint32_t site,
   const auto first = reinterpret_cast<std::uint64_t>(address);
   const std::uint64_t last = first + ((shape >> 1) & 0x7FFF) - 1;
   const std::uint64_t mask = NF_FILTER_MASK(shape >> 16);
-  if (nf_sampled(first, mask)) __nf_access(address, site, shape & 1);
-  if ((first ^ last) / line_bytes != 0 && nf_sampled(last, mask))
+  if (nf_sampled(first, mask) || nf_whole(first)) __nf_access(address, site, shape & 1);
+  if ((first ^ last) / line_bytes != 0 && (nf_sampled(last, mask) || nf_whole(last)))
     __nf_access(pointer(last & ~(line_bytes - 1)), site, shape & 1);
 }
 
@@ -66,6 +66,7 @@ __attribute__((used)) void nf_row_body(const void* address, std::uint64_t bytes,
       __nf_access(pointer(sampled_line > first ? sampled_line : first), site, shape & 1);
       line = sampled_line + line_bytes;
     } else {
+      if (nf_whole(line)) __nf_access(pointer(line > first ? line : first), site, shape & 1);
       line = page_end;
     }
   }

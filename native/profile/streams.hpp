@@ -1,4 +1,7 @@
 // Finds the next sampled line that a stream of accesses, one every `step` bytes, enters.
+//
+// In a whole page (abi.h) its sampled line stands for the page, but for the stream's first access
+// and for streams that skip lines: there, each line they touch counts.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +63,8 @@ inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from,
     std::uint64_t line = at & ~(line_bytes - 1);
     if (!first) line = std::max(line, stream.line + line_bytes);
     for (; searched < pages_searched; ++searched) {
-      const std::uint64_t sampled_line = sampled_in_page(line, rate_log2);
+      const bool any_line = (first || step > line_bytes) && nf_whole(line);
+      const std::uint64_t sampled_line = any_line ? line : sampled_in_page(line, rate_log2);
       if ((sampled_line & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
         line = sampled_line;  // the next page's first line
         continue;
@@ -81,7 +85,8 @@ inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from,
   std::uint64_t line = (at + last_byte) & ~(line_bytes - 1);
   if (!first) line = std::min(line, stream.line - line_bytes);
   for (; searched < pages_searched; ++searched) {
-    const std::uint64_t sampled_line = sampled_in_page_below(line, rate_log2);
+    const bool any_line = (first || step > line_bytes) && nf_whole(line);
+    const std::uint64_t sampled_line = any_line ? line : sampled_in_page_below(line, rate_log2);
     if ((sampled_line & ~(page_bytes - 1)) != (line & ~(page_bytes - 1))) {
       line = sampled_line;  // the page below's last line
       continue;

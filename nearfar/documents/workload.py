@@ -166,6 +166,27 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write: list[float]
 
 
+class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Touches of pages of 4 KiB, from one page in 256: what memory moved in pages would do.
+
+    Lists over `WorkloadProfile.page_curve_bytes` are of a near memory of that size that keeps the
+    most recent pages, all objects in one.
+    """
+
+    first: float
+    """Pages touched for the first time."""
+    faults: list[float]
+    """Touches of pages that left the near memory since their last touch, never rising."""
+    written: list[float]
+    """Those of the pages that faults bring back that were stored to since they last came in."""
+    times: list[float]
+    """Touches of pages by the number of touches of pages since their last: below 512, 768, 1024,
+    1536 and so on, two per factor of 2. Those that follow one of the same page are not counted."""
+    compressed_share: float | None = None
+    """Size of a page's content after a compression like LZ4's over 4096 bytes, mean; None: not
+    looked at."""
+
+
 class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Traffic of one object in one phase."""
 
@@ -173,6 +194,8 @@ class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unk
     traffic: Traffic
     curve: MissCurve | None = None
     """None: too few touches, or an older profile."""
+    page_curve: PageCurve | None = None
+    """None: no page of it was sampled, or an older profile."""
     intervals: list[CounterInterval] = []
     """Counts of a whole program by interval, whose sum is `traffic`; empty: not counted so. Each
     has `cpu_time_ns`, `llc_misses` (the lines that are waited for), `read_bytes` (these and
@@ -305,6 +328,9 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Whether flushes, fences and non-temporal stores were looked for: a 0 then says none."""
     curve_bytes: list[float] = []
     """Cache sizes of every `MissCurve`, ascending, 32 KiB to 1 TiB."""
+    page_curve_bytes: list[float] = []
+    """Sizes of near memory of every `PageCurve`, ascending, 16 per factor of 2; the first one is
+    256 KiB, and at the last one there are no faults. Empty: pages were not counted."""
     instrumented_slowdown: float
     """CPU time of the instrumented run over the plain one."""
     objects: list[MemoryObject]

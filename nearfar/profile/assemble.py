@@ -12,6 +12,7 @@ from nearfar.documents.workload import (
     InstructionTraffic,
     MissCurve,
     ObjectTraffic,
+    PageCurve,
     Phase,
     Program,
 )
@@ -20,6 +21,7 @@ from nearfar.profile.events import core_of, flushes_counted
 from nearfar.profile.live_bytes import live_samples, resident_objects, resident_samples
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
+from nearfar.profile.page_curves import page_curves
 from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.sources.process_files import name_instructions, scale_to_counts
 from nearfar.profile.sources.source import phase_share
@@ -40,9 +42,10 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
     objects, object_of = make_objects(files)
     traffic = gather(files, object_of)
     curves = miss_curves(files, object_of)
+    page_curve_bytes, pages = page_curves(files, object_of)
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = most_missing(traffic, set(names))
-    phases = _phases(gathered, traffic, curves, names, kept)
+    phases = _phases(gathered, traffic, (curves, pages), names, kept)
     objects = resident_objects(objects, phases, 64, gathered.instrumented.outcome.peak_bytes)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
@@ -71,6 +74,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         core=core_of(files),
         flushes_counted=flushes_counted(files),
         curve_bytes=CURVE_BYTES,
+        page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
@@ -86,7 +90,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
 def _phases(
     gathered: GatheredRuns,
     traffic: RunTraffic,
-    curves: Mapping[tuple[int, int], MissCurve],
+    curves: tuple[Mapping[tuple[int, int], MissCurve], Mapping[tuple[int, int], PageCurve]],
     names: Mapping[int, str],
     kept: list[int],
 ) -> list[Phase]:
@@ -113,7 +117,8 @@ def _phases(
                     ObjectTraffic(
                         object=object_id,
                         traffic=rows[object_id],
-                        curve=curves.get((number, object_id)),
+                        curve=curves[0].get((number, object_id)),
+                        page_curve=curves[1].get((number, object_id)),
                     )
                     for object_id in sorted(rows)
                 ],

@@ -144,7 +144,7 @@ def phase_of_slices(shares: Array) -> list[int]:
 
 
 def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
-    for table in (file.counters, file.curves, file.events):
+    for table in (file.counters, file.curves, file.pages, file.events):
         for row in table:
             key = int(row["key"])
             number = phase_of.get(key >> 48, key >> 48)

@@ -15,7 +15,7 @@ from nearfar.base.errors import NearfarError
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
-VERSION = 5
+VERSION = 6
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -24,6 +24,13 @@ CURVE_EDGES_BYTES = tuple(
     (4096 << octave) * (2 + half) // 2 for octave in range(31) for half in (0, 1)
 )
 """Upper ends of all buckets of reuse distances but the last two: 4 KiB, 6 KiB, 8 KiB, ..."""
+PAGE_RATE = 256
+"""One page in so many is whole: its touches are counted (abi.h)."""
+PAGE_EDGES = (
+    64,
+    *((64 << octave) * (17 + part) // 16 for octave in range(18) for part in range(16)),
+)
+"""Upper ends of all buckets of pages' reuse distances but the last, in pages."""
 
 
 def record_type(text: str, **nested: np.dtype[Any]) -> np.dtype[Any]:
@@ -38,7 +45,9 @@ def record_type(text: str, **nested: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-_TABLES = ("instructions", "sites", "counters", "modules", "live", "curves", "events", "strings")
+_TABLES = (
+    "instructions", "sites", "counters", "modules", "live", "curves", "pages", "events", "strings"
+)  # fmt: skip
 _HEADER = record_type(
     "magic S8, version u4, rate_log2 u4, pid i4, parent_pid i4, forked u4, threads u4,"
     "compiler u8, cache_sets u8, cache_ways u4, mixed_rates u4, wrong_modules u4,"
@@ -61,6 +70,10 @@ _RECORDS = {
         "key u8, accesses u8, read_misses u8, write_misses u8, in_sequence u8, recent u8 3"
     ),
     "curves": record_type(f"key u8, beyond u8, near u8 {CURVE_BUCKETS}, far u8 {CURVE_BUCKETS}"),
+    "pages": record_type(
+        "key u8, first u8, touches u8, looked_at u8, compressed_bytes u8,"
+        f"reuses u4 {len(PAGE_EDGES) + 1}, written i4 {len(PAGE_EDGES) + 1}, times u4 64"
+    ),
     "events": record_type(
         "key u8, flushes u8, fences u8, nt_bytes u8, sampled_flushes u8, sampled_nt_bytes u8,"
         "log_bytes u8, syncs u8, sync_bytes u8, small_page_misses u8, large_page_misses u8,"
@@ -98,6 +111,7 @@ class ProcessFile:
         self.modules = self._records(data, "modules")
         self.live = self._records(data, "live")
         self.curves = self._records(data, "curves")
+        self.pages = self._records(data, "pages")
         self.events = self._records(data, "events")
         strings = self.header["strings"]
         begin = int(strings["offset"])

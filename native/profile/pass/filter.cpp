@@ -28,16 +28,26 @@ Value* Filter::line(IRBuilder<>& builder, Value* address) const {
   Type* type = address->getType();
   Value* mixed = builder.CreateXor(hash(builder, address), address);
   Value* bits = builder.CreateAnd(mixed, ConstantInt::get(type, NF_FILTER_MASK(rate_log2_)));
-  return builder.CreateICmpEQ(bits, ConstantInt::get(type, 0), "nf.sampled");
+  Value* line = builder.CreateICmpEQ(bits, ConstantInt::get(type, 0));
+  return builder.CreateOr(line, whole(builder, mixed), "nf.sampled");
+}
+
+Value* Filter::whole(IRBuilder<>& builder, Value* mixed) const {
+  Type* type = mixed->getType();
+  return builder.CreateICmpEQ(builder.CreateAnd(mixed, ConstantInt::get(type, NF_PAGE_MASK)),
+                              ConstantInt::get(type, 0), "nf.whole");
 }
 
 // The last byte's line minus the sampled line; only the bits that the rate compares count. It is 0
-// if the last line is sampled and 1 if the line before it is.
+// if the last line is sampled, 1 if the line before it is, and 0 anywhere in a whole page.
 Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
-  Value* sampled = builder.CreateLShr(hash(builder, address), builder.getInt64(line_log2));
-  return builder.CreateSub(builder.CreateLShr(last, builder.getInt64(line_log2)), sampled,
-                           "nf.distance");
+  Value* hashed = hash(builder, address);
+  Value* sampled = builder.CreateLShr(hashed, builder.getInt64(line_log2));
+  Value* distance =
+      builder.CreateSub(builder.CreateLShr(last, builder.getInt64(line_log2)), sampled);
+  return builder.CreateSelect(whole(builder, builder.CreateXor(hashed, address)),
+                              builder.getInt64(0), distance, "nf.distance");
 }
 
 Value* Filter::within(IRBuilder<>& builder, Value* distance) const {
@@ -57,11 +67,12 @@ Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
   Value* crosses =
       builder.CreateICmpUGE(builder.CreateXor(first, last), builder.getInt64(page_bytes));
   Value* reach = builder.CreateAdd(builder.CreateSub(last, first), builder.getInt64(line_bytes));
-  Value* bits =
-      builder.CreateAnd(hash(builder, first), builder.getInt64(NF_FILTER_MASK(rate_log2_)));
+  Value* hashed = hash(builder, first);
+  Value* bits = builder.CreateAnd(hashed, builder.getInt64(NF_FILTER_MASK(rate_log2_)));
   Value* distance =
       builder.CreateAnd(builder.CreateSub(last, bits), builder.getInt64(period_bytes() - 1));
-  return builder.CreateOr(crosses, builder.CreateICmpULT(distance, reach), "nf.sampled");
+  Value* line = builder.CreateOr(crosses, builder.CreateICmpULT(distance, reach));
+  return builder.CreateOr(line, whole(builder, builder.CreateXor(hashed, first)), "nf.sampled");
 }
 
 std::uint64_t Filter::short_bytes() const { return page_bytes; }

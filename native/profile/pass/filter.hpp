@@ -1,4 +1,4 @@
-// The inline test whether an address is in a sampled line, equal to nf_sampled of abi.h.
+// The inline test whether an address is in a sampled line or a whole page (abi.h).
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -37,6 +37,8 @@ class Filter {
 
  private:
   llvm::Value* hash(llvm::IRBuilder<>& builder, llvm::Value* address) const;
+  // Whether a page is whole; `mixed` is the hash xor an address in it.
+  llvm::Value* whole(llvm::IRBuilder<>& builder, llvm::Value* mixed) const;
   std::uint64_t period_bytes() const;
 
   unsigned rate_log2_;

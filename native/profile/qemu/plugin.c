@@ -60,7 +60,8 @@ static void report(uint64_t address, const struct place* place, qemu_plugin_memi
 }
 
 static bool sampled(uint64_t address) {
-  return (((((address >> 12) * ring->multiplier) >> ring->shift) ^ address) & ring->mask) == 0;
+  const uint64_t mixed = (((address >> 12) * ring->multiplier) >> ring->shift) ^ address;
+  return (mixed & ring->mask) == 0 || (mixed & ring->page_mask) == 0;
 }
 
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void* place) {
@@ -128,6 +129,7 @@ static void in_child(void) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
   if (mmap(ring, sizeof *ring, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) _exit(127);
   ring->mask = UINT64_MAX;
+  ring->page_mask = UINT64_MAX;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count, char** words) {

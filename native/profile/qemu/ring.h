@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define NF_RING_FILE "ring"
-#define NF_RING_MAGIC 0x32474E4952464E00ull /* "\0NFRING2" */
+#define NF_RING_MAGIC 0x33474E4952464E00ull /* "\0NFRING3" */
 /* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
 /* Holds 40 ms of sampled accesses of a program that does nothing else. */
@@ -72,6 +72,7 @@ struct nf_ring {
   uint64_t instructions; /* executed so far, approximately: concurrent updates may be lost */
   /* An access is reported if ((((a >> 12) * multiplier) >> shift) ^ a) & mask is 0. */
   uint64_t mask;
+  uint64_t page_mask; /* or if the same & page_mask is 0 */
   uint64_t multiplier;
   uint64_t shift;
   /* An access is reported while `instructions` is below this. */

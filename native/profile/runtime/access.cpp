@@ -9,6 +9,7 @@
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pages.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
@@ -77,6 +78,12 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   }
   register_thread();
   const std::uint32_t phase = nf_current_phase();
+  const bool whole = nf_whole(address);
+  if (whole) {
+    touch_page(phase, address, store);
+    nf_recent_page = address >> 12 << 1 | (store ? 1 : 0);
+  }
+  if (!runtime.lines.sampled(address)) return;
   std::uint16_t* const tag = runtime.shadow.entry(address);
   if (owner == site_none) owner = *tag;
   if (owner == site_none) owner = site_of_untagged(address);
@@ -107,7 +114,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     count_reuse(phase, owner, line, store);
     count_in_core({phase, owner, site, line, address, store, outcome.hit});
   }
-  if (counter != nullptr && !sampled) {
+  if (counter != nullptr && !sampled && !whole) {
     nf_recent_access& recent = *nf_recent_place(address >> 4, site);
     // A signal handler sees either a free or a complete entry.
     recent.granule = 0;
@@ -130,6 +137,8 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
     // The first touched byte determines the owner if objects share the line.
     access_line(line > address ? line : address, site, store);
   });
+  for_each_whole_page_without_line(
+      address, size, [&](std::uint64_t touched) { access_line(touched, site, store); });
 }
 
 }  // namespace nearfar::profile

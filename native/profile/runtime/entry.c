@@ -29,5 +29,8 @@ NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t i
       return;
     }
   }
+  if (nf_recent_page >> 1 == granule >> 8 && (nf_recent_page & 1) >= is_store &&
+      !nf_sampled((uint64_t)address, nf_line_mask))
+    return;
   enter(address, site, is_store);
 }

@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 5;
+inline constexpr std::uint32_t process_version = 6;
 
 // Sites 0 to 3 are not allocation sites: memory not looked up yet, allocation sites beyond the
 // table, unknown memory, the stacks.
@@ -101,6 +101,40 @@ constexpr unsigned curve_bucket(std::uint64_t bytes) {
   return bucket < curve_buckets - 1 ? bucket : curve_buckets - 2;
 }
 
+// Touches of a site's whole pages (abi.h) in a phase; a page belongs to the site of its sampled
+// line.
+//  key: phase in bits 48-55, site in bits 32-47. Counts are weighted touches of whole pages; a
+//  touch that follows one of the same page by the same thread is not counted. Bucket i of `reuses`
+//  and `written`: less than page_bucket_edge(i) pages touched in between; the last bucket: more.
+//  `written` sums to the evictions of dirty pages by a memory of any size: a reuse adds 1 at its
+//  distance and takes 1 away at the longest distance since the page's last store. Bucket i of
+//  `times`: half-octaves of the touches of whole pages in between.
+inline constexpr unsigned page_buckets = 290;
+inline constexpr unsigned time_buckets = 64;
+struct PageRecord {
+  std::uint64_t key;
+  std::uint64_t first;      // first touches: pages
+  std::uint64_t touches;    // unweighted, first ones included
+  std::uint64_t looked_at;  // pages whose content was compressed
+  std::uint64_t compressed_bytes;
+  std::uint32_t reuses[page_buckets];
+  std::int32_t written[page_buckets];
+  std::uint32_t times[time_buckets];
+};
+// Buckets: below 64 pages; then 16 per octave.
+constexpr unsigned page_bucket(std::uint64_t pages) {
+  if (pages < 64) return 0;
+  const unsigned octave = 63 - static_cast<unsigned>(__builtin_clzll(pages));
+  const unsigned bucket = 1 + (octave - 6) * 16 + static_cast<unsigned>(pages >> (octave - 4) & 15);
+  return bucket < page_buckets - 1 ? bucket : page_buckets - 1;
+}
+constexpr unsigned time_bucket(std::uint64_t touches) {
+  if (touches < 2) return 0;
+  const unsigned octave = 63 - static_cast<unsigned>(__builtin_clzll(touches));
+  const unsigned bucket = octave * 2 - 1 + static_cast<unsigned>(touches >> (octave - 1) & 1);
+  return bucket < time_buckets ? bucket : time_buckets - 1;
+}
+
 // Counts other than accesses, by phase and site.
 //  key: phase in bits 48-55, site in bits 32-47.
 //  The upper half counts every event. Owners of small heap blocks are known for sampled lines only:
@@ -172,6 +206,7 @@ struct ProcessHeader {
   Table modules;
   Table live;
   Table curves;
+  Table pages;
   Table events;
   Table strings;  // zero-terminated, the first one empty
   std::uint64_t group_misses[error_groups];

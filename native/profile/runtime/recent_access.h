@@ -34,6 +34,12 @@ extern __thread struct nf_recent_access nf_recent_accesses[NF_RECENT_ACCESSES]
 extern const uint32_t* nf_phase_word;
 extern const uint32_t* nf_counting_word;
 
+/* The whole page (abi.h) that this thread touched last: page << 1 | stored to. Further accesses to
+ * it are no news, unless to sampled lines. */
+extern __thread uint64_t nf_recent_page __attribute__((tls_model("initial-exec")));
+/* Mask of sampled lines at this run's rate. */
+extern uint64_t nf_line_mask;
+
 static inline uint32_t nf_current_phase(void) {
   /* Phase 0 lasts until counting begins. */
   return __atomic_load_n(nf_counting_word, __ATOMIC_RELAXED) != 0

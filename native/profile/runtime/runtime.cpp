@@ -12,6 +12,7 @@
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/pages.hpp"
 #include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
@@ -20,6 +21,9 @@ extern "C" void* __libc_stack_end;
 
 __thread nf_recent_access nf_recent_accesses[NF_RECENT_ACCESSES]
     __attribute__((tls_model("initial-exec"))) = {};
+
+__thread std::uint64_t nf_recent_page __attribute__((tls_model("initial-exec"))) = 0;
+std::uint64_t nf_line_mask = NF_FILTER_MASK(nearfar::sim::SampledLines::usual_rate_log2);
 
 namespace nearfar::profile {
 
@@ -78,6 +82,7 @@ void attach_tables() {
   runtime.instructions.attach(header, header.instructions);
   runtime.counters.attach(header, header.counters);
   runtime.curves.attach(header, header.curves);
+  runtime.pages.attach(header, header.pages);
   runtime.events.attach(header, header.events);
 }
 
@@ -91,12 +96,13 @@ bool give_up(const char* reason) {
 
 bool create_runtime(unsigned rate_log2) {
   runtime.lines = sim::SampledLines(rate_log2);
+  nf_line_mask = NF_FILTER_MASK(rate_log2);
   char message[sizeof runtime.control->message] = "";
   runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
   if (runtime.header == nullptr) return give_up(message);
   runtime.header->rate_log2 = rate_log2;
   if (!runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() || !reserve_cache() ||
-      !reserve_reuse() || !reserve_core_caches()) {
+      !reserve_reuse() || !reserve_pages(true) || !reserve_core_caches()) {
     return give_up("address space for the tables cannot be reserved (ulimit -v?)");
   }
   runtime.header->counts_flushes = 1;
@@ -120,6 +126,7 @@ void continue_in_child() {
   runtime.strings.unlock();
   runtime.regions.unlock();
   unlock_reuse();
+  unlock_pages();
   memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
   char message[sizeof runtime.control->message] = "";
   const ProcessHeader& old = *runtime.header;

@@ -34,6 +34,7 @@ struct Runtime {
   DenseTable<InstructionRecord> instructions;
   DenseTable<CounterRecord> counters;
   DenseTable<CurveRecord> curves;
+  DenseTable<PageRecord> pages;
   DenseTable<EventRecord> events;
 };
 

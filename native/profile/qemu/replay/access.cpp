@@ -7,6 +7,7 @@
 #include "profile/qemu/replay/instructions.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pages.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 
@@ -69,6 +70,8 @@ void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) 
 
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
   const std::uint32_t phase = nf_current_phase();
+  if (nf_whole(address)) touch_page(phase, address, store);
+  if (!runtime.lines.sampled(address)) return;
   if (owner == site_none) owner = *runtime.shadow.entry(address);
   if (owner == site_none) owner = site_of_untagged(address);
   const std::uint64_t key = counter_key(phase, owner, site + 1);
@@ -99,6 +102,8 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
   runtime.lines.for_each(address, size, [&](std::uint64_t line) {
     access_line(line > address ? line : address, site, store);
   });
+  for_each_whole_page_without_line(
+      address, size, [&](std::uint64_t touched) { access_line(touched, site, store); });
 }
 
 }  // namespace nearfar::profile

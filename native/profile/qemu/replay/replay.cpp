@@ -13,6 +13,7 @@
 #include "profile/qemu/replay/instructions.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/pages.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
 #include "profile/runtime/runtime.hpp"
@@ -57,6 +58,7 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   for (std::uint64_t i = 0; i < NF_RING_EVENTS; ++i) ring->events[i].turn = i;
   ring->sample_until = UINT64_MAX;
   ring->mask = NF_FILTER_MASK(rate_log2);
+  ring->page_mask = NF_PAGE_MASK;
   ring->multiplier = NF_HASH_MULTIPLIER;
   ring->shift = NF_HASH_SHIFT;
   ring->sampling = 1;
@@ -85,7 +87,7 @@ int make_runtime(unsigned rate_log2) {
                                                runtime.control->cache_ways, rate_log2);
   void* ways = reserve_memory(geometry.lines() * sizeof(sim::LineWord));
   if (ways == nullptr || !runtime.shadow.reserve(runtime.lines) || !runtime.regions.reserve() ||
-      !reserve_reuse()) {
+      !reserve_reuse() || !reserve_pages(false)) {
     return ENOMEM;
   }
   runtime.cache = sim::LruCache(geometry, static_cast<sim::LineWord*>(ways));
@@ -96,6 +98,7 @@ int make_runtime(unsigned rate_log2) {
   runtime.instructions.attach(header, header.instructions);
   runtime.counters.attach(header, header.counters);
   runtime.curves.attach(header, header.curves);
+  runtime.pages.attach(header, header.pages);
   const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
                                              ObjectKind::unknown, ObjectKind::stack};
   for (std::uint32_t site = 0; site < first_free_site; ++site) {

@@ -1,0 +1,169 @@
+// Stack distances of whole pages, by SHARDS (Waldspurger et al., FAST 2015). A traced line per page
+// cannot tell them: a page is touched up to 64 times as often as any line of it.
+#include "profile/runtime/pages.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "profile/runtime/locks.hpp"
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/os.hpp"
+#include "profile/runtime/sites.hpp"
+#include "profile/runtime/thread.hpp"
+#include "sim/reuse/reuse_stack.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+constexpr std::uint32_t page_bytes = 4096;
+// Pages followed at once: those of 4 GiB. Beyond, half as many are, and so on.
+constexpr std::uint32_t max_pages = 4096;
+constexpr std::uint32_t entries = 4 * max_pages;
+constexpr std::uint32_t never_stored = UINT32_MAX;
+
+struct PageState {
+  std::uint64_t tagged;   // page + 1; 0: free
+  std::uint64_t time;     // of its last touch, in touches
+  std::uint32_t longest;  // distance since the last store, in pages
+};
+
+sim::ReuseStack stack;
+PageState* states;
+PageState* spare;
+std::uint32_t pages_lock;
+std::uint64_t now;
+std::uint64_t last_page;
+unsigned thinning_log2;
+bool looks;
+
+bool followed(std::uint64_t page) {
+  return thinning_log2 == 0 || (page * 0xD6E8FEB86659FD93ull) >> (64 - thinning_log2) == 0;
+}
+
+PageState& state_of(PageState* table, std::uint64_t page) {
+  for (std::uint64_t at = page * 0x9E3779B97F4A7C15ull >> 32;; ++at) {
+    PageState& state = table[at % entries];
+    if (state.tagged == 0 || state.tagged == page + 1) return state;
+  }
+}
+
+void follow_fewer() {
+  ++thinning_log2;
+  stack.keep_only(followed);
+  memset(spare, 0, entries * sizeof(PageState));
+  for (std::uint32_t at = 0; at < entries; ++at) {
+    const std::uint64_t page = states[at].tagged - 1;
+    if (states[at].tagged != 0 && followed(page)) state_of(spare, page) = states[at];
+  }
+  std::swap(states, spare);
+}
+
+std::uint16_t owner_of(std::uint64_t address) {
+  const std::uint64_t page = address >> 12;
+  const std::uint64_t line = page << 12 | runtime.lines.first_in_page(page) << 6;
+  const std::uint16_t* granules = runtime.shadow.entry(line);
+  for (unsigned i = 0; i < 4; ++i) {
+    if (granules[i] != site_none) return granules[i];
+  }
+  return site_of_untagged(line);
+}
+
+// Size after compression of the kind of LZ4: repeated stretches take three bytes.
+std::uint32_t compressed_size(const unsigned char* page) {
+  std::uint16_t seen[1024] = {};  // place + 1, by the hash of four bytes
+  std::uint32_t size = 0;
+  std::uint32_t at = 0;
+  while (at + 4 <= page_bytes) {
+    std::uint32_t word = 0;
+    std::uint32_t other = 0;
+    memcpy(&word, page + at, 4);
+    std::uint16_t& entry = seen[word * 2654435761u >> 22];
+    const std::uint32_t before = entry;
+    entry = static_cast<std::uint16_t>(at + 1);
+    if (before != 0) memcpy(&other, page + before - 1, 4);
+    if (before == 0 || other != word) {
+      ++size;
+      ++at;
+      continue;
+    }
+    std::uint32_t length = 4;
+    while (at + length < page_bytes && page[before - 1 + length] == page[at + length]) ++length;
+    size += 3 + length / 255;
+    at += length;
+  }
+  return size + page_bytes - at;
+}
+
+// The distance in pages; `followed_pages` were followed in between, and the page's own share of the
+// others is a half.
+std::uint32_t pages_between(std::uint32_t followed_pages) {
+  if (followed_pages == 0) return 0;
+  const unsigned share_log2 = NF_PAGE_RATE_LOG2 + thinning_log2;
+  const std::uint64_t pages = (2ull * followed_pages + 1) << (share_log2 - 1);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(pages, never_stored - 1));
+}
+
+void count_reuse_of(PageRecord& record, PageState& state, std::uint32_t distance) {
+  const std::uint32_t weight = 1u << thinning_log2;
+  record.reuses[page_bucket(distance)] += weight;
+  record.times[time_bucket(now - state.time)] += weight;
+  if (distance <= state.longest) return;
+  record.written[page_bucket(distance)] += static_cast<std::int32_t>(weight);
+  record.written[page_bucket(state.longest)] -= static_cast<std::int32_t>(weight);
+  state.longest = distance;
+}
+
+}  // namespace
+
+bool reserve_pages(bool look) {
+  void* memory = reserve_memory(sim::ReuseStack::bytes_for(max_pages));
+  states = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
+  spare = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
+  if (memory == nullptr || states == nullptr || spare == nullptr) return false;
+  stack = sim::ReuseStack(max_pages, memory);
+  now = 0;
+  last_page = 0;
+  thinning_log2 = 0;
+  looks = look;
+  return true;
+}
+
+void unlock_pages() { pages_lock = 0; }
+
+void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
+  // Above rate 64 most pages have no sampled line, so nobody knows whose they are.
+  if (runtime.lines.rate_log2() > sim::SampledLines::usual_rate_log2) return;
+  const std::uint64_t page = address >> 12;
+  Lock const lock(pages_lock, this_thread.id);
+  if (!followed(page)) return;
+  PageState& state = state_of(states, page);
+  if (page != last_page || state.tagged == 0) {
+    const std::uint64_t key = std::uint64_t{phase} << 48 | std::uint64_t{owner_of(address)} << 32;
+    PageRecord* record = runtime.pages.find_or_add(key, this_thread.id, [](PageRecord&) {});
+    if (record == nullptr) return;
+    last_page = page;
+    now += 1ull << thinning_log2;
+    ++record->touches;
+    const std::uint32_t between = stack.touch(page);
+    if (between == sim::ReuseStack::unseen || state.tagged == 0) {
+      record->first += 1ull << thinning_log2;
+      state = {page + 1, now, never_stored};
+    } else {
+      const std::uint32_t distance = pages_between(between);
+      count_reuse_of(*record, state, distance);
+      if (looks && distance != 0 && std::has_single_bit(record->touches)) {
+        ++record->looked_at;
+        record->compressed_bytes +=
+            compressed_size(reinterpret_cast<const unsigned char*>(page << 12));
+      }
+    }
+    state.time = now;
+  }
+  if (store) state.longest = 0;
+  while (stack.over()) follow_fewer();
+}
+
+}  // namespace nearfar::profile
