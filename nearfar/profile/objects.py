@@ -14,7 +14,7 @@ from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.profile import run_file
 from nearfar.profile.events import events_of
 from nearfar.profile.run_file import ProcessFile
-from nearfar.program import wrappers
+from nearfar.program import named_frames, wrappers
 from nearfar.program.names import bare_name
 from nearfar.program.symbols import SourceLocation, symbolise
 
@@ -198,6 +198,8 @@ def _globals_name(path: str, file: ProcessFile) -> str:
 
 
 def _name_of(frame: Frame) -> str:
+    if named_frames.is_named(frame) and frame.file:
+        return named_frames.place_name(frame)
     function = _function_of(frame)
     where = f" {Path(frame.file).name}:{frame.line}" if frame.file and frame.line else ""
     return f"{function}{where}"
@@ -235,4 +237,4 @@ def _add_callers(same_name: Sequence[_Group], depth: int, describe: Callable[[Fr
 
 
 def _function_of(frame: Frame) -> str:
-    return bare_name(frame.function)
+    return frame.function if named_frames.is_named(frame) else bare_name(frame.function)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.errors import NearfarError
+from nearfar.program.named_frames import NAMED_FRAME_BIT
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
@@ -127,7 +128,9 @@ class ProcessFile:
         return self.strings[offset:end].decode(errors="replace") if offset else ""
 
     def locate(self, address: int) -> SourceLocation:
-        """Return the file and offset of a return address; file "?" for one in no module."""
+        """Return the place of a word of a call stack; file "?" for an address in no module."""
+        if address & NAMED_FRAME_BIT:
+            return SourceLocation("", 0, self.text(address & ~NAMED_FRAME_BIT))
         inside = (self.modules["begin"] <= address) & (address < self.modules["end"])
         modules = self.modules[inside]
         if not len(modules):

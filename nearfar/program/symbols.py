@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.workload import Frame
+from nearfar.program.named_frames import named_frame
 
 _SYMBOLIZERS = (
     "llvm-symbolizer-16",
@@ -23,10 +24,12 @@ _LLVM_OPTIONS = ("--output-style=JSON", "--demangle", "--inlines")
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A return address as an offset in a module's file."""
+    """A return address as an offset in a module's file, or a named frame."""
 
     module: str
     offset: int
+    named: str = ""
+    """Text of a named frame, which has no module; "" for a return address."""
 
 
 class Symbolizer:
@@ -87,9 +90,12 @@ class Symbolizer:
 def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
     """Return the frames at each location, innermost inlined call first; at least one frame."""
     by_module: dict[str, list[SourceLocation]] = {}
-    for location in dict.fromkeys(locations):
-        by_module.setdefault(location.module, []).append(location)
     frames_of: dict[SourceLocation, list[Frame]] = {}
+    for location in dict.fromkeys(locations):
+        if location.named:
+            frames_of[location] = [named_frame(location.named)]
+        else:
+            by_module.setdefault(location.module, []).append(location)
     tool = _llvm_symbolizer()
     for module, group in by_module.items():
         answers: list[list[Frame]] = [[] for _ in group]

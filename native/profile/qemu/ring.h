@@ -4,7 +4,8 @@
  * file `ring`. Three separate parts write or read it:
  *
  *   plugin.c   inside QEMU, reports accesses to sampled lines (GPL, as QEMU's interface requires);
- *   guest/     preloaded into the program, reports allocations and loaded files;
+ *   guest/     preloaded into the program, reports allocations and loaded files; a frame with the
+ *              highest bit set is the offset of a name in the ring's text (interpreter.hpp);
  *   replay/    inside `nearfar profile`, simulates the reported events.
  *
  * Several threads write, one reads. A writer takes the next slot, waits until it is free, fills it

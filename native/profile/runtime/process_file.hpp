@@ -52,7 +52,8 @@ struct SiteRecord {
   std::uint64_t key;
   ObjectKind kind;
   std::uint32_t depth;
-  std::uint64_t frames[max_frames];  // return addresses, innermost first
+  std::uint64_t frames[max_frames];  // return addresses, innermost first; named frames are
+                                     // named_frame_bit and an offset into `strings`
   std::uint64_t path;                // offset into `strings` of a file or module; 0: none
   std::uint32_t size_class;          // blocks of [2^(c-1), 2^c) bytes, if requested; 0: all
   std::uint32_t tag;                 // offset into `strings` of the program's tag; 0: none

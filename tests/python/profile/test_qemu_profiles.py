@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -10,24 +9,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from patience import patience
+from unmodified_runs import CACHE, Profile, misses, needs_qemu, profile, run
 
 from nearfar.native_files import include_folder, native_folder
 
 SOURCES = Path(__file__).parent / "unmodified"
 KERNELS = Path(__file__).parents[3] / "benchmarks" / "kernels"
-CACHE = ["--llc", "256KiB", "--ways", "16"]
 
-needs_qemu = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None,
-    reason="qemu-x86_64 is not installed (apt-get install qemu-user)",
-)
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
-Profile = dict[str, Any]
 Compile = Callable[..., Path]
 
 
@@ -44,42 +37,6 @@ def compile_(tmp_path_factory: pytest.TempPathFactory) -> Compile:
         return target
 
     return build
-
-
-def run(
-    folder: Path, *words: str, options: tuple[str, ...] = (), **variables: str
-) -> tuple[subprocess.CompletedProcess[str], Profile | None]:
-    """Profile a program; return its exit and its output."""
-    output = folder / "run.json"
-    output.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output), "--repetitions", "1"]
-    done = subprocess.run(
-        [*command, *CACHE, *options, "--", *words],
-        capture_output=True,
-        text=True,
-        timeout=patience(100),
-        env={**os.environ, "COLUMNS": "1000", **variables},
-        check=False,
-    )
-    return done, json.loads(output.read_text()) if output.exists() else None
-
-
-def profile(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Profile:
-    """Profile a program that must succeed."""
-    done, output = run(folder, *words, options=options)
-    assert done.returncode == 0, done.stderr
-    assert output is not None
-    return output
-
-
-def misses(found: Profile, phase: str = "-") -> dict[str, float]:
-    """Return the misses of each object in a phase, by name."""
-    rows = next(p for p in found["phases"] if p["name"] == phase)["objects"]
-    return {
-        found["objects"][row["object"]]["name"]: sum(row["traffic"]["read_misses"].values())
-        + sum(row["traffic"]["write_misses"].values())
-        for row in rows
-    }
 
 
 @needs_qemu

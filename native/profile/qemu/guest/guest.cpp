@@ -12,6 +12,7 @@
 #include "profile/abi.h"
 #include "profile/qemu/guest/send.hpp"
 #include "profile/runtime/hooks.hpp"
+#include "profile/runtime/interpreter.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/run_folder.hpp"
@@ -117,20 +118,46 @@ __attribute__((constructor(102))) void begin() {
   __atomic_store_n(&ring->open, 1, __ATOMIC_RELEASE);
 }
 
-void send_stack(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, Call call) {
-  std::uint64_t frames[max_frames];
-  const unsigned depth = walk_stack(call, frames, max_frames);
-  send(kind, words, depth, frames);
-}
+// The stack of an allocation: of the interpreter's code if that allocates, else native.
+class Stack {
+ public:
+  Stack(Call call, std::uint64_t size) : call_(call) {
+    {
+      Guard const guard;
+      if (!guard) return;
+    }
+    // Outside the guard: what the interpreter allocates meanwhile is reported too.
+    Muted const muted;
+    count_ = interpreter_frames(call, size, frames_);
+  }
+
+  void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words) {
+    std::uint64_t frames[max_frames];
+    unsigned depth = 0;
+    for (unsigned i = 0; i < count_; ++i) {
+      NamedFrame& frame = *frames_[i];
+      if (frame.place == 0) frame.place = text_of(frame.text);
+      if (frame.place != 0) frames[depth++] = named_frame_bit | frame.place;
+    }
+    if (depth == 0) depth = walk_stack(call_, frames, max_frames);
+    profile::send(kind, words, depth, frames);
+  }
+
+ private:
+  Call call_;
+  NamedFrame* frames_[max_interpreted];
+  unsigned count_ = 0;
+};
 
 }  // namespace
 
 void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, Call call) {
+  Stack stack(call, size);
   Guard const guard;
   if (!guard) return;
   Muted const muted;
   map_modules();
-  send_stack(NF_RING_ALLOCATED, {address, size, this_thread.tag}, call);
+  stack.send(NF_RING_ALLOCATED, {address, size, this_thread.tag});
 }
 
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
@@ -154,10 +181,11 @@ void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
 
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
                   Call call) {
+  Stack stack(call, size);
   Guard const guard;
   if (!guard) return;
   Muted const muted;
-  send_stack(NF_RING_MAPPED, {address, size, accessible, text_of(path)}, call);
+  stack.send(NF_RING_MAPPED, {address, size, accessible, text_of(path)});
 }
 
 void range_unmapped(std::uint64_t address, std::uint64_t size) {

@@ -3,6 +3,7 @@
 #include "profile/qemu/replay/events.hpp"
 
 #include "profile/qemu/replay/instructions.hpp"
+#include "profile/runtime/interpreter.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/runtime.hpp"
@@ -14,13 +15,20 @@ namespace nearfar::profile {
 namespace {
 
 // Return addresses of the current event, as the result of walk_stack.
-const std::uint64_t* frames;
+std::uint64_t frames[max_frames];
 std::uint64_t depth;
 std::uint16_t freed_site = site_none;
 
-void set_frames(const nf_ring_event& event, unsigned at) {
+// Named frames are places in the ring's text; in the tables, in the file's.
+void set_frames(const nf_ring& ring, const nf_ring_event& event, unsigned at) {
   depth = event.words[at] < max_frames ? event.words[at] : max_frames;
-  frames = event.words + at + 1;
+  for (std::uint64_t i = 0; i < depth; ++i) {
+    const std::uint64_t word = event.words[at + 1 + i];
+    const bool is_named = (word & named_frame_bit) != 0;
+    frames[i] =
+        is_named ? named_frame_bit | runtime.strings.intern(path_at(ring, word & ~named_frame_bit))
+                 : word;
+  }
 }
 
 void add_module(const nf_ring& ring, const std::uint64_t* words) {
@@ -71,7 +79,7 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       count_access({w[0], w[1], w[2], w[3] != 0, static_cast<std::uint16_t>(w[4])});
       break;
     case NF_RING_ALLOCATED:
-      set_frames(event, 3);
+      set_frames(ring, event, 3);
       this_thread.tag = w[2] == 0 ? 0 : runtime.strings.intern(path_at(ring, w[2]));
       block_allocated(w[0], w[1], 0, {});
       break;
@@ -82,7 +90,7 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       block_kept(w[0], w[1], freed_site);
       break;
     case NF_RING_MAPPED:
-      set_frames(event, 4);
+      set_frames(ring, event, 4);
       range_mapped(w[0], w[1], w[2] != 0, w[3] == 0 ? nullptr : path_at(ring, w[3]), {});
       break;
     case NF_RING_UNMAPPED:

@@ -1,0 +1,249 @@
+// Reads CPython's frames through its C API (3.9 and newer), without internals of a version.
+//
+// The thread must hold the interpreter's lock, or the objects might change meanwhile. It takes the
+// lock if it released it (as NumPy does while it clears an array) and is the only Python thread: a
+// thread that has the lock might wait for one that this thread holds. The calls may create frame
+// objects, so garbage collection, which would run the program's finalizers inside an allocation, is
+// stopped, and an exception that is being raised is put aside.
+#include "profile/runtime/interpreter.hpp"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "profile/runtime/loaded_file.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+using Object = void;
+
+#define NEARFAR_PYTHON(FUNCTION)                                             \
+  FUNCTION(_PyThreadState_UncheckedGet, void*, ())                           \
+  FUNCTION(PyGILState_GetThisThreadState, void*, ())                         \
+  FUNCTION(PyThreadState_GetInterpreter, void*, (void*))                     \
+  FUNCTION(PyInterpreterState_ThreadHead, void*, (void*))                    \
+  FUNCTION(PyThreadState_Next, void*, (void*))                               \
+  FUNCTION(PyEval_RestoreThread, void, (void*))                              \
+  FUNCTION(PyEval_SaveThread, void*, ())                                     \
+  FUNCTION(PyEval_GetFrame, Object*, ())                                     \
+  FUNCTION(PyFrame_GetBack, Object*, (Object*))                              \
+  FUNCTION(PyFrame_GetCode, Object*, (Object*))                              \
+  FUNCTION(PyFrame_GetLineNumber, int, (Object*))                            \
+  FUNCTION(PyObject_GetAttrString, Object*, (Object*, const char*))          \
+  FUNCTION(PyUnicode_AsUTF8AndSize, const char*, (Object*, std::ptrdiff_t*)) \
+  FUNCTION(Py_IncRef, void, (Object*))                                       \
+  FUNCTION(Py_DecRef, void, (Object*))                                       \
+  FUNCTION(PyErr_Fetch, void, (Object**, Object**, Object**))                \
+  FUNCTION(PyErr_Restore, void, (Object*, Object*, Object*))                 \
+  FUNCTION(PyObject_GetArenaAllocator, void, (void*))
+
+struct Python {
+#define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
+  NEARFAR_PYTHON(NEARFAR_MEMBER)
+#undef NEARFAR_MEMBER
+  // Since 3.10; before, frame objects always existed.
+  int (*PyGC_Disable)();
+  int (*PyGC_Enable)();
+};
+Python python;
+bool python_known = false;
+
+template <typename F>
+bool find(F*& function, const char* name) {
+  function = reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+  return function != nullptr;
+}
+
+bool file_loaded = false;
+void note_file(const dl_phdr_info&) { file_loaded = true; }
+
+// Looks for CPython again whenever a file was loaded.
+bool find_python() {
+  if (python_known) return true;
+  visit_loaded_files<note_file>();
+  if (!file_loaded) return false;
+  file_loaded = false;
+  Python functions{};
+#define NEARFAR_FIND(name, result, parameters) \
+  if (!find(functions.name, #name)) return false;
+  NEARFAR_PYTHON(NEARFAR_FIND)
+#undef NEARFAR_FIND
+  find(functions.PyGC_Disable, "PyGC_Disable");
+  find(functions.PyGC_Enable, "PyGC_Enable");
+  python = functions;
+  __atomic_store_n(&python_known, true, __ATOMIC_RELEASE);
+  return true;
+}
+
+// Named frames, found by their text. A large program has some thousands.
+constexpr unsigned table_size = 1u << 14;
+constexpr std::size_t text_size = 1u << 20;
+NamedFrame table[table_size];
+char texts[text_size];
+std::size_t text_used = 0;
+std::uint32_t table_lock = 0;
+
+std::uint64_t hash_of(const char* text) {
+  std::uint64_t hash = 0xCBF29CE484222325ull;
+  for (; *text != '\0'; ++text)
+    hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001B3ull;
+  return hash ^ hash >> 32;
+}
+
+NamedFrame* find_or_add(const char* text) {
+  const std::uint64_t start = hash_of(text);
+  for (unsigned i = 0; i < table_size; ++i) {
+    NamedFrame& entry = table[(start + i) % table_size];
+    if (entry.text == nullptr) {
+      const std::size_t size = strlen(text) + 1;
+      if (text_used + size > text_size) return nullptr;
+      entry.text = static_cast<char*>(memcpy(texts + text_used, text, size));
+      text_used += size;
+      return &entry;
+    }
+    if (strcmp(entry.text, text) == 0) return &entry;
+  }
+  return nullptr;
+}
+
+// Returns null if the table is full, or busy: interpreters with locks of their own are rare, and
+// the child of a fork must not wait for a thread that it does not have.
+NamedFrame* named(const char* text) {
+  if (__atomic_exchange_n(&table_lock, 1u, __ATOMIC_ACQUIRE) != 0) return nullptr;
+  NamedFrame* const frame = find_or_add(text);
+  __atomic_store_n(&table_lock, 0u, __ATOMIC_RELEASE);
+  return frame;
+}
+
+bool starts_with(const char* text, const char* start) {
+  return strncmp(text, start, strlen(start)) == 0;
+}
+
+// Whether code is of Python itself or of an installed package: its caller owns what it allocates.
+bool is_library(const char* file) {
+  return strstr(file, "/site-packages/") != nullptr || strstr(file, "/dist-packages/") != nullptr ||
+         strstr(file, "/lib/python3") != nullptr || starts_with(file, "<frozen") ||
+         starts_with(file, "<__array_function__");
+}
+
+// Writes a text attribute of a code object; returns false if there is none.
+bool read_text(Object* code, const char* attribute, char* text, std::size_t size) {
+  Object* const value = python.PyObject_GetAttrString(code, attribute);
+  if (value == nullptr) return false;
+  const char* const utf8 = python.PyUnicode_AsUTF8AndSize(value, nullptr);
+  if (utf8 != nullptr) snprintf(text, size, "%s", utf8);
+  python.Py_DecRef(value);
+  return utf8 != nullptr;
+}
+
+struct Frames {
+  NamedFrame** frames;
+  unsigned count;
+  bool users;  // of the user's files
+};
+
+void add_frame(Frames& found, Object* frame) {
+  Object* const code = python.PyFrame_GetCode(frame);
+  if (code == nullptr) return;
+  char file[768];
+  char function[128];
+  const bool known = read_text(code, "co_filename", file, sizeof file) &&
+                     read_text(code, "co_name", function, sizeof function);
+  python.Py_DecRef(code);
+  if (!known) return;
+  const bool users = !is_library(file);
+  if (users && !found.users) found.count = 0;
+  found.users = found.users || users;
+  if (users != found.users || found.count == max_interpreted) return;
+  char text[1024];
+  const int line = python.PyFrame_GetLineNumber(frame);
+  snprintf(text, sizeof text, "%d\t%s\t%s", line > 0 ? line : 0, function, file);
+  NamedFrame* const place = named(text);
+  if (place != nullptr) found.frames[found.count++] = place;
+}
+
+void read_frames(Frames& found) {
+  // Callers further away would not name an object.
+  constexpr unsigned max_walked = 64;
+  Object* frame = python.PyEval_GetFrame();
+  if (frame != nullptr) python.Py_IncRef(frame);
+  for (unsigned i = 0; frame != nullptr && i < max_walked; ++i) {
+    add_frame(found, frame);
+    const bool enough = found.users && found.count == max_interpreted;
+    Object* const back = enough ? nullptr : python.PyFrame_GetBack(frame);
+    python.Py_DecRef(frame);
+    frame = back;
+  }
+  if (frame != nullptr) python.Py_DecRef(frame);
+}
+
+bool is_only_thread(void* thread) {
+  void* const interpreter = python.PyThreadState_GetInterpreter(thread);
+  return python.PyInterpreterState_ThreadHead(interpreter) == thread &&
+         python.PyThreadState_Next(thread) == nullptr;
+}
+
+// The interpreter's lock, if this thread runs the interpreter and has the lock or may take it.
+class InterpreterLock {
+ public:
+  InterpreterLock() {
+    void* const thread = python.PyGILState_GetThisThreadState();
+    if (thread == nullptr) return;
+    void* const holder = python._PyThreadState_UncheckedGet();
+    held_ = holder == thread;
+    if (held_ || holder != nullptr || !is_only_thread(thread)) return;
+    python.PyEval_RestoreThread(thread);
+    held_ = taken_ = true;
+  }
+  ~InterpreterLock() {
+    if (taken_) python.PyEval_SaveThread();
+  }
+  InterpreterLock(const InterpreterLock&) = delete;
+  InterpreterLock& operator=(const InterpreterLock&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  bool held_ = false;
+  bool taken_ = false;
+};
+
+bool is_arena(Call call) {
+  struct {
+    void* context;
+    void* (*allocate)(void*, std::size_t);
+    void (*release)(void*, void*, std::size_t);
+  } arenas{};
+  python.PyObject_GetArenaAllocator(&arenas);
+  // The function that maps an arena and does little else.
+  constexpr std::uint64_t function_bytes = 256;
+  return call.return_address - reinterpret_cast<std::uint64_t>(arenas.allocate) < function_bytes;
+}
+
+// This thread reads frames: what that allocates has a native stack.
+__thread bool reading __attribute__((tls_model("initial-exec"))) = false;
+
+}  // namespace
+
+unsigned interpreter_frames(Call call, std::size_t size, NamedFrame** frames) {
+  if (size < min_interpreted_bytes || reading || !find_python()) return 0;
+  if (is_arena(call)) {
+    frames[0] = named("0\tCPython arenas\t");
+    return frames[0] == nullptr ? 0 : 1;
+  }
+  reading = true;
+  Frames found{frames, 0, false};
+  if (InterpreterLock const lock; lock) {
+    Object* error[3] = {};
+    python.PyErr_Fetch(&error[0], &error[1], &error[2]);
+    const bool collects = python.PyGC_Disable != nullptr && python.PyGC_Disable() != 0;
+    read_frames(found);
+    if (collects) python.PyGC_Enable();
+    python.PyErr_Restore(error[0], error[1], error[2]);
+  }
+  reading = false;
+  return found.count;
+}
+
+}  // namespace nearfar::profile

@@ -1,0 +1,64 @@
+"""Python programs under QEMU: memory named by Python's file, line and function."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from unmodified_runs import Profile, misses, needs_qemu, profile
+
+PROGRAMS = Path(__file__).parent / "interpreted"
+LINES = (8 << 18) // 64
+"""Cache lines of each array."""
+
+
+def line_of(program: str, text: str) -> int:
+    """Return the number of the first line that contains `text`."""
+    lines = (PROGRAMS / program).read_text().splitlines()
+    return 1 + next(number for number, line in enumerate(lines) if text in line)
+
+
+@pytest.fixture(scope="module")
+def arrays(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    pytest.importorskip("numpy", reason="numpy is not installed")
+    folder = tmp_path_factory.mktemp("arrays")
+    return profile(folder, sys.executable, str(PROGRAMS / "arrays.py"))
+
+
+@needs_qemu
+@pytest.mark.parametrize(
+    ("text", "function", "rounds"),
+    [
+        ("np.zeros(", "main", 8),
+        ("np.ones(", "make_in_library", 6),
+        (".random(COUNT)", "make_in_library", 4),
+        ("bytearray(", "main", 2),
+    ],
+)
+def test_each_array_is_an_object_of_its_line(
+    text: str, function: str, rounds: int, arrays: Profile
+) -> None:
+    name = f"arrays.py:{line_of('arrays.py', text)} ({function})"
+    (array,) = (item for item in arrays["objects"] if item["name"] == name)
+    assert array["kind"] == "heap"
+    assert array["size_bytes"] == pytest.approx(LINES * 64, rel=0.05)
+    assert Path(array["frames"][0]["file"]).name == "arrays.py"
+    # Each round reads every line; making the array writes it at least once, at most three times.
+    assert LINES * rounds < 1.02 * misses(arrays)[name]
+    assert misses(arrays)[name] < LINES * (rounds + 3.5)
+
+
+@needs_qemu
+def test_callers_and_small_objects_of_python_are_told_apart(tmp_path: Path) -> None:
+    profiled = profile(tmp_path, sys.executable, str(PROGRAMS / "small.py"))
+    objects = {item["name"]: item for item in profiled["objects"]}
+    made = rf"small\.py:{line_of('small.py', 'list(range')} \(make\) < (first|second)"
+    lists = [match[1] for name in objects if (match := re.fullmatch(made, name))]
+    assert sorted(lists) == ["first", "second"]
+    mapped = objects[f"small.py:{line_of('small.py', 'mmap.mmap')} (<module>)"]
+    assert (mapped["kind"], mapped["size_bytes"]) == ("mmap", 1 << 20)
+    # A quarter of a million integers of 32 bytes.
+    assert objects["CPython arenas"]["size_bytes"] > 8 << 20
+    assert misses(profiled)["CPython arenas"] > 2 * (8 << 20) / 64
