@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nearfar/mark.h"
+#include "profile/runtime/interpreter.hpp"
 #include "run/lock.hpp"
 #include "run/state.hpp"
 #include "run/verb_socket.hpp"
@@ -179,6 +180,23 @@ void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* ca
   }
 }
 
+// Returns the object of these frames, and asks the verb at the first time. `call`: of a native
+// stack.
+Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* call,
+                     std::uint32_t root, std::size_t size, bool mapped) {
+  Recognised recognised = unknown;
+  if (follow(root, frames, count, recognised)) return recognised;
+  Lock const lock(edges_lock);
+  // Another thread may have requested the same stack meanwhile.
+  if (follow(root, frames, count, recognised)) return recognised;
+  unsigned depth = 0;
+  recognised = ask_verb(frames, count, size, mapped, depth);
+  Call calls[NF_RUN_FRAMES];
+  const bool fixed = call != nullptr && profile::fixed_stack(*call, calls, depth) == depth;
+  insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
+  return recognised;
+}
+
 [[gnu::noinline]] Recognised recognise_by_walk(Call call, std::uint32_t root, std::size_t size,
                                                bool mapped) {
   if (thread.inside) return unknown;
@@ -186,27 +204,42 @@ void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* ca
   thread.inside = true;
   std::uint64_t frames[NF_RUN_FRAMES];
   const unsigned count = walk_stack(call, frames, NF_RUN_FRAMES);
-  Recognised recognised = unknown;
-  if (!follow(root, frames, count, recognised)) {
-    Lock const lock(edges_lock);
-    // Another thread may have requested the same stack meanwhile.
-    if (!follow(root, frames, count, recognised)) {
-      unsigned depth = 0;
-      recognised = ask_verb(frames, count, size, mapped, depth);
-      Call calls[NF_RUN_FRAMES];
-      const bool fixed = profile::fixed_stack(call, calls, depth) == depth;
-      insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
-    }
-  }
+  const Recognised recognised = object_of(frames, count, &call, root, size, mapped);
   thread.inside = false;
   errno = error;
   return recognised;
+}
+
+// Sets `recognised` to the object of the interpreted code that allocates; returns false if none
+// does. The frames are texts in this process, which the verb reads.
+bool recognise_interpreted(Call call, std::uint32_t root, std::size_t size, bool mapped,
+                           Recognised& recognised) {
+  if (thread.inside) return false;
+  const int error = errno;
+  profile::NamedFrame* named[profile::max_interpreted];
+  const unsigned count = profile::interpreter_frames(call, size, named);
+  if (count != 0) {
+    thread.inside = true;
+    std::uint64_t frames[profile::max_interpreted];
+    for (unsigned i = 0; i < count; ++i) {
+      frames[i] = profile::named_frame_bit | reinterpret_cast<std::uint64_t>(named[i]->text);
+    }
+    recognised = object_of(frames, count, nullptr, root, size, mapped);
+    thread.inside = false;
+  }
+  errno = error;
+  return count != 0;
 }
 
 }  // namespace
 
 Recognised recognise(Call call, std::size_t size, bool mapped) {
   const std::uint32_t root = root_of(size, mapped);
+  Recognised recognised = unknown;
+  if (size >= profile::min_interpreted_bytes &&
+      recognise_interpreted(call, root, size, mapped, recognised)) {
+    return recognised;
+  }
   std::uint32_t node = root;
   Call here = call;
   for (unsigned i = 0; i < NF_RUN_FRAMES; ++i) {

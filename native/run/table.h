@@ -130,11 +130,13 @@ enum nf_run_message {
 struct nf_run_ask {
   uint32_t message;
   int32_t pid;
-  uint64_t state;                 /* address of the nf_run_state */
-  uint64_t size;                  /* of the block, for NF_RUN_STACK */
-  uint32_t mapped;                /* 1: mmap, 0: malloc */
-  uint32_t count;                 /* of frames */
-  uint64_t frames[NF_RUN_FRAMES]; /* return addresses, innermost first */
+  uint64_t state;  /* address of the nf_run_state */
+  uint64_t size;   /* of the block, for NF_RUN_STACK */
+  uint32_t mapped; /* 1: mmap, 0: malloc */
+  uint32_t count;  /* of frames */
+  /* Return addresses, innermost first; with the highest bit set, addresses of a named frame's text
+   * (native/profile/runtime/interpreter.hpp). */
+  uint64_t frames[NF_RUN_FRAMES];
   char tag[64];
 };
 

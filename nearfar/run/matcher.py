@@ -19,6 +19,7 @@ from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
 from nearfar.profile.objects import size_class_name
 from nearfar.program import wrappers
+from nearfar.program.named_frames import is_named
 from nearfar.program.names import bare_name
 from nearfar.run import code_offset
 
@@ -193,6 +194,9 @@ def _ends(function: str, name: str) -> bool:
 
 
 def _function(frame: Frame) -> str:
+    if is_named(frame):
+        # Many files have a function of the same name, such as "<module>".
+        return f"{_file(frame)}:{frame.function}"
     if (offset := code_offset.parse(frame.function)) is not None:
         return str(offset)
     # _sdsnewlen is the inner half of sdsnewlen; the compiler decides which of them shows.

@@ -75,6 +75,16 @@ def read_memory(pid: int, address: int, size: int) -> bytes:
     return buffer.raw
 
 
+def read_text(pid: int, address: int) -> str:
+    """Return the text at an address of another process, up to its zero byte."""
+    text = b""
+    while b"\0" not in text:
+        # Never beyond a page: the next one may not exist.
+        size = layout.PAGE - (address + len(text)) % layout.PAGE
+        text += read_memory(pid, address + len(text), size)
+    return text.partition(b"\0")[0].decode(errors="replace")
+
+
 def _read_file(pid: int, address: int, size: int) -> bytes:
     """Return the bytes from /proc/PID/mem, for containers that filter the system call."""
     parts = []

@@ -13,6 +13,7 @@ from nearfar.base.errors import CommandError
 from nearfar.documents.plan import Plan
 from nearfar.documents.workload import Frame
 from nearfar.program.allocators import bundled_allocator
+from nearfar.program.named_frames import is_named
 from nearfar.program.names import bare_name
 from nearfar.run import code_offset
 from nearfar.run.matcher import RECOGNISABLE
@@ -128,6 +129,8 @@ class _Names:
 
 def _has_functions(frames: Sequence[Frame], names: _Names) -> bool | None:
     """Return whether the program has an object's functions; None: any program may have them."""
+    if any(map(is_named, frames)):
+        return None  # in a script, which the interpreter finds
     own = [
         frame
         for frame in frames

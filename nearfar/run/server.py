@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
+from nearfar.program.named_frames import NAMED_FRAME_BIT, named_frame
 from nearfar.program.symbols import SourceLocation, Symbolizer
 from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import LocalMemory
@@ -178,6 +179,9 @@ class Server:
         return layout.LibraryAnswer(number + 1, self._target.get(number, 0), matched.depth)
 
     def _frames(self, pid: int, address: int) -> list[Frame]:
+        if address & NAMED_FRAME_BIT:
+            text = process_memory.read_text(pid, address & ~NAMED_FRAME_BIT)
+            return [named_frame(text)]
         process = self.processes.get(pid)
         if process is None:
             return [Frame(function=f"{address:#x}")]

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/runtime/loaded_file.hpp"
-
 namespace nearfar::profile {
 
 namespace {
@@ -56,15 +54,13 @@ bool find(F*& function, const char* name) {
   return function != nullptr;
 }
 
-bool file_loaded = false;
-void note_file(const dl_phdr_info&) { file_loaded = true; }
-
-// Looks for CPython again whenever a file was loaded.
+// Looks for CPython, which is usually there from the start; later at ever longer intervals, because
+// the look-up takes the loader's lock.
 bool find_python() {
-  if (python_known) return true;
-  visit_loaded_files<note_file>();
-  if (!file_loaded) return false;
-  file_loaded = false;
+  if (__atomic_load_n(&python_known, __ATOMIC_ACQUIRE)) return true;
+  static std::uint32_t attempts = 0;
+  const std::uint32_t attempt = __atomic_add_fetch(&attempts, 1u, __ATOMIC_RELAXED);
+  if ((attempt & (attempt - 1)) != 0) return false;
   Python functions{};
 #define NEARFAR_FIND(name, result, parameters) \
   if (!find(functions.name, #name)) return false;

@@ -1,0 +1,81 @@
+"""Python programs under a plan: blocks are recognised by Python's file, line and function."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import Plan, RunRecord, load, save
+from nearfar.documents.plan import Placement
+from nearfar.documents.workload import Frame
+from nearfar.program.named_frames import MODULE, named_frame
+from nearfar.run.matcher import Matcher
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import PROGRAMS, placement, plan, run_verb
+
+SCRIPT = PROGRAMS / "buffers.py"
+BUFFER = 8 << 20
+
+
+def line_of(text: str) -> int:
+    """Return the number of the first line that contains `text`."""
+    lines = SCRIPT.read_text().splitlines()
+    return 1 + next(number for number, line in enumerate(lines) if text in line)
+
+
+def python(function: str, line: int, file: str = "/elsewhere/buffers.py") -> Frame:
+    return Frame(function=function, file=file, line=line, module=MODULE)
+
+
+def on(number: int, memory: str, frame: Frame, **more: object) -> Placement:
+    return placement(number, str(number), memory, size_mib=8, frames=[frame], **more)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    made: Plan = plan(
+        [
+            on(0, "far", python("make", line_of("first ="))),
+            on(1, "near", python("make", line_of("second ="))),
+            on(2, "far", python("<module>", line_of("buffers = ["))),
+            on(3, "near", python("<module>", line_of("buffers = ["), "/elsewhere/other.py")),
+            on(5, "near", python("count", line_of("list(range"))),
+            on(4, "far", python("CPython arenas", 0, ""), kind="mmap"),
+        ]
+    )
+    folder = tmp_path_factory.mktemp("run")
+    save(made, folder / "plan.json")
+    done = run_verb(folder, "--map", "far=file:/dev/shm", "--", sys.executable, str(SCRIPT))
+    assert done.returncode == 0, done.stderr
+    return load(folder / "record.json", RunRecord)
+
+
+@pytest.mark.parametrize(("number", "memory"), [(0, "far"), (1, "near"), (2, "far")])
+def test_a_buffer_is_placed_by_its_line(number: int, memory: str, record: RunRecord) -> None:
+    (row,) = (row for row in record.objects if row.name == str(number))
+    assert row.recognised_bytes == pytest.approx(BUFFER, rel=0.2)
+    assert set(row.bytes_by_memory) == {memory}
+
+
+def test_a_line_of_another_file_is_not_recognised(record: RunRecord) -> None:
+    (row,) = (row for row in record.objects if row.name == "3")
+    assert row.recognised_bytes == 0
+
+
+def test_arenas_are_placed_together(record: RunRecord) -> None:
+    (row,) = (row for row in record.objects if row.name == "4")
+    # Half a million integers of 32 bytes.
+    assert row.recognised_bytes > 12 << 20
+    assert set(row.bytes_by_memory) == {"far"}
+
+
+def test_the_nearest_line_of_an_edited_script_is_recognised() -> None:
+    matcher = Matcher([on(0, "far", python("make", 10)), on(1, "near", python("make", 90))])
+    for line, number in ((10, 0), (13, 0), (80, 1)):
+        matched = matcher.match([(0, named_frame(f"{line}\tmake\tbuffers.py"))]).placement
+        assert matched is not None
+        assert matched.object == number
+    assert matcher.match([(0, named_frame("10\tmake\tother.py"))]).placement is None
