@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
+
+Finite = Annotated[float, msgspec.Meta(ge=-1e30, le=1e30)]
+"""Squares and sums of such values stay finite; wider ones are refused where a file is read."""
 
 
 class Estimate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A value with its 95 % interval, in the unit that the key holding it names."""
 
-    value: float
-    low: float
-    high: float
+    value: Finite
+    low: Finite
+    high: Finite
 
 
 def sum_estimates(estimates: Sequence[Estimate]) -> Estimate:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 from scipy import stats
 
 from nearfar.base.errors import NearfarError
@@ -21,6 +20,7 @@ from nearfar.compare.difference import ALPHA, MIN_REPETITIONS, ValueDifference, 
 from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names, Pair, documents_in
 from nearfar.documents import producer
 from nearfar.documents.comparison import Change, Comparison, Side, Verdict
+from nearfar.documents.gate import decoded, visible
 
 
 def compare(
@@ -113,13 +113,7 @@ def kind_of(path: Path) -> str:
             present = ", ".join(sorted(kinds)) or "no document"
             raise NearfarError(f"{path} must contain documents of one kind: it contains {present}")
         return kinds.pop()
-    try:
-        head = msgspec.json.decode(read_bytes(path, "the document"))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise NearfarError(
-            f"cannot read {path}: it is not a complete JSON document ({error}); it may be "
-            "truncated: make it again"
-        ) from error
+    head = decoded(visible(read_bytes(path, "the document")), str(path), object)
     if isinstance(head, dict) and isinstance(head.get("kind"), str):
         return str(head["kind"])
     if isinstance(head, dict) and {"producer", "rows"} <= set(head):

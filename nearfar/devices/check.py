@@ -16,6 +16,7 @@ from nearfar.documents.device import (
     LatencyFigure,
     LoadedLatencyCurve,
 )
+from nearfar.documents.fields import MOST
 
 ARRAYS = (
     "latency",
@@ -96,7 +97,7 @@ def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
     if key in ("read_share", "confidence"):
         if not 0 <= value <= 1:
             yield where, f"key {key!r} must be between 0 and 1, not {value:g}"
-    elif not (math.isfinite(value) and value > 0):
+    elif not 0 < value <= MOST:
         yield where, f"key {key!r} must be a positive number, not {value:g}"
 
 

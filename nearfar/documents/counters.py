@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from nearfar.documents.fields import Amount
 from nearfar.documents.header import Document
 
 QUANTITIES = (
@@ -26,25 +27,25 @@ QUANTITIES = (
 class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Counts from `begin_s` to `end_s`; None: not counted, or missing in this interval."""
 
-    begin_s: float
+    begin_s: Amount
     """Since counting began."""
-    end_s: float
-    instructions: float | None = None
-    cycles: float | None = None
-    cpu_time_ns: float | None = None
-    llc_loads: float | None = None
+    end_s: Amount
+    instructions: Amount | None = None
+    cycles: Amount | None = None
+    cpu_time_ns: Amount | None = None
+    llc_loads: Amount | None = None
     """Loads that reached the last-level cache."""
-    llc_load_misses: float | None = None
+    llc_load_misses: Amount | None = None
     """Lines that loads waited for."""
-    llc_store_misses: float | None = None
-    llc_misses: float | None = None
+    llc_store_misses: Amount | None = None
+    llc_misses: Amount | None = None
     """Misses of all kinds, for tools that do not separate them."""
-    read_bytes: float | None = None
+    read_bytes: Amount | None = None
     """From memory, by whoever: other programs and prefetchers too."""
-    write_bytes: float | None = None
-    stall_cycles: float | None = None
+    write_bytes: Amount | None = None
+    stall_cycles: Amount | None = None
     """Cycles in which nothing retired."""
-    memory_stall_cycles: float | None = None
+    memory_stall_cycles: Amount | None = None
     """Stalled cycles with an outstanding load that missed the last-level cache."""
 
 
@@ -58,7 +59,7 @@ class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
     format: Literal["perf", "pcm", "likwid", "csv"]
     names: dict[str, list[str]]
     """For each quantity, what the file calls it; several were added up."""
-    scaled: dict[str, float]
+    scaled: dict[str, Amount]
     """Quantities whose counters had to take turns (multiplexing): the least share of an interval
     that one was on. The tool scaled the count up: it is an estimate."""
     intervals: list[CounterInterval]

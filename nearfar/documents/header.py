@@ -14,6 +14,7 @@ import msgspec
 from nearfar import __version__
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes, write_atomically
+from nearfar.documents.gate import decoded, visible
 from nearfar.documents.processor import first_processor, processor_id, processor_name
 
 
@@ -57,6 +58,15 @@ class Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self.kind = self.kind or self.KIND
         self.version = self.version or self.VERSION
 
+    def contradiction(self) -> str:
+        """Return what fields say against each other, in words; empty: nothing."""
+        return ""
+
+
+class _Head(msgspec.Struct):
+    kind: object = ""
+    version: object = None
+
 
 D = TypeVar("D", bound=Document)
 
@@ -87,27 +97,32 @@ def to_json(document: Any) -> bytes:
 
 def load(path: Path, kind: type[D]) -> D:
     """Read a document of type `kind` from `path`."""
-    data = read_bytes(path, kind.KIND)
+    return read_document(read_bytes(path, kind.KIND), str(path), kind)
+
+
+def read_document(data: bytes, name: str, kind: type[D]) -> D:
+    """Return the document in `data`, which came from `name`; raise NearfarError if it is none."""
+    text = visible(data)
     try:
-        head = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
+        head = decoded(text, name, _Head)
+    except msgspec.ValidationError:
+        head = _Head()
+    if not head.kind:
+        raise NearfarError(f"{name} is not a nearfar document: it has no key 'kind'")
+    if head.kind != kind.KIND:
+        raise NearfarError(f"{name} is a {head.kind}, but a {kind.KIND} is needed here")
+    if head.version != kind.VERSION:
         raise NearfarError(
-            f"cannot read {path}: it is not a whole JSON document ({error}); "
-            "it may be truncated: make it again"
-        ) from error
-    if not isinstance(head, dict) or "kind" not in head:
-        raise NearfarError(f"{path} is not a nearfar document: it has no key 'kind'")
-    if head["kind"] != kind.KIND:
-        raise NearfarError(f"{path} is a {head['kind']}, but a {kind.KIND} is needed here")
-    if head.get("version") != kind.VERSION:
-        raise NearfarError(
-            f"{path} is a {kind.KIND} of version {head.get('version')}, and this nearfar reads "
+            f"{name} is a {kind.KIND} of version {head.version}, and this nearfar reads "
             f"version {kind.VERSION}: make it again with this nearfar"
         )
     try:
-        return msgspec.convert(head, kind)
+        document = decoded(text, name, kind)
     except msgspec.ValidationError as error:
-        raise NearfarError(f"{path} is not a valid {kind.KIND}: {error}") from error
+        raise NearfarError(f"{name} is not a valid {kind.KIND}: {error}") from error
+    if contradiction := document.contradiction():
+        raise NearfarError(f"{name} is not a valid {kind.KIND}: {contradiction}")
+    return document
 
 
 def loaded(value: Path | D, kind: type[D]) -> D:

@@ -11,7 +11,8 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, Finite
+from nearfar.documents.fields import Amount, Bytes, Whole
 from nearfar.documents.header import Document
 from nearfar.documents.noise import MeasurementNoise
 from nearfar.documents.workload import Frame
@@ -30,11 +31,11 @@ class PlanMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     spec: str = ""
     """Memory spec on the machine that runs the program, such as ``node:1``; empty: given to
     `run`."""
-    capacity_bytes: int | None = None
+    capacity_bytes: Bytes | None = None
     """Most bytes that the plan may put there; None: no limit. Of near memory: the budget."""
-    used_bytes: int = 0
+    used_bytes: Bytes = 0
     """Bytes placed there when the program starts."""
-    price_per_byte: float = 1.0
+    price_per_byte: Amount = 1.0
     """Relative: only ratios matter."""
     write_over_read: float | None = None
     """Bandwidth time of a random line written over one read; above near's: for read-mostly data."""
@@ -44,16 +45,16 @@ class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A stretch of one object's addresses."""
 
     memory: str
-    share: float
+    share: Amount
     """Share of the object's bytes; an object's parts sum to 1."""
 
 
 class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memory of one object, and what identifies it in another run."""
 
-    object: int
+    object: Whole
     name: str
-    size_bytes: int
+    size_bytes: Bytes
     memory: str
     """The `PlanMemory` of the object, or of most of its bytes, when the program starts."""
     added_ns_if_far: Estimate
@@ -61,27 +62,27 @@ class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"] = "unknown"
     frames: list[Frame] = []
     """Innermost first, wrappers left out, as in the profile's MemoryObject."""
-    told_by: int = 1
+    told_by: Whole = 1
     """Number of `frames` that distinguish it from other objects."""
     via: str = ""
     split: str = ""
     """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag."""
     parts: list[Part] = []
     """In address order; empty: all of it is in `memory`."""
-    interleave: dict[str, int] = {}
+    interleave: dict[str, Bytes] = {}
     """Memory to its weight in the kernel's page interleaving; empty: not interleaved."""
 
 
 class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Data that moves."""
 
-    object: int
+    object: Whole
     source: str
     """The memory it leaves."""
     memory: str
     """The memory it goes to."""
-    bytes: int
-    cost_ns: float
+    bytes: Bytes
+    cost_ns: Amount
     """Time of copying it once; part of the plan's time each time the phase starts."""
 
 
@@ -90,14 +91,14 @@ class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     phase: str
     moves: list[Move]
-    entries: int = 1
+    entries: Whole = 1
     """Number of times the profiled run entered the phase from another."""
 
 
 class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object whose place is another at one end of the prediction's interval."""
 
-    object: int
+    object: Whole
     name: str
     memory: str
     """Memory in the plan."""
@@ -127,39 +128,39 @@ class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One way to place the data, as a bar to compare with."""
 
     name: BarName
-    near_bytes: int
+    near_bytes: Bytes
     time_ns: Estimate
     slowdown: Estimate
-    cost_relative: float
+    cost_relative: Amount
     """Price of the memory used, over all-near's."""
-    bytes_by_memory: dict[str, int] = {}
+    bytes_by_memory: dict[str, Bytes] = {}
     """Empty in plans of earlier versions."""
 
 
 class FrontierPoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Time with the first objects of the greedy order near."""
 
-    near_bytes: int
+    near_bytes: Bytes
     """Room taken by the objects kept near so far."""
-    object_added: int | None
+    object_added: Whole | None
     """The object this step keeps near; None for the first point (all far)."""
     time_ns: Estimate
     slowdown: Estimate
-    cost_relative: float
+    cost_relative: Amount
 
 
 class Prices(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Relative price per byte; only the ratio matters."""
 
-    near_per_byte: float = 5.0
-    far_per_byte: float = 1.0
+    near_per_byte: Amount = 5.0
+    far_per_byte: Amount = 1.0
     source: str = "X-Mem (EuroSys 2016): DRAM costs 5x NVM per bit"
 
 
 class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The slowdown that a plan was asked to keep with least near memory."""
 
-    most_slowdown: float
+    most_slowdown: Amount
     """1.10 is 10 % slower than all near."""
     judged_by: Literal["value", "high"]
     """Part of the predicted interval that must keep it."""
@@ -178,13 +179,13 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """Device of the far memory; of several, of the first."""
     phase: str
     """The phase whose time is minimised, or ``total``."""
-    budget_bytes: int
-    footprint_bytes: int
+    budget_bytes: Bytes
+    footprint_bytes: Bytes
     placements: list[Placement]
     alternatives: list[Alternative]
     frontier: list[FrontierPoint]
     prices: Prices
-    proven_gap: float | None
+    proven_gap: Finite | None
     """Relative gap of the exact optimiser; 0 is proven optimal; None if it was not run."""
     caveats: list[str] = []
     memories: list[PlanMemory] = []

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from nearfar.base.estimate import Estimate
+from nearfar.documents.fields import Bytes, Whole
 from nearfar.documents.header import Document
 from nearfar.documents.inputs import PredictionInputs
 from nearfar.documents.noise import MeasurementNoise
@@ -40,9 +41,9 @@ class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ObjectEffect(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Time that moving one object alone to far memory adds."""
 
-    object: int
+    object: Whole
     name: str
-    size_bytes: int
+    size_bytes: Bytes
     added_ns: Estimate
     misses: float
     write_backs: float
@@ -133,7 +134,7 @@ class Pipeline(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     generate: str
     analyse: str
     sets: int
-    set_bytes: int
+    set_bytes: Bytes
     near_only_ns: float
     """One phase after the other, all threads, all near, nothing transferred."""
     channels: Literal["shared", "apart", "unknown"]
@@ -184,3 +185,9 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     """Noise of the measurements it was made from; None: below the model's own error."""
     inputs: PredictionInputs | None = None
     """Files it was made from; None: from documents in memory, or from what no file holds."""
+
+    def contradiction(self) -> str:
+        """Return whether inputs are of other memories than the prediction's; empty: of these."""
+        if self.inputs is None or len(self.inputs.far) == len(self.devices):
+            return ""
+        return f"it has {len(self.devices)} devices and inputs of {len(self.inputs.far)}"

@@ -12,20 +12,22 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Bursts
+from nearfar.documents.contradictions import contradictions
 from nearfar.documents.counters import CounterInterval
+from nearfar.documents.fields import Amount, Bytes, Positive, Size, Whole
 from nearfar.documents.header import Document
 
 
 class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Something counted, split by how its addresses come about."""
 
-    chase: float = 0.0
+    chase: Amount = 0.0
     """Address loaded by the access before it, around a loop: serial."""
-    indirect: float = 0.0
+    indirect: Amount = 0.0
     """Address depends on a load, but not on the loop's own previous one."""
-    stream: float = 0.0
+    stream: Amount = 0.0
     """Address advances by a constant: prefetchable."""
-    opaque: float = 0.0
+    opaque: Amount = 0.0
     """Computed without loads, or unknown."""
 
     def total(self) -> float:
@@ -45,7 +47,7 @@ class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Effect of some accesses on the simulated last-level cache and the memory behind it."""
 
-    accesses: float = 0.0
+    accesses: Amount = 0.0
     """Accesses that instrumented code made (accesses merged in one block count once)."""
     read_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
     write_misses: AccessClasses = msgspec.field(default_factory=AccessClasses)
@@ -55,32 +57,32 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     laid out in order): a prefetcher follows them. Empty in older profiles."""
     write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Likewise of `write_misses`."""
-    write_backs: float = 0.0
+    write_backs: Amount = 0.0
     """Lines written to memory: dirty ones that were evicted or flushed, and those that
     non-temporal stores filled."""
-    flushes: float = 0.0
+    flushes: Amount = 0.0
     """Lines the program flushed (clwb, clflushopt, clflush), dirty or not; all of them are counted.
     0 where nothing counts them, see `WorkloadProfile.flushes_counted`."""
-    fences: float = 0.0
+    fences: Amount = 0.0
     """Fences that waited for lines flushed or stored non-temporally, of which the last was this
     object's; others, which nothing was flushed before, are not counted."""
-    nt_store_bytes: float = 0.0
+    nt_store_bytes: Amount = 0.0
     """Bytes of non-temporal stores; these stores are not among accesses and misses."""
-    log_bytes: float = 0.0
+    log_bytes: Amount = 0.0
     """Bytes that transactions (libpmemobj) were asked to snapshot before they change."""
-    syncs: float = 0.0
+    syncs: Amount = 0.0
     """Calls of msync."""
-    sync_bytes: float = 0.0
+    sync_bytes: Amount = 0.0
     """Bytes of the ranges of these calls."""
-    tlb_misses_4k: float = 0.0
+    tlb_misses_4k: Amount = 0.0
     """Page walks if all pages have 4 KiB: misses of the cores' last translation cache
     (`WorkloadProfile.core`). Too many where several lines of a page are touched in no order."""
-    tlb_misses_2m: float = 0.0
+    tlb_misses_2m: Amount = 0.0
     """The same if all pages have 2 MiB."""
-    private_misses: float = 0.0
+    private_misses: Amount = 0.0
     """Accesses that each thread's own cache (`CoreModel.private_bytes`) does not answer: these the
     shared last level sees. `misses()` are a part of them, but counted by other lines."""
-    transfers: float = 0.0
+    transfers: Amount = 0.0
     """Accesses to lines that another thread wrote last and a cache still holds."""
 
     def misses(self) -> float:
@@ -91,9 +93,9 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The simulated last-level cache."""
 
-    size_bytes: int
-    ways: int
-    line_bytes: int
+    size_bytes: Positive
+    ways: Positive
+    line_bytes: Positive
     origin: str
     """"detected", or the option that overrode it."""
 
@@ -101,10 +103,10 @@ class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Simulated caches of each thread's core, besides the shared last level."""
 
-    private_bytes: int
+    private_bytes: Bytes
     """Size of the second-level cache of a core; 0: the processor does not report it, not
     simulated."""
-    tlb_entries: int
+    tlb_entries: Whole
     """Entries of the last translation cache, for pages of either size."""
     tlb_origin: Literal["detected", "assumed"]
 
@@ -112,11 +114,11 @@ class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Sampling of lines."""
 
-    rate: int
+    rate: Positive
     """One line in `rate` was simulated; 1: all."""
-    sampled_accesses: int
-    sampled_misses: int
-    relative_error: float
+    sampled_accesses: Whole
+    sampled_misses: Whole
+    relative_error: Amount
     """95 % half-width of the total miss count that sampling alone implies."""
 
 
@@ -125,29 +127,29 @@ class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     function: str
     file: str = ""
-    line: int = 0
+    line: Whole = 0
     module: str = ""
 
 
 class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memory allocated at one site; or the stack, the globals, a file."""
 
-    id: int
+    id: Whole
     """Index into every list of per-object traffic."""
     name: str
     """Short and unique in this profile: ``dictExpand dict.c:197``."""
     kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
     frames: list[Frame]
     """Innermost first, wrappers such as zmalloc left out; empty for stack and globals."""
-    allocations: int
-    allocated_bytes: int
-    peak_live_bytes: int
+    allocations: Whole
+    allocated_bytes: Bytes
+    peak_live_bytes: Bytes
     """Most bytes of this object alive at once."""
-    live_bytes_at_peak: int
+    live_bytes_at_peak: Bytes
     """Bytes alive when the program's total was greatest: these add up to its memory."""
-    size_bytes: int
+    size_bytes: Bytes
     """Memory that a plan must provide: peak of live bytes, at most what ever had pages."""
-    told_by: int = 1
+    told_by: Whole = 1
     """Number of `frames` that distinguish it from other objects and identify it in another run."""
     via: str = ""
     """The container's function that the first frame called, such as ``vector::emplace_back``."""
@@ -162,8 +164,8 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     constant number of sampled lines, so that it reaches any size.
     """
 
-    read: list[float]
-    write: list[float]
+    read: list[Amount]
+    write: list[Amount]
 
 
 class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -173,13 +175,13 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     most recent pages, all objects in one.
     """
 
-    first: float
+    first: Amount
     """Pages touched for the first time."""
-    faults: list[float]
+    faults: list[Amount]
     """Touches of pages that left the near memory since their last touch, never rising."""
-    written: list[float]
+    written: list[Amount]
     """Those of the pages that faults bring back that were stored to since they last came in."""
-    times: list[float]
+    times: list[Amount]
     """Touches of pages by the number of touches of pages since their last: below 512, 768, 1024,
     1536 and so on, two per factor of 2. Those that follow one of the same page are not counted."""
     compressed_share: float | None = None
@@ -190,7 +192,7 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Traffic of one object in one phase."""
 
-    object: int
+    object: Whole
     traffic: Traffic
     curve: MissCurve | None = None
     """None: too few touches, or an older profile."""
@@ -207,20 +209,20 @@ class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     function: str
     file: str
-    line: int
-    column: int
+    line: Whole
+    column: Whole
     operation: Literal["load", "store", "both"]
     access_class: Literal["chase", "indirect", "stream", "opaque"]
-    bytes: int
+    bytes: Bytes
 
 
 class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Misses of one instruction in one phase; only those that matter are kept (see `kept`)."""
 
-    instruction: int
+    instruction: Whole
     """Index into `WorkloadProfile.instructions`."""
-    object: int
-    misses: float
+    object: Whole
+    misses: Amount
 
 
 class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -229,13 +231,13 @@ class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     name: str
     near_cpu_time_ns: Estimate
     """CPU time of all threads, of the *plain* build, median over `near_repetitions`."""
-    near_repetitions: int
-    near_wall_time_ns: float
-    operations: float | None = None
+    near_repetitions: Whole
+    near_wall_time_ns: Amount
+    operations: Amount | None = None
     """Number of operations (requests, steps) in the phase, if the program or driver reports it."""
     objects: list[ObjectTraffic]
     instructions: list[InstructionTraffic]
-    counted: dict[str, float] = {}
+    counted: dict[str, Amount] = {}
     """Processor counts by the names of CounterInterval; empty: not counted."""
 
 
@@ -250,7 +252,7 @@ class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     source: Literal["qemu"]
     complete: bool
     """Whether it saw the whole phase; False: its counts are those of a part."""
-    relative_error: float
+    relative_error: Amount
     """95 % half-width of its misses that sampling implies."""
     objects: list[ObjectTraffic]
     """By the profile's objects."""
@@ -259,10 +261,10 @@ class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bytes alive per object at one moment of the instrumented run."""
 
-    time_ns: float
+    time_ns: Amount
     """Since start."""
     phase: str
-    bytes_by_object: dict[str, int]
+    bytes_by_object: dict[str, Bytes]
     """Object id (as text) to bytes; objects below 1 % of the total are under ``other``."""
 
 
@@ -273,8 +275,8 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     executable: str
     compiler: str
     """The compiler that both builds were made with, such as "clang 16.0.6"."""
-    threads_seen: int
-    processes_seen: int
+    threads_seen: Whole
+    processes_seen: Whole
     exit_status: str
     """"exited 0", "was killed by SIGTERM (by nearfar after --duration)"."""
     plain_executable: str
@@ -290,11 +292,11 @@ class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Near time in ns of CPU, size in bytes, the rest counts."""
     phase: str = ""
     """Empty for sizes of objects."""
-    object: int | None = None
+    object: Whole | None = None
     """None: of the whole phase."""
     law: str
     """Growth law: ``n log n``, ``n^1.5``, or its formula."""
-    held_out_error: float
+    held_out_error: Amount
     """Largest |ln(predicted / profiled)| of the larger profiled sizes from the smaller ones."""
     estimate: Estimate
 
@@ -303,8 +305,8 @@ class Extrapolation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Derivation of a profile from those of other sizes."""
 
     parameter: str
-    target: float
-    sizes: list[float]
+    target: Amount
+    sizes: list[Size]
     """Sizes that were profiled, ascending."""
     profiles: list[str]
     """Their files."""
@@ -326,12 +328,12 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """None: page walks, private misses and transfers were not counted."""
     flushes_counted: bool = False
     """Whether flushes, fences and non-temporal stores were looked for: a 0 then says none."""
-    curve_bytes: list[float] = []
+    curve_bytes: list[Size] = []
     """Cache sizes of every `MissCurve`, ascending, 32 KiB to 1 TiB."""
-    page_curve_bytes: list[float] = []
+    page_curve_bytes: list[Size] = []
     """Sizes of near memory of every `PageCurve`, ascending, 16 per factor of 2; the first one is
     256 KiB, and at the last one there are no faults. Empty: pages were not counted."""
-    instrumented_slowdown: float
+    instrumented_slowdown: Amount
     """CPU time of the instrumented run over the plain one."""
     objects: list[MemoryObject]
     instructions: list[Instruction]
@@ -346,3 +348,7 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     out)."""
     extrapolation: Extrapolation | None = None
     """Set: this size was not run, `nearfar scale` worked it out."""
+
+    def contradiction(self) -> str:
+        """Return what references, lengths and orders of the profile contradict; empty: nothing."""
+        return next(contradictions(self), "")

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 
-import msgspec
 import numpy as np
 
 from nearfar.base.errors import NearfarError
@@ -16,6 +15,7 @@ from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
 from nearfar.documents.fleet import Fleet, HostType, PricePoint, QuickForm, Saving
+from nearfar.documents.header import read_document
 from nearfar.fleet.aggregate import Sums
 from nearfar.fleet.cache import condensed
 from nearfar.fleet.costs import LineCosts, costs_of
@@ -165,7 +165,7 @@ def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile)
     ratios = []
     for profile, uri, name in sums.sample(PREDICTED_PROFILES):
         summed = sums.quick_slowdown(profile) - 1.0
-        workload = msgspec.json.decode(read_source(uri), type=WorkloadProfile)
+        workload = read_document(read_source(uri), uri, WorkloadProfile)
         asked = PredictOptions(profile=workload, near=nears[name], far=[far], max_objects=1)
         full = predict(asked).devices[0].total.slowdown.value
         if summed > 1e-6 and full > 1.0 + 1e-6:

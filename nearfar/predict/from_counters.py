@@ -49,7 +49,7 @@ def is_counters(path: Path) -> bool:
     """Return whether a file holds a CounterProfile, whatever else is wrong with it."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Header).kind == CounterProfile.KIND
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 

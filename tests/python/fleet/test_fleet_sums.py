@@ -136,7 +136,7 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetOptions)
     folder = Path(request_of.profiles[0])
     text = (folder / "1.json").read_text()
     (folder / "old.json").write_text(text.replace('"version": 1', '"version": 0', 1))
-    with pytest.raises(NearfarError, match="has version 0; this nearfar reads version 1"):
+    with pytest.raises(NearfarError, match="of version 0, and this nearfar reads version 1"):
         fleet(request_of)
     (folder / "cut.json").write_text(text[:500])
     (folder / "copy.json").write_text(text)

@@ -1,0 +1,47 @@
+r"""The one gate for documents from files: text, depth, types, bounds, and what must agree.
+
+Control characters become visible text (``\u001b``), so that no name reaches a terminal as a
+command. Bounds of single fields are in their types (`nearfar.documents.fields`); what fields say of
+each other is judged by the document's own `contradiction`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeVar
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+
+T = TypeVar("T")
+_ESCAPE = re.compile(rb"\\(?:(u00(?:0[0-8bcefBCEF]|1.|7[fF]|[89].)|[bfr])|.)", re.DOTALL)
+"""One escape of JSON's; the group is that of a control character, newline and tab excepted."""
+_RAW = re.compile(rb"\x7f|\xc2([\x80-\x9f])")
+"""Control characters that JSON allows as they are: delete, and C1 in UTF-8."""
+
+
+def visible(data: bytes) -> bytes:
+    """Return JSON in which control characters are text."""
+    if b"\x7f" in data or b"\xc2" in data:
+        data = _RAW.sub(lambda hit: b"\\u00%02x" % (hit[1] or hit[0])[0], data)
+    return _ESCAPE.sub(lambda hit: b"\\" * (hit[1] is not None) + hit[0], data)
+
+
+def decoded(data: bytes, name: str, kind: type[T]) -> T:
+    """Return the JSON in `data`, made `visible`, as `kind`; an error's sentence calls it `name`.
+
+    Raises msgspec.ValidationError where it is JSON of another shape.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError:
+        raise
+    except RecursionError:
+        raise NearfarError(
+            f"{name} is nested more deeply than any document of nearfar's: make it again"
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise NearfarError(
+            f"{name} is not a whole JSON document: {error}; it may be truncated, make it again"
+        ) from error
