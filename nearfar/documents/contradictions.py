@@ -1,4 +1,4 @@
-"""What references, lengths and orders of a workload profile can contradict."""
+"""References, lengths and orders of a workload profile that contradict each other."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ WRAPPED = ("[]", "{}", "[[]]", '{"": 0}')
 
 @dataclass(frozen=True)
 class Failure:
-    """What a verb did that it must not do."""
+    """A wrong answer of a verb: the seed, the line and the damage that led to it."""
 
     seed: int
     line: str
