@@ -27,10 +27,16 @@ _PASS_THROUGH = frozenset(
 )
 _PASS_THROUGH_STARTS = ("-print-", "--print-", "-save-temps=", "--help-", "-help", "-fmodules")
 
-_SOURCE = frozenset(".c .i .cc .cp .cxx .cpp .CPP .c++ .C .ii .m .mm".split())
+_SOURCE = frozenset(".c .i .cc .cp .cxx .cpp .CPP .c++ .C .ii .m .mm .ll .bc".split())
 _ASSEMBLY = frozenset(".s .S .sx .asm".split())
-_SOURCE_LANGUAGES = frozenset(("c", "c++", "cpp-output", "c++-cpp-output"))
+_SOURCE_LANGUAGES = frozenset(("c", "c++", "cpp-output", "c++-cpp-output", "ir"))
 _ASSEMBLY_LANGUAGES = frozenset(("assembler", "assembler-with-cpp"))
+
+# Options that write further files, which the plain compile must not write again.
+_SIDE_FILES = frozenset(("-MD", "-MMD", "-MP", "-MG", "--coverage", "-ftime-trace"))
+_SIDE_FILES_WITH_VALUE = frozenset(
+    ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
+)
 
 
 class UsageError(Exception):
@@ -158,16 +164,7 @@ def _input(command: CompilerCommand, word: str, position: int, language: str | N
         command.sources.append(position)
     elif language in _ASSEMBLY_LANGUAGES or (language is None and extension in _ASSEMBLY):
         command.assembly.append(position)
-    elif language is None and extension in (
-        ".h",
-        ".hh",
-        ".hpp",
-        ".hxx",
-        ".H",
-        ".pcm",
-        ".ll",
-        ".bc",
-    ):
+    elif language is None and extension in (".h", ".hh", ".hpp", ".hxx", ".H", ".pcm"):
         command.pass_through = True
     elif language is None and word != "-":
         command.objects.append(position)
@@ -194,6 +191,22 @@ def _rate(text: str, where: str) -> int:
         f"{where}={text} is not a sampling rate: write a power of two from 1 (every access) to "
         f"{RATES[-1]}, such as {DEFAULT_RATE}"
     )
+
+
+def without_side_files(words: list[str]) -> list[str]:
+    """Return `words` without options that make the compiler write more than its output."""
+    result: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        if word in _SIDE_FILES_WITH_VALUE or word == "-o":
+            next(remaining, None)
+        elif not (
+            word in _SIDE_FILES
+            or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-gsplit-dwarf"))
+            or (word.startswith("-o") and len(word) > 2)
+        ):
+            result.append(word)
+    return result
 
 
 def _is_plain_file(path: str) -> bool:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from nearfar.profile.compiler import elf
-from nearfar.profile.compiler.commandline import CompilerCommand
+from nearfar.profile.compiler.commandline import CompilerCommand, without_side_files
 from nearfar.profile.compiler.plain import (
     LINK_SECTION,
     NOTE_SECTION,
@@ -14,17 +14,13 @@ from nearfar.profile.compiler.plain import (
     embed,
 )
 from nearfar.profile.compiler.process import TemporaryFolder, ToolProcess
+from nearfar.profile.compiler.refused import explain
 from nearfar.profile.compiler.toolchain import Toolchain
 
 # With link-time optimisation the object is bitcode, on which the pass would not run. Only the plain
 # twin keeps these options.
 _LTO = ("-flto", "-fwhole-program-vtables", "-fvirtual-function-elimination", "-fsplit-lto-unit")
 
-# Options that write further files, which the plain compile must not write again.
-_SIDE_FILES = frozenset(("-MD", "-MMD", "-MP", "-MG", "--coverage", "-ftime-trace"))
-_SIDE_FILES_WITH_VALUE = frozenset(
-    ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
-)
 _LINES = (
     "-gline-tables-only",
     "-fdebug-info-for-profiling",
@@ -42,27 +38,13 @@ def drive(command: CompilerCommand, toolchain: Toolchain) -> int:
         if command.reads_stdin:
             _keep_stdin(command, folder)
         if command.compile_only:
-            return _report_openmp(command, toolchain, _compile(command, toolchain, folder))
+            return explain(command, toolchain, _compile(command, toolchain, folder))
         if command.relocatable:
             # The output contains the twins of all inputs.
             return ToolProcess([toolchain.clang, *command.arguments]).wait()
         if command.static:
             return _link_plainly(command, toolchain, folder)
-        return _report_openmp(command, toolchain, _link(command, toolchain, folder))
-
-
-def _report_openmp(command: CompilerCommand, toolchain: Toolchain, code: int) -> int:
-    """Return `code`; after a failure, name the package of clang's OpenMP if it is missing."""
-    if not code or "-fopenmp" not in command.arguments:
-        return code
-    root = os.path.dirname(os.path.dirname(os.path.realpath(toolchain.clang)))
-    if not os.path.exists(os.path.join(root, "lib", "clang", toolchain.major, "include", "omp.h")):
-        print(
-            f"nearfar {toolchain.driver}: clang's OpenMP is not installed: "
-            f"apt-get install libomp-{toolchain.major}-dev",
-            file=sys.stderr,
-        )
-    return code
+        return explain(command, toolchain, _link(command, toolchain, folder))
 
 
 def _keep_stdin(command: CompilerCommand, folder: TemporaryFolder) -> None:
@@ -217,19 +199,3 @@ def _with_library(words: list[str], library: str, toolchain: Toolchain) -> list[
         "-Wl,--enable-new-dtags",
     ]
     return [words[0], *options, *words[1:]]
-
-
-def without_side_files(words: list[str]) -> list[str]:
-    """Return `words` without options that make the compiler write more than its output."""
-    result: list[str] = []
-    remaining = iter(words)
-    for word in remaining:
-        if word in _SIDE_FILES_WITH_VALUE or word == "-o":
-            next(remaining, None)
-        elif not (
-            word in _SIDE_FILES
-            or word.startswith(("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-gsplit-dwarf"))
-            or (word.startswith("-o") and len(word) > 2)
-        ):
-            result.append(word)
-    return result

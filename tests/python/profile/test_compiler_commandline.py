@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from nearfar.profile.compiler.commandline import CompilerCommand, UsageError, parse
-from nearfar.profile.compiler.driver import without_side_files
+from nearfar.profile.compiler.commandline import (
+    CompilerCommand,
+    UsageError,
+    parse,
+    without_side_files,
+)
 
 
 def words(text: str, **environment: str) -> CompilerCommand:
