@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code."""
     if arguments is None:
         arguments = sys.argv[1:]
-        if arguments[:1] not in (["cc"], ["c++"]):
+        if not compiles(arguments):
             from nearfar.base.streams import protect_streams
 
             protect_streams()
@@ -35,10 +35,16 @@ def main(arguments: list[str] | None = None) -> int:
         return int(ExitCode.MACHINE_LACKS)
 
 
+def compiles(arguments: list[str]) -> bool:
+    """Return whether this is a compiler's call; cargo calls its RUSTC_WRAPPER with rustc's path."""
+    first = arguments[0] if arguments else ""
+    return first in ("cc", "c++", "cargo") or first.rpartition("/")[2] == "rustc"
+
+
 def _run(arguments: list[str]) -> int:
     if arguments[:1] == ["--"] and len(arguments) > 1:
         arguments = ["try", *arguments]  # `nearfar -- ./program` is the shortest question
-    if arguments and arguments[0] in ("cc", "c++") and arguments[1:] != ["--help"]:
+    if compiles(arguments) and arguments[1:] != ["--help"]:
         # A build calls the compiler thousands of times: nothing else is imported for it.
         from nearfar.profile.compiler import main as compiler_main
 

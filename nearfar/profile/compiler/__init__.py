@@ -21,20 +21,25 @@ from nearfar.profile.compiler.toolchain import MissingError, find_toolchain
 
 
 def main(driver: str, arguments: list[str]) -> int:
-    """Run the compiler called `driver` ("cc" or "c++"); return its exit code."""
+    """Run the compiler called `driver`: "cc", "c++", "cargo", or a rustc; return its exit code."""
+    where = f"nearfar {driver.rpartition('/')[2]}"
     try:
+        if driver not in ("cc", "c++"):
+            from nearfar.profile.compiler import rust  # noqa: PLC0415 (subprocess is slow)
+
+            return rust.cargo(arguments) if driver == "cargo" else rust.rustc(driver, arguments)
         command = parse(arguments, os.environ)
         toolchain = find_toolchain(driver, os.environ)
         return drive(command, toolchain)
     except UsageError as error:
-        print(f"nearfar {driver}: {error}", file=sys.stderr)
+        print(f"{where}: {error}", file=sys.stderr)
         return 2
     except MissingError as error:
-        print(f"nearfar {driver}: {error}", file=sys.stderr)
+        print(f"{where}: {error}", file=sys.stderr)
         return 3
     except OSError as error:
         name = f" {error.filename}" if error.filename else ""
-        print(f"nearfar {driver}: the system refused{name}: {error.strerror}", file=sys.stderr)
+        print(f"{where}: the system refused{name}: {error.strerror}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
         return 130

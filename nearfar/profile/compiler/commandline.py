@@ -67,6 +67,10 @@ class CompilerCommand:
         """Copy of standard input, since two compilers read it."""
         self.has_debug_information = False
         self.optimisation = ""
+        self.compiler = ""
+        """The compiler that made LLVM IR of the source, such as "rustc 1.72.1"; "": clang."""
+        self.only_plain = False
+        """Whether to link the plain twins alone: a program that runs while others are built."""
 
     def output_of(self, source: str) -> str:
         """Return the object that compiling `source` alone writes."""
@@ -176,6 +180,10 @@ def _nearfar_option(command: CompilerCommand, word: str) -> None:
     name, _, value = word.partition("=")
     if name == "--nearfar-rate":
         command.rate = _rate(value, name)
+    elif name == "--nearfar-compiler":
+        command.compiler = value
+    elif word == "--nearfar-only-plain":
+        command.only_plain = True
     elif word == "--nearfar-no-plain":
         command.wants_plain = False
     else:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from nearfar.profile.compiler import elf
+from nearfar.profile.compiler.bitcode import compile_objects
 from nearfar.profile.compiler.commandline import CompilerCommand, without_side_files
 from nearfar.profile.compiler.plain import (
     LINK_SECTION,
@@ -42,8 +43,10 @@ def drive(command: CompilerCommand, toolchain: Toolchain) -> int:
         if command.relocatable:
             # The output contains the twins of all inputs.
             return ToolProcess([toolchain.clang, *command.arguments]).wait()
-        if command.static:
+        if command.static or command.only_plain:
             return _link_plainly(command, toolchain, folder)
+        if code := compile_objects(command, toolchain, folder, drive):
+            return code
         return explain(command, toolchain, _link(command, toolchain, folder))
 
 
@@ -156,11 +159,13 @@ class whole_or_absent:  # noqa: N801 (used like a function; contextlib costs its
 
 
 def _link_plainly(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
-    print(
-        f"nearfar {toolchain.driver}: {command.output or 'a.out'} is linked with -static, which "
-        "cannot hold the run-time library: it is the plain program, and nearfar cannot profile it",
-        file=sys.stderr,
-    )
+    if not command.only_plain:
+        print(
+            f"nearfar {toolchain.driver}: {command.output or 'a.out'} is linked with -static, "
+            "which cannot hold the run-time library: it is the plain program, and nearfar cannot "
+            "profile it",
+            file=sys.stderr,
+        )
     plain = PlainInputs(command, toolchain, folder)
     return ToolProcess([toolchain.clang, *plain.arguments], None, command.stdin_file).wait()
 
@@ -180,7 +185,8 @@ def _instrumented(command: CompilerCommand, toolchain: Toolchain) -> list[str]:
 
 
 def _environment(command: CompilerCommand, toolchain: Toolchain) -> dict[str, str]:
-    text = f"clang {toolchain.major} {command.optimisation or '-O0'}"
+    compiler = command.compiler or f"clang {toolchain.major}"
+    text = f"{compiler} {command.optimisation or '-O0'}"
     return {
         **os.environ,
         "NEARFAR_RATE_LOG2": str(command.rate.bit_length() - 1),

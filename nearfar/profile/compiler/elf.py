@@ -12,6 +12,7 @@ from typing import BinaryIO
 SHT_PROGBITS = 1
 SHF_EXCLUDE = 0x80000000
 """Section flag: linkers leave the section out of what they write, unless that is relocatable."""
+_SHF_EXECINSTR = 0x4
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -37,6 +38,11 @@ class Section:
     def size(self) -> int:
         """Size of its content, bytes."""
         return self.fields[5]
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it holds instructions."""
+        return bool(self.fields[2] & _SHF_EXECINSTR) and self.size > 0
 
 
 def sections(file: BinaryIO, start: int = 0) -> list[Section]:

@@ -20,6 +20,11 @@ LINK_SECTION = ".nearfar.link"
 
 _MAGIC = b"NFPLAIN1"
 
+_RUST_LIBRARY = (
+    "Rust's standard library\tits generic code, such as Vec and HashMap, is in the crates that use "
+    "it, and was"
+)
+
 
 def embed(path: str, twin: str, flags: int) -> None:
     """Embed the file `twin` in `path`."""
@@ -107,8 +112,9 @@ class PlainInputs:
             all_sections = elf.sections(file)
             names = {section.name: section for section in all_sections}
             if SECTION not in names:
-                if path.endswith((".o", ".obj", ".lo")) and all_sections:
-                    self._name_foreign(path, NOTE_SECTION in names)
+                has_code = any(section.is_code for section in all_sections)
+                if path.endswith((".o", ".obj", ".lo")) and has_code and NOTE_SECTION not in names:
+                    self.foreign.append(f"{path}\tthe whole file")
                 return [path]
             if not path.endswith((".o", ".lo", ".obj")) and ".dynamic" in names:
                 return [path]  # a shared library: its twin is loaded when the program runs
@@ -118,6 +124,10 @@ class PlainInputs:
         return [self._write(os.path.basename(path), twin) for twin in twins]
 
     def _make_archive(self, path: str) -> str:
+        if "/rustlib/" in path:
+            if _RUST_LIBRARY not in self.foreign:
+                self.foreign.append(_RUST_LIBRARY)
+            return path
         files: list[str] = []
         without = 0
         any_twin = False
@@ -125,7 +135,7 @@ class PlainInputs:
             with open(member.path, "rb") as file:
                 section = elf.read_section(file, SECTION, member.start)
                 noted = section or elf.read_section(file, NOTE_SECTION, member.start)
-            without += not noted
+            without += not noted and member.name != "lib.rmeta"
             if section:
                 any_twin = True
                 files += [self._write(member.name, twin) for twin in unpack(section)]
@@ -138,10 +148,6 @@ class PlainInputs:
         plain = self._folder.file(os.path.basename(path))
         ToolProcess([self._toolchain.archiver, "rcsD", plain, *files], quiet=True).wait()
         return plain
-
-    def _name_foreign(self, path: str, has_note: bool) -> None:
-        if not has_note:
-            self.foreign.append(f"{path}\tthe whole file")
 
     def _write(self, name: str, content: bytes) -> str:
         path = self._folder.file(os.path.basename(name))

@@ -78,3 +78,8 @@ class TemporaryFolder:
                 break
         self._count += 1
         return os.path.join(self._path, f"{self._count}-{name}")
+
+    def named(self, name: str) -> str:
+        """Return the path of the file that is called exactly `name` in the folder."""
+        self.make()
+        return os.path.join(self._path or "", os.path.basename(name))

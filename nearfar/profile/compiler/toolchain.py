@@ -9,6 +9,9 @@ from collections.abc import Mapping
 PREFERRED = ("16", "19")
 """LLVM versions that the pass is tested with, the preferred one first."""
 
+RUST_OF_LLVM = {"16": "1.72.1", "19": "1.86.0"}
+"""The last Rust release with each of these versions."""
+
 
 class MissingError(Exception):
     """A missing tool or built part; its text tells how to get it."""
@@ -76,6 +79,27 @@ def find_toolchain(driver: str, environment: Mapping[str, str]) -> Toolchain:
     raise MissingError(
         f"no clang with its pass was found (passes are looked for in {native}): install "
         f"clang-{PREFERRED[0]} and llvm-{PREFERRED[0]}-dev, then run `make setup`"
+    )
+
+
+def find_reader(llvm: str, environment: Mapping[str, str]) -> Toolchain:
+    """Find the oldest clang with its pass that reads the bitcode of LLVM version `llvm`."""
+    native = native_folder(environment)
+    for major in sorted(PREFERRED, key=int):
+        plugin = os.path.join(native, f"nearfar_pass-{major}.so")
+        clang = which(f"clang-{major}")
+        if int(major) >= int(llvm) and clang is not None and os.path.exists(plugin):
+            return Toolchain("cc", clang, major, native)
+    tested = [major for major in PREFERRED if int(major) >= int(llvm)]
+    raise MissingError(
+        f"the pass was not built for LLVM {llvm} or newer: "
+        + (
+            f"install clang-{tested[0]} and llvm-{tested[0]}-dev, then run `make setup`"
+            if tested
+            else f"nearfar knows LLVM up to {max(PREFERRED, key=int)}, so take an older toolchain "
+            f"(`rustup toolchain install {RUST_OF_LLVM[PREFERRED[0]]}`, then `nearfar cargo "
+            f"+{RUST_OF_LLVM[PREFERRED[0]]} build`)"
+        )
     )
 
 
