@@ -74,12 +74,12 @@ bool find_python() {
 }
 
 // Named frames, found by their text. A large program has some thousands.
-constexpr unsigned table_size = 1u << 14;
+constexpr unsigned max_names = 1u << 14;
 constexpr std::size_t text_size = 1u << 20;
-NamedFrame table[table_size];
+NamedFrame names[max_names];
 char texts[text_size];
 std::size_t text_used = 0;
-std::uint32_t table_lock = 0;
+std::uint32_t names_lock = 0;
 
 std::uint64_t hash_of(const char* text) {
   std::uint64_t hash = 0xCBF29CE484222325ull;
@@ -90,8 +90,8 @@ std::uint64_t hash_of(const char* text) {
 
 NamedFrame* find_or_add(const char* text) {
   const std::uint64_t start = hash_of(text);
-  for (unsigned i = 0; i < table_size; ++i) {
-    NamedFrame& entry = table[(start + i) % table_size];
+  for (unsigned i = 0; i < max_names; ++i) {
+    NamedFrame& entry = names[(start + i) % max_names];
     if (entry.text == nullptr) {
       const std::size_t size = strlen(text) + 1;
       if (text_used + size > text_size) return nullptr;
@@ -107,9 +107,9 @@ NamedFrame* find_or_add(const char* text) {
 // Returns null if the table is full, or busy: interpreters with locks of their own are rare, and
 // the child of a fork must not wait for a thread that it does not have.
 NamedFrame* named(const char* text) {
-  if (__atomic_exchange_n(&table_lock, 1u, __ATOMIC_ACQUIRE) != 0) return nullptr;
+  if (__atomic_exchange_n(&names_lock, 1u, __ATOMIC_ACQUIRE) != 0) return nullptr;
   NamedFrame* const frame = find_or_add(text);
-  __atomic_store_n(&table_lock, 0u, __ATOMIC_RELEASE);
+  __atomic_store_n(&names_lock, 0u, __ATOMIC_RELEASE);
   return frame;
 }
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "profile/runtime/interpreter.cpp"
 #include "profile/runtime/stack_walk.cpp"
 
 namespace nearfar::run {
