@@ -18,6 +18,7 @@ wanted=(
   "llvm-16-dev=llvm-config-16:builds the compiler pass"
   "binutils=objcopy:puts the plain build inside the instrumented one"
   "dpkg-dev=dpkg-source:unpacks the demo's Debian source"
+  "openssl=openssl:makes the certificates of a sweep's workers"
   "libjemalloc-dev=ls /usr/include/jemalloc/jemalloc.h:is the allocator of nearfar run"
 )
 if [ "$what" = test ]; then

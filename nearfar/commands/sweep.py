@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nearfar.documents.sweep import FailedPoint, Sweep
+    from nearfar.sweep.encryption import TlsFiles
 
 MAX_FAILED_SHOWN = 20
 """Failed points that are listed; all are in sweep.json."""
@@ -49,6 +50,7 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
 
     execution = SweepExecution(
         scheduler=options.scheduler,
+        tls=_tls_files(options),
         workers=options.workers,
         resume=options.resume,
         watching=lambda total, already: progress(errors, total, already),
@@ -61,6 +63,15 @@ def sweep(options: SweepOptions, delivery: JsonOptions) -> int:
     elif not delivery.quiet:
         _show(result, Console())
     return int(ExitCode.FOUND if result.failed or result.not_tried else ExitCode.DONE)
+
+
+def _tls_files(options: SweepOptions) -> TlsFiles | None:
+    from nearfar.sweep.encryption import TlsFiles
+
+    authority, certificate, key = options.tls_ca_file, options.tls_cert, options.tls_key
+    if authority is None or certificate is None or key is None:
+        return None
+    return TlsFiles(authority=authority, certificate=certificate, key=key)
 
 
 def _show_plan(points: object, folder: Path, delivery: JsonOptions) -> None:

@@ -21,6 +21,7 @@ from nearfar.documents.sweep import FailedPoint, Sweep
 from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
 from nearfar.sweep.dataset import HEAD, Dataset
 from nearfar.sweep.dispatch import Dispatcher
+from nearfar.sweep.encryption import TlsFiles, open_to_all
 from nearfar.sweep.journal import recover
 from nearfar.sweep.planning import PlannedSweep, check_here
 
@@ -33,6 +34,8 @@ class SweepExecution:
 
     scheduler: str | None = None
     """Address of a Dask scheduler; None: start workers on this machine."""
+    tls: TlsFiles | None = None
+    """Files that a scheduler with TLS asks for."""
     workers: int | None = None
     """None: one for every processor."""
     resume: bool = True
@@ -88,9 +91,11 @@ def _compute(
         opened = local_cluster(count)
         where = f"{count} workers"
     else:
-        opened = existing_cluster(how.scheduler)
+        opened = existing_cluster(how.scheduler, how.tls)
         where = f"workers of {how.scheduler}"
     how.say(f"{left:,} points to compute, {len(finished):,} finished, {where}")
+    if how.scheduler is not None and (warning := open_to_all(how.scheduler)):
+        how.say(warning)
     before = len(finished)
     watching = how.watching or (lambda *_: contextlib.nullcontext(lambda *_: None))
     with opened as client:

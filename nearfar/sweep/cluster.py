@@ -17,6 +17,15 @@ from distributed import Nanny, Scheduler
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.sweep import interrupts
 from nearfar.sweep.batch import versions_here
+from nearfar.sweep.encryption import (
+    CONNECT_S,
+    GIVE_FILES,
+    TlsFiles,
+    no_answer,
+    security_of,
+    speaks_tls,
+    temporary_security,
+)
 
 DASK: Any = distributed
 """Dask, which has no types."""
@@ -24,18 +33,18 @@ DASK: Any = distributed
 MACHINE = "machine"
 """The resource that one worker of every host has: measured points are given to that one."""
 
-CONNECT_S = 10.0
-"""Time a scheduler has to answer: it does so within milliseconds, a loaded one within seconds."""
-
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 """Native code of a worker is one thread: there is a worker for every processor."""
 
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
-    """Start `workers` processes here and yield a client of them; they end with this process."""
+    """Start `workers` processes here and yield a client of them; they end with this process.
+
+    Other users of the machine reach their ports too, so only who has this sweep's key is let in.
+    """
     _quiet()
-    address = "tcp://127.0.0.1:0"
+    secured = {"protocol": "tls://", "host": "127.0.0.1", "security": temporary_security()}
     single = dict.fromkeys(THREADS, "1")
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder,
@@ -45,15 +54,15 @@ def local_cluster(workers: int) -> Iterator[Any]:
                 "distributed.worker.memory.target": False,
                 "distributed.worker.memory.spill": False,
                 "distributed.worker.memory.pause": False,
-                # A dashboard would open a port on machines that others share.
+                # A dashboard would show others what runs.
                 "distributed.worker.http.routes": [],
                 "distributed.scheduler.http.routes": [],
             }
         ),
     ):
         options = {
+            **secured,
             "nthreads": 1,
-            "host": "127.0.0.1",
             "local_directory": folder,
             "dashboard": False,
             "silence_logs": logging.CRITICAL,
@@ -72,8 +81,14 @@ def local_cluster(workers: int) -> Iterator[Any]:
                 workers=specification,
                 scheduler={
                     "cls": Scheduler,
-                    "options": {"host": address, "dashboard": False, "dashboard_address": None},
+                    # Dask opens a port for pages in any case; there are none, and none is 8787.
+                    "options": {
+                        **secured,
+                        "dashboard": False,
+                        "dashboard_address": "127.0.0.1:0",
+                    },
                 },
+                security=secured["security"],
                 silence_logs=logging.CRITICAL,
             )
         client = None
@@ -101,22 +116,23 @@ def _close(client: Any, cluster: Any) -> None:
 
 
 @contextlib.contextmanager
-def existing_cluster(scheduler: str) -> Iterator[Any]:
+def existing_cluster(scheduler: str, files: TlsFiles | None = None) -> Iterator[Any]:
     """Connect to the scheduler at that address; NearfarError where none answers."""
     _quiet()
     try:
-        client = DASK.Client(scheduler, timeout=CONNECT_S)
+        security = security_of(scheduler, files)
+        client = DASK.Client(scheduler, timeout=CONNECT_S, security=security)
     except ValueError as error:
         raise NearfarError(
             f"cannot read the scheduler's address {scheduler!r}: {_first(error)}; write it as in "
             "tcp://head:8786"
         ) from error
     except OSError as error:
-        raise NearfarError(
-            f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`, or leave "
-            f"out --scheduler to compute on this machine ({_first(error)})",
-            ExitCode.MACHINE_LACKS,
-        ) from error
+        if security is None and speaks_tls(scheduler):
+            raise NearfarError(
+                f"the scheduler {scheduler} speaks TLS: write tls:// and {GIVE_FILES}"
+            ) from error
+        raise no_answer(scheduler, _first(error)) from error
     try:
         yield client
     finally:

@@ -1,0 +1,213 @@
+"""Who may command a sweep's workers: Dask runs any code that a client sends.
+
+Workers of this machine get a certificate of their own, which ends with them. For a scheduler that
+exists already, the user gives the certificate files, and a first connection says what is wrong
+with them: Dask itself only tries again until its time is over.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed.comm import parse_address, parse_host_port, unparse_host_port
+from distributed.security import Security
+
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+
+CONNECT_S = 10.0
+"""Time a scheduler has to answer: it does so within milliseconds, a loaded one within seconds."""
+
+CERTIFICATE_DAYS = "365"
+"""Validity of a temporary certificate: longer than a sweep; its key is gone with the sweep."""
+
+GIVE_FILES = "give --tls-ca-file, --tls-cert and --tls-key, the files that its workers have"
+
+SAFE_SETUP = "docs/sweep.md (On a cluster) shows how to start one with TLS"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlsFiles:
+    """Files with which a client and a scheduler prove to each other who they are."""
+
+    authority: Path
+    """Certificate of who signed both sides' certificates."""
+    certificate: Path
+    key: Path
+
+    def context(self) -> ssl.SSLContext:
+        """Return what a connection needs; CommandError names the file that is wrong."""
+        for flag, path in (
+            ("--tls-ca-file", self.authority),
+            ("--tls-cert", self.certificate),
+            ("--tls-key", self.key),
+        ):
+            try:
+                path.read_bytes()
+            except OSError as error:
+                raise CommandError(f"cannot read {path} of {flag}: {error.strerror}") from error
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # As Dask does: certificates name a sweep, not hosts.
+        context.check_hostname = False
+        try:
+            context.load_verify_locations(self.authority)
+        except ssl.SSLError as error:
+            raise CommandError(
+                f"{self.authority} of --tls-ca-file holds no certificate: give a PEM file"
+            ) from error
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except ssl.SSLError as error:
+            raise CommandError(
+                f"{self.certificate} and {self.key} are no certificate and its key: give the two "
+                "PEM files that were made together"
+            ) from error
+        return context
+
+    def security(self) -> Security:
+        """Return these files as Dask takes them."""
+        return Security(
+            require_encryption=True,
+            tls_ca_file=str(self.authority),
+            tls_client_cert=str(self.certificate),
+            tls_client_key=str(self.key),
+        )
+
+
+def temporary_security() -> Security:
+    """Make a key that this process and its workers alone have; it is never left in a file."""
+    tool = shutil.which("openssl")
+    if tool is None:
+        raise NearfarError(
+            "cannot encrypt what a sweep sends to its workers: the program openssl is missing; "
+            "install it (apt-get install openssl)",
+            ExitCode.MACHINE_LACKS,
+        )
+    # A new folder that only its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder:
+        key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
+        request = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        named = ["-subj", "/CN=nearfar-sweep", "-days", CERTIFICATE_DAYS]
+        made = subprocess.run(
+            [tool, "req", *request, *named, "-keyout", str(key), "-out", str(certificate)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if made.returncode != 0:
+            last = (made.stderr.strip().splitlines() or ["no message"])[-1]
+            raise NearfarError(
+                f"{tool} cannot make a certificate for a sweep's workers: {last}",
+                ExitCode.MACHINE_LACKS,
+            )
+        secret, public = key.read_text(), certificate.read_text()
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=public,
+        **{f"tls_{role}_key": secret for role in roles},
+        **{f"tls_{role}_cert": public for role in roles},
+    )
+
+
+def security_of(scheduler: str, files: TlsFiles | None) -> Security | None:
+    """Return what a client of `scheduler` needs; NearfarError if the two do not fit together."""
+    protocol = _protocol(scheduler)
+    if files is None:
+        if protocol != "tls":
+            return None
+        # Dask's own configuration may name the files.
+        configured = Security()
+        if configured.tls_ca_file and configured.tls_client_cert:
+            return configured
+        raise CommandError(f"{scheduler} speaks TLS: {GIVE_FILES}")
+    context = files.context()
+    if protocol != "tls":
+        raise CommandError(
+            f"the scheduler's address {scheduler} is without TLS, and --tls-ca-file, --tls-cert "
+            "and --tls-key are given: write it as in tls://head:8786, or leave them out"
+        )
+    _connect(scheduler, context)
+    return files.security()
+
+
+def _connect(scheduler: str, context: ssl.SSLContext) -> None:
+    """Connect once and read a byte; NearfarError says which side does not know the other."""
+    name = unparse_host_port(*_host_port(scheduler))
+    try:
+        with (
+            socket.create_connection(_host_port(scheduler), timeout=CONNECT_S) as plain,
+            context.wrap_socket(plain) as encrypted,
+        ):
+            # With TLS 1.3 a scheduler's refusal arrives with what it would say first.
+            encrypted.recv(1)
+    except ssl.SSLCertVerificationError as error:
+        raise NearfarError(
+            f"the scheduler {name} has a certificate that --tls-ca-file did not sign "
+            f"({error.verify_message}): give the files of this scheduler",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    except ssl.SSLError as error:
+        if "ALERT" in (error.reason or ""):
+            raise NearfarError(
+                f"the scheduler {name} does not know the certificate of --tls-cert: give the "
+                "files of this scheduler",
+                ExitCode.MACHINE_LACKS,
+            ) from error
+        raise NearfarError(
+            f"what answers at {name} speaks no TLS: any user who reaches it could run code as "
+            f"you; {SAFE_SETUP}",
+            ExitCode.MACHINE_LACKS,
+        ) from error
+    except OSError as error:
+        raise no_answer(scheduler, str(error)) from error
+
+
+def speaks_tls(scheduler: str) -> bool:
+    """Tell whether what answers there speaks TLS: for a message after a connection failed."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection(_host_port(scheduler), timeout=CONNECT_S) as plain,
+            context.wrap_socket(plain),
+        ):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def no_answer(scheduler: str, reason: str) -> NearfarError:
+    """Return the error of a scheduler that does not answer."""
+    return NearfarError(
+        f"no Dask scheduler answers at {scheduler}: start one with `dask scheduler`, or leave "
+        f"out --scheduler to compute on this machine ({reason})",
+        ExitCode.MACHINE_LACKS,
+    )
+
+
+def open_to_all(scheduler: str) -> str | None:
+    """Return a warning about a scheduler that lets everybody in, or None."""
+    if _protocol(scheduler) == "tls":
+        return None
+    return (
+        f"{scheduler} is without TLS: any user who reaches it can run code as the owner of its "
+        f"workers; {SAFE_SETUP}"
+    )
+
+
+def _protocol(scheduler: str) -> str:
+    return parse_address(scheduler)[0]
+
+
+def _host_port(scheduler: str) -> tuple[str, int]:
+    where: Any = parse_host_port(parse_address(scheduler)[1])
+    return where
