@@ -37,6 +37,18 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS
 """Native code of a worker is one thread: there is a worker for every processor."""
 
 
+QUIET_WORKERS = {
+    "distributed.nanny.pre-spawn-environ": dict.fromkeys(THREADS, "1"),
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    # A dashboard would show others what runs.
+    "distributed.worker.http.routes": [],
+    "distributed.scheduler.http.routes": [],
+}
+"""Dask's configuration for workers of this machine."""
+
+
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
     """Start `workers` processes here and yield a client of them; they end with this process.
@@ -45,20 +57,9 @@ def local_cluster(workers: int) -> Iterator[Any]:
     """
     _quiet()
     secured = {"protocol": "tls://", "host": "127.0.0.1", "security": temporary_security()}
-    single = dict.fromkeys(THREADS, "1")
     with (
         tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder,
-        dask.config.set(
-            {
-                "distributed.nanny.pre-spawn-environ": single,
-                "distributed.worker.memory.target": False,
-                "distributed.worker.memory.spill": False,
-                "distributed.worker.memory.pause": False,
-                # A dashboard would show others what runs.
-                "distributed.worker.http.routes": [],
-                "distributed.scheduler.http.routes": [],
-            }
-        ),
+        dask.config.set(QUIET_WORKERS),
     ):
         options = {
             **secured,

@@ -1,4 +1,4 @@
-"""Who may command a sweep's workers: Dask runs any code that a client sends.
+"""Rules of who may command a sweep's workers: Dask runs any code that a client sends.
 
 Workers of this machine get a certificate of their own, which ends with them. For a scheduler that
 exists already, the user gives the certificate files, and a first connection says what is wrong
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distributed.comm import parse_address, parse_host_port, unparse_host_port
-from distributed.security import Security
+import distributed
+import distributed.comm
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 
@@ -26,6 +26,9 @@ CONNECT_S = 10.0
 
 CERTIFICATE_DAYS = "365"
 """Validity of a temporary certificate: longer than a sweep; its key is gone with the sweep."""
+
+DASK: Any = distributed
+"""Dask, which has no types."""
 
 GIVE_FILES = "give --tls-ca-file, --tls-cert and --tls-key, the files that its workers have"
 
@@ -70,9 +73,9 @@ class TlsFiles:
             ) from error
         return context
 
-    def security(self) -> Security:
+    def security(self) -> Any:
         """Return these files as Dask takes them."""
-        return Security(
+        return DASK.Security(
             require_encryption=True,
             tls_ca_file=str(self.authority),
             tls_client_cert=str(self.certificate),
@@ -80,7 +83,7 @@ class TlsFiles:
         )
 
 
-def temporary_security() -> Security:
+def temporary_security() -> Any:
     """Make a key that this process and its workers alone have; it is never left in a file."""
     tool = shutil.which("openssl")
     if tool is None:
@@ -109,7 +112,7 @@ def temporary_security() -> Security:
             )
         secret, public = key.read_text(), certificate.read_text()
     roles = ("client", "scheduler", "worker")
-    return Security(
+    return DASK.Security(
         require_encryption=True,
         tls_ca_file=public,
         **{f"tls_{role}_key": secret for role in roles},
@@ -117,14 +120,14 @@ def temporary_security() -> Security:
     )
 
 
-def security_of(scheduler: str, files: TlsFiles | None) -> Security | None:
-    """Return what a client of `scheduler` needs; NearfarError if the two do not fit together."""
+def security_of(scheduler: str, files: TlsFiles | None) -> Any:
+    """Return Dask's Security for `scheduler`, None without TLS; NearfarError if both do not fit."""
     protocol = _protocol(scheduler)
     if files is None:
         if protocol != "tls":
             return None
         # Dask's own configuration may name the files.
-        configured = Security()
+        configured = DASK.Security()
         if configured.tls_ca_file and configured.tls_client_cert:
             return configured
         raise CommandError(f"{scheduler} speaks TLS: {GIVE_FILES}")
@@ -140,7 +143,7 @@ def security_of(scheduler: str, files: TlsFiles | None) -> Security | None:
 
 def _connect(scheduler: str, context: ssl.SSLContext) -> None:
     """Connect once and read a byte; NearfarError says which side does not know the other."""
-    name = unparse_host_port(*_host_port(scheduler))
+    name = scheduler.rpartition("/")[2]
     try:
         with (
             socket.create_connection(_host_port(scheduler), timeout=CONNECT_S) as plain,
@@ -205,9 +208,9 @@ def open_to_all(scheduler: str) -> str | None:
 
 
 def _protocol(scheduler: str) -> str:
-    return parse_address(scheduler)[0]
+    return str(DASK.comm.parse_address(scheduler)[0])
 
 
 def _host_port(scheduler: str) -> tuple[str, int]:
-    where: Any = parse_host_port(parse_address(scheduler)[1])
-    return where
+    host, port = DASK.comm.parse_host_port(DASK.comm.parse_address(scheduler)[1])
+    return str(host), int(port)
