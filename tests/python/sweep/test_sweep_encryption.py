@@ -16,12 +16,9 @@ from pathlib import Path
 
 import distributed
 import psutil
-import pytest
 from patience import patience
 
 from nearfar.sweep.encryption import temporary_security
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")
 
 PATIENCE_S = patience(60)
 SWEEP = """
