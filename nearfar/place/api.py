@@ -50,6 +50,7 @@ from nearfar.place.plan_rows import (
     placements_of,
 )
 from nearfar.place.problem import Problem, problem_of
+from nearfar.place.proof import proven_gap
 from nearfar.place.task import ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
 from nearfar.predict.derive import near_on_machine
@@ -257,7 +258,8 @@ def _solve(
         problem, budget_bytes, extended.shares, choices, allow=allow, joint_limits=joint_limits
     )
     caveats += [*(task.hints(budget_bytes, choice.shares) if details else []), *no_cache]
-    gap = choices["exact"].proven_gap
+    # What moves between phases is no placement that the bound is of.
+    gap = None if moves is not None else proven_gap(problem, budget_bytes, extended.shares)
     return _Result(budget_bytes, extended, bars, gap, moves, details, caveats)
 
 

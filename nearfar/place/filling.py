@@ -50,7 +50,7 @@ def fill(order: Order, sizes_bytes: Array, budget_bytes: float) -> Array:
     return near
 
 
-def single_best(problem: Problem, budget_bytes: int) -> Array:
+def single_best(problem: Problem, budget_bytes: float) -> Array:
     """Return near shares with only the most beneficial object that fits."""
     near = np.zeros(len(problem.names))
     benefit = np.where(problem.sizes_bytes <= budget_bytes, problem.added_ns, 0.0)

@@ -19,8 +19,6 @@ class PlacementChoice:
 
     shares: Array
     """(objects, memories); rows sum to 1."""
-    proven_gap: float | None = None
-    """Largest distance from the best choice, relative to the saved time; None: not proven."""
 
     @property
     def near_shares(self) -> Array:
@@ -35,6 +33,8 @@ class Optimiser:
     """Name of its row in the plan's table."""
     only_bar: ClassVar[bool] = False
     """It ignores the budget or splits objects: a row to compare with, never the plan."""
+    uses_budget: ClassVar[bool] = True
+    """Whether it keeps near what it can."""
 
     def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return a choice with at most `budget_bytes` near and within far memories' capacities.

@@ -30,7 +30,7 @@ def placements_of(
     shares: Array,
     weights: Mapping[int, tuple[int, ...]],
 ) -> list[Placement]:
-    """Return where every object goes, with its call stack; `weights` are of interleaved ones."""
+    """Return where every object goes that can move; `weights` are of interleaved ones."""
     # An error of near time is one of all of it, not of what objects add.
     far = sum_estimates(
         [
@@ -62,6 +62,7 @@ def placements_of(
             },
         )
         for number, (item, effect) in enumerate(zip(workload.objects, effects, strict=True))
+        if number not in problem.fixed
     ]
 
 
@@ -109,9 +110,13 @@ class BudgetFrontier:
 def frontier(problem: Problem) -> BudgetFrontier:
     """Return the frontier of all budgets."""
     order = greedy_order(problem)
+    # Objects that no plan can move are near at every budget.
+    moves = np.array([int(i) not in problem.fixed for i in order], dtype=bool)
+    order = np.concatenate((order[~moves], order[moves]))
     near_bytes = np.concatenate(([0.0], np.cumsum(problem.sizes_bytes[order])))
     times = np.minimum.accumulate(problem.times_along(order))
-    return BudgetFrontier(order, near_bytes, times)
+    first = int((~moves).sum())
+    return BudgetFrontier(order[first:], near_bytes[first:], times[first:])
 
 
 def frontier_points(problem: Problem) -> list[FrontierPoint]:

@@ -22,6 +22,7 @@ from nearfar.base.estimate import Estimate, sum_estimates
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 from nearfar.documents.plan import NEAR, Prices
 from nearfar.documents.prediction import HostRule
+from nearfar.documents.workload import MemoryObject
 from nearfar.options.place import Over
 from nearfar.place.joint_time import Pairs, joint_times_ns
 from nearfar.predict.derive import far_memory, near_memory
@@ -62,6 +63,8 @@ class Problem:
     inputs: tuple[int, ...] = ()
     """Number of each phase's input (profile); empty: all of one."""
     over: Over = "mean"
+    fixed: frozenset[int] = frozenset()
+    """Objects that no plan can move: they stay near and need no space of the budget."""
 
     @property
     def far(self) -> MemoryCosts:
@@ -259,9 +262,13 @@ def problem_of(
         for i in range(len(fars))
         for j in range(i + 1, len(fars))
     }
+    rows = list(enumerate(workload.objects))
+    fixed = frozenset(i for i, item in rows if is_fixed(item))
     return Problem(
         names=[item.name for item in workload.objects],
-        sizes_bytes=np.array([max(0, item.size_bytes) for item in workload.objects], dtype=float),
+        sizes_bytes=np.array(
+            [0 if i in fixed else max(0, item.size_bytes) for i, item in rows], dtype=float
+        ),
         phases=phases,
         near=near,
         fars=sides,
@@ -270,7 +277,13 @@ def problem_of(
         far_names=["far"] if len(fars) == 1 else unique([far.name for far in fars]),
         capacities_bytes=(math.inf,) * len(fars),
         pairs={pair: limit for pair, limit in joint.items() if limit is not None},
+        fixed=fixed,
     )
+
+
+def is_fixed(item: MemoryObject) -> bool:
+    """Return whether no plan can move an object: globals of libraries are where they are loaded."""
+    return item.kind == "globals" and item.name.startswith("globals of ")
 
 
 def unique(names: Sequence[str]) -> list[str]:

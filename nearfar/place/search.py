@@ -1,4 +1,4 @@
-"""Search for placements with several limits: solvers see sums, the model times their choices.
+"""Search for placements: solvers see sums, the model times their choices.
 
 Where bandwidth binds, what an object adds depends on where the others are. Then costs are computed
 again around the choice, and solved again: a step of sequential linear programming. For the worst
@@ -9,12 +9,22 @@ gives choices and also a bound, because any weighted mean of inputs is below the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nearfar.place.assignment import assign, greedy_assignment, saved_ns
+from nearfar.place.assignment import assign, greedy_assignment
 from nearfar.place.capacity import capacity_limits, price_limits
-from nearfar.place.filling import fill_memories, order_by_density, whole_shares
+from nearfar.place.filling import (
+    fill,
+    fill_memories,
+    greedy_order,
+    order_by_density,
+    single_best,
+    whole_shares,
+)
+from nearfar.place.knapsack import knapsack
 from nearfar.place.problem import Problem
 from nearfar.predict.traffic import Array
 
@@ -23,6 +33,9 @@ MAX_SUM_ERROR = 0.005
 
 MAX_ROUNDS = 3
 """Most times that costs are computed again; the search stops where a choice repeats."""
+
+MAX_ENUMERATED = 4096
+"""Most placements that the model times one by one: twelve objects in two memories, 20 ms."""
 
 WEIGHT_STEPS = 24
 """Steps of the search over weights of inputs."""
@@ -58,34 +71,104 @@ def greedy_search(problem: Problem, budget_bytes: float) -> Array:
     return best_of(problem, fitting or choices)
 
 
-def exact_search(problem: Problem, budget_bytes: float) -> tuple[Array, float]:
-    """Return the best choice found, and its gap, proven where times add."""
+def knapsack_search(problem: Problem, budget_bytes: float) -> Array:
+    """Return the best choice found for one budget and one far memory."""
+    sizes = problem.sizes_bytes
+
+    def solved(costs: Array) -> Array:
+        chosen = knapsack(costs[:, 1], sizes, budget_bytes).chosen
+        return problem.in_first_far(np.where(chosen, 1.0, 0.0))
+
+    choices = _solved_around(problem, solved, problem.costs_ns)
+    filled = fill(greedy_order(problem), sizes, budget_bytes)
+    choices += [problem.in_first_far(near) for near in (filled, single_best(problem, budget_bytes))]
+    return enumerated(problem, budget_bytes, best_of(problem, choices))
+
+
+def exact_search(problem: Problem, budget_bytes: float) -> Array:
+    """Return the best choice found for several limits."""
     limits = capacity_limits(problem, budget_bytes)
     sizes, memories = problem.sizes_bytes, len(problem.fars) + 1
-    assignment = assign(problem.costs_ns, sizes, limits)
-    choices = [whole_shares(assignment.memory, memories)]
+
+    def solved(costs: Array) -> Array:
+        return whole_shares(assign(costs, sizes, limits).memory, memories)
+
     if problem.over == "worst" and len(set(problem.inputs)) > 1:
-        weighted_choices, bound_ns = _weighted_search(problem, budget_bytes)
-        best = best_of(problem, choices + weighted_choices)
-        near_ns = problem.near_time_ns.value
-        added = float(problem.shared_times_ns(best)) - near_ns
-        saved = saved_ns(problem.costs_ns, best.argmax(axis=1))
-        return best, max(0.0, (added - bound_ns) / saved) if saved > 0 else 0.0
+        weighted = weighted_search(problem, budget_bytes, problem.costs_by_input_ns)[0]
+        choices = [solved(problem.costs_ns), *weighted]
+    else:
+        choices = _solved_around(problem, solved, problem.costs_ns)
+        greedy = greedy_search(problem, budget_bytes)
+        if limits.allow(greedy.T @ sizes):
+            choices.append(greedy)
+    return enumerated(problem, budget_bytes, best_of(problem, choices))
+
+
+def _solved_around(
+    problem: Problem, solved: Callable[[Array], Array], costs_ns: Array
+) -> list[Array]:
+    """Return a solver's choice, and its choices for costs around each earlier one."""
+    choices = [solved(costs_ns)]
     for _ in range(MAX_ROUNDS):
         center = choices[-1]
         time_ns = float(problem.shared_times_ns(center))
-        summed = problem.near_time_ns.value + float((center * problem.costs_ns).sum())
+        summed = problem.near_time_ns.value + float((center * costs_ns).sum())
         if abs(summed - time_ns) <= MAX_SUM_ERROR * time_ns and len(choices) == 1:
             break
-        costs = costs_around(problem, center)
-        choice = whole_shares(assign(costs, sizes, limits).memory, memories)
+        choice = solved(costs_around(problem, center))
         if any(np.array_equal(choice, earlier) for earlier in choices):
             break
         choices.append(choice)
-    greedy = greedy_search(problem, budget_bytes)
-    if limits.allow(greedy.T @ sizes):
-        choices.append(greedy)
-    return best_of(problem, choices), assignment.gap
+    return choices
+
+
+def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
+    """Return the fastest of all placements of the objects nearest to a change of memory.
+
+    The others stay where `start` has them. With few objects these are all that matter, and no
+    choice for the budget, or for a smaller one, is faster.
+    """
+    limits = capacity_limits(problem, budget_bytes)
+    costs, sizes = problem.costs_ns, problem.sizes_bytes
+    memories = start.shape[1]
+    matters = _that_matter(problem)
+    count = min(len(matters), int(math.log(MAX_ENUMERATED, memories)))
+    if count == 0:
+        return start
+    reduced = np.sort(price_limits(costs, sizes, limits).reduced_ns[matters], axis=1)
+    nearest = matters[np.argsort(reduced[:, 1] - reduced[:, 0], kind="stable")[:count]]
+    each = np.stack(np.meshgrid(*[np.arange(memories)] * count, indexing="ij"), axis=-1)
+    rows = np.eye(memories)[each.reshape(-1, count)]
+    used = (start.T @ sizes) - start[nearest].T @ sizes[nearest]
+    used = used + np.einsum("pom,o->pm", rows, sizes[nearest])
+    rows = rows[[limits.allow(bytes_by_memory) for bytes_by_memory in used]]
+    if not len(rows):
+        return start
+    far = range(1, memories)
+    times_ns = problem.times_by_phase(
+        [
+            [
+                rows[..., m] @ phase.objects[nearest]
+                + (start[:, m] @ phase.objects - start[nearest, m] @ phase.objects[nearest])
+                for m in far
+            ]
+            for phase in problem.phases
+        ]
+    )
+    fastest = start.copy()
+    fastest[nearest] = rows[int(np.argmin(times_ns))]
+    return best_of(problem, [start, fastest])
+
+
+def has_few(problem: Problem) -> bool:
+    """Return whether `enumerated` times every placement."""
+    return len(_that_matter(problem)) <= int(math.log(MAX_ENUMERATED, len(problem.fars) + 1))
+
+
+def _that_matter(problem: Problem) -> NDArray[np.intp]:
+    """Return the objects that have traffic and need space."""
+    traffic = np.any([phase.objects.any(axis=1) for phase in problem.phases], axis=0)
+    return np.flatnonzero(traffic & (problem.sizes_bytes > 0))
 
 
 def costs_around(problem: Problem, shares: Array) -> Array:
@@ -106,15 +189,17 @@ def costs_around(problem: Problem, shares: Array) -> Array:
     return costs - costs[:, :1]
 
 
-def _weighted_search(problem: Problem, budget_bytes: float) -> tuple[list[Array], float]:
+def weighted_search(
+    problem: Problem, budget_bytes: float, costs: Array
+) -> tuple[list[Array], float]:
     """Return choices for weighted inputs, and a lower bound of the worst input's added time.
 
-    The bound is multiplied by the number of inputs, as the problem's times are.
+    `costs` are of each input, (inputs, objects, memories). The bound is multiplied by the number of
+    inputs, as the problem's times are.
     """
     limits = capacity_limits(problem, budget_bytes)
     sizes, memories = problem.sizes_bytes, len(problem.fars) + 1
     inputs = sorted(set(problem.inputs))
-    costs = problem.costs_by_input_ns
     weights = np.full(len(inputs), 1.0 / len(inputs))
     choices: list[Array] = []
     bound = -np.inf
@@ -134,4 +219,4 @@ def _weighted_search(problem: Problem, budget_bytes: float) -> tuple[list[Array]
         weights /= weights.sum()
     joined = np.tensordot(weights, costs, axes=1) * len(inputs)
     choices.append(whole_shares(assign(joined, sizes, limits).memory, memories))
-    return choices, bound
+    return choices, float(bound)

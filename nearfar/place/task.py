@@ -63,24 +63,43 @@ class PlaceTask:
         Where only parts of objects fit and parts are allowed, it is greedy's, which exceeds a
         capacity.
         """
+        problem, kind = self.problem, OPTIMISERS.get(optimiser)
         try:
-            return OPTIMISERS.get(optimiser)().choose(self.problem, budget_bytes)
+            shares = kind().choose(problem, budget_bytes).shares
         except NearfarError:
             # Raises the more useful error where not even the sum of bytes fits.
-            capacity_limits(self.problem, budget_bytes)
+            capacity_limits(problem, budget_bytes)
             if "parts" not in self.allow:
                 raise
-            return OPTIMISERS.get("greedy")().choose(self.problem, budget_bytes)
+            shares = OPTIMISERS.get("greedy")().choose(problem, budget_bytes).shares
+        if not kind.only_bar and kind.uses_budget and self._holds_all(budget_bytes, shares):
+            shares = problem.in_first_far(np.ones(len(problem.names)))
+        shares = shares.copy()
+        shares[sorted(problem.fixed)] = np.eye(shares.shape[1])[0]
+        return PlacementChoice(shares)
+
+    def _holds_all(self, budget_bytes: int, shares: Array) -> bool:
+        """Return whether everything fits near, and `shares` are hardly faster than that.
+
+        Objects without benefit stay near too: a far memory for them alone saves nothing, and a
+        program runs faster where nothing has to be recognised.
+        """
+        problem = self.problem
+        all_near = problem.in_first_far(np.ones(len(problem.names)))
+        if not self.fits(all_near, budget_bytes):
+            return False
+        near_ns, time_ns = problem.shared_times_ns(np.stack([all_near, shares])).tolist()
+        return bool(near_ns * (1 - MIN_HINT_SHARE) <= time_ns)
 
     def choose(self, budget_bytes: int) -> PlacementChoice:
         """Return the task's choice with its extensions."""
         choice = self.choose_whole(budget_bytes, self.optimiser)
         extended = self.extended(budget_bytes, choice.shares, self.allow)
-        return PlacementChoice(extended.shares, choice.proven_gap)
+        return PlacementChoice(extended.shares)
 
     def choose_greedy(self, budget_bytes: int) -> PlacementChoice:
         """Return a quick choice with those extensions that are quick for this many objects."""
-        shares = OPTIMISERS.get("greedy")().choose(self.problem, budget_bytes).shares
+        shares = self.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
         allow = {extension for extension in self.allow if extension == "parts" or few}
         return PlacementChoice(self.extended(budget_bytes, shares, allow).shares)

@@ -43,6 +43,20 @@ def added_by_object_ns(model: Model) -> Array:
     return np.asarray(added + weights / weights.sum() * (total_ns - added.sum()))
 
 
+def least_added_by_object_ns(model: Model) -> Array:
+    """Return the least that each object adds when it goes far, ns: as the first or as the last.
+
+    What it adds between others lies between the two where an object's cost only rises, or only
+    falls, as more objects are far.
+    """
+    if model.far.is_near:
+        return np.zeros(len(model.phase.objects))
+    objects = model.phase.objects
+    first = model.times_ns(objects) - model.near_time_ns
+    last = model.times_ns(model.phase.total) - model.times_ns(model.phase.total - objects)
+    return np.asarray(np.minimum(first, last))
+
+
 def object_effects(
     workload: WorkloadProfile, model: Model, far_time: Estimate, max_objects: int
 ) -> list[ObjectEffect]:

@@ -12,6 +12,7 @@ from nearfar.place.exports import EXPORTS, checked
 def export(plan: Plan) -> str:
     """Return memories, and for each object its memory and its call stack."""
     checked(plan)
+    names = {row.object: row.name for row in plan.placements}
     document = {
         "memories": {
             memory.name: {
@@ -47,7 +48,7 @@ def export(plan: Plan) -> str:
                 "phase": phase.phase,
                 "objects": [
                     {
-                        "name": plan.placements[move.object].name,
+                        "name": names[move.object],
                         "to": move.memory,
                         "bytes": move.bytes,
                     }

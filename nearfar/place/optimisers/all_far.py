@@ -14,6 +14,7 @@ class AllFar(Optimiser):
     """Fill far memories in the order given, then near memory with what is left."""
 
     bar = "all-far"
+    uses_budget = False
 
     def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return everything far, as far as far memories hold it."""

@@ -1,0 +1,74 @@
+"""How far from the best placement a plan can be, by the model's times.
+
+Solvers prove gaps of sums, and times do not add. Here every object counts with the least that the
+model says it adds, as the first or as the last one in a memory: no choice adds less than the sum of
+these. The bound of that sum is one of the model's times, so the gap is that of the plan as it is
+reported. It assumes that what an object adds lies between those two while others move. Where the
+placements are few, all are timed instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfar.place.assignment import assign
+from nearfar.place.capacity import capacity_limits, price_limits
+from nearfar.place.knapsack import knapsack
+from nearfar.place.problem import Problem
+from nearfar.place.search import enumerated, has_few, is_one_knapsack, weighted_search
+from nearfar.predict.object_effects import least_added_by_object_ns
+from nearfar.predict.traffic import Array
+
+CLOSE_GAP = 1e-4
+"""Gap at which no sharper bound is sought: no prediction is that precise."""
+
+
+def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
+    """Return the plan's largest distance from the best, as a share of the time that it saves."""
+    if not problem.names:
+        return 0.0
+    time_ns = float(problem.shared_times_ns(shares))
+    added_ns = time_ns - problem.near_time_ns.value
+    slowest = np.eye(shares.shape[1])[[problem.speed_order[-1]] * len(problem.names)]
+    saved_ns = float(problem.shared_times_ns(slowest)) - time_ns
+
+    def gap(bound_ns: float) -> float:
+        missed_ns = max(0.0, added_ns - bound_ns)
+        # Differences of times are known to their rounding.
+        if missed_ns <= 1e-12 * time_ns:
+            return 0.0
+        return missed_ns / saved_ns if saved_ns > 0 else np.inf
+
+    whole = not np.any((shares > 0) & (shares < 1))
+    if whole and has_few(problem):
+        best = enumerated(problem, budget_bytes, shares)
+        return gap(float(problem.shared_times_ns(best)) - problem.near_time_ns.value)
+    costs, sizes = _least_costs_ns(problem), problem.sizes_bytes
+    limits = capacity_limits(problem, budget_bytes)
+    if problem.over == "worst" and len(set(problem.inputs)) > 1:
+        return gap(weighted_search(problem, budget_bytes, costs)[1])
+    total = costs.sum(axis=0)
+    # Parts of objects are bounded by prices as whole ones are, by solvers they are not.
+    if not (whole and is_one_knapsack(problem)):
+        bound_ns = price_limits(total, sizes, limits).bound_ns
+        if gap(bound_ns) <= CLOSE_GAP or not whole:
+            return gap(bound_ns)
+        solved = assign(total, sizes, limits)
+        rows = np.arange(len(sizes))
+        value = float(total[rows, solved.memory].sum())
+        saved = float((total.max(axis=1, initial=0.0) - total[rows, solved.memory]).sum())
+        return gap(max(bound_ns, value - solved.gap * saved))
+    solution = knapsack(total[:, 1], sizes, budget_bytes)
+    value = float(total[solution.chosen, 1].sum())
+    return gap(float(total[:, 1].sum()) - value * (1.0 + solution.gap))
+
+
+def _least_costs_ns(problem: Problem) -> Array:
+    """Return the least that objects add, ns, (inputs, objects, memories)."""
+    inputs = problem.inputs or (0,) * len(problem.phases)
+    rows = {number: row for row, number in enumerate(sorted(set(inputs)))}
+    costs = np.zeros((len(rows), len(problem.names), len(problem.fars) + 1))
+    for memory, models in enumerate(problem.by_far, start=1):
+        for number, model in zip(inputs, models, strict=True):
+            costs[rows[number], :, memory] += least_added_by_object_ns(model)
+    return costs
