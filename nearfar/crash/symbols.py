@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Protocol
 
-from nearfar.crash.trace import CrashTrace
 from nearfar.documents.workload import Frame
 from nearfar.program.symbols import SourceLocation, symbolise
 
@@ -14,10 +14,17 @@ _HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/"
 """Headers whose functions are inlined into the user's."""
 
 
+class Placed(Protocol):
+    """A recording whose stacks hold addresses of its own."""
+
+    def place(self, address: int) -> SourceLocation:
+        """Return the file and offset of a return address."""
+
+
 class TraceSymbols:
     """Cached symbols of one trace, in as few runs of the symboliser as possible."""
 
-    def __init__(self, trace: CrashTrace) -> None:
+    def __init__(self, trace: Placed) -> None:
         self._trace = trace
         self._known: dict[SourceLocation, list[Frame]] = {}
 

@@ -1,0 +1,9 @@
+// The system calls at which the program stops for the recorder; all others run at full speed.
+#pragma once
+
+namespace nearfar::crash::files {
+
+// Installs the filter in this process and its children to come; returns false with errno set.
+bool install_filter();
+
+}  // namespace nearfar::crash::files

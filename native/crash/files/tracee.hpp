@@ -1,0 +1,69 @@
+// Looks into a stopped process of the program: its memory, its open files, its stack.
+#pragma once
+
+#include <sys/types.h>
+
+#include <bitset>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace nearfar::crash::files {
+
+// Copies of file descriptors of the program are closed as soon as possible: they keep its locks.
+class OwnedFile {
+ public:
+  explicit OwnedFile(int file = -1) : file_(file) {}
+  ~OwnedFile();
+  OwnedFile(OwnedFile&& other) noexcept : file_(other.file_) { other.file_ = -1; }
+  OwnedFile& operator=(OwnedFile&& other) noexcept;
+  int get() const { return file_; }
+  bool open() const { return file_ >= 0; }
+
+ private:
+  int file_;
+};
+
+class Tracee {
+ public:
+  explicit Tracee(pid_t thread);
+
+  pid_t process() const { return process_; }
+  // Returns the file of a file descriptor of the program.
+  OwnedFile file(int descriptor) const;
+  // Copies memory; returns the bytes copied.
+  std::size_t read(std::uint64_t address, void* to, std::size_t bytes) const;
+  std::string text(std::uint64_t address) const;
+  // Returns a path by which this process reaches `path`, relative to the program's folder or to its
+  // file descriptor `folder`.
+  std::string path(int folder, std::uint64_t path) const;
+
+  // Finds return addresses on its stack: words behind a call instruction. Words of dead calls in
+  // unused parts of a live frame count too. `module` numbers files.
+  std::vector<std::uint64_t> stack(std::uint64_t instruction, std::uint64_t stack_pointer,
+                                   const std::function<std::uint64_t(const std::string&)>& module);
+  // Another program runs, or a library was loaded.
+  void forget_code();
+
+ private:
+  struct Code {
+    std::uint64_t end;
+    std::uint64_t base;  // address of the file's offset 0
+    std::string path;
+  };
+  const Code* code_at(std::uint64_t address);
+  bool returns_to(std::uint64_t address);
+  void read_maps();
+
+  pid_t process_;
+  OwnedFile descriptor_;                 // pidfd
+  std::map<std::uint64_t, Code> codes_;  // by begin
+  std::bitset<1 << 16> may_be_code_;     // by the number of the megabyte, modulo its size
+  std::unordered_map<std::uint64_t, bool> returns_;
+  bool maps_are_fresh_ = false;
+};
+
+}  // namespace nearfar::crash::files

@@ -1,0 +1,107 @@
+"""Operations that are not durable at each point, in a model of a file system."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from nearfar.crash.files.models._registry import FileSystem, is_metadata
+from nearfar.crash.files.operations import NAMING, FileRun, Operation, Output, Sync
+
+_PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """A moment of a power cut, just after an event of the run."""
+
+    event: int
+    """Number of events before it."""
+    done: int
+    """Number of operations before it."""
+    printed: int
+    """Bytes that the program had printed."""
+    pending: tuple[int, ...]
+    """Operations that are not durable."""
+
+
+def points_of(run: FileRun, model: FileSystem) -> list[CrashPoint]:
+    """Return the points before each sync, after each output and at the end."""
+    pending = _Pending(run, model)
+    points: list[CrashPoint] = []
+    done = printed = 0
+    changed = True
+
+    def cut(event: int) -> None:
+        nonlocal changed
+        if changed:
+            points.append(CrashPoint(event, done, printed, pending.numbers()))
+        changed = False
+
+    for number, event in enumerate(run.events):
+        if isinstance(event, Operation):
+            pending.add(event)
+            done += 1
+            changed = True
+        elif isinstance(event, Sync):
+            cut(number)
+            pending.sync(event)
+            changed = True
+        elif isinstance(event, Output):
+            # An image is judged with all that was printed when it was possible.
+            printed += len(event.data)
+            changed = True
+            cut(number + 1)
+    cut(len(run.events))
+    return points
+
+
+class _Pending:
+    """Operations that are not durable yet."""
+
+    def __init__(self, run: FileRun, model: FileSystem) -> None:
+        self._model = model
+        self._operations = run.operations
+        self._pending: dict[int, Operation] = {}
+        self._touched: dict[int, int] = {}
+        """Last operation on a file, folder or link that its sync waits for."""
+        self._touched_size: dict[int, int] = {}
+        """The same, of fdatasync."""
+
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(self._pending)
+
+    def add(self, operation: Operation) -> None:
+        self._pending[operation.number] = operation
+        if not (is_metadata(operation) or operation.extends or self._model.journals_data):
+            return
+        for node in {operation.node, *operation.folders}:
+            self._touched[node] = operation.number
+        if operation.names and operation.replaced is not None:
+            self._touched[operation.replaced] = operation.number
+        if not operation.names or operation.kind in NAMING:
+            self._touched_size[operation.node] = operation.number
+
+    def sync(self, sync: Sync) -> None:
+        journaled = -1
+        if sync.node is not None and self._model.journals_names:
+            touched = self._touched_size if sync.data_only else self._touched
+            journaled = min(touched.get(sync.node, -1), sync.up_to - 1)
+        for operation in list(self._pending.values()):
+            if operation.number >= sync.up_to:
+                break
+            if self._covers(sync, operation, journaled):
+                del self._pending[operation.number]
+
+    def _covers(self, sync: Sync, operation: Operation, journaled: int) -> bool:
+        if sync.node is None:
+            return True
+        if operation.number <= journaled and (is_metadata(operation) or self._model.journals_data):
+            return True
+        if operation.names:
+            return not self._model.journals_names and sync.node in operation.folders
+        if operation.node != sync.node:
+            return False
+        begin = sync.begin // _PAGE_BYTES * _PAGE_BYTES
+        end = None if sync.end is None else -(-sync.end // _PAGE_BYTES) * _PAGE_BYTES
+        return operation.offset >= begin and (end is None or operation.end <= end)

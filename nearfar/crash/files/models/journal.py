@@ -1,0 +1,27 @@
+"""ext4 with data=journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nearfar.crash.files.contents import Damage
+from nearfar.crash.files.models._registry import FileSystem, page_prefixes, register
+from nearfar.crash.files.operations import Operation
+
+
+@register
+class Journal(FileSystem):
+    """Data and metadata are journaled in order: what survives is the run up to some operation, of
+    whose data only the first pages may be there.
+    """
+
+    name = "journal"
+    journals_data = True
+
+    def precedes(self, early: Operation, late: Operation) -> bool:
+        """Return true: `late` cannot survive without any earlier operation."""
+        return early.number < late.number
+
+    def tears(self, operation: Operation) -> Iterator[Damage]:
+        """Yield pages in order."""
+        yield from page_prefixes(operation)

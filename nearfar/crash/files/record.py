@@ -1,0 +1,89 @@
+"""Runs the program once under the recorder of file calls."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.crash.files.log import FileLog, read_log
+from nearfar.native_files import native_file
+from nearfar.program.executable import find_executable, gains_rights
+
+PROGRAM = "nearfar_crash_files"
+_CANNOT_START = 125
+"""Exit code of the recorder."""
+_MAX_LOG_BYTES = 1 << 30
+"""Data written; half of the free space where that is less."""
+
+
+@dataclass(frozen=True)
+class RecordedFiles:
+    """One run of the program."""
+
+    log: FileLog
+    exit_status: str
+    failed: bool
+    seconds: float
+    full: bool
+    """The log reached its limit."""
+
+
+def record_files(command: Sequence[str], folder: Path, log: Path, *, json: bool) -> RecordedFiles:
+    """Run `command` and log what it does to the files in `folder`; with `json` it prints to stderr.
+
+    Recorder and program share one CPU: one always waits for the other.
+    """
+    executable = find_executable(command[0])
+    if gains_rights(executable.stat()):
+        raise CommandError(
+            f"{executable} runs with other rights (set-user-id), which it loses while it is "
+            "traced: record as the user it becomes"
+        )
+    space = os.statvfs(log.parent)
+    limit = min(_MAX_LOG_BYTES, space.f_bavail * space.f_frsize // 2)
+    words = [native_file(PROGRAM), log, folder, str(limit), executable, *command[1:]]
+    start_s = time.monotonic()
+    code = _run([str(word) for word in words], json=json)
+    seconds = time.monotonic() - start_s
+    content = read_log(log) if log.exists() else FileLog()
+    if code == _CANNOT_START and not content.calls:
+        raise NearfarError(
+            f"{command[0]} cannot be recorded here, as the line above says; containers need the "
+            "right to trace their own processes (--cap-add SYS_PTRACE)",
+            ExitCode.MACHINE_LACKS,
+        )
+    status = f"exited {code}" if code <= 128 else f"was killed by {_signal(code - 128)}"
+    # The recorder keeps room for no smaller record.
+    full = log.stat().st_size > limit - (limit >> 4)
+    log.unlink()
+    return RecordedFiles(content, status, code != 0, seconds, full)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _run(words: Sequence[str], *, json: bool) -> int:
+    """Run to the end; the kernel kills the program if the recorder is killed."""
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})
+    try:
+        process = subprocess.Popen(words, stdout=sys.stderr if json else None)
+    finally:
+        os.sched_setaffinity(0, cpus)
+    try:
+        return process.wait()
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
