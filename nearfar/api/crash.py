@@ -10,12 +10,13 @@ from nearfar.options.crash import CrashOptions
 
 if TYPE_CHECKING:
     from nearfar.crash.api import CrashOutcome, CrashRequest
+    from nearfar.crash.files.api import FilesRequest
     from nearfar.documents import CrashReport
 
 
 @api_function(CrashOptions)
 def crash(options: CrashOptions) -> CrashReport:
-    """Explore the images that a power cut could leave of a program's pool; save if `output` is set.
+    """Explore what a power cut could leave of a program's pool or files; save if `output` is set.
 
     Ctrl-C ends it with the bugs found so far.
     """
@@ -32,27 +33,27 @@ def run_crash(
     from nearfar.base.files import check_writable
     from nearfar.crash.api import crash_test
     from nearfar.crash.bug_files import write_states
+    from nearfar.crash.files.api import files_test
     from nearfar.documents import save
 
-    request = _request(options, stdout_to_stderr=stdout_to_stderr)
+    timeout_s = _checked_timeout(options)
     if options.output is not None:
         check_writable(options.output)
-    outcome = crash_test(request, say)
+    if options.files is not None:
+        outcome = files_test(_files_request(options, timeout_s, stdout_to_stderr), say)
+    else:
+        outcome = crash_test(_request(options, timeout_s, stdout_to_stderr), say)
     if options.output is not None:
         folder = options.output.with_name(f"{options.output.stem}-bugs")
-        write_states(outcome.report, outcome.bugs, folder, request.timeout_s, outcome.checks)
+        write_states(outcome.report, outcome.bugs, folder, timeout_s, outcome.checks)
         save(outcome.report, options.output)
     return outcome
 
 
-def _request(options: CrashOptions, *, stdout_to_stderr: bool) -> CrashRequest:
+def _checked_timeout(options: CrashOptions) -> float:
+    """Refuse limits out of bounds; return the time limit of one check."""
     from nearfar.base.units import parse_seconds
-    from nearfar.crash.adapters.oracle import ContentOracle
-    from nearfar.crash.api import CrashRequest
-    from nearfar.crash.checker import Check
-    from nearfar.crash.judge import ExplorationBudget
     from nearfar.crash.limits import check_limits
-    from nearfar.crash.resume import folder_of
 
     timeout_s = parse_seconds(options.timeout, "--timeout")
     check_limits(
@@ -63,6 +64,35 @@ def _request(options: CrashOptions, *, stdout_to_stderr: bool) -> CrashRequest:
         workers=options.workers,
         schedules=options.schedules,
     )
+    return timeout_s
+
+
+def _files_request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) -> FilesRequest:
+    from nearfar.crash.files.adapters import command_of
+    from nearfar.crash.files.api import FilesRequest
+    from nearfar.crash.files.models._registry import models
+    from nearfar.crash.judge import ExplorationBudget
+
+    assert options.files is not None
+    return FilesRequest(
+        command=list(options.command),
+        check=options.check or command_of(options.adapter),
+        folder=options.files,
+        models=models(options.file_system),
+        budget=ExplorationBudget(options.states, options.seconds),
+        timeout_s=timeout_s,
+        seed=options.seed,
+        json=stdout_to_stderr,
+    )
+
+
+def _request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) -> CrashRequest:
+    from nearfar.crash.adapters.oracle import ContentOracle
+    from nearfar.crash.api import CrashRequest
+    from nearfar.crash.checker import Check
+    from nearfar.crash.judge import ExplorationBudget
+    from nearfar.crash.resume import folder_of
+
     checks = [Check(options.check)] if options.check else []
     checks += [Check(options.dump, oracle=True)] if options.dump else []
     empty = options.pool is None

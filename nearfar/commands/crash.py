@@ -21,13 +21,16 @@ app = App(name="crash")
 @app.default
 @verb(CrashOptions, CrashFiles)
 def crash(options: CrashOptions, delivery: CrashFiles) -> int:
-    """Explore the images that a power cut could leave of a program's pool: a CrashReport.
+    """Explore what a power cut could leave of a program's pool or files: a CrashReport.
 
     nearfar crash --check 'CHECK {pool}' -- PROGRAM {pool} ARGS. The program runs once, on a file in
     memory in place of {pool}. Every store into the file, every flush and fence is recorded; then
     each image that persistent memory might hold if the power went is written to a file, and CHECK
     judges it: exit code 0 accepts the image. Each bug is reported once, with the stores that
     survived, the stores that were lost, and where the program made them.
+
+    nearfar crash --files FOLDER --check 'CHECK {files}' -- PROGRAM {files} ARGS does the same for a
+    program that keeps its data in files: it records calls such as write, fsync and rename.
 
     Exit code 0: no bugs, 1: bugs found. Lints do not count as bugs. Ctrl-C or SIGTERM ends it with
     the bugs found so far and exit code 130.

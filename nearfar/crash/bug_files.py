@@ -24,6 +24,7 @@ from nearfar.crash.checker import (
     run_once,
     variables,
 )
+from nearfar.crash.files.replay import replay_files
 from nearfar.crash.record import MAX_POOL_BYTES, environment
 from nearfar.crash.scratch import check_free_space, scratch
 from nearfar.documents.crash_report import CrashReport, CrashState
@@ -62,6 +63,8 @@ def write_states(
             in_flight=list(found_bug.in_flight),
             pool_bytes=report.pool_bytes,
             pages=found_bug.pages,
+            files=found_bug.files,
+            printed=found_bug.printed,
         )
         save(state, path)
 
@@ -86,6 +89,8 @@ def _remove_others(folder: Path, numbers: set[int]) -> None:
 
 def replay(state: CrashState, *, check: str | None, keep: Path | None) -> CheckerVerdict:
     """Rebuild the image, copy it to `keep` if given, and run the checker on it."""
+    if state.files is not None:
+        return replay_files(state, state.files, check=check, keep=keep)
     with scratch() as folder:
         pool = folder / "state"
         _rebuild(state, pool)
@@ -125,6 +130,10 @@ def debug(state: CrashState, *, debugger: str, check: str | None, keep: Path | N
         raise CommandError(
             f"the debugger {debugger} is not installed: install it, or name another by --debugger",
             ExitCode.MACHINE_LACKS,
+        )
+    if state.files is not None:
+        raise CommandError(
+            "--debugger is for pools: keep the files by --keep FOLDER, and run the checker there"
         )
     with scratch() as folder:
         pool = keep if keep is not None else folder / "state"

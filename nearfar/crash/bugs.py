@@ -11,7 +11,13 @@ from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.judge import FailureContext, Judge
 from nearfar.crash.memory import PendingLine
 from nearfar.crash.symbols import TraceSymbols, name_of, user_frame
-from nearfar.documents.crash_report import CrashBug, CrashExpected, CrashLine, CrashPage
+from nearfar.documents.crash_report import (
+    CrashBug,
+    CrashExpected,
+    CrashFile,
+    CrashLine,
+    CrashPage,
+)
 
 _KEY_FRAMES = 3
 """Frames that distinguish bugs: a store's line and two callers, since helpers have many callers."""
@@ -19,7 +25,7 @@ _MAX_SHRUNK = 400
 """Failing states that are shrunk, each by some dozens of checks; later ones count as the first
 bug unless they look like a known one."""
 
-PointKind = Literal["fence", "operation", "end", "store"]
+PointKind = Literal["fence", "operation", "end", "store", "call", "output"]
 POINT_KINDS: tuple[PointKind, ...] = ("fence", "operation", "end", "store")
 """In the order of the numbers in native/crash/explore/explorer.hpp."""
 
@@ -48,6 +54,9 @@ class FoundBug:
     """Content that an adapter requires."""
     in_flight: tuple[int, ...] = ()
     """Operations that have begun and not ended."""
+    files: list[CrashFile] | None = None
+    """The image of files."""
+    printed: bytes = b""
 
 
 class Bugs:

@@ -24,6 +24,8 @@ class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     frames: list[Frame]
     """Stack of the last store that survived (in `survived`) or the first that did not (in
     `lost`), innermost first."""
+    what: str = ""
+    """The operation in words, if the data is in files; the offset is in its file."""
 
 
 class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -36,9 +38,10 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The end of what the checker wrote."""
     point: int
     """Number of the failure point in the run, from 0."""
-    at: Literal["fence", "operation", "end", "store"]
+    at: Literal["fence", "operation", "end", "store", "call", "output"]
     """The power goes just before this fence, at this operation's end, at the program's end, or
-    (with caches that survive) just after this store."""
+    (with caches that survive) just after this store; of files: just after this call, or after the
+    program printed something."""
     operation: int | None
     """Operation in flight or just ended, as the program numbers them; None: it marks none."""
     frames: list[Frame]
@@ -53,6 +56,8 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Crash states with this bug."""
     replay: str
     """File for `nearfar crash replay`; empty: none was written."""
+    models: list[str] = []
+    """Models of file systems that allow the state, if the data is in files."""
 
 
 class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -117,6 +122,19 @@ class CrashCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The others, by file and line; the first 50."""
 
 
+class CrashFileRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A run whose data is in files."""
+
+    models: list[str]
+    """Models of file systems that were explored."""
+    operations: int
+    """Calls that changed files or folders."""
+    syncs: int
+    """Calls that made operations durable."""
+    outputs: int
+    """Times that the program printed something."""
+
+
 class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Result of one exploration."""
 
@@ -161,6 +179,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     code: CrashCode | None = None
     """None: the program has no debug information, or it cannot be disassembled."""
     warnings: list[str] = []
+    files: CrashFileRun | None = None
+    """None: the data is a pool. The counts of stores, flushes and fences are of pools."""
 
 
 class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -169,6 +189,17 @@ class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     offset: int
     content: bytes
     """Deflated (zlib)."""
+
+
+class CrashFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A file, folder or symbolic link of an image."""
+
+    path: str
+    mode: int
+    content: bytes | None
+    """Deflated (zlib); None: a folder or a link."""
+    target: str | None
+    """Where a link leads."""
 
 
 class CrashKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -211,3 +242,7 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     """Operations that had begun and not ended."""
     pool_bytes: int
     pages: list[CrashPage]
+    files: list[CrashFile] | None = None
+    """The image's files, in an order in which they can be made; None: it is a pool."""
+    printed: bytes = b""
+    """Output that the program had printed when the power went."""

@@ -33,6 +33,15 @@ class CrashOptions(ProgramOptions):
     of a set; a line that begins with ! reports an error. The content must follow from the
     operations that the program marks (NEARFAR_CRASH_OP): all that ended, and any of those in
     flight."""
+    files: Path | None = None
+    """The data is in files, not in a pool: folder that holds it before the run, which is copied; it
+    may be absent. {files} stands for the copy in the program's arguments and in the check,
+    {printed} in the check for a file with what the program had printed when the power went."""
+    file_system: str = "all"
+    """With --files: models of file systems, separated by commas: journal, ordered, writeback (ext4
+    with that data mode), posix (only what a sync promises), or all."""
+    adapter: str = ""
+    """With --files: a check that comes with nearfar in place of --check: sqlite or lines."""
     pool_check: bool = True
     """Also run libpmemobj's own check on its pools, in a few states of each failure point."""
     pool: Path | None = None
@@ -60,12 +69,34 @@ class CrashOptions(ProgramOptions):
     def check_options(self) -> None:
         """Refuse an exploration that nothing judges."""
         super().check_options()
-        if not self.check and not self.dump:
+        if self.files is not None:
+            self._check_files()
+        elif self.adapter or self.file_system != "all":
+            raise CommandError("--adapter and --file-system are for programs with --files FOLDER")
+        elif not self.check and not self.dump:
             raise CommandError(
                 "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
             )
         if self.resume and self.output is None:
             raise CommandError("--resume continues the exploration of a report: name it by -o")
+
+    def _check_files(self) -> None:
+        """Refuse options that are about pools."""
+        of_pools = {
+            "--pool": self.pool is not None,
+            "--dump": bool(self.dump),
+            "--eadr": self.eadr,
+            "--workers": self.workers != 1,
+            "--schedules": self.schedules != 1,
+            "--resume": self.resume,
+        }
+        for name, given in of_pools.items():
+            if given:
+                raise CommandError(f"{name} is about pools: leave it out with --files")
+        if bool(self.check) == bool(self.adapter):
+            raise CommandError(
+                "say what judges an image of the files: --check 'CHECK {files}' or --adapter NAME"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from nearfar.crash.bugs import FoundBug, PointKind, without_numbers
 from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.files.contents import LOST, Damage, FileImage
+from nearfar.crash.files.durability import CrashPoint
 from nearfar.crash.files.images import packed
 from nearfar.crash.files.operations import FileRun, Operation, Output
 from nearfar.crash.files.states import FileState, closed, signature
@@ -28,7 +29,7 @@ class FileBugs:
         self._symbols = symbols
         self._judge = judge
         self._build = build
-        self._by_key: dict[object, FoundBug] = {}
+        self._by_key: dict[tuple[object, frozenset[object]], FoundBug] = {}
         self._alike: dict[object, FoundBug] = {}
         self._printed = b"".join(e.data for e in run.events if isinstance(e, Output))
         self._shrunk = 0
@@ -39,6 +40,7 @@ class FileBugs:
 
     def add(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
         """Count a refused state as one of a known bug, or shrink it to find its bug."""
+        state = self._trimmed(state)
         features = (*_symptom(verdict), self._damaged(state))
         bug = self._alike.get(features)
         if bug is None and self._shrunk >= _MAX_SHRUNK:
@@ -55,15 +57,28 @@ class FileBugs:
         if state.model.name not in bug.bug.models:
             bug.bug.models.append(state.model.name)
 
-    def _damaged(self, state: FileState) -> object:
-        """Return the kinds of operations that are not complete, and how; of none, the last one."""
-        damages = frozenset(
-            (signature(self._run.operations[number]), damage == LOST, damage.sized)
-            for number, damage in state.damages.items()
-        )
-        if damages or not state.point.done:
-            return damages
-        return signature(self._run.operations[state.point.done - 1])
+    def _damaged(self, state: FileState) -> frozenset[object]:
+        """Return the kinds of operations that are not complete; of none, the last one."""
+        numbers = list(state.damages) or range(max(state.point.done - 1, 0), state.point.done)
+        return frozenset(signature(self._run.operations[number]) for number in numbers)
+
+    def _trimmed(self, state: FileState) -> FileState:
+        """Return the same image as of an earlier point: the last operations are not lost but later.
+
+        At least one incomplete operation stays.
+        """
+        event, point, damages = state.point.event, state.point, dict(state.damages)
+        events = self._run.events
+        while len(damages) > 1 and not isinstance(events[event - 1], Output):
+            last = events[event - 1]
+            if isinstance(last, Operation):
+                if damages.get(last.number) != LOST:
+                    break
+                del damages[last.number]
+                pending = tuple(n for n in point.pending if n < last.number)
+                point = CrashPoint(event - 1, last.number, point.printed, pending)
+            event -= 1
+        return FileState(state.model, point, damages)
 
     def _shrink(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
         left = _MAX_CHECKS
@@ -73,9 +88,15 @@ class FileBugs:
             left -= 1
             return left >= 0 and self._judge(tried).symptom == verdict.symptom
 
-        small = self._restored(state, fails)
+        small = self._trimmed(self._restored(state, fails))
         final = self._judge(small)
-        key = (*_symptom(final), self._damaged(small))
+        # A write that is lost, torn or without its size shows the same mistake.
+        symptom: object = final.symptom if small.damages else _symptom(final)
+        key = symptom, self._damaged(small)
+        # More is lost than a known bug needs.
+        for (same, damaged), bug in self._by_key.items():
+            if same == symptom and small.damages and damaged <= key[1]:
+                return bug
         if key not in self._by_key:
             needed = self._needed(small, fails)
             self._by_key[key] = self._report(small, needed, final)
@@ -91,9 +112,7 @@ class FileBugs:
                 small = tried
         return small
 
-    def _needed(
-        self, small: FileState, fails: Callable[[FileState], bool]
-    ) -> list[Operation]:
+    def _needed(self, small: FileState, fails: Callable[[FileState], bool]) -> list[Operation]:
         """Return the pending operations that must have survived for the symptom."""
         barest, needed = small, []
         for number in reversed(small.point.pending):
@@ -130,9 +149,7 @@ class FileBugs:
             replay="",
         )
         printed = self._printed[: state.point.printed]
-        return FoundBug(
-            bug, -1, -1, [], files=packed(self._build(state)), printed=printed
-        )
+        return FoundBug(bug, -1, -1, [], files=packed(self._build(state)), printed=printed)
 
     def _line(self, operation: Operation, damage: Damage | None) -> CrashLine:
         what = operation.text

@@ -15,6 +15,8 @@ SECTOR_BYTES = 512
 """A disk writes a sector whole or not at all (Pillai et al., OSDI 2014, section 3.1)."""
 
 
+_MAX_DEPTH = 64
+"""Folders within folders: one may be in itself where some of several renames are lost."""
 _BASE_STEP = 32
 _MAX_BASES = 8
 """Contents of a file that are kept, each as large as the file, and operations between them."""
@@ -22,7 +24,7 @@ _MAX_BASES = 8
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What remains of an operation that is not complete."""
+    """Remains of an operation that is not complete."""
 
     kept: tuple[tuple[int, int], ...] = ()
     """Parts of the file that were written."""
@@ -107,16 +109,15 @@ class Contents:
         prefix: str,
         state: tuple[int, Damages, Mapping[int, list[int]]],
         image: list[FileImage],
-        depth: int = 0,
     ) -> None:
-        if depth > 64:  # a folder in itself: renames of which some were lost
+        if prefix.count("/") > _MAX_DEPTH:
             return
         for name, node in sorted(folders.get(folder, {}).items()):
             kind = self._run.nodes[node]
             path = prefix + name
             if kind.folder:
                 image.append(FileImage(path, kind.mode, None, None))
-                self._walk(folders, node, f"{path}/", state, image, depth + 1)
+                self._walk(folders, node, f"{path}/", state, image)
             elif kind.target is not None:
                 image.append(FileImage(path, kind.mode, None, kind.target))
             else:
@@ -229,9 +230,7 @@ class _Building:
         for begin, end in (*damage.kept, *shared):
             first, last = max(begin, operation.offset), min(end, operation.end)
             if first < last:
-                self._put(
-                    first, operation.data[first - operation.offset : last - operation.offset]
-                )
+                self._put(first, operation.data[first - operation.offset : last - operation.offset])
 
     def _put(self, offset: int, data: bytes) -> None:
         self._fit(offset)
@@ -240,5 +239,3 @@ class _Building:
     def _fit(self, size: int) -> None:
         if len(self._data) < size:
             self._data.extend(bytes(size - len(self._data)))
-
-

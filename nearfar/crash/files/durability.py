@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 from nearfar.crash.files.models._registry import FileSystem, is_metadata

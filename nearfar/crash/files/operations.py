@@ -10,7 +10,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.crash.files.log import WRITE_IS_DURABLE, FileCall, FileLog, LogKind
 
 ROOT = 0
-"""Node of the data's folder."""
+"""FileNode of the data's folder."""
 _EXCHANGE = 2
 _FALLOCATE_KEEP_SIZE, _FALLOCATE_PUNCH, _FALLOCATE_ZERO = 1, 2, 16
 NAMING = (LogKind.CREATE, LogKind.MKDIR, LogKind.SYMLINK, LogKind.LINK)
@@ -18,7 +18,7 @@ NAMING = (LogKind.CREATE, LogKind.MKDIR, LogKind.SYMLINK, LogKind.LINK)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FileNode:
     """A file, folder or symbolic link; its number stays when it is renamed."""
 
     mode: int
@@ -35,7 +35,7 @@ class Operation:
     kind: LogKind
     node: int
     text: str
-    """What it did, with the path as it was."""
+    """The call in words, with the path as it was."""
     stack: tuple[int, ...]
     offset: int = 0
     data: bytes = b""
@@ -48,10 +48,10 @@ class Operation:
     folder: int = ROOT
     name: str = ""
     new_folder: int = ROOT
-    """Of a rename."""
+    """New place, if it is a rename."""
     new_name: str = ""
     replaced: int | None = None
-    """Node that had the new name."""
+    """FileNode that had the new name."""
     exchanged: bool = False
 
     @property
@@ -107,11 +107,11 @@ Folders = dict[int, dict[str, int]]
 class FileRun:
     """A run's events, and the data before it."""
 
-    nodes: dict[int, Node] = field(default_factory=dict)
+    nodes: dict[int, FileNode] = field(default_factory=dict)
     folders: Folders = field(default_factory=lambda: {ROOT: {}})
     """Before the run."""
     contents: dict[int, bytes] = field(default_factory=dict)
-    """Of files before the run."""
+    """Files before the run."""
     events: list[Event] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
     syncs: int = 0
@@ -138,7 +138,6 @@ class RunReader:
     """Reads the data before a run, then the run's log."""
 
     def __init__(self, folder: Path) -> None:
-        self._root = folder
         self._by_inode: dict[int, int] = {}
         self.run = FileRun()
         self._learn(folder, ROOT)
@@ -149,7 +148,7 @@ class RunReader:
 
     def _learn(self, folder: Path, node: int) -> None:
         run = self.run
-        run.nodes[node] = Node(folder.stat().st_mode & 0o7777, folder=True)
+        run.nodes[node] = FileNode(folder.stat().st_mode & 0o7777, folder=True)
         self._by_inode[folder.stat().st_ino] = node
         entries = run.folders.setdefault(node, {})
         for path in sorted(folder.iterdir()):
@@ -162,9 +161,9 @@ class RunReader:
             child = entries[path.name] = len(run.nodes) if known is None else known
             self._by_inode[status.st_ino] = child
             if path.is_symlink():
-                run.nodes[child] = Node(0o777, target=str(path.readlink()))
+                run.nodes[child] = FileNode(0o777, target=str(path.readlink()))
             elif path.is_file():
-                run.nodes[child] = Node(status.st_mode & 0o7777)
+                run.nodes[child] = FileNode(status.st_mode & 0o7777)
                 run.contents[child] = path.read_bytes()
             else:
                 raise NearfarError(f"{path} is no file, folder or link: keep it out of --files")
@@ -180,7 +179,7 @@ class RunReader:
     def _add(self, call: FileCall) -> None:
         run = self.run
         if call.kind is LogKind.OUTPUT:
-            # What goes to standard error may acknowledge nothing.
+            # Text on standard error acknowledges nothing.
             if call.c == 1:
                 run.outputs += 1
                 run.events.append(Output(call.payload))
@@ -290,7 +289,7 @@ class RunReader:
             node = self._by_inode[call.b]
         else:
             node = self._by_inode[call.b] = len(self.run.nodes)
-            self.run.nodes[node] = Node(call.c, call.kind is LogKind.MKDIR, target)
+            self.run.nodes[node] = FileNode(call.c, call.kind is LogKind.MKDIR, target)
         verb = call.kind.name.lower()
         text = f"{verb} {path}" if call.kind is not LogKind.LINK else f"link {path} to a file"
         return Operation(number, call.kind, node, text, call.stack, folder=folder, name=name)

@@ -121,9 +121,7 @@ class StateOrder:
                 # What is durable does not matter where nothing is lost.
                 yield FileState(self._models[0], CrashPoint(number, done, printed, ()), {})
 
-    def _state(
-        self, model: FileSystem, point: CrashPoint, damages: dict[int, Damage]
-    ) -> FileState:
+    def _state(self, model: FileSystem, point: CrashPoint, damages: dict[int, Damage]) -> FileState:
         return closed(self._run, FileState(model, point, damages))
 
     def _whole(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
@@ -160,9 +158,7 @@ class StateOrder:
                 if any(model.precedes(operations[early], late) for late in kept):
                     kept.append(operations[early])
             numbers = {operation.number for operation in kept}
-            yield FileState(
-                model, point, {n: LOST for n in point.pending if n not in numbers}
-            )
+            yield FileState(model, point, {n: LOST for n in point.pending if n not in numbers})
 
     def _random(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
         draw = random.Random(f"{self._seed} {model.name} {point.event}")

@@ -16,6 +16,8 @@ _POINT_WORDS = {
     "store": "after the store in",
     "operation": "at the end of an operation",
     "end": "at the end of the program",
+    "call": "after the call in",
+    "output": "after it printed something",
 }
 
 
@@ -39,11 +41,7 @@ def print_report(report: CrashReport, console: Console) -> None:
         f"{report.states} states judged ({report.states_per_s:.0f}/s), {report.duplicates} more "
         "were the same"
     )
-    line(
-        f"{report.stores} stores at {report.store_sites} places, {report.flushes} flushes, "
-        f"{report.fences} fences at {report.fence_sites} places, {report.operations} operations; "
-        f"recorded in {report.record_s:.2f} s"
-    )
+    line(_run(report))
     if report.code is not None:
         line(code_text(report.code))
     if not report.complete:
@@ -63,6 +61,8 @@ def details(bug: CrashBug) -> list[str]:
     """Return the lines that survived and that were lost, the cause and the checker's output."""
     rows = [f"in memory:   {_line(line)}" for line in bug.survived[:_MAX_LINES]]
     rows += [f"not yet:     {_line(line)}" for line in bug.lost[:_MAX_LINES]]
+    if bug.models:
+        rows.append(f"models:      {', '.join(bug.models)}")
     if bug.cause:
         rows.append(f"cause:       {bug.cause}")
     if bug.said:
@@ -70,7 +70,24 @@ def details(bug: CrashBug) -> list[str]:
     return rows
 
 
+def _run(report: CrashReport) -> str:
+    recorded = f"recorded in {report.record_s:.2f} s"
+    if report.files is not None:
+        run = report.files
+        return (
+            f"{run.operations} operations on files, {run.syncs} syncs, {run.outputs} outputs; "
+            f"models {', '.join(run.models)}; {recorded}"
+        )
+    return (
+        f"{report.stores} stores at {report.store_sites} places, {report.flushes} flushes, "
+        f"{report.fences} fences at {report.fence_sites} places, {report.operations} operations; "
+        f"{recorded}"
+    )
+
+
 def _line(line: CrashLine) -> str:
+    if line.what:
+        return f"{line.what} by {name_of(line.frames)}" if line.frames else line.what
     if line.survived in (0, line.stores):
         stores = ""
     else:

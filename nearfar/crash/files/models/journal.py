@@ -10,9 +10,10 @@ from nearfar.crash.files.operations import Operation
 
 
 @register
-class Journal(FileSystem):
-    """Data and metadata are journaled in order: what survives is the run up to some operation, of
-    whose data only the first pages may be there.
+class DataJournal(FileSystem):
+    """Data and metadata are journaled in order: the run up to some operation survives.
+
+    Of the data of the last one only the first pages may be there.
     """
 
     name = "journal"

@@ -1,4 +1,4 @@
-"""What POSIX promises, whatever the file system."""
+"""The promises of POSIX alone, whatever the file system."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ from nearfar.crash.files.operations import Operation
 
 @register
 class Writeback(FileSystem):
-    """Metadata is journaled in order, data is written at any time: a file may have its new size
-    and, in place of the data, what its blocks held before.
+    """Metadata is journaled in order, data is written at any time.
+
+    A file may have its new size and, in place of the data, what its blocks held before.
     """
 
     name = "writeback"

@@ -1,0 +1,120 @@
+"""Judges the states of a run of files within a budget."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nearfar.crash.bugs import FoundBug
+from nearfar.crash.checker import CheckerVerdict, parse, run_once
+from nearfar.crash.files.bugs import FileBugs
+from nearfar.crash.files.contents import Contents, FileImage
+from nearfar.crash.files.images import write_image
+from nearfar.crash.files.models._registry import FileSystem
+from nearfar.crash.files.operations import FileRun, Output
+from nearfar.crash.files.states import FileState, StateOrder
+from nearfar.crash.judge import ExplorationBudget
+from nearfar.crash.record import environment
+from nearfar.crash.symbols import TraceSymbols
+
+PRINTED_VARIABLE = "NEARFAR_CRASH_PRINTED"
+_NO_OPERATIONS = (-1, -1)
+
+
+class FileChecker:
+    """The user's command; ``{files}`` stands for an image's folder, ``{printed}`` for a file."""
+
+    def __init__(self, check: str, folder: Path, timeout_s: float) -> None:
+        self._image = folder / "image"
+        self._printed = folder / "printed"
+        text = check.replace("{printed}", shlex.quote(str(self._printed)))
+        self._command = parse(text.replace("{files}", "{pool}"))
+        self._timeout_s = timeout_s
+
+    def judge(self, image: Sequence[FileImage], printed: bytes) -> CheckerVerdict:
+        """Judge an image and what the program had printed."""
+        write_image(image, self._image)
+        self._printed.write_bytes(printed)
+        variables = {**environment(), PRINTED_VARIABLE: str(self._printed)}
+        return run_once(self._command, self._image, _NO_OPERATIONS, self._timeout_s, variables)
+
+
+@dataclass
+class FileProgress:
+    """Counts of an exploration."""
+
+    points: int = 0
+    states: int = 0
+    duplicates: int = 0
+    judge_s: float = 0.0
+    wall_s: float = 0.0
+    complete: bool = False
+    interrupted: bool = False
+
+
+class FileExploration:
+    """All states of one run."""
+
+    def __init__(
+        self,
+        run: FileRun,
+        models: Sequence[FileSystem],
+        checker: FileChecker,
+        symbols: TraceSymbols,
+        seed: int,
+    ) -> None:
+        self._checker = checker
+        self._contents = Contents(run)
+        self._printed = b"".join(event.data for event in run.events if isinstance(event, Output))
+        self._verdicts: dict[bytes, CheckerVerdict] = {}
+        self._bug_of: dict[bytes, FoundBug] = {}
+        self._order = StateOrder(run, models, seed)
+        self.bugs = FileBugs(run, symbols, self.verdict, self.image)
+        self.progress = FileProgress(points=self._order.points)
+
+    def image(self, state: FileState) -> list[FileImage]:
+        """Return the files of a state."""
+        return self._contents.image(state.point.done, state.damages)
+
+    def verdict(self, state: FileState) -> CheckerVerdict:
+        """Return the checker's verdict; an equal image was judged before."""
+        image = self.image(state)
+        printed = self._printed[: state.point.printed]
+        key = self._contents.key(image, printed)
+        if key not in self._verdicts:
+            begin_s = time.monotonic()
+            self._verdicts[key] = self._checker.judge(image, printed)
+            self.progress.judge_s += time.monotonic() - begin_s
+        return self._verdicts[key]
+
+    def run(self, budget: ExplorationBudget) -> None:
+        """Judge states until all are or the budget ends; Ctrl-C ends it too."""
+        begin_s = time.monotonic()
+        try:
+            self.progress.complete = self._explore(budget, begin_s)
+        except KeyboardInterrupt:
+            self.progress.interrupted = True
+        self.progress.wall_s = time.monotonic() - begin_s
+
+    def _explore(self, budget: ExplorationBudget, begin_s: float) -> bool:
+        progress = self.progress
+        for state in self._order.states():
+            printed = self._printed[: state.point.printed]
+            key = self._contents.key(self.image(state), printed)
+            if key in self._verdicts:
+                progress.duplicates += 1
+                if (bug := self._bug_of.get(key)) is not None:
+                    self.bugs.also_in(bug, state)
+                if not self._verdicts[key].symptom or bug is not None:
+                    continue
+            elif progress.states >= budget.states or time.monotonic() - begin_s > budget.seconds:
+                return False
+            else:
+                progress.states += 1
+            verdict = self.verdict(state)
+            if verdict.symptom:
+                self._bug_of[key] = self.bugs.add(state, verdict)
+        return True
