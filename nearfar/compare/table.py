@@ -26,7 +26,12 @@ MARKS = {
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print tables by family, then the verdict."""
+    """Print tables by family, then the verdict; one line where nothing differs at all."""
+    if equal(comparison):
+        a, b, count = comparison.a.file, comparison.b.file, len(comparison.changes)
+        warnings = [f"warning: {warning}" for warning in comparison.warnings if a != b]
+        say(console, f"{a} and {b}: all {count} figures are equal", *warnings, wrap=False)
+        return
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
         many = f", {side.documents} documents" if side.documents > 1 else ""
         text = f"{letter} is {side.file}{many}: made {side.time_utc} on {side.host}"
@@ -54,6 +59,12 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         verdict(comparison),
         wrap=False,
     )
+
+
+def equal(comparison: Comparison) -> bool:
+    """Return whether both sides have the same figures."""
+    changes = comparison.changes
+    return bool(changes) and all(change.a == change.b for change in changes)
 
 
 def attributed(attribution: Attribution) -> str:

@@ -93,11 +93,10 @@ def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Seque
     for profile, members in zip(both, same.members, strict=True):
         wanted = set(members)
         count = sum(_misses(_named(profile, name), wanted) for name in phases)
-        values.append(
-            ComparedValue(
-                OBJECTS, same.name, "misses", count, sigma=_sigma(profile, count), total=total
-            )
-        )
+        sigma = _sigma(profile, count)
+        # Whether a run has an object may be chance, which no count of one run tells of.
+        value = ComparedValue(OBJECTS, same.name, "misses", count, sigma=sigma, total=total)
+        values.append(value if wanted or sigma else None)
     return values[0], values[1]
 
 
@@ -106,7 +105,8 @@ def _sizes(same: MatchedObject, both: Sequence[WorkloadProfile]) -> Pair:
     values: list[ComparedValue | None] = []
     for profile, members in zip(both, same.members, strict=True):
         size = sum(profile.objects[number].size_bytes for number in set(members))
-        values.append(ComparedValue(SIZES, same.name, "bytes", float(size), sigma=0.0, total=total))
+        value = ComparedValue(SIZES, same.name, "bytes", float(size), sigma=0.0, total=total)
+        values.append(value if members else None)
     return values[0], values[1]
 
 

@@ -63,6 +63,27 @@ def test_a_part_of_one_profile_alone_is_listed(tmp_path: Path) -> None:
     assert comparison.warnings == [f"only {tmp_path}/other.json has the phase late: left out"]
 
 
+def test_an_object_of_one_run_alone_is_no_exact_change(tmp_path: Path) -> None:
+    """Two equal runs need not have the same objects: a buffer, a thread."""
+    both = made(4e4), made(4e4, extra_bytes=5000)
+    for comparison, verdict in (
+        (compared(tmp_path, *both), "only B"),
+        (compared(tmp_path, *reversed(both)), "only A"),
+    ):
+        (late,) = (change for change in of(comparison, "sizes") if change.name == "late prog.c:99")
+        assert (late.verdict, late.p, late.low) == (verdict, None, None)
+        assert not any(change.verdict in ("worse", "better") for change in comparison.changes)
+
+
+def test_a_document_against_itself_is_one_line(tmp_path: Path) -> None:
+    save(made(4e4, extra_bytes=5000), tmp_path / "one.json")
+    comparison = compare(tmp_path / "one.json", tmp_path / "one.json", limit=0.05)
+    lines = io.StringIO()
+    print_comparison(comparison, Console(file=lines, width=200))
+    (line,) = lines.getvalue().splitlines()
+    assert line.endswith("figures are equal")
+
+
 def test_a_part_shows_its_own_change_and_its_share(tmp_path: Path) -> None:
     comparison = compared(tmp_path, made(4e4, extra_bytes=5000), made(4e4, extra_bytes=4000))
     (late,) = (change for change in of(comparison, "sizes") if change.name == "late prog.c:99")
