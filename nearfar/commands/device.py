@@ -32,15 +32,15 @@ app = App(name="device", help=__doc__)
 @app.command(name="list")
 @verb(JsonOptions)
 def list_(delivery: JsonOptions) -> None:
-    """List the library: technology, idle latency, bandwidths, source.
+    """List the library: technology, idle latency, bandwidths, source; of paged memories the fault.
 
-    In JSON, latencies are in ns and bandwidths in GB/s (1e9 B/s).
+    In JSON, times are in ns and bandwidths in GB/s (1e9 B/s).
     """
-    from nearfar.devices.library import device_names, load_device
+    from nearfar.devices.library import device_names, load_device, paged_names
     from nearfar.devices.render import print_list
     from nearfar.devices.tables import summary
 
-    summaries = [summary(load_device(name)) for name in device_names()]
+    summaries = [summary(load_device(name)) for name in [*device_names(), *paged_names()]]
     if delivery.quiet:
         return
     if delivery.json:

@@ -27,6 +27,7 @@ ARRAYS = (
     "stalls",
     "write_queues",
     "interleaves",
+    "faults",
 )
 """Keys of a DeviceProfile that hold figures."""
 
@@ -94,7 +95,7 @@ def _quantity(where: tuple[str | int, ...], value: object) -> Iterator[Problem]:
     key = str(where[-1])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
-    if key in ("read_share", "confidence"):
+    if key in ("read_share", "confidence", "compressed_share", "cpu_share"):
         if not 0 <= value <= 1:
             yield where, f"key {key!r} must be between 0 and 1, not {value:g}"
     elif not 0 < value <= MOST:

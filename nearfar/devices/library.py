@@ -8,11 +8,11 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.devices.check import check_device
-from nearfar.devices.names import FOLDER, device_names
+from nearfar.devices.names import FOLDER, PAGED_FOLDER, device_names, paged_names
 from nearfar.devices.toml_read import read_toml
 from nearfar.documents import DeviceProfile, load
 
-__all__ = ["FOLDER", "device_names", "host_dram", "load_device", "load_devices"]
+__all__ = ["FOLDER", "device_names", "host_dram", "load_device", "load_devices", "paged_names"]
 
 
 def load_device(spec: str | DeviceProfile) -> DeviceProfile:
@@ -23,15 +23,18 @@ def load_device(spec: str | DeviceProfile) -> DeviceProfile:
     if path.suffix.lower() in (".toml", ".json") or "/" in spec:
         return _from_file(path)
     name = spec.lower()
+    if name in paged_names():
+        return read_toml(PAGED_FOLDER / f"{name}.toml")
     if name not in device_names():
         file_hint = f" (for a file write ./{spec})" if path.is_file() else ""
-        hint = nearest(name, device_names()) or "; `nearfar device list` shows all"
+        hint = nearest(name, [*device_names(), *paged_names()])
+        hint = hint or "; `nearfar device list` shows all"
         raise NearfarError(f"there is no device {spec!r}{file_hint}{hint}")
     return read_toml(FOLDER / f"{name}.toml")
 
 
 def load_devices(specs: Sequence[str | DeviceProfile]) -> list[DeviceProfile]:
-    """Return the devices without repetition; ``all`` alone is the whole library."""
+    """Return the devices without repetition; ``all``: the library's, without paged ones."""
     if list(specs) == ["all"]:
         return [load_device(name) for name in device_names()]
     distinct: dict[object, str | DeviceProfile] = {}

@@ -15,6 +15,7 @@ from nearfar.devices.tables import half_load, short
 from nearfar.documents.device import (
     BufferFigure,
     DeviceProfile,
+    FaultFigure,
     Figure,
     InferredFigure,
     LoadedLatencyCurve,
@@ -33,11 +34,14 @@ FigureRow = tuple[str, str, Figure, str]
 
 def print_list(devices: list[dict[str, Any]]) -> None:
     """Print the library."""
+    paged = [row for row in devices if row["fault_ns"] is not None]
     table = _table("device", "technology", "idle ns", "read GB/s", "write GB/s", "source")
     # Names are for copying: never cut.
     table.columns[0].no_wrap = True
     table.columns[0].min_width = max(len(row["name"]) for row in devices)
     for row in devices:
+        if row in paged:
+            continue
         table.add_row(
             row["name"],
             row["technology"] + ("!" if row["unverified"] else ""),
@@ -49,12 +53,25 @@ def print_list(devices: list[dict[str, Any]]) -> None:
         )
     console = Console()
     console.print(table)
+    if paged:
+        _print_paged(console, paged)
     console.print(
         "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; no mark: measured; * derived "
         "from measured; ~ assumed, or the most similar figure stands in; ! not verified: not for a "
         "number that is quoted",
         style="dim",
     )
+
+
+def _print_paged(console: Console, devices: list[dict[str, Any]]) -> None:
+    """Print memories whose pages come at a fault."""
+    table = _table("device", "technology", "fault us", "source")
+    table.columns[0].no_wrap = True
+    for row in devices:
+        mark = BASIS_MARKS[row["fault_basis"]]
+        fault = _number(row["fault_ns"] / 1e3, mark)
+        table.add_row(row["name"], row["technology"], fault, escape(short(row["source"])))
+    console.print(table)
 
 
 def print_device(device: DeviceProfile) -> None:
@@ -107,6 +124,8 @@ def _speeds(device: DeviceProfile) -> Iterator[FigureRow]:
         yield title, f"{rate.value_gb_per_s:g} GB/s", rate, rate.note
     for chain in device.chains:
         yield f"{chain.chains} chains", f"{chain.value_ns:g} ns", chain, chain.note
+    for fault in device.faults:
+        yield fault_title(fault), f"{fault.value_ns / 1e3:.3g} us a page", fault, fault.note
     for curve in device.loaded_latency[:MAX_FIGURES]:
         title = f"loaded latency, {traffic_title(curve)}, {len(curve.points)} points"
         point = half_load(curve)
@@ -117,6 +136,22 @@ def _speeds(device: DeviceProfile) -> Iterator[FigureRow]:
             curve,
             "; ".join([*([curve.note] if curve.note else []), *curve.oddities]),
         )
+
+
+def fault_title(fault: FaultFigure) -> str:
+    """Return what moves a page, in a few words."""
+    share = fault.compressed_share
+    parts = [
+        f"{fault.pattern} {fault.operation} fault" if fault.event == "fault" else "",
+        f"evict, {'changed' if fault.operation == 'write' else 'clean'} page"
+        if fault.event == "evict"
+        else "",
+        "" if share is None else f"compressed to {share:.0%}",
+        f"{fault.threads} threads" if fault.threads > 1 else "",
+        f"up to {fault.readahead_pages} pages" if fault.readahead_pages > 1 else "",
+        "of huge pages" if fault.huge_pages else "",
+    ]
+    return ", ".join(part for part in parts if part)
 
 
 def traffic_title(curve: LoadedLatencyCurve) -> str:

@@ -14,6 +14,7 @@ from nearfar.devices.curves import (
     idle_read_latency_ns,
     loaded_curve,
 )
+from nearfar.devices.paged_figures import fault_cost
 from nearfar.documents.device import DeviceProfile, Figure, LoadedLatencyCurve, Operation, Pattern
 
 MAX_SOURCE_CHARACTERS = 44
@@ -36,13 +37,16 @@ def summary(device: DeviceProfile) -> dict[str, Any]:
     idle = _or_none(lambda: idle_read_latency_ns(device))
     read = _or_none(lambda: bandwidth(device, "read"))
     write = _or_none(lambda: bandwidth(device, "write"))
-    figures = [figure for figure in (idle, read, write) if figure is not None]
+    fault = _or_none(lambda: fault_cost(device))
+    figures = [figure for figure in (fault, idle, read, write) if figure is not None]
     source = device.sources[figures[0].source].citation if figures else ""
     return {
         "name": device.name,
         "title": device.title,
         "technology": device.technology,
         "idle_read_ns": idle.value_ns if idle else None,
+        "fault_ns": fault.value_ns if fault else None,
+        "fault_basis": basis(fault) if fault else None,
         "read_gb_per_s": read.value_gb_per_s if read else None,
         "write_gb_per_s": write.value_gb_per_s if write else None,
         "assumed": sorted(

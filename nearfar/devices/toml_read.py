@@ -23,11 +23,13 @@ from nearfar.documents.device import (
     BufferFigure,
     ChainsFigure,
     DeviceProfile,
+    FaultFigure,
     Figure,
     InterleaveFigure,
     LatencyFigure,
     LoadedLatencyCurve,
     MeasuredContext,
+    PagedMemory,
     Source,
     StallFigure,
     WriteQueueFigure,
@@ -43,6 +45,7 @@ ARRAYS: dict[str, type[Figure]] = {
     "stalls": StallFigure,
     "write_queues": WriteQueueFigure,
     "interleaves": InterleaveFigure,
+    "faults": FaultFigure,
 }
 DEFAULT_KEYS = ["how", "source", "note"]
 
@@ -103,6 +106,8 @@ class _Reader:
                 for key, value in (defaults[""] | defaults.get(array, {})).items():
                     figure.setdefault(key, value)
                 self._keys(figure, kind, (array, index))
+        if "paged" in data:
+            self._keys(self._tables(data, "paged"), PagedMemory, ("paged",))
         if "measured" in data:
             self._keys(self._tables(data, "measured"), MeasuredContext, ("measured",))
         if "producer" in data:

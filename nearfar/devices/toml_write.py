@@ -29,10 +29,13 @@ def to_toml(device: DeviceProfile, with_producer: bool = True) -> str:
     sources = data.pop("sources")
     measured = data.pop("measured", None)
     not_seen = data.pop("not_seen")
+    paged = data.pop("paged", None)
     figures = {array: data.pop(array) for array in ARRAYS}
     lines = _table({key: value for key, value in data.items() if value not in (None, "")})
     for name, source in sources.items():
         lines += ["", f"[sources.{_key(name)}]", *_table(source)]
+    if paged is not None:
+        lines += ["", "[paged]", *_table(paged)]
     for array, rows in figures.items():
         if not rows:
             continue

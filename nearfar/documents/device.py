@@ -195,6 +195,58 @@ class StallFigure(
     length_high_ns: float | None = None
 
 
+class FaultFigure(
+    Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Time per page of a paged memory: to bring a page back, or to send it there, ns."""
+
+    event: Literal["fault", "evict"] = "fault"
+    """fault: the program touches a page that is there and waits for it. evict: the kernel sends a
+    page there."""
+    operation: Literal["read", "write"] = "read"
+    """fault: what the program does with the page. evict: write: the page was changed since it came
+    and must be stored; read: it was not, and its copy is still there."""
+    pattern: Literal["random", "sequential"] = "random"
+    """Order of the pages. sequential: read-ahead may have brought a page already; the time is that
+    of all pages over their number."""
+    compressed_share: float | None = None
+    """Compressed bytes over page bytes of the data; None: the memory does not compress, or any."""
+    threads: int = 1
+    """Threads that fault at once; the time is that of each."""
+    readahead_pages: int = 1
+    """Pages that one fault may bring, with the page itself."""
+    huge_pages: bool = False
+    """Whether the pages were parts of transparent huge pages when they were sent away."""
+    value_ns: float
+    """Median over rounds of the mean over pages."""
+    low_ns: float | None = None
+    high_ns: float | None = None
+    p50_ns: float | None = None
+    """Of single faults, as p90 to p99.9."""
+    p90_ns: float | None = None
+    p99_ns: float | None = None
+    p99_9_ns: float | None = None
+    cpu_share: float | None = None
+    """Part of `value_ns` in which the CPU works; in the rest it waits for a device. None: not
+    known."""
+
+
+class PagedMemory(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """Facts of a memory that moves whole pages when a program touches them (swap)."""
+
+    backing: Literal["zram", "zswap", "file", "disk", "network"]
+    """zram, zswap: compressed in DRAM. disk: a local drive."""
+    page_bytes: int = 4096
+    algorithm: str = ""
+    """Compression, as the kernel names it; empty: none."""
+    readahead_pages: int = 1
+    """Pages that the kernel reads at one fault at most (2 to the power vm.page-cluster)."""
+    in_dram: bool = False
+    """Whether what is sent there stays in DRAM, compressed: the budget shrinks by that."""
+
+
 class Source(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
@@ -217,9 +269,9 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """As typed after `--far`: lower case, digits and dashes."""
     title: str
     technology: Literal[
-        "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
+        "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "paged", "other"
     ]
-    """other: not said, as of an imported curve."""
+    """paged: whole pages come at a fault (`faults`). other: not said, as of an imported curve."""
     capacity_bytes: int | None = None
     granularity_bytes: int = 64
     """Bytes the medium moves at least; less is amplified."""
@@ -241,6 +293,10 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     stalls: list[StallFigure] = []
     write_queues: list[WriteQueueFigure] = []
     interleaves: list[InterleaveFigure] = []
+    faults: list[FaultFigure] = []
+    """Of a paged memory; `latency` is empty then: a page that is near is as quick as DRAM."""
+    paged: PagedMemory | None = None
+    """None: a memory that serves each access by itself."""
     not_seen: dict[str, str] = {}
     """Properties that the data do not show, such as "interleave", with the reason."""
     measured: MeasuredContext | None = None
