@@ -13,7 +13,7 @@ from nearfar.documents.device import DeviceProfile, FaultFigure
 
 @dataclass(frozen=True)
 class PageMove:
-    """What moves a page; the defaults are one random read."""
+    """A move of a page; the defaults are a random read."""
 
     event: Literal["fault", "evict"] = "fault"
     operation: Literal["read", "write"] = "read"

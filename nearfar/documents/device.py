@@ -222,7 +222,7 @@ class FaultFigure(
     low_ns: float | None = None
     high_ns: float | None = None
     p50_ns: float | None = None
-    """Of single faults, as p90 to p99.9."""
+    """Percentile of single faults; p90 to p99.9 likewise."""
     p90_ns: float | None = None
     p99_ns: float | None = None
     p99_9_ns: float | None = None
@@ -294,7 +294,7 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     write_queues: list[WriteQueueFigure] = []
     interleaves: list[InterleaveFigure] = []
     faults: list[FaultFigure] = []
-    """Of a paged memory; `latency` is empty then: a page that is near is as quick as DRAM."""
+    """Times of a paged memory's pages. `latency` is empty then: near pages are as quick as DRAM."""
     paged: PagedMemory | None = None
     """None: a memory that serves each access by itself."""
     not_seen: dict[str, str] = {}

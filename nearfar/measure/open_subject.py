@@ -28,6 +28,8 @@ def open_simulated(options: MemoryOptions) -> OpenedMemory:
         truth = ModelSubject(model, seed=options.seed)
     else:
         device = load_device(name)
+        if device.technology == "paged":
+            raise NearfarError(f"{name} is a paged memory, and only its swap can be measured")
         truth = ModelSubject(device, seed=options.seed)
     if options.threads is not None:
         # The limit includes the generators.

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from nearfar.samples.point import Sample, SamplePoint
 
 Technology = Literal[
-    "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "other"
+    "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "paged", "other"
 ]
 
 
