@@ -15,7 +15,7 @@ from nearfar.documents.device import DeviceProfile, FaultFigure
 class PageMove:
     """A move of a page; the defaults are a random read."""
 
-    event: Literal["fault", "evict"] = "fault"
+    event: Literal["fault", "evict", "exchange"] = "fault"
     operation: Literal["read", "write"] = "read"
     pattern: Literal["random", "sequential"] = "random"
     compressed_share: float | None = None

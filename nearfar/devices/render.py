@@ -142,10 +142,7 @@ def fault_title(fault: FaultFigure) -> str:
     """Return what moves a page, in a few words."""
     share = fault.compressed_share
     parts = [
-        f"{fault.pattern} {fault.operation} fault" if fault.event == "fault" else "",
-        f"evict, {'changed' if fault.operation == 'write' else 'clean'} page"
-        if fault.event == "evict"
-        else "",
+        f"{fault.pattern} {fault.operation} {fault.event}",
         "" if share is None else f"compressed to {share:.0%}",
         f"{fault.threads} threads" if fault.threads > 1 else "",
         f"up to {fault.readahead_pages} pages" if fault.readahead_pages > 1 else "",

@@ -200,12 +200,12 @@ class FaultFigure(
 ):
     """Time per page of a paged memory: to bring a page back, or to send it there, ns."""
 
-    event: Literal["fault", "evict"] = "fault"
+    event: Literal["fault", "evict", "exchange"] = "fault"
     """fault: the program touches a page that is there and waits for it. evict: the kernel sends a
-    page there."""
+    page there. exchange: a fault where memory is limited, so another page goes."""
     operation: Literal["read", "write"] = "read"
-    """fault: what the program does with the page. evict: write: the page was changed since it came
-    and must be stored; read: it was not, and its copy is still there."""
+    """What the program does with the page; evict: has done since it came. A page that was only read
+    may have its copy there still; zram keeps none."""
     pattern: Literal["random", "sequential"] = "random"
     """Order of the pages. sequential: read-ahead may have brought a page already; the time is that
     of all pages over their number."""
