@@ -246,3 +246,27 @@ def core_to_core(cpu_a: int, cpu_b: int, memory: Memory) -> HandOff:
     """
     Time of a line from one core to another, one way; see core_to_core.hpp.
     """
+
+class Spent:
+    @property
+    def wall_ns(self) -> float: ...
+    @property
+    def cpu_ns(self) -> float: ...
+    @property
+    def pages(self) -> int: ...
+
+class PagedRegion:
+    def __init__(self, size_bytes: int, huge: bool) -> None: ...
+    def fill(self, random_share: float, seed: int) -> None:
+        """Write every page: this share of it random, the rest zero."""
+
+    def evict(self) -> Spent:
+        """Send all pages to swap."""
+
+    def resident(self) -> int:
+        """Number of pages that are in memory."""
+
+    def touch(
+        self, cpus: Sequence[int], write: bool, in_order: bool, seed: int
+    ) -> tuple[Spent, Annotated[NDArray[numpy.float32], dict(shape=(None,))], int]:
+        """Touch every page once; time, ns of each touch, faults that read from swap."""

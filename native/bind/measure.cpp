@@ -18,6 +18,7 @@
 #include "measure/harness.hpp"
 #include "measure/kernel.hpp"
 #include "measure/memory.hpp"
+#include "measure/paged.hpp"
 #include "measure/ticks.hpp"
 
 namespace nb = nanobind;
@@ -320,4 +321,31 @@ NB_MODULE(_measure, m) {
   m.def("core_to_core", &core_to_core, "cpu_a"_a, "cpu_b"_a, "memory"_a,
         nb::call_guard<nb::gil_scoped_release>(),
         "Time of a line from one core to another, one way; see core_to_core.hpp.");
+
+  nb::class_<Spent>(m, "Spent")
+      .def_prop_ro("wall_ns", [](const Spent& spent) { return spent.wall.count; })
+      .def_prop_ro("cpu_ns", [](const Spent& spent) { return spent.cpu.count; })
+      .def_ro("pages", &Spent::pages);
+  nb::class_<PagedRegion>(m, "PagedRegion")
+      .def(
+          "__init__",
+          [](PagedRegion* self, std::uint64_t size_bytes, bool huge) {
+            new (self) PagedRegion({size_bytes}, huge);
+          },
+          "size_bytes"_a, "huge"_a)
+      .def("fill", &PagedRegion::fill, "random_share"_a, "seed"_a,
+           nb::call_guard<nb::gil_scoped_release>(),
+           "Write every page: this share of it random, the rest zero.")
+      .def("evict", &PagedRegion::evict, nb::call_guard<nb::gil_scoped_release>(),
+           "Send all pages to swap.")
+      .def("resident", &PagedRegion::resident, "Number of pages that are in memory.")
+      .def(
+          "touch",
+          [](PagedRegion& region, const std::vector<unsigned>& cpus, bool write, bool in_order,
+             std::uint64_t seed) {
+            Sweep sweep = unlocked([&] { return region.touch(cpus, write, in_order, seed); });
+            return nb::make_tuple(sweep.spent, to_numpy(std::move(sweep.each_ns)), sweep.major);
+          },
+          "cpus"_a, "write"_a, "in_order"_a, "seed"_a,
+          "Touch every page once; time, ns of each touch, faults that read from swap.");
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from nearfar.base.errors import CommandError, ExitCode
-from nearfar.options.measure import KernelOptions, MeasureOptions
+from nearfar.options.measure import KernelOptions, MeasureModes, MeasureOptions
 from nearfar.options.shared import JsonOptions
 
 
@@ -75,6 +76,35 @@ def core(options: MeasureOptions, delivery: JsonOptions) -> ExitCode:
         print("\n".join(core_lines(figures)))
         if options.output is not None:
             print(f"wrote {options.output}")
+    return ExitCode.DONE
+
+
+def paged(options: MeasureOptions, modes: MeasureModes) -> ExitCode:
+    """Measure a paged memory; without --yes, show what that would do to the machine."""
+    from nearfar.commands._deliver import check_output, print_json
+    from nearfar.documents import save
+    from nearfar.measure import show
+    from nearfar.measure.paged.measure import dry_run, measure_paged, request_of
+
+    request = request_of(options)
+    if not modes.yes:
+        lines = dry_run(options)
+        print(f"nearfar measure {request.spec} would do this, as root; --yes does it:")
+        print("\n".join(f"  {line}" for line in lines))
+        return ExitCode.DONE
+    output = options.output
+    if output is None and not modes.json:
+        output = Path(f"{options.name or request.spec.slug()}.json")
+    check_output(output)
+    with show.progress(modes.quiet, most_s=request.seconds) as progress:
+        device = measure_paged(options, progress)
+    if output is not None:
+        save(device, output)
+    if modes.json:
+        print_json(device)
+    elif not modes.quiet:
+        print(show.summary(device))
+        print(f"wrote {output}")
     return ExitCode.DONE
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.commands._verb import verb
+from nearfar.memories.spec import PAGED
 from nearfar.options.measure import (
     KernelOptions,
     KernelShape,
@@ -18,6 +19,10 @@ from nearfar.options.measure import (
 SELF_TEST_USES = ("--seconds", "-o")
 CORE_USES = ("-o",)
 KERNEL_USES = ("--seconds", "--repetitions", "--threads", "--largest", "--no-spin", "--seed")
+PAGED_USES = (
+    *("-o", "--seconds", "--repetitions", "--threads", "--largest", "--quick"),
+    *("--name", "--title"),
+)
 """Options that these modes use, besides those of a kernel's shape."""
 
 
@@ -36,6 +41,10 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
     store and miss buffers, branch mispredictions, arithmetic, caches, page walks, prefetchers. It
     prints a table, and -o writes or updates a machine profile, for ``nearfar predict --core``.
 
+    ``nearfar measure zram --yes`` measures a paged memory, in about a minute: what a fault and an
+    eviction cost per page. It makes a swap device and a control group, and removes them again;
+    without --yes it shows how, and changes nothing.
+
     ``nearfar measure --like mlc|stream|lens ARGS...`` takes that tool's own options instead, and
     prints its tables (``nearfar measure --like mlc --help``).
     """
@@ -47,6 +56,11 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
         uses = (*CORE_USES, *(("--seed",) if modes.self_test else ()))
         refuse_unused("core", given, uses, "measures this processor's core")
         return mode.core(options, modes)
+    if options.memory.partition(",")[0].partition(":")[0] in PAGED:
+        refuse_unused("a paged memory", given, PAGED_USES, "is measured by its faults")
+        return mode.paged(options, modes)
+    if modes.yes:
+        raise CommandError("--yes is for zram, zswap and swap: nothing else is set up")
     if modes.self_test:
         refuse_unused("--self-test", given, SELF_TEST_USES, "probes model:NAME as it is")
         return mode.self_test(options, modes)

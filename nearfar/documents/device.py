@@ -204,7 +204,7 @@ class FaultFigure(
     """fault: the program touches a page that is there and waits for it. evict: the kernel sends a
     page there. exchange: a fault where memory is limited, so another page goes."""
     operation: Literal["read", "write"] = "read"
-    """What the program does with the page; evict: has done since it came. A page that was only read
+    """Use of the page by the program; evict: since it came. A page that was only read
     may have its copy there still; zram keeps none."""
     pattern: Literal["random", "sequential"] = "random"
     """Order of the pages. sequential: read-ahead may have brought a page already; the time is that

@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nearfar.base.units import format_bytes, format_ns
+from nearfar.devices.render import fault_title
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import (
     ChainsFigure,
+    FaultFigure,
     InferredFigure,
     LatencyFigure,
     LoadedLatencyCurve,
@@ -111,6 +113,8 @@ def summary(device: DeviceProfile) -> str:
             low, high = bandwidth.low_gb_per_s, bandwidth.high_gb_per_s
             value = f"{bandwidth.value_gb_per_s:7.1f} GB/s [{low:.1f}, {high:.1f}]"
             lines.append(f"  {what:28s} {value}, {bandwidth.note}")
+    for fault in device.faults:
+        lines.append(f"  {fault_title(fault):54s} {_of_fault(fault)}")
     lines += [f"  {_loaded(curve)}" for curve in device.loaded_latency]
     lines += [f"  {text}" for text in _inferred(device)]
     if (context := device.measured) is not None:
@@ -124,6 +128,15 @@ def summary(device: DeviceProfile) -> str:
             lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all")
         lines += [f"  warning: {warning}" for warning in context.warnings]
     return "\n".join(lines)
+
+
+def _of_fault(fault: FaultFigure) -> str:
+    """Return the time of a page, its interval, its tail and its CPU time."""
+    low, high = fault.low_ns or fault.value_ns, fault.high_ns or fault.value_ns
+    text = f"{fault.value_ns / 1e3:7.2f} us [{low / 1e3:.2f}, {high / 1e3:.2f}]"
+    if fault.p99_ns is not None and fault.p99_9_ns is not None:
+        text += f", p99 {fault.p99_ns / 1e3:.1f}, p99.9 {fault.p99_9_ns / 1e3:.1f} us"
+    return text if fault.cpu_share is None else f"{text}, {fault.cpu_share:.0%} CPU"
 
 
 def _disturbed(context: MeasuredContext) -> str:

@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 
 from nearfar.base.errors import NearfarError, nearest
 
-Kind = Literal["dram", "node", "file", "devdax", "hugetlb", "model"]
+Kind = Literal["dram", "node", "file", "devdax", "hugetlb", "model", "zram", "zswap", "swap"]
 Pages = Literal["4k", "thp", "2m", "1g"]
 """4k: 4 KiB pages; thp: transparent huge pages, 2 MiB where the kernel gives them; 2m, 1g: pages
 of the reserved pools."""
@@ -19,12 +19,19 @@ Load = Literal["none", "read", "store", "copy"]
 Dax = Literal["any", "require"]
 """any: a file is mapped without a page cache where its file system can; require: only so."""
 
+Algorithm = Literal["", "lzo", "lzo-rle", "lz4", "lz4hc", "zstd", "deflate", "842"]
+"""Compression of zram or zswap, as the kernel names it; empty: its default."""
+
+PAGED: tuple[Kind, ...] = ("zram", "zswap", "swap")
+"""Memories that hold pages only while no program touches them."""
+
 PAGE_BYTES: dict[Pages, int] = {"4k": 4096, "thp": 2 << 20, "2m": 2 << 20, "1g": 1 << 30}
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "pages": get_args(Pages),
     "load": get_args(Load),
     "dax": get_args(Dax),
+    "algorithm": get_args(Algorithm)[1:],
 }
 
 HUGETLB: dict[str, Pages] = {"2M": "2m", "1G": "1g"}
@@ -42,6 +49,7 @@ class MemorySpec:
     """None: every page size that matters."""
     load: Load = "none"
     dax: Dax = "any"
+    algorithm: Algorithm = ""
     model: str = ""
     """Text after ``model:``: a library device, a profile's path, or ``random:SEED``."""
 
@@ -49,7 +57,8 @@ class MemorySpec:
         pages = f",pages={self.pages}" if self.pages and self.kind != "hugetlb" else ""
         load = f",load={self.load}" if self.load != "none" else ""
         dax = f",dax={self.dax}" if self.dax != "any" else ""
-        return self._head() + pages + load + dax
+        algorithm = f",algorithm={self.algorithm}" if self.algorithm else ""
+        return self._head() + pages + load + dax + algorithm
 
     def _head(self) -> str:
         match self.kind:
@@ -57,7 +66,11 @@ class MemorySpec:
                 return "dram"
             case "node":
                 return f"node:{self.node}"
-            case "file" | "devdax":
+            case "zram":
+                return "zram"
+            case "zswap" if self.path is None:
+                return "zswap"
+            case "file" | "devdax" | "swap" | "zswap":
                 return f"{self.kind}:{self.path}"
             case "hugetlb":
                 return "hugetlb:" + next(k for k, pages in HUGETLB.items() if pages == self.pages)
@@ -69,12 +82,20 @@ class MemorySpec:
         return re.sub(r"[^a-z0-9]+", "-", str(self).lower()).strip("-")
 
 
-def parse_spec(text: str) -> MemorySpec:
-    """Return the parsed memory spec; refuse an invalid one and name the valid forms."""
+def parse_spec(text: str, *, paged: bool = False) -> MemorySpec:
+    """Return the parsed memory spec; refuse an invalid one and name the valid forms.
+
+    `paged`: whether the caller can use a paged memory.
+    """
     head, options = _split(text)
     kind, colon, rest = head.partition(":")
     if kind not in KINDS:
         raise _refusal(text, f"unknown kind of memory {kind!r}{nearest(kind, list(KINDS))}")
+    if kind in PAGED and not paged:
+        raise NearfarError(
+            f"{text} is a paged memory, which no data can be put into: the kernel sends pages "
+            f"there. Use `nearfar measure {kind}`, `nearfar run --far {kind}`"
+        )
     form = KINDS[kind]
     spec = form.read(rest if colon else None)
     if isinstance(spec, str):
@@ -89,6 +110,7 @@ def parse_spec(text: str) -> MemorySpec:
         pages=cast("Pages | None", chosen.get("pages", spec.pages)),
         load=cast("Load", chosen.get("load", "none")),
         dax=cast("Dax", chosen.get("dax", "any")),
+        algorithm=cast("Algorithm", chosen.get("algorithm", "")),
     )
 
 
@@ -130,6 +152,24 @@ def _model(rest: str | None) -> MemorySpec | str:
     return MemorySpec("model", model=rest)
 
 
+def _zram(rest: str | None) -> MemorySpec | str:
+    if rest is not None:
+        return "zram has nothing after a colon: nearfar makes a device of its own"
+    return MemorySpec("zram")
+
+
+def _zswap(rest: str | None) -> MemorySpec | str:
+    if rest == "":
+        return "zswap: needs the path of a new swap file, or a folder"
+    return MemorySpec("zswap", path=None if rest is None else Path(rest))
+
+
+def _swap(rest: str | None) -> MemorySpec | str:
+    if not rest:
+        return "swap: needs the path of a new swap file, a folder, or a device with swap space"
+    return MemorySpec("swap", path=Path(rest))
+
+
 @dataclass(frozen=True)
 class _Form:
     """Form of the spec of one kind of memory."""
@@ -158,6 +198,9 @@ KINDS: dict[Kind, _Form] = {
         _model,
         ("pages",),
     ),
+    "zram": _Form("zram (compressed memory)", _zram, ("algorithm",)),
+    "zswap": _Form("zswap[:FILE] (compressed before a swap file)", _zswap, ("algorithm",)),
+    "swap": _Form("swap:FILE|DEVICE (swap)", _swap, ()),
 }
 
 FORMS = ", ".join(form.form for form in KINDS.values())

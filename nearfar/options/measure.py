@@ -25,11 +25,12 @@ class MemoryOptions(Options):
     memory: Annotated[str, Option(position="first")] = "dram"
     """dram, node:N (a NUMA node), file:PATH (a temporary file in that folder), devdax:/dev/daxX.Y
     (a DAX device: its content is overwritten), hugetlb:2M|1G (reserved pages), model:NAME (a
-    simulated memory: a library device, a profile's path, or random:SEED). core: this processor's
-    core instead of a memory, about 30 s, into a machine profile. Options of a memory follow a
-    comma: pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g: reserved
-    ones), load=none|read|store|copy (what another core does to the memory meanwhile), dax=require
-    (refuse a file that has a page cache)."""
+    simulated memory: a library device, a profile's path, or random:SEED); paged memories, which
+    nearfar sets up and takes down (with --yes): zram, zswap[:FILE], swap:FILE|DEVICE. core: this
+    processor's core instead of a memory, about 30 s, into a machine profile. Options of a memory
+    follow a comma: pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g:
+    reserved ones), load=none|read|store|copy (what another core does to the memory meanwhile),
+    dax=require (refuse a file that has a page cache), algorithm=lz4 (of zram and zswap)."""
     seconds: float | None = None
     """Time for everything in s, shared among the parts (at least 3 rounds are made)."""
     repetitions: int | None = None
@@ -145,3 +146,6 @@ class MeasureModes(JsonOptions):
     """Measure model:NAME, or simulated cores for `core`, and compare what is inferred with the
     truth; exit code 1 if anything inferred is wrong. Other options: -o, --json; --seconds (CPU
     time) for a memory, --seed for cores."""
+    yes: bool = False
+    """Set up a paged memory (zram, zswap, swap), as root; without it, only show what would be
+    done."""

@@ -1,0 +1,147 @@
+#include "measure/paged.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+
+#include "measure/threads.hpp"
+#include "measure/ticks.hpp"
+
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21  // Linux 5.4
+#endif
+
+namespace nearfar::measure {
+namespace {
+
+// A touch that takes longer may have been interrupted by another thread.
+constexpr float long_ns = 20'000;
+constexpr std::uint64_t words = os::base_page.count / sizeof(std::uint64_t);
+
+// Time in which the calling thread could run and another had the CPU; 0 where the kernel does not
+// tell.
+double waited_ns() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      std::fopen("/proc/thread-self/schedstat", "r"), [](std::FILE* f) { return std::fclose(f); });
+  unsigned long long ran = 0;
+  unsigned long long waited = 0;
+  if (!file || std::fscanf(file.get(), "%llu %llu", &ran, &waited) != 2) return 0;
+  return static_cast<double>(waited);
+}
+
+std::uint64_t major_faults() {
+  rusage usage{};
+  return getrusage(RUSAGE_THREAD, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_majflt) : 0;
+}
+
+class Stopwatch {
+ public:
+  [[nodiscard]] Spent stop(std::uint64_t pages) const {
+    // CPU time first: reading the wait opens a file.
+    const double cpu = os::thread_cpu_time().count - cpu_;
+    const double wall = os::wall_time().count - wall_;
+    const double waited = waited_ns() - waited_;
+    return {{std::max(wall - waited, cpu)}, {cpu}, pages};
+  }
+
+ private:
+  double waited_ = waited_ns();
+  double wall_ = os::wall_time().count;
+  double cpu_ = os::thread_cpu_time().count;
+};
+
+}  // namespace
+
+PagedRegion::PagedRegion(Bytes size, bool huge)
+    : size_(size),
+      data_(os::map_anonymous(size, huge ? os::Pages::transparent_huge : os::Pages::base)) {}
+
+PagedRegion::~PagedRegion() { os::unmap(data_, size_); }
+
+void PagedRegion::fill(double random_share, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto noisy = static_cast<std::uint64_t>(random_share * static_cast<double>(words));
+  std::array<std::uint64_t, words> page{};
+  for (std::uint64_t i = 0; i < pages(); ++i) {
+    // The first word differs, so that no page is one repeated word, which zram stores as such.
+    page[0] = i + 1;
+    std::generate(page.begin() + 1, page.begin() + std::max<std::uint64_t>(1, noisy), random);
+    std::memcpy(data_ + i * os::base_page.count, page.data(), os::base_page.count);
+  }
+}
+
+std::uint64_t PagedRegion::resident() const {
+  std::vector<unsigned char> present(pages());
+  if (mincore(data_, size_.count, present.data()) != 0) os::fail(errno, "ask which pages are here");
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(present, [](unsigned char page) { return (page & 1U) != 0; }));
+}
+
+Spent PagedRegion::evict() {
+  const std::uint64_t before = resident();
+  const Stopwatch watch;
+  if (madvise(data_, size_.count, MADV_PAGEOUT) != 0) os::fail(errno, "send pages to swap");
+  return watch.stop(before);
+}
+
+Sweep PagedRegion::touch(const std::vector<unsigned>& cpus, bool write, bool in_order,
+                         std::uint64_t seed) {
+  Sweep sweep;
+  sweep.each_ns.resize(pages());
+  std::vector<std::uint32_t> order(pages());
+  std::iota(order.begin(), order.end(), 0U);
+  if (!in_order) std::ranges::shuffle(order, std::mt19937_64(seed));
+  const double per_tick = tick_clock().per_tick.count;
+  const std::uint64_t part = pages() / cpus.size();
+  std::vector<Spent> spent(cpus.size());
+  std::vector<std::uint64_t> major(cpus.size());
+  Threads threads;
+  for (std::size_t t = 0; t < cpus.size(); ++t) {
+    threads.start([&, t] {
+      os::pin_thread(cpus[t]);
+      const std::uint64_t begin = t * part;
+      const std::uint64_t end = t + 1 == cpus.size() ? pages() : begin + part;
+      threads.arrive();
+      threads.sleep_until(static_cast<unsigned>(cpus.size()));
+      const std::uint64_t faults = major_faults();
+      long switches = os::involuntary_switches();
+      const Stopwatch watch;
+      for (std::uint64_t i = begin; i < end && !threads.stopping(); ++i) {
+        auto* word = reinterpret_cast<volatile std::uint64_t*>(data_ + std::uint64_t{order[i]} *
+                                                                           os::base_page.count);
+        const std::uint64_t before = ticks_before();
+        if (write) {
+          *word = i + 1;
+        } else {
+          static_cast<void>(*word);
+        }
+        const auto ticks = static_cast<double>(ticks_after() - before);
+        auto took_ns = static_cast<float>(ticks * per_tick);
+        if (took_ns > long_ns) {
+          const long now = os::involuntary_switches();
+          if (now != switches) took_ns = std::numeric_limits<float>::quiet_NaN();
+          switches = now;
+        }
+        sweep.each_ns[i] = took_ns;
+      }
+      spent[t] = watch.stop(end - begin);
+      major[t] = major_faults() - faults;
+    });
+  }
+  threads.join();
+  for (std::size_t t = 0; t < cpus.size(); ++t) {
+    sweep.spent.wall.count += spent[t].wall.count;
+    sweep.spent.cpu.count += spent[t].cpu.count;
+    sweep.spent.pages += spent[t].pages;
+    sweep.major += major[t];
+  }
+  return sweep;
+}
+
+}  // namespace nearfar::measure

@@ -1,0 +1,1 @@
+"""Measurement of a paged memory: what a fault and an eviction cost, per page."""

@@ -1,0 +1,186 @@
+"""Samples of a paged memory: rounds of faults and evictions in the worker's process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.units import PAGE_BYTES
+from nearfar.memories.paged.group import Group
+
+_WRITTEN_S = 60.0
+"""Time that a drive may take to write a region, at most."""
+
+
+@dataclass(frozen=True)
+class PagePoint:
+    """Shape of what is sampled once a round."""
+
+    random_share: float
+    """Random bytes of each page; the rest is zero."""
+    operation: Literal["read", "write"] = "read"
+    in_order: bool = False
+    threads: int = 1
+    huge: bool = False
+    at_limit: bool = False
+    """Whether the group may hold half of the region only: each fault sends a page away."""
+
+
+@dataclass
+class PageSamples:
+    """Samples of one point, one a round, in ns per page."""
+
+    fault_ns: list[float] = field(default_factory=list)
+    fault_cpu_ns: list[float] = field(default_factory=list)
+    tails_ns: list[list[float]] = field(default_factory=list)
+    evict_ns: list[float] = field(default_factory=list)
+    evict_cpu_ns: list[float] = field(default_factory=list)
+    compressed_share: list[float] = field(default_factory=list)
+
+
+class WorkerProcess:
+    """The worker, as seen from here."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, do: str, **request: object) -> dict[str, Any]:
+        """Return the worker's answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps({"do": do, **request}) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._ended() from None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._ended()
+        return json.loads(line)  # type: ignore[no-any-return]
+
+    def _ended(self) -> NearfarError:
+        code = self._process.wait()
+        why = "was killed: swap or memory is full" if code == -9 else f"ended with {code}"
+        return NearfarError(
+            f"cannot measure this memory: the process whose pages are swapped {why}; choose a "
+            "smaller --largest",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+@contextmanager
+def worker_in(group: Group) -> Iterator[WorkerProcess]:
+    """Yield a worker in `group`; it has ended afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "nearfar.measure.paged.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=group.join,  # noqa: PLW1509 - no other thread holds a lock that this needs
+    )
+    try:
+        yield WorkerProcess(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@dataclass
+class PageSampler:
+    """One region; it is filled again where a point needs other content."""
+
+    worker: WorkerProcess
+    group: Group
+    size_bytes: int
+    cpus: list[int]
+    zram: str = ""
+    """Folder of the zram device in sysfs; empty: another kind."""
+    _made: tuple[float, bool] | None = None
+    _seed: int = 0
+
+    def sample(self, point: PagePoint, into: PageSamples) -> None:
+        """Take one sample of `point`."""
+        self._seed += 1
+        if point.huge or self._made != (point.random_share, point.huge):
+            self.group.limit(None)
+            self.worker.ask(
+                "make",
+                size_bytes=self.size_bytes,
+                huge=point.huge,
+                random_share=point.random_share,
+                seed=self._seed,
+            )
+            self._made = (point.random_share, point.huge)
+        if point.at_limit:
+            self._exchange(point, into)
+            return
+        if not point.huge:
+            # What is timed is the sending of pages that came back so.
+            self._touch(point)
+        before = self._stored()
+        evicted = self.worker.ask("evict")
+        after = self._stored()
+        if after[0] > before[0]:
+            into.compressed_share.append((after[1] - before[1]) / (after[0] - before[0]))
+        if evicted["pages"]:
+            into.evict_ns.append(evicted["wall_ns"] / evicted["pages"])
+            into.evict_cpu_ns.append(evicted["cpu_ns"] / evicted["pages"])
+        self._all_away()
+        _add(into, self._touch(point))
+
+    def _exchange(self, point: PagePoint, into: PageSamples) -> None:
+        """Walk where half of the region fits: a fault brings a page and sends one away."""
+        self._all_away()
+        self.group.limit(self.group.counts().used_bytes + self.size_bytes // 2)
+        try:
+            self._touch(point)  # fills the half
+            _add(into, self._touch(point), by_fault=True)
+        finally:
+            self.group.limit(None)
+
+    def _touch(self, point: PagePoint) -> dict[str, Any]:
+        self._seed += 1
+        return self.worker.ask(
+            "touch",
+            cpus=self.cpus[: point.threads],
+            write=point.operation == "write",
+            in_order=point.in_order,
+            seed=self._seed,
+        )
+
+    def _all_away(self) -> None:
+        """Wait until no page is in memory: a drive's pages are written and then let go."""
+        begun = time.monotonic()
+        while left := self.worker.ask("resident")["pages"]:
+            if time.monotonic() - begun > _WRITTEN_S:
+                size = left * PAGE_BYTES
+                raise NearfarError(
+                    f"cannot measure this memory: {size} bytes do not leave main memory: swap is "
+                    "full or too slow; choose a smaller --largest",
+                    ExitCode.MACHINE_LACKS,
+                )
+            self.group.send_away()
+            time.sleep(0.002)
+
+    def _stored(self) -> tuple[int, int]:
+        """Return the bytes of pages that zram holds, and what they take, compressed."""
+        if not self.zram:
+            return 0, 0
+        words = (Path(self.zram) / "mm_stat").read_text().split()
+        return int(words[0]), int(words[1])
+
+
+def _add(into: PageSamples, seen: dict[str, Any], *, by_fault: bool = False) -> None:
+    # A page that read-ahead brought costs its part of the time: all pages that were away count.
+    pages = max(seen["major"], 1) if by_fault else seen["pages"]
+    into.fault_ns.append(seen["wall_ns"] / pages)
+    into.fault_cpu_ns.append(seen["cpu_ns"] / pages)
+    into.tails_ns.append(seen["tails_ns"])

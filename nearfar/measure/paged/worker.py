@@ -1,0 +1,58 @@
+"""Process whose pages go to swap, in a control group of its own; it answers lines of JSON.
+
+A process of its own, so that a limit of memory limits nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+
+from nearfar import _measure
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+class RegionServer:
+    """The region, and what can be asked of it."""
+
+    def __init__(self) -> None:
+        self._region: Any = None
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Do what is asked, and return what was seen."""
+        action = request.pop("do")
+        if action == "make":
+            self._region = None  # first, so that there are never two
+            self._region = _measure.PagedRegion(request["size_bytes"], request["huge"])
+            self._region.fill(request["random_share"], request["seed"])
+            return {}
+        if action == "resident":
+            return {"pages": self._region.resident()}
+        if action == "evict":
+            return _spent(self._region.evict())
+        spent, each_ns, major = self._region.touch(
+            request["cpus"], request["write"], request["in_order"], request["seed"]
+        )
+        whole = each_ns[~np.isnan(each_ns)]
+        tails = np.percentile(whole, PERCENTILES).tolist() if whole.size else []
+        return _spent(spent) | {"major": major, "tails_ns": tails}
+
+
+def _spent(spent: Any) -> dict[str, Any]:
+    return {"wall_ns": spent.wall_ns, "cpu_ns": spent.cpu_ns, "pages": spent.pages}
+
+
+def main() -> None:
+    """Answer until the other side closes the pipe."""
+    server = RegionServer()
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(server.answer(json.loads(line))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Record of what must be undone on this machine, made before it is done: runs may be killed.
+
+One journal for each run, in the user's cache folder; its process holds its lock while it lives. The
+next run undoes what is in the journals that nobody holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.files import cannot_write
+from nearfar.base.folders import cache_folder
+from nearfar.base.journal import Journal, JournalInUseError
+from nearfar.memories.paged.acts import ZRAM_CONTROL, Act
+
+_SUFFIX = ".journal"
+
+
+class Ledger:
+    """Acts that were done, with those that undo them."""
+
+    def __init__(self, journal: Journal[Act]) -> None:
+        self._journal = journal
+        self._undo: list[Act] = []
+
+    def do(self, act: Act, undo: Act | None = None) -> None:
+        """Record `undo`, then do `act`."""
+        if undo is not None:
+            self.record(undo)
+        act.do()
+
+    def record(self, undo: Act) -> None:
+        """Record what must be done at the end."""
+        self._journal.append(undo)
+        self._undo.append(undo)
+
+    def add_zram(self) -> int:
+        """Make a zram device, and return its number."""
+        before = [path.name for path in Path("/sys/block").glob("zram*")]
+        self.record(Act("remove-new-zram", "", " ".join([str(time.time()), *before])))
+        try:
+            number = int((ZRAM_CONTROL / "hot_add").read_text())
+        except OSError as error:
+            raise NearfarError(
+                f"cannot make a zram device: {error.strerror}", ExitCode.MACHINE_LACKS
+            ) from error
+        self.record(Act("remove-zram", f"/sys/block/zram{number}"))
+        return number
+
+    def undo(self) -> None:
+        """Undo everything, last first."""
+        undo_all(self._undo)
+        self._undo.clear()
+
+
+def undo_all(acts: Sequence[Act]) -> None:
+    """Do `acts` in reverse order, all that can be; raise the first failure."""
+    failures = []
+    for act in reversed(acts):
+        try:
+            act.do()
+        except NearfarError as error:
+            failures.append((act, error))
+    if failures:
+        act, first = failures[0]
+        raise NearfarError(
+            f"the machine is not as before: `{act.command()}` failed ({first.__cause__}); the next "
+            "nearfar that uses a paged memory tries again",
+            ExitCode.MACHINE_LACKS,
+        )
+
+
+def folder() -> Path:
+    """Return the folder of the journals, which is made."""
+    where = cache_folder("paged")
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(where, error) from error
+    return where
+
+
+def undo_dead(where: Path | None = None) -> int:
+    """Undo what killed runs left on the machine; return how many there were."""
+    count = 0
+    for path in sorted((where or folder()).glob(f"*{_SUFFIX}")):
+        try:
+            journal = Journal.open(path, Act)
+        except JournalInUseError:
+            continue
+        with journal:
+            acts = list(journal.records())
+            undo_all(acts)
+            journal.discard()
+            count += bool(acts)
+    return count
+
+
+@contextlib.contextmanager
+def open_ledger() -> Iterator[Ledger]:
+    """Yield a ledger, after what dead runs left is undone; undo all that is in it at the end."""
+    where = folder()
+    undo_dead(where)
+    handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=_SUFFIX, dir=where)
+    os.close(handle)
+    with Journal.open(Path(name), Act) as journal:
+        ledger = Ledger(journal)
+        try:
+            yield ledger
+        finally:
+            # A journal that could not be worked off stays for the next run.
+            ledger.undo()
+            journal.discard()
