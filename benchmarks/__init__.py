@@ -1,7 +1,7 @@
 """The cost and accuracy of nearfar, each measured next to its peer.
 
 `make benchmarks` runs every file in `rows/`; each yields `Row`s. A row is measured at once, A/B/A/B
-with its peer; nothing is carried over from an earlier run.
+with its peer. Results are kept by file with their commit (`results.py`).
 """
 
 from __future__ import annotations
