@@ -4,8 +4,8 @@
 void append(struct bare_log* log) {
   const uint64_t length = log->length;
   log->entries[length].value = length + 1;
-  _mm_clflush(&log->entries[length]);
+  flush_line(&log->entries[length]);
   log->length = length + 1;
-  _mm_clflush((const void*)&log->length);
+  flush_line(&log->length);
   _mm_sfence();
 }

@@ -41,7 +41,6 @@ class Pitfall:
     check: list[str] = field(default_factory=list)
     dump: list[str] = field(default_factory=list)
     pool: list[str] = field(default_factory=list)
-    compiler: str = ""
     published: str = ""
 
 
@@ -68,9 +67,9 @@ def pitfalls() -> list[Pitfall]:
     return [Pitfall(name=name, **row) for name, row in rows.items()]
 
 
-def compiled(name: str, folder: Path, compiler: str = "") -> Path:
+def compiled(name: str, folder: Path) -> Path:
     """Compile NAME.c once into `folder`."""
-    program = folder / f"{name}{compiler and '-' + compiler}"
+    program = folder / name
     if program.exists():
         return program
     source = HERE / f"{name}.c"
@@ -85,13 +84,9 @@ def compiled(name: str, folder: Path, compiler: str = "") -> Path:
             raise AbsentError(f"lib{library}-dev is not installed: run `scripts/setup.sh test`")
     if shutil.which("cc") is None:
         raise AbsentError("there is no C compiler on this machine")
-    nearfar = Path(sys.executable).parent / "nearfar"
-    if compiler and not nearfar.exists():
-        raise AbsentError("nearfar is not installed as a program beside this Python")
-    words = [str(nearfar), "cc"] if compiler else ["cc"]
     include = f"-I{HERE.parents[1] / 'include'}"
     links = [f"-l{library}" for library in libraries] + ["-lpthread"]
-    subprocess.run([*words, *_FLAGS, include, "-o", program, source, *links], check=True)
+    subprocess.run(["cc", *_FLAGS, include, "-o", program, source, *links], check=True)
     return program
 
 
@@ -100,11 +95,12 @@ def explore(
 ) -> PitfallReport:
     """Explore the wrong program, or its fix instead."""
     from nearfar.__main__ import main
+    from nearfar.base.errors import ExitCode
     from nearfar.documents.crash_report import CrashReport
     from nearfar.documents.header import load
 
     name = pitfall.fix if fixed else pitfall.name
-    program = compiled(name, folder, pitfall.compiler)
+    program = compiled(name, folder)
     judges = pitfall.check or pitfall.dump
     judge = {"right": pitfall.fix, "self": name}.get(judges[0], judges[0])
     command = " ".join([str(compiled(judge, folder)), "{pool}", *judges[1:]])
@@ -122,7 +118,7 @@ def explore(
         # Generous, so that a busy machine changes nothing.
         words = ["crash", "--timeout", "30s", "-o", str(output), *options]
         code = main([*words, "--", str(program), "{pool}", *pitfall.arguments])
-    if code not in (0, 1):
+    if code not in (ExitCode.DONE, ExitCode.FOUND, ExitCode.UNFINISHED):
         raise RuntimeError(f"nearfar crash ended with {code} on {name}")
     report = load(output, CrashReport)
     return PitfallReport(

@@ -9,6 +9,8 @@
 
 #include <cstdint>
 
+#include "crash/bare.hpp"
+#include "crash/instruction.hpp"
 #include "crash/recorder.hpp"
 #include "crash/schedule.hpp"
 #include "crash/signals.hpp"
@@ -27,7 +29,8 @@ struct Step {
   char* address;  // first byte that it stores to
   char* open[max_open_pages];
   unsigned count;
-  bool is_whole;  // the store cannot tear
+  bool is_whole;    // the store cannot tear
+  unsigned stream;  // bytes that it stores past the caches
 };
 __attribute__((tls_model("initial-exec"))) thread_local Step step;
 std::uint64_t first_thread = 0;
@@ -56,28 +59,17 @@ char* page_of(void* address) {
 }
 
 // A string instruction with a repeat prefix traps after every element: thousands per page.
-bool repeats(std::uint64_t address) {
-  const auto* code = reinterpret_cast<const unsigned char*>(address);
-  bool prefix = false;
-  for (int i = 0; i < 4; ++i, ++code) {
-    if (*code == 0xF3 || *code == 0xF2) {
-      prefix = true;
-    } else if (*code != 0x66 && (*code & 0xF0) != 0x40) {
-      break;
-    }
-  }
-  return prefix && (*code == 0xA4 || *code == 0xA5 || *code == 0xAA || *code == 0xAB);
+bool repeats(const Instruction& instruction) {
+  const unsigned opcode = instruction.opcode;
+  return instruction.map == 0 && instruction.repeat &&
+         (opcode == 0xA4 || opcode == 0xA5 || opcode == 0xAA || opcode == 0xAB);
 }
 
 // cmpxchg16b, the only store of more than 8 bytes that is atomic for other processors, and so for
-// write-backs of its line: 0F C7 /1 with a REX.W prefix.
-bool is_double_swap(std::uint64_t address) {
-  const auto* code = reinterpret_cast<const unsigned char*>(address);
-  while (*code == 0xF0 || *code == 0x66 || *code == 0xF2 || *code == 0xF3 || *code == 0x64 ||
-         *code == 0x65) {
-    ++code;
-  }
-  return (*code & 0xF8) == 0x48 && code[1] == 0x0F && code[2] == 0xC7 && (code[3] >> 3 & 7) == 1;
+// write-backs of its line.
+bool is_double_swap(const Instruction& instruction) {
+  return instruction.map == 1 && instruction.opcode == 0xC7 && instruction.reg() == 1 &&
+         instruction.wide;
 }
 
 unsigned close_pages() {
@@ -115,13 +107,19 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
   char* const page = page_of(info->si_addr);
   count_threads();
   record_pending();
+  note_code(address);
+  const Instruction instruction = instruction_at(address);
   if (step.count == 0) {
     step.stack = stack_at(address);
     step.address = static_cast<char*>(info->si_addr);
-    step.is_whole = is_double_swap(address);
+    step.is_whole = is_double_swap(instruction);
+    step.stream = inside_libpmem() ? 0 : stream_bytes(instruction);
+    if (is_locked(instruction) && has_unfenced_flush()) {
+      append(NF_CRASH_FENCE, 0, 0, &step.stack, nullptr, 0);
+    }
   }
-  const bool repeated = repeats(address);
-  if (repeated || !is_worth_a_step(address)) {
+  const bool repeated = repeats(instruction);
+  if (repeated || (step.stream == 0 && !is_worth_a_step(address))) {
     if (!repeated) header()->coarse = 1;
     open_until_next_event(page, step.stack);
     return true;
@@ -134,17 +132,34 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
   return true;
 }
 
-bool on_trap(ucontext_t* context) {
-  if (step.count == 0) return false;
+void end_step() {
   Lock const lock;
-  if (close_pages() == 0) {
-    // The store changed nothing, but flushes and snapshots of it still have a reason.
-    const Mapping* mapping = mapping_of(step.address);
-    if (mapping != nullptr) {
-      append(NF_CRASH_TOUCH, mapping->offset + (step.address - mapping->begin), 0, &step.stack,
-             nullptr, 0);
-    }
+  const unsigned changed_lines = close_pages();
+  const Mapping* mapping = mapping_of(step.address);
+  if (mapping == nullptr) return;
+  const std::uint64_t offset = mapping->offset + (step.address - mapping->begin);
+  // The store may change nothing, but flushes and snapshots of it still have a reason.
+  if (changed_lines == 0) append(NF_CRASH_TOUCH, offset, 0, &step.stack, nullptr, 0);
+  if (step.stream != 0) append(NF_CRASH_STREAM, offset, step.stream, &step.stack, nullptr, 0);
+}
+
+bool on_step(ucontext_t* context) {
+  if (step.count == 0) return on_expecting_step(context);
+  end_step();
+  context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  if (step.stream != 0) {
+    expect_fence(context);
+    return true;
   }
+  on_expecting_step(context);
+  return true;
+}
+
+bool on_trap(const siginfo_t* info, ucontext_t* context) {
+  if (info->si_code == SI_KERNEL) return on_breakpoint(context);
+  if (on_step(context)) return true;
+  if (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) return false;
+  // A thread or saved flags of a moment when a fence was expected.
   context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   return true;
 }
@@ -155,7 +170,9 @@ void fault_handler(int number, siginfo_t* info, void* context) {
 }
 
 void trap_handler(int number, siginfo_t* info, void* context) {
-  if (!on_trap(static_cast<ucontext_t*>(context))) call_program_handler(number, info, context);
+  if (!on_trap(info, static_cast<ucontext_t*>(context))) {
+    call_program_handler(number, info, context);
+  }
 }
 
 }  // namespace

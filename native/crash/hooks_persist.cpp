@@ -1,11 +1,10 @@
-// Calls that make stores durable: libpmem's functions, the marks that `nearfar cc` compiles in, and
-// the program's own marks (nearfar/crash.h).
+// Calls that make stores durable: libpmem's functions, and the program's own marks
+// (nearfar/crash.h).
 
 #include "base/hooks.hpp"
 #include "crash/recorder.hpp"
 #include "crash/schedule.hpp"
 #include "nearfar/crash.h"
-#include "profile/abi.h"
 
 using namespace nearfar::crash;
 
@@ -30,22 +29,6 @@ class Inside {
 constexpr unsigned no_drain = 1u << 0;
 constexpr unsigned no_flush = 1u << 5;
 
-// Non-temporal stores since the last fence. Beyond this number the oldest are recorded as flushed.
-constexpr unsigned max_streams = 256;
-struct Stream {
-  const void* address;
-  std::uint32_t bytes;
-};
-__attribute__((tls_model("initial-exec"))) thread_local Stream streams[max_streams];
-__attribute__((tls_model("initial-exec"))) thread_local unsigned stream_count = 0;
-
-void flush_streams(const Stack& stack) {
-  for (unsigned i = 0; i < stream_count; ++i) {
-    record_flush(streams[i].address, streams[i].bytes, stack, NF_CRASH_STREAM);
-  }
-  stream_count = 0;
-}
-
 void record_persist(const void* address, std::size_t bytes, unsigned flags, const Stack& stack) {
   if ((flags & no_flush) != 0) return;
   record_flush(address, bytes, stack);
@@ -53,6 +36,8 @@ void record_persist(const void* address, std::size_t bytes, unsigned flags, cons
 }
 
 }  // namespace
+
+bool nearfar::crash::inside_libpmem() { return depth != 0; }
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -123,32 +108,6 @@ int pmem_msync(const void* address, std::size_t bytes) {
 NEARFAR_COPY(memcpy, const void*)
 NEARFAR_COPY(memmove, const void*)
 NEARFAR_COPY(memset, int)
-
-// Calls by the runtime that `nearfar cc` links bind to the preload. They come before the
-// instruction itself, which makes no difference within a thread.
-void __nf_flush(const void* address, std::uint32_t stays) {
-  NEARFAR_REAL(__nf_flush);
-  if (real != nullptr) real(address, stays);
-  if (seen) record_flush(address, 1, NEARFAR_CRASH_STACK);
-}
-
-// A non-temporal store needs only the fence, and follows this call.
-void __nf_stream_store(const void* address, std::uint32_t bytes) {
-  NEARFAR_REAL(__nf_stream_store);
-  if (real != nullptr) real(address, bytes);
-  if (!seen) return;
-  if (stream_count == max_streams) flush_streams(NEARFAR_CRASH_STACK);
-  streams[stream_count++] = {address, bytes};
-}
-
-void __nf_fence() {
-  NEARFAR_REAL(__nf_fence);
-  if (real != nullptr) real();
-  if (!seen) return;
-  const Stack stack = NEARFAR_CRASH_STACK;
-  flush_streams(stack);
-  record_fence(stack);
-}
 
 void nearfar_crash_begin(unsigned long operation) {
   may_switch();

@@ -281,6 +281,14 @@ void record_fence(const Stack& stack) {
   append(NF_CRASH_FENCE, 0, 0, &stack, nullptr, 0);
 }
 
+void record_line_fence(const void* line, const Stack& stack) {
+  Lock const lock;
+  const Mapping* mapping = recording() ? mapping_of(line) : nullptr;
+  if (mapping == nullptr) return;
+  const auto from = static_cast<std::uint64_t>(static_cast<const char*>(line) - mapping->begin);
+  append(NF_CRASH_FENCE, mapping->offset + from, NF_CRASH_LINE, &stack, nullptr, 0);
+}
+
 void record_file_write(int file, std::uint64_t offset, std::uint64_t bytes, const Stack& stack) {
   Lock const lock;
   if (!recording()) return;

@@ -91,6 +91,13 @@ void record_flush(const void* address, std::size_t bytes, const Stack& stack,
                   nf_crash_kind kind = NF_CRASH_FLUSH);
 void record_flush_all(const Stack& stack);
 void record_fence(const Stack& stack);
+// clflush is ordered with the stores after it: its line is durable before them without a fence.
+void record_line_fence(const void* line, const Stack& stack);
+// Whether this thread stored or flushed, or flushed, since its last fence.
+bool has_unfenced_store();
+bool has_unfenced_flush();
+// Whether the thread is in a function of libpmem, which is recorded as a whole.
+bool inside_libpmem();
 
 void install_fault_handlers();
 // Continues recording in the child of a fork.

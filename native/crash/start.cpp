@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/hooks.hpp"
+#include "crash/bare.hpp"
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -33,6 +34,7 @@ __attribute__((destructor(101))) void end() {
   Lock const lock;
   if (!recording()) return;
   record_pending();
+  watching_ends();
   record_modules();
 }
 

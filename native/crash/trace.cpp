@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "crash/bare.hpp"
 #include "crash/recorder.hpp"
 #include "profile/runtime/loaded_file.hpp"
 
@@ -25,10 +26,13 @@ std::uint32_t self = 0;
 constexpr unsigned check_every = 1000;
 __attribute__((tls_model("initial-exec"))) thread_local std::uint32_t thread_number = 0;
 __attribute__((tls_model("initial-exec"))) thread_local bool holding = false;
+__attribute__((tls_model("initial-exec"))) thread_local bool unfenced_store = false;
+__attribute__((tls_model("initial-exec"))) thread_local bool unfenced_flush = false;
 
 void record_module(const dl_phdr_info& info) {
   char path_buffer[4096];
   const char* name = profile::name_of(info, path_buffer);
+  watch_code(info, name);
   append(NF_CRASH_MODULE, info.dlpi_addr, profile::extent_of(info).end, nullptr, name,
          static_cast<std::uint32_t>(strlen(name)));
 }
@@ -87,6 +91,9 @@ bool open_trace() {
   return valid;
 }
 
+bool has_unfenced_store() { return unfenced_store; }
+bool has_unfenced_flush() { return unfenced_flush; }
+
 std::uint32_t this_thread() {
   // The lock is held.
   if (thread_number == 0) thread_number = ++header()->thread_count;
@@ -96,6 +103,10 @@ std::uint32_t this_thread() {
 void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
             const void* payload, std::uint32_t bytes, std::uint32_t c) {
   nf_crash_header& trace_header = *header();
+  const bool is_flush = kind == NF_CRASH_FLUSH || kind == NF_CRASH_STREAM;
+  const bool is_fence = kind == NF_CRASH_FENCE && b == 0;
+  unfenced_flush = (unfenced_flush || is_flush) && !is_fence;
+  unfenced_store = (unfenced_store || is_flush || kind == NF_CRASH_STORE) && !is_fence;
   if (trace_header.full != 0) return;
   const std::uint64_t frames = stack == nullptr ? 0 : stack->count;
   const std::uint64_t record_bytes =

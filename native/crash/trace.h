@@ -38,7 +38,12 @@ struct nf_crash_header {
   uint32_t locked;            /* process that holds the lock, or 0 */
   uint32_t thread_count;      /* threads with an event */
   uint32_t coarse;            /* 1: stores were merged because max_steps was used up */
+  uint32_t unseen;            /* sum of NF_CRASH_UNSEEN_*: flushes that may have been missed */
 };
+
+#define NF_CRASH_UNSEEN_CODE 1 /* code could not be decoded, or has no place for breakpoints */
+#define NF_CRASH_UNSEEN_MADE 2 /* code made at run time stored to the pool */
+#define NF_CRASH_UNSEEN_LATE 4 /* code that flushes was loaded late, and did not store */
 
 enum nf_crash_kind {
   NF_CRASH_MODULE = 1, /* a: address of its offset 0, b: its end; payload: its path */
@@ -47,7 +52,7 @@ enum nf_crash_kind {
   NF_CRASH_BASE = 4,   /* a: offset of a page; payload: its durable content */
   NF_CRASH_STORE = 5,  /* a: offset of a line, b: bytes changed at once; payload: its new content */
   NF_CRASH_FLUSH = 6,  /* a: offset, b: bytes to write back */
-  NF_CRASH_FENCE = 7,  /* earlier flushes are complete */
+  NF_CRASH_FENCE = 7,  /* earlier flushes are complete; b != 0: only those of b bytes at a */
   NF_CRASH_BEGIN = 8,  /* a: the program's number of the operation */
   NF_CRASH_END = 9,
   NF_CRASH_SIZE = 10,   /* a: bytes of the pool's file */

@@ -92,6 +92,8 @@ def _request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) ->
     from nearfar.crash.checker import Check
     from nearfar.crash.judge import ExplorationBudget
     from nearfar.crash.resume import folder_of
+    from nearfar.documents import CrashReport
+    from nearfar.documents.header import load
 
     checks = [Check(options.check)] if options.check else []
     checks += [Check(options.dump, oracle=True)] if options.dump else []
@@ -111,4 +113,6 @@ def _request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) ->
         schedules=options.schedules,
         keep=None if options.output is None else folder_of(options.output),
         resume=options.resume,
+        first=options.first,
+        baseline=None if options.baseline is None else load(options.baseline, CrashReport),
     )

@@ -18,6 +18,8 @@ class ExitCode(IntEnum):
     """This machine lacks something: a tool, a right, disk space, a memory."""
     PROGRAM_FAILED = 4
     """The program under test failed."""
+    UNFINISHED = 5
+    """It found nothing, and its budget ended, or its view was blocked, before it saw everything."""
     INTERRUPTED = 130
     """Ctrl-C, as shells report it."""
 

@@ -32,13 +32,15 @@ def crash(options: CrashOptions, delivery: CrashFiles) -> int:
     nearfar crash --files FOLDER --check 'CHECK {files}' -- PROGRAM {files} ARGS does the same for a
     program that keeps its data in files: it records calls such as write, fsync and rename.
 
-    Exit code 0: no bugs, 1: bugs found. Lints do not count as bugs. Ctrl-C or SIGTERM ends it with
-    the bugs found so far and exit code 130.
+    Exit code 0: no bugs in any state, 1: bugs found, 5: nothing found, but the limits ended it
+    first or the program flushes where nearfar cannot see it. Lints do not count as bugs. Ctrl-C or
+    SIGTERM ends it with the bugs found so far and exit code 130.
     """
     from nearfar.api.crash import run_crash
     from nearfar.base.terminate import terminated_as_interrupted
     from nearfar.commands._deliver import check_output, deliver_document
     from nearfar.crash.report.terminal import print_report
+    from nearfar.crash.report.words import exit_code
 
     check_output(options.output, delivery.sarif, delivery.junit, delivery.page)
 
@@ -53,7 +55,7 @@ def crash(options: CrashOptions, delivery: CrashFiles) -> int:
         deliver_document(outcome.report, printed, print_report, saved=True)
     if outcome.interrupted:
         return int(ExitCode.INTERRUPTED)
-    return int(ExitCode.FOUND if outcome.report.bugs else ExitCode.DONE)
+    return int(exit_code(outcome.report))
 
 
 def _write_formats(report: CrashReport, files: CrashFiles) -> None:

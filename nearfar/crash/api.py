@@ -15,6 +15,7 @@ from nearfar.crash import resume
 from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
 from nearfar.crash.analysis.pool_images import PoolImages
+from nearfar.crash.baseline import KnownBugs
 from nearfar.crash.bugs import Bugs, FoundBug
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.coverage import code_of, places_of
@@ -62,6 +63,10 @@ class CrashRequest:
     """Folder for the state of an exploration that the budget ends early."""
     resume: bool = False
     """Continue the exploration in ``keep``."""
+    first: bool = False
+    """Stop at the first bug that the baseline does not name."""
+    baseline: CrashReport | None = None
+    """A report of known bugs."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,9 @@ def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
     with scratch() as folder:
         test = _Test(request, folder, say)
         test.run()
-    bugs = merged(test.bugs.all(), test.summary.lints)
+    all_bugs = merged(test.bugs.all(), test.summary.lints)
+    is_new = KnownBugs(request.baseline).is_new
+    bugs = [found_bug for found_bug in all_bugs if is_new(found_bug.bug)]
     report = report_of(
         request.command,
         request.checks[0].command,
@@ -93,6 +100,7 @@ def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
         bugs,
         eadr=request.eadr,
         seed=request.seed,
+        known=len(all_bugs) - len(bugs),
     )
     return CrashOutcome(report, bugs, test.summary.interrupted, test.checks)
 
@@ -110,6 +118,7 @@ class _Test:
         self._pool = folder / "pool"
         self._begun_s = time.monotonic()
         self._states_before = 0
+        self._known = KnownBugs(request.baseline)
         self.bugs = Bugs()
         self.summary = CrashSummary()
 
@@ -201,6 +210,8 @@ class _Test:
             timeout_s=request.timeout_s,
             checks=[(check, parse(check.command)) for check in self.checks],
             environment=environment(),
+            begun_s=self._begun_s,
+            first_bug=self._known.is_new if request.first else None,
             first_rank=progress.rank,
             first_chunk=progress.chunk,
         )

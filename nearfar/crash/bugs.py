@@ -102,7 +102,7 @@ class Bugs:
         lines: Mapping[int, PendingLine],
         state: dict[int, int],
         verdict: CheckerVerdict,
-    ) -> None:
+    ) -> FoundBug:
         """Count a refused state as one of a known bug, or shrink it to find its bug."""
         features = _features(point, lines, state, verdict)
         known = self._alike.get(features) or self._continued(point, verdict)
@@ -114,6 +114,7 @@ class Bugs:
             self._alike[features] = known
         known.bug.states += 1
         self._last = (point.number, verdict.symptom, known)
+        return known
 
     def _continued(self, point: FailurePoint, verdict: CheckerVerdict) -> FoundBug | None:
         """Return the bug of the store before this one: the image has been wrong since."""

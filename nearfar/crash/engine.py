@@ -12,14 +12,16 @@ import queue
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import PAGE_BYTES
 from nearfar.crash.checker import KEPT_BYTES, LIBRARY, Check, CheckCommand, CheckerVerdict
+from nearfar.documents.crash_report import CrashBug
 from nearfar.native_files import native_file
 from nearfar.program.executable import preload
 
@@ -53,6 +55,10 @@ class ExplorationPlan:
     """Checkers stay loaded; false: each is started for each state."""
     first_rank: int = 0
     first_chunk: int = 0
+    first_bug: Callable[[CrashBug], bool] | None = None
+    """Whether a bug ends the exploration; None: none does."""
+    begun_s: float = field(default_factory=time.monotonic)
+    """Begin of the run, for the time to each bug."""
 
 
 @contextlib.contextmanager

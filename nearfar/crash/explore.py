@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from nearfar.crash.bugs import POINT_KINDS, Bugs, FailurePoint, without_numbers
 from nearfar.crash.checker import CheckerVerdict
@@ -22,6 +23,7 @@ class ServedDiffersError(Exception):
     """A loaded checker refuses an image that the same command accepts when started."""
 
 
+Ended = Literal["", "states", "seconds", "first bug", "interrupted"]
 COUNTS = (
     "points",
     "points_explored",
@@ -47,6 +49,8 @@ class Progress:
     """Time in the checkers, of all explorers together."""
     wall_s: float = 0.0
     complete: bool = False
+    ended: Ended = "interrupted"
+    """Reason for the end, unless it is complete."""
     rank: int = 0
     """Rank being explored; all ranks before it are judged."""
     chunk: int = 0
@@ -87,6 +91,8 @@ class Exploration:
             self.progress.complete = all(
                 self._rank(rank, judge, bugs) for rank in range(self.progress.rank, RANKS)
             )
+            if self.progress.complete:
+                self.progress.ended = ""
         finally:
             self.progress.wall_s = before_s + time.monotonic() - start_s
 
@@ -114,12 +120,17 @@ class Exploration:
             if frame.kind == "T":
                 self._tally(frame)
                 if self._spent() and len(self._engines) > 1:
+                    self.progress.ended = "states"
                     return "X"
             elif frame.kind == "F":
-                self._failure(frame, engine, judge, bugs)
+                if self._failure(frame, engine, judge, bugs):
+                    self.progress.ended = "first bug"
+                    return "X"
             elif frame.kind == "K":
                 self.progress.points = frame.number()
             else:
+                if frame.kind == "X":
+                    self.progress.ended = "states" if frame.number() else "seconds"
                 return frame.kind
 
     def _spent(self) -> bool:
@@ -132,7 +143,8 @@ class Exploration:
         self.progress.points_explored += points
         self.progress.judge_s += time_ns / 1e9
 
-    def _failure(self, frame: ReceivedFrame, engine: Engine, judge: Judge, bugs: Bugs) -> None:
+    def _failure(self, frame: ReceivedFrame, engine: Engine, judge: Judge, bugs: Bugs) -> bool:
+        """Take a refused state; return whether its bug ends the exploration."""
         number, at, record, position = frame.numbers(4)
         done, begun = frame.signed(), frame.signed()
         context = FailureContext(done, begun, position, frame.numbers(frame.number()))
@@ -142,8 +154,15 @@ class Exploration:
         stack = self._trace.stack_at(record) if record else ()
         judge.at_failure(engine, state, verdict)
         self._confirm(judge, state, verdict)
-        bugs.add(FailurePoint(number, POINT_KINDS[at], stack), context, lines, state, verdict)
+        point = FailurePoint(number, POINT_KINDS[at], stack)
+        found_states, found_s = self.progress.states, time.monotonic() - self._plan.begun_s
+        bug = bugs.add(point, context, lines, state, verdict).bug
+        if bug.states == 1:
+            bug.found_states, bug.found_s = found_states, found_s
+            if self._plan.first_bug is not None and self._plan.first_bug(bug):
+                return True
         engine.send("G")
+        return False
 
     def _lines(self, frame: ReceivedFrame) -> dict[int, PendingLine]:
         lines = {}

@@ -65,7 +65,7 @@ class PoolMemory:
         elif event.kind in (EventKind.FLUSH, EventKind.STREAM):
             self._flush(event.a, event.b, event.thread)
         elif event.kind is EventKind.FENCE:
-            self._fence(event.thread)
+            self._fence(event.thread, event.a, event.b)
         elif event.kind is EventKind.BASE:
             self._set_page(event.a, event.payload)
         elif event.kind is EventKind.BEGIN:
@@ -97,9 +97,14 @@ class PoolMemory:
             by_thread[offset] = line.first + line.flushed
             self._highest = max(self._highest, by_thread[offset])
 
-    def _fence(self, thread: int) -> None:
-        """Make durable what this thread flushed, whichever thread stored it."""
-        for offset, end in self._flushed.pop(thread, {}).items():
+    def _fence(self, thread: int, begin: int, size: int) -> None:
+        """Make durable what this thread flushed, whichever thread stored it.
+
+        With a size, only lines of `size` bytes from `begin`.
+        """
+        flushed = self._flushed.get(thread, {})
+        covered = [o for o in flushed if size == 0 or begin <= o < begin + size]
+        for offset, end in [(offset, flushed.pop(offset)) for offset in covered]:
             line = self.lines.get(offset)
             if line is None or line.first >= end:
                 continue

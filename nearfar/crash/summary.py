@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nearfar.crash.bugs import FoundBug, without_numbers
-from nearfar.crash.explore import Progress
+from nearfar.crash.explore import Ended, Progress
 from nearfar.crash.lints._registry import LINTS
 from nearfar.crash.record import RecordedRun
 from nearfar.crash.symbols import name_of
 from nearfar.crash.trace import EventKind
+from nearfar.crash.warnings import unseen_of
 from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashPlace, CrashReport
 from nearfar.documents.header import producer
 
@@ -32,6 +33,9 @@ class CrashSummary:
     code: CrashCode | None = None
     warnings: list[str] = field(default_factory=list)
     interrupted: bool = False
+    ended: Ended = ""
+    unseen: str = ""
+    """Why flushes or fences may not have been seen."""
 
     def add(self, recorded: RecordedRun, progress: Progress) -> None:
         """Add one schedule's exploration."""
@@ -49,6 +53,8 @@ class CrashSummary:
         total.judge_s += progress.judge_s
         total.wall_s += progress.wall_s
         total.complete = total.complete and progress.complete
+        self.ended = self.ended or progress.ended
+        self.unseen = self.unseen or unseen_of(recorded.trace)
 
     def warn(self, warnings: Sequence[str]) -> None:
         """Add warnings that are new."""
@@ -63,9 +69,12 @@ def report_of(
     *,
     eadr: bool,
     seed: int,
+    known: int = 0,
 ) -> CrashReport:
     """Return the report."""
     progress = summary.progress
+    unseen = "" if eadr else summary.unseen
+    failures = [found_bug.bug for found_bug in bugs]
     return CrashReport(
         producer=producer(),
         program=list(program),
@@ -88,7 +97,11 @@ def report_of(
         record_s=summary.record_s,
         judge_s=progress.judge_s,
         states_per_s=progress.states / progress.wall_s if progress.wall_s else 0.0,
-        bugs=[found_bug.bug for found_bug in bugs],
+        ended=summary.ended,
+        bugs=[] if unseen else failures,
+        undecided=failures if unseen else [],
+        unseen=unseen,
+        known=known,
         lints=summary.lints,
         places=summary.places,
         code=summary.code,

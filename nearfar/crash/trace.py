@@ -19,10 +19,17 @@ SHADOW = ".shadow"
 """Suffix of the file next to a trace with the last recorded content of the pool."""
 POOL_VARIABLE = "NEARFAR_CRASH_POOL"
 HEADER_BYTES = 4096
+UNSEEN = {
+    1: "a part of its code could not be decoded",
+    2: "code that was made at run time stores to the pool",
+    4: "it loaded code with flushes after it had mapped the pool",
+}
+"""Where flushes may have been missed, by the bits NF_CRASH_UNSEEN_*."""
 
-HEADER = struct.Struct("<8s5Q8IQ5I4x")
+HEADER = struct.Struct("<8s5Q8IQ6I")
 """magic, limit, max_pool_bytes, max_steps, used, steps, owner, full, forked, others, outside,
-threads, copied, unscheduled_waits, schedule, written, children, locked, thread_count, coarse."""
+threads, copied, unscheduled_waits, schedule, written, children, locked, thread_count, coarse,
+unseen."""
 RECORD = struct.Struct("<HHIQQII")
 """kind, frames, bytes, a, b, thread, c."""
 
@@ -69,7 +76,7 @@ def make_trace(
     header = HEADER.pack(
         *(MAGIC, limit_bytes, max_pool_bytes, max_steps, HEADER_BYTES, 0),
         *(0, 0, 0, 0, 0, 0, 0, 0),
-        *(schedule, 0, 0, 0, 0, 0),
+        *(schedule, 0, 0, 0, 0, 0, 0),
     )
     with path.open("wb") as file:
         file.write(header)
@@ -152,6 +159,8 @@ class CrashTrace:
     stolen: int = 0
     written: int = 0
     children: int = 0
+    unseen: int = 0
+    """Sum of UNSEEN's keys."""
     data: mmap.mmap | None = None
 
     def place(self, address: int) -> SourceLocation:
@@ -178,7 +187,7 @@ def read_trace(path: Path) -> CrashTrace:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     head = HEADER.unpack_from(data, 0)
     (magic, _, _, _, used, _, _, full, forked, others, outside, threads, copied) = head[:13]
-    stolen, _, written, children, _, _, coarse = head[13:]
+    stolen, _, written, children, _, _, coarse, unseen = head[13:]
     if magic != MAGIC:
         raise NearfarError(f"{path} is not a trace of nearfar crash")
     modules: dict[tuple[int, str], LoadedModule] = {}
@@ -216,6 +225,7 @@ def read_trace(path: Path) -> CrashTrace:
         stolen=stolen,
         written=written,
         children=children,
+        unseen=unseen,
         data=data,
     )
 

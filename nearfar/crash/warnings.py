@@ -9,10 +9,18 @@ from pathlib import Path
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.record import RecordedRun
-from nearfar.crash.trace import EventKind
+from nearfar.crash.trace import UNSEEN, CrashTrace, EventKind
 
 _MAX_COMPARED_BYTES = 1 << 28
 """Bytes of the pool's file that are compared; holes do not count."""
+
+
+def unseen_of(trace: CrashTrace) -> str:
+    """Return why flushes or fences of the run may not have been seen, or ""."""
+    reasons = [reason for bit, reason in UNSEEN.items() if trace.unseen & bit]
+    if trace.coarse and trace.counts.get(EventKind.STREAM):
+        reasons.append("it stores past the caches, and too often to record each store alone")
+    return "; ".join(reasons)
 
 
 def warnings_of(recorded: RecordedRun, *, eadr: bool) -> list[str]:
@@ -20,8 +28,9 @@ def warnings_of(recorded: RecordedRun, *, eadr: bool) -> list[str]:
     trace = recorded.trace
     sentences = {
         f"the program {recorded.exit_status}: its stores up to then were explored": recorded.failed,
-        "no fence was seen: the program never flushes, or it uses bare instructions, which only "
-        "`nearfar cc` shows": not eadr and not trace.counts.get(EventKind.FENCE),
+        "no fence was seen: nothing that the program stores is ever sure to be durable": (
+            not eadr and not trace.counts.get(EventKind.FENCE)
+        ),
         "the trace is full: later stores were not recorded": trace.full,
         "the program stores too often to record each store alone: tears within a line may have "
         "been missed at places that store often": trace.coarse,

@@ -54,6 +54,10 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The lint about a store that it needs, if any: ``never flushed: fill log.h:40``."""
     states: int
     """Crash states with this bug."""
+    found_states: int = 0
+    """States judged when it was found, itself included."""
+    found_s: float = 0.0
+    """Seconds from the begin of the run to then."""
     replay: str
     """File for `nearfar crash replay`; empty: none was written."""
     models: list[str] = []
@@ -166,7 +170,15 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     duplicates: int
     """States that were not judged again because their image had been judged."""
     complete: bool
-    """Every state was judged; false: the budget ended first."""
+    """Every state was judged; false: the exploration ended first."""
+    ended: Literal["", "states", "seconds", "first bug", "interrupted"] = ""
+    """Reason for the end of an incomplete exploration; empty: it is complete."""
+    undecided: list[CrashBug] = []
+    """Failures that are bugs unless the program flushes or fences where nearfar cannot see it."""
+    unseen: str = ""
+    """Why flushes or fences may not have been seen; empty: all were seen."""
+    known: int = 0
+    """Bugs that the baseline names, which `bugs` leaves out."""
     record_s: float
     """Wall time of the program under the recorder."""
     judge_s: float

@@ -46,10 +46,15 @@ class CrashOptions(ProgramOptions):
     """Also run libpmemobj's own check on its pools, in a few states of each failure point."""
     pool: Path | None = None
     """Pool before the run, which is copied. Without it the program makes its own."""
-    seconds: float = 60.0
-    """Time limit for judging states."""
     states: int = 20_000
-    """Most states to judge."""
+    """Most states to judge: the budget. The same seed and budget give the same report on a slow
+    and on a fast machine."""
+    seconds: float = 600.0
+    """Time limit, if the states take longer than that."""
+    first: bool = False
+    """Stop at the first bug."""
+    baseline: Path | None = None
+    """A CrashReport of known bugs: they are counted, and do not change the exit code."""
     timeout: str = "5s"
     """Time after which one check counts as a hang."""
     seed: int = 1

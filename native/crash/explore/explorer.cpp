@@ -18,7 +18,8 @@ constexpr std::uint64_t chunk_points = 4;
 constexpr std::uint64_t shared_chunk_points = 64;
 // Helpers such as memcpy have many callers.
 constexpr std::uint16_t store_frames = 3;
-constexpr std::int64_t tally_period_ms = 200;
+// A number of states, not a time: nearfar ends an exploration of several workers at a tally.
+constexpr std::uint64_t tally_states = 32;
 // Pseudo-stacks of points without a stack.
 constexpr std::uint64_t operation_stack = 1;
 constexpr std::uint64_t end_stack = 2;
@@ -26,7 +27,6 @@ constexpr std::uint64_t end_stack = 2;
 }  // namespace
 
 void Explorer::explore() {
-  sent_ms_ = now_ms();
   std::uint64_t points = 1;
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
@@ -42,7 +42,7 @@ void Explorer::explore() {
     }
     if (!walk(rank)) {
       send_tally();
-      Frame('X').send();
+      Frame('X').number(judge_.states >= plan_.max_states ? 1 : 0).send();
       return;
     }
     if (open_) end_chunk(rank);
@@ -141,7 +141,7 @@ bool Explorer::explore_point(const Point& point) {
     const Verdict& verdict = judge_.judge(memory_, state, point.position, main);
     if (!verdict.symptom.empty()) {
       report_failure(point, lines, state, verdict);
-    } else if (now_ms() - sent_ms_ > tally_period_ms) {
+    } else if (judge_.states - sent_states_ >= tally_states) {
       send_tally();
     }
     return true;
@@ -158,7 +158,6 @@ void Explorer::send_tally() {
   sent_states_ = judge_.states;
   sent_ns_ = judge_.time_ns;
   duplicates_ = points_ = 0;
-  sent_ms_ = now_ms();
 }
 
 void Explorer::report_failure(const Point& point, const std::vector<Candidate>& lines,

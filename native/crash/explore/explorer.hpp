@@ -39,7 +39,7 @@ class Explorer {
   //  T  tally since the last: states, duplicates, points explored, ns in the checkers
   //  F  failure; nearfar then requests what it needs, and sends G
   //  C  rank, chunk: all of it is judged      Z  rank: all of it is judged
-  //  X  the budget is spent
+  //  X  1: the states are spent, 0: the time is
   void explore();
   // Serves nearfar's requests at this point until it sends G.
   void serve_requests(std::uint64_t position);
@@ -83,7 +83,6 @@ class Explorer {
   std::uint64_t points_ = 0;
   std::uint64_t sent_states_ = 0;
   std::uint64_t sent_ns_ = 0;
-  std::int64_t sent_ms_ = 0;
 };
 
 State receive_state(Request& request, const Memory& memory);

@@ -42,7 +42,7 @@ void Memory::feed(const Event& event, std::uint64_t point) {
       flush(record.a, record.b, record.thread);
       break;
     case NF_CRASH_FENCE:
-      fence(record.thread);
+      fence(record);
       break;
     case NF_CRASH_BASE:
       set_page(record.a, event.payload, record.bytes);
@@ -95,9 +95,13 @@ void Memory::flush_line(std::uint64_t offset, Line& line, std::uint32_t thread) 
   pending_[thread].push_back({offset, end});
 }
 
-void Memory::fence(std::uint32_t thread) {
-  auto& pending_flushes = pending_[thread];
+void Memory::fence(const nf_crash_record& record) {
+  auto& pending_flushes = pending_[record.thread];
+  const auto is_left = [&](const Pending& pending) {
+    return record.b != 0 && pending.offset - record.a >= record.b;
+  };
   for (const Pending& pending : pending_flushes) {
+    if (is_left(pending)) continue;
     const auto at = lines_.find(pending.offset);
     if (at == lines_.end() || at->second.first >= pending.end) continue;
     Line& line = at->second;
@@ -110,7 +114,7 @@ void Memory::fence(std::uint32_t thread) {
     line.first = pending.end;
     if (line.stores.empty()) lines_.erase(at);
   }
-  pending_flushes.clear();
+  std::erase_if(pending_flushes, [&](const Pending& pending) { return !is_left(pending); });
 }
 
 void Memory::set_line(std::uint64_t offset, const char* content) {

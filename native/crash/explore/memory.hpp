@@ -74,7 +74,7 @@ class Memory {
   void store(const Event& event, std::uint64_t point);
   void flush(std::uint64_t begin, std::uint64_t bytes, std::uint32_t thread);
   void flush_line(std::uint64_t offset, Line& line, std::uint32_t thread);
-  void fence(std::uint32_t thread);
+  void fence(const nf_crash_record& record);
   void set_line(std::uint64_t offset, const char* content);
   void set_page(std::uint64_t begin, const char* content, std::uint64_t bytes);
   void track_operation(const Event& event);

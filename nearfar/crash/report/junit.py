@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+from nearfar.base.errors import ExitCode
 from nearfar.crash.report.terminal import details, where
-from nearfar.crash.report.words import bug_text, is_slow, lint_text
+from nearfar.crash.report.words import (
+    bug_text,
+    exit_code,
+    is_slow,
+    lint_text,
+    unfinished_text,
+    verdict_text,
+)
 from nearfar.documents.crash_report import CrashReport
 
 _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
@@ -21,12 +29,17 @@ def junit(report: CrashReport) -> str:
         name="nearfar crash",
         tests=str(cases),
         failures=str(len(report.bugs)),
+        skipped=str(int(exit_code(report) is ExitCode.UNFINISHED)),
         time=f"{report.record_s + report.judge_s:.3f}",
     )
     command = " ".join(report.program)
     if not report.bugs:
         case = ElementTree.SubElement(suite, "testcase", name=_clean(command), classname="crash")
         case.set("time", f"{report.judge_s:.3f}")
+        if exit_code(report) is ExitCode.UNFINISHED:
+            message = f"{verdict_text(report)}: {unfinished_text(report)}"
+            skipped = ElementTree.SubElement(case, "skipped", message=_clean(message))
+            skipped.text = _clean("\n".join(text for b in report.undecided for text in details(b)))
     for bug in report.bugs:
         name = f"bug {bug.id}: {bug.symptom}, power cut {where(bug)}"
         case = ElementTree.SubElement(suite, "testcase", name=_clean(name), classname="crash")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nearfar.crash.lints._registry import LINTS, meaning
 from nearfar.crash.report.terminal import details, where
-from nearfar.crash.report.words import bug_text, is_slow, lint_text
+from nearfar.crash.report.words import bug_text, is_slow, lint_text, unfinished_text, verdict_text
 from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
@@ -21,13 +21,15 @@ def page(report: CrashReport) -> str:
         "where": where,
         "bug_text": bug_text,
         "lint_text": lint_text,
+        "unfinished_text": unfinished_text,
+        "verdict_text": verdict_text,
         "is_slow": is_slow,
         "meaning": lambda kind: meaning(LINTS.get(kind)),
         "stack": _stack,
     }
     program = Path(report.program[0]).name
     sections = [("answer", "Answer")]
-    sections += [(f"bug-{bug.id}", f"Bug {bug.id}") for bug in report.bugs]
+    sections += [(f"bug-{bug.id}", f"Bug {bug.id}") for bug in [*report.bugs, *report.undecided]]
     sections += [("lints", "Lints"), ("coverage", "Coverage")]
     return environment.get_template("crash.html").render(
         report=report,

@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from nearfar.base.errors import ExitCode
 from nearfar.crash.lints._registry import LINTS, lints, meaning
-from nearfar.crash.report.words import bug_text, lint_text, place_of
+from nearfar.crash.report.words import (
+    bug_text,
+    exit_code,
+    fingerprint,
+    lint_text,
+    place_of,
+    unfinished_text,
+    verdict_text,
+)
 from nearfar.crash.symbols import user_frame
 from nearfar.documents.crash_report import CrashBug, CrashLint, CrashReport
 from nearfar.documents.workload import Frame
@@ -35,19 +44,36 @@ def sarif(report: CrashReport) -> str:
         "version": report.producer.nearfar_version,
         "rules": rules,
     }
-    results = [_bug(bug) for bug in report.bugs] + [_lint(lint) for lint in report.lints]
+    results = [_bug(bug) for bug in report.bugs]
+    results += [_bug(bug) | {"kind": "review", "level": "none"} for bug in report.undecided]
+    results += [_lint(lint) for lint in report.lints]
     document = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": driver},
+                "invocations": [_invocation(report)],
                 "originalUriBaseIds": {"SOURCES": {"uri": _folder_uri()}},
                 "results": results,
             }
         ],
     }
     return json.dumps(document, indent=2) + "\n"
+
+
+def _invocation(report: CrashReport) -> Json:
+    """Return how the run ended: a consumer that sees no result must see that it is unfinished."""
+    why = unfinished_text(report)
+    notes = [{"level": "warning", "message": {"text": text}} for text in [why] if text]
+    notes += [{"level": "note", "message": {"text": text}} for text in report.warnings]
+    code = exit_code(report)
+    return {
+        "executionSuccessful": code is not ExitCode.UNFINISHED,
+        "exitCode": int(code),
+        "exitCodeDescription": verdict_text(report),
+        "toolExecutionNotifications": notes,
+    }
 
 
 def _bug(bug: CrashBug) -> Json:
@@ -58,7 +84,7 @@ def _bug(bug: CrashBug) -> Json:
         "message": {"text": bug_text(bug)},
         "locations": _locations(place_of(bug)),
         "stacks": [stack for stack in stacks if stack["frames"]],
-        "partialFingerprints": {"nearfarBug/v1": _fingerprint(bug.symptom, place_of(bug))},
+        "partialFingerprints": {"nearfarBug/v1": fingerprint(bug.symptom, place_of(bug))},
         "properties": {"replay": bug.replay, "states": bug.states},
     }
 
@@ -70,7 +96,7 @@ def _lint(lint: CrashLint) -> Json:
         "level": LINTS.get(lint.kind).severity,
         "message": {"text": lint_text(lint)},
         "locations": _locations(place),
-        "partialFingerprints": {"nearfarLint/v1": _fingerprint(lint.kind, place)},
+        "partialFingerprints": {"nearfarLint/v1": fingerprint(lint.kind, place)},
     }
 
 
@@ -102,13 +128,6 @@ def _stack(frames: Sequence[Frame], text: str) -> Json:
         "message": {"text": text},
         "frames": [{"location": _location(frame)} for frame in named],
     }
-
-
-def _fingerprint(name: str, frame: Frame | None) -> str:
-    """Return a name without line numbers, which edits above it change."""
-    if frame is None:
-        return name
-    return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
 
 
 def _folder_uri() -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 
-from nearfar.crash.report.words import code_text, lint_text
+from nearfar.crash.report.words import code_text, lint_text, unfinished_text, verdict_text
 from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 
@@ -27,8 +25,9 @@ def print_report(report: CrashReport, console: Console) -> None:
     def line(text: str, style: str = "") -> None:
         console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    for bug in report.bugs:
-        line(f"bug {bug.id}: {bug.symptom}, power cut {where(bug)}", "bold red")
+    head = "undecided" if report.undecided else "bug"
+    for bug in [*report.bugs, *report.undecided]:
+        line(f"{head} {bug.id}: {bug.symptom}, power cut {where(bug)}", "bold red")
         for text in details(bug):
             line(f"  {text}")
         if bug.replay:
@@ -37,15 +36,17 @@ def print_report(report: CrashReport, console: Console) -> None:
         line(f"lint: {lint_text(lint)}", "yellow")
     of = "all" if report.points_explored == report.points else str(report.points_explored)
     line(
-        f"{_count(report.bugs)}; {of} of {report.points} failure points, "
+        f"{verdict_text(report)}; {of} of {report.points} failure points, "
         f"{report.states} states judged ({report.states_per_s:.0f}/s), {report.duplicates} more "
         "were the same"
     )
     line(_run(report))
     if report.code is not None:
         line(code_text(report.code))
-    if not report.complete:
-        line("note: the budget ended first; give more --seconds or --states", "yellow")
+    if report.known:
+        line(f"{report.known} known bugs of the baseline left out")
+    if why := unfinished_text(report):
+        line(f"note: {why}", "yellow")
     for warning in report.warnings:
         line(f"note: {warning}", "yellow")
 
@@ -67,6 +68,8 @@ def details(bug: CrashBug) -> list[str]:
         rows.append(f"cause:       {bug.cause}")
     if bug.said:
         rows.append(f"checker:     {bug.said.splitlines()[-1]}")
+    if bug.found_states:
+        rows.append(f"found:       after {bug.found_states} states, {bug.found_s:.2f} s")
     return rows
 
 
@@ -94,9 +97,3 @@ def _line(line: CrashLine) -> str:
         stores = f", {line.survived} of {line.stores} stores"
     state = "flushed, not fenced" if line.flushed == line.stores else "not flushed"
     return f"{line.offset:#x} stored by {name_of(line.frames)}{stores} ({state})"
-
-
-def _count(bugs: Sequence[CrashBug]) -> str:
-    if not bugs:
-        return "no bugs"
-    return "1 bug" if len(bugs) == 1 else f"{len(bugs)} bugs"

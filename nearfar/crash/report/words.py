@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from nearfar.base.errors import ExitCode
 from nearfar.crash.lints._registry import LINTS
 from nearfar.crash.symbols import name_of, user_frame
-from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashObject
+from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashObject, CrashReport
 from nearfar.documents.workload import Frame
 
 _MAX_MISSED_LINES = 5
@@ -46,6 +47,48 @@ def object_text(described: CrashObject) -> str:
     is_root = described.what == "root"
     name = "the root" if is_root else f"an object of type {described.type_number}"
     return f"byte {described.byte} of {name} ({described.size} bytes at {described.offset:#x})"
+
+
+def verdict_text(report: CrashReport) -> str:
+    """Return what was found, in a few words."""
+    if report.bugs:
+        return "1 bug" if len(report.bugs) == 1 else f"{len(report.bugs)} bugs"
+    if report.undecided:
+        return f"cannot judge {len(report.undecided)} failures"
+    return "no bugs" if report.complete else "nothing found, not finished"
+
+
+def exit_code(report: CrashReport) -> ExitCode:
+    """Return the verb's exit code for a report."""
+    if report.bugs:
+        return ExitCode.FOUND
+    return ExitCode.DONE if report.complete and not report.undecided else ExitCode.UNFINISHED
+
+
+def unfinished_text(report: CrashReport) -> str:
+    """Return why the verdict does not cover everything and what helps, or ""."""
+    sentences = []
+    if report.unseen and report.undecided:
+        sentences.append(
+            f"cannot judge: {report.unseen}; what is undecided is a bug only if no flush or fence "
+            "was missed"
+        )
+    left = report.points - report.points_explored
+    if report.ended in ("states", "seconds"):
+        sentences.append(
+            f"not finished: the limit of {report.ended} ended it with {left} failure points "
+            f"untouched; give more --{report.ended}, or --resume"
+        )
+    elif report.ended == "first bug":
+        sentences.append("stopped at the first bug, as --first asks")
+    return "; ".join(sentences)
+
+
+def fingerprint(name: str, frame: Frame | None) -> str:
+    """Return a name without line numbers, which edits above it change."""
+    if frame is None:
+        return name
+    return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
 
 
 def place_of(bug: CrashBug) -> Frame | None:

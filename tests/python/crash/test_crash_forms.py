@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+from nearfar.base.errors import ExitCode
 from nearfar.crash.bugs import FoundBug
 from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
 from nearfar.crash.report.sarif import sarif
+from nearfar.crash.report.words import exit_code
 from nearfar.crash.summary import merged
 from nearfar.documents.crash_report import (
     CrashBug,
@@ -104,6 +106,28 @@ def test_junit_is_valid_for_any_output_of_a_checker() -> None:
     assert len(suite.findall("testcase/failure")) == 2
     clean = ElementTree.fromstring(junit(report([])))
     assert (clean.get("failures"), clean.get("tests")) == ("0", "3")
+
+
+def test_an_unfinished_report_without_bugs_neither_passes_nor_fails() -> None:
+    unfinished = report([])
+    unfinished.complete, unfinished.ended, unfinished.points_explored = False, "states", 1
+    suite = ElementTree.fromstring(junit(unfinished))
+    assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")
+    skipped = suite.find("testcase/skipped")
+    assert skipped is not None
+    assert "give more --states" in skipped.get("message", "")
+    (run,) = json.loads(sarif(unfinished))["runs"]
+    (invocation,) = run["invocations"]
+    assert (invocation["exitCode"], invocation["executionSuccessful"]) == (5, False)
+
+
+def test_what_cannot_be_judged_is_no_bug() -> None:
+    blind = report([])
+    blind.undecided, blind.unseen = [bug(1)], "its code is made at run time"
+    assert exit_code(blind) == ExitCode.UNFINISHED
+    (run,) = json.loads(sarif(blind))["runs"]
+    assert [result["level"] for result in run["results"]] == ["none", "warning", "note"]
+    assert "its code is made at run time" in page(blind)
 
 
 def test_the_page_escapes_the_output_of_a_checker() -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from crash.crash_programs import compiled, explore
+from crash.crash_programs import built, compiled, explore
 
 from nearfar.__main__ import main
 from nearfar.documents.crash_report import CrashReport
@@ -73,6 +73,17 @@ def test_a_report_replaces_an_earlier_report_and_its_bugs(tmp_path: Path) -> Non
     assert not bug.parent.exists()
 
 
+def test_the_first_bug_ends_it_and_a_baseline_leaves_it_out(tmp_path: Path) -> None:
+    (first,) = log_report("log_one_fence", tmp_path, "--first").bugs
+    assert 0 < first.found_states <= 100
+    known = tmp_path / "known.json"
+    (tmp_path / "crash.json").rename(known)
+    report = log_report("log_one_fence", tmp_path, "--first", "--baseline", str(known))
+    assert not report.bugs
+    assert report.known == 1
+    assert report.complete
+
+
 def test_persistent_caches_hide_a_missing_flush_but_no_torn_write(tmp_path: Path) -> None:
     assert not log_report("log_entry_not_flushed", tmp_path, "--eadr").bugs
     assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
@@ -112,6 +123,39 @@ def test_flush_instructions_of_programs_compiled_by_nearfar_cc_are_traced(
     report = explore(tmp_path, f"{checker} {{pool}} check", [str(program), "{pool}"])
     assert len(report.bugs) == bugs
     assert report.flushes == 16
+
+
+_SEEN = [
+    (("-DFLUSH=_mm_clwb",), 0),
+    (("-DFLUSH=_mm_clwb", "-O0"), 0),
+    (("-DFLUSH=_mm_clwb", "-s", "-fno-asynchronous-unwind-tables"), 0),
+    (("-DFLUSH=_mm_clflushopt", "-DFENCE=__builtin_ia32_mfence()"), 0),
+    (("-DFLUSH=_mm_clwb", "-DLOCKED"), 0),
+    (("-DFLUSH=_mm_clflush", "-DFENCE="), 0),
+    (("-DSTREAM=_mm_stream_si64",), 0),
+    (("-DSTREAM=_mm_stream_si64", "-DFENCE="), 1),
+    (("-DFLUSH=_mm_clwb", "-DFENCE="), 1),
+    (("-DFLUSH=",), 1),
+]
+"""Flags of crash_bare.c, and whether it is wrong with them."""
+
+
+@pytest.mark.parametrize(("flags", "bugs"), _SEEN)
+def test_bare_instructions_of_any_program_are_seen(
+    flags: tuple[str, ...], bugs: int, tmp_path: Path
+) -> None:
+    program = str(built("crash_bare", "-O2", "-mclwb", "-mclflushopt", *flags))
+    report = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}"])
+    assert len(report.bugs) == bugs
+    assert not report.undecided
+
+
+def test_code_made_at_run_time_makes_failures_undecided(tmp_path: Path) -> None:
+    program = str(built("crash_bare", "-DMADE"))
+    report = explore(tmp_path, f"{program} {{pool}} check", [program, "{pool}"])
+    assert not report.bugs
+    assert len(report.undecided) == 1
+    assert "made at run time" in report.unseen
 
 
 def _nearfar() -> Path:

@@ -1,0 +1,52 @@
+// Lengths and operands of x86-64 instructions: Intel SDM volume 2, chapter 2 and appendix A.
+//
+// Own code, since this runs inside the program under test: Debian has Zydis and XED as shared
+// libraries only, which would have to be loaded there. A test holds it against objdump, instruction
+// by instruction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace nearfar::crash {
+
+constexpr std::size_t max_instruction_bytes = 15;
+
+struct Instruction {
+  unsigned length = 0;  // 0: no instruction of 64-bit mode
+  unsigned map = 0;     // 0: one byte, 1: 0F, 2: 0F 38, 3: 0F 3A, 5 and 6: EVEX's, 8 to 10: XOP's
+  unsigned opcode = 0;
+  unsigned opcode_at = 0;  // bytes of prefixes before the opcode or its 0F
+  unsigned modrm = 0;
+  bool has_modrm = false;
+  bool lock = false;
+  bool operand16 = false;     // prefix 66
+  bool repeat = false;        // prefix F2 or F3
+  bool wide = false;          // REX.W
+  unsigned vector_bytes = 0;  // VEX and EVEX: 16, 32 or 64
+
+  // Memory operand.
+  unsigned base = none;  // number of the register
+  unsigned index = none;
+  unsigned scale = 0;  // log2
+  std::int32_t displacement = 0;
+  bool from_next = false;  // relative to the next instruction
+  unsigned segment = 0;    // prefix 64 or 65
+
+  static constexpr unsigned none = 16;
+  bool has_memory() const { return has_modrm && modrm < 0xC0; }
+  unsigned reg() const { return modrm >> 3 & 7; }
+};
+
+// Decodes the instruction in `code`; bytes from `available` on are not read.
+Instruction decode(const unsigned char* code, std::size_t available);
+
+// Instructions that make stores durable, or are ordered with them.
+enum class BareKind { none, clflush, clflushopt, clwb, fence };
+BareKind bare_kind(const Instruction& instruction);
+// A locked instruction, which is a fence too (SDM volume 3, 9.2.2 and CLWB's page).
+bool is_locked(const Instruction& instruction);
+// Bytes that a non-temporal or direct store writes past the caches, or 0.
+unsigned stream_bytes(const Instruction& instruction);
+
+}  // namespace nearfar::crash
