@@ -40,8 +40,7 @@ static int check(const struct bare_log* log) {
 int main(int count, char** words) {
   const int file = count >= 2 ? open(words[1], O_RDWR | O_CREAT, 0600) : -1;
   if (file < 0 || ftruncate(file, sizeof(struct bare_log)) != 0) return 2;
-  struct bare_log* log =
-      mmap(NULL, sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  struct bare_log* log = mmap(NULL, sizeof *log, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (log == MAP_FAILED) return 2;
   if (count > 2) return check(log);
   for (int i = 0; i < BARE_ENTRIES; ++i) append(log);
