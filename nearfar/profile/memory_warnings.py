@@ -10,6 +10,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject
 from nearfar.profile.live_bytes import touched_bytes
 from nearfar.program.allocators import bundled_allocator
+from nearfar.program.named_frames import is_memory
 
 MIN_OBJECT_SHARE = 0.05
 """Share of the program's memory from which an object is worth a warning."""
@@ -90,6 +91,20 @@ def reserved_warnings(profile: WorkloadProfile) -> list[str]:
     ]
 
 
+def undivided_warnings(profile: WorkloadProfile) -> list[str]:
+    """Report heaps of language runtimes, which are one object each."""
+    total_bytes = sum(memory.size_bytes for memory in profile.objects)
+    min_bytes = max(MIN_OBJECT_BYTES, MIN_OBJECT_SHARE * total_bytes)
+    heaps = [o for o in profile.objects if o.size_bytes >= min_bytes and is_memory(o.frames)]
+    if not heaps:
+        return []
+    names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in heaps)
+    return [
+        f"{names}: one object, because the runtime or allocator that divides this memory "
+        "does not tell what is in which part"
+    ]
+
+
 def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], min_bytes: float) -> list[str]:
     accesses = dict.fromkeys(range(len(profile.objects)), 0.0)
     for phase in profile.phases:
@@ -134,6 +149,8 @@ def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str 
         return f"{executable.name} brings {name}, which hides what is allocated through it: {fix}"
     if mapped > MIN_MAPPED_BYTES and mapped > MIN_MAPPED_SHARE * (heap + mapped):
         largest = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
+        if is_memory(largest.frames):
+            return None
         return (
             f"{mapped / (heap + mapped):.0%} of the memory was mapped, most by {largest.name}; "
             f"if that is an allocator, {fix}"

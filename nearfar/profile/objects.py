@@ -15,6 +15,7 @@ from nearfar.profile import run_file
 from nearfar.profile.events import events_of
 from nearfar.profile.run_file import ProcessFile
 from nearfar.program import named_frames, wrappers
+from nearfar.program.language_runtimes import heap_frame
 from nearfar.program.names import bare_name
 from nearfar.program.symbols import SourceLocation, symbolise
 
@@ -132,7 +133,10 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
             group = groups.setdefault(key, _Group(kind, [], name))  # type: ignore[arg-type]
             group.sites.append(site)
     frames_of = symbolise(place for stack in places.values() for place in stack)
-    whole = [[frame for place in places[site] for frame in frames_of[place]] for site, _ in heap]
+    whole = [
+        _with_heap(kind, [frame for place in places[site] for frame in frames_of[place]])
+        for site, kind in heap
+    ]
     called = [
         _Group(
             kind, kept, "", [site], wrappers.container_call(stack, kept), split=_split(files, site)
@@ -141,6 +145,12 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
     ]
     total = sum(_bytes(files, group) for group in called)
     return [*groups.values(), *_merged(files, called, 1, MIN_SPLIT_SHARE * total)]
+
+
+def _with_heap(kind: str, stack: list[Frame]) -> list[Frame]:
+    """Return the heap of a language's runtime if that allocates with `stack`; else the stack."""
+    heap = heap_frame(kind, stack)
+    return stack if heap is None else [heap]
 
 
 def _merged(

@@ -5,7 +5,12 @@ from __future__ import annotations
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler import twin
-from nearfar.profile.memory_warnings import allocator_warning, reserved_warnings, unseen_warnings
+from nearfar.profile.memory_warnings import (
+    allocator_warning,
+    reserved_warnings,
+    undivided_warnings,
+    unseen_warnings,
+)
 from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import GatheredRuns, ProfileRequest
 
@@ -40,6 +45,7 @@ def collect_warnings(
         *_precision(request, profile),
         *(_unseen(request, gathered, profile) if request.source.is_built_in else []),
         *reserved_warnings(profile),
+        *undivided_warnings(profile),
         *gathered.seen.caveats,
         *_notes(gathered),
     ]

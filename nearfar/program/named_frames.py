@@ -5,25 +5,40 @@ The libraries write them as text (native/profile/runtime/interpreter.hpp).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.documents.workload import Frame
 
 NAMED_FRAME_BIT = 1 << 63
 """Bit of a word that is a named frame and not a return address."""
-MODULE = "python"
-"""Module of such frames."""
+PYTHON = "python"
+"""Module of places in Python code."""
+MEMORY = "memory"
+"""Module of memory with a name, such as a runtime's heap."""
 
 
 def named_frame(text: str) -> Frame:
     """Return the frame of ``LINE<tab>FUNCTION<tab>FILE``; memory with a name has no file."""
     line, function, file = text.split("\t", 2)
-    return Frame(function=function, file=file, line=int(line), module=MODULE)
+    if not file:
+        return memory_frame(function)
+    return Frame(function=function, file=file, line=int(line), module=PYTHON)
+
+
+def memory_frame(name: str) -> Frame:
+    """Return the frame of memory with a name."""
+    return Frame(function=name, module=MEMORY)
 
 
 def is_named(frame: Frame) -> bool:
     """Return whether a frame is not of machine code."""
-    return frame.module == MODULE
+    return frame.module in (PYTHON, MEMORY)
+
+
+def is_memory(frames: Sequence[Frame]) -> bool:
+    """Return whether an object is memory with a name, not the allocations of a call stack."""
+    return bool(frames) and frames[0].module == MEMORY
 
 
 def place_name(frame: Frame) -> str:

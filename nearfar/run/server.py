@@ -19,6 +19,7 @@ from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
+from nearfar.program.language_runtimes import heap_frame
 from nearfar.program.named_frames import NAMED_FRAME_BIT, named_frame
 from nearfar.program.symbols import SourceLocation, Symbolizer
 from nearfar.run import layout, process_memory
@@ -170,6 +171,9 @@ class Server:
             for at in range(request.count)
             for frame in self._frames(request.pid, request.frames[at])
         ]
+        kind = "mmap" if request.mapped else "heap"
+        if (heap := heap_frame(kind, [frame for _, frame in stack])) is not None:
+            stack = [(request.count - 1, heap)]
         tag = request.tag.decode(errors="replace")
         matched = self._matcher.match(stack, tag, request.size)
         if matched.placement is None:

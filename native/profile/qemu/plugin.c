@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A plugin of QEMU's user-mode emulator that reports a program's accesses to sampled lines.
+ * A plugin of QEMU's user-mode emulator that reports a program's accesses to sampled lines, and
+ * memory that it maps by system calls of its own.
  *
  * It is separate from nearfar: QEMU loads it, and it writes to a shared file (ring.h) that another
  * process reads. QEMU's plugin interface is under GPL-2.0-or-later, and so is this file; no other
@@ -12,6 +13,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -95,22 +97,82 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   }
 }
 
-/* execve and execveat on x86-64. */
-static bool is_exec(int64_t number) { return number == 59 || number == 322; }
+/* Numbers of system calls on x86-64. */
+enum { call_mmap = 9, call_mprotect = 10, call_munmap = 11, call_brk = 12, call_mremap = 25 };
+enum { call_execve = 59, call_execveat = 322 };
+
+static bool is_exec(int64_t number) { return number == call_execve || number == call_execveat; }
+
+/* Arguments of this thread's current call. */
+static __thread uint64_t arguments[5];
+
+static void send(enum nf_ring_kind kind, const uint64_t* words, unsigned count) {
+  uint64_t number = 0;
+  if (!nf_ring_take(ring, &number)) return;
+  struct nf_ring_event* event = nf_ring_at(ring, number);
+  event->kind = kind;
+  event->thread = thread();
+  memcpy(event->words, words, count * sizeof *words);
+  event->words[NF_RING_TIME] = 0;
+  nf_ring_publish(event, number);
+}
+
+static void send_mapped(uint64_t address, uint64_t bytes, bool accessible, uint64_t path) {
+  const uint64_t words[] = {address, bytes, accessible, path, 1, ring->own_calls};
+  send(NF_RING_MAPPED, words, sizeof words / sizeof *words);
+}
+
+/* The program's files are open in this process, by the same numbers. */
+static uint64_t path_of(int file) {
+  char link[64];
+  char path[512];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return 0;
+  path[length] = '\0';
+  return nf_ring_text(ring, path);
+}
+
+static void on_break(uint64_t end) {
+  static uint64_t before;
+  const uint64_t begin = __atomic_exchange_n(&before, end, __ATOMIC_RELAXED);
+  if (begin != 0 && end > begin) send_mapped(begin, end - begin, true, 0);
+  if (end < begin) send(NF_RING_UNMAPPED, (const uint64_t[]){end, begin - end}, 2);
+}
+
+static void on_memory_call(int64_t number, uint64_t result) {
+  const uint64_t* a = arguments;
+  if (number == call_mmap) {
+    const bool has_file = (a[3] & MAP_ANONYMOUS) == 0;
+    send_mapped(result, a[1], a[2] != PROT_NONE, has_file ? path_of((int)a[4]) : 0);
+  } else if (number == call_brk) {
+    on_break(result);
+  } else if (number == call_munmap) {
+    send(NF_RING_UNMAPPED, a, 2);
+  } else if (number == call_mremap) {
+    send(NF_RING_MOVED, (const uint64_t[]){a[0], a[1], result, a[2]}, 4);
+  } else if (number == call_mprotect && a[2] != PROT_NONE) {
+    send(NF_RING_ACCESSIBLE, a, 2);
+  }
+}
 
 static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t a1, uint64_t a2,
                     uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
-  (void)id, (void)cpu, (void)a1, (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7;
-  (void)a8;
+  (void)id, (void)cpu, (void)a6, (void)a7, (void)a8;
   if (silent) return;
   if (number == NF_RING_HELLO) __atomic_fetch_add(&ring->attached, 1, __ATOMIC_RELAXED);
   if (is_exec(number)) ring->replaced = 1;
+  const uint64_t words[] = {a1, a2, a3, a4, a5};
+  memcpy(arguments, words, sizeof words);
 }
 
 /* An exec that returns has failed. */
 static void on_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result) {
-  (void)id, (void)cpu, (void)result;
-  if (!silent && is_exec(number)) ring->replaced = 0;
+  (void)id, (void)cpu;
+  if (silent) return;
+  if (is_exec(number)) ring->replaced = 0;
+  const bool failed = result < 0 && result > -4096;
+  if (ring->own_calls != 0 && !failed) on_memory_call(number, (uint64_t)result);
 }
 
 static void on_thread(qemu_plugin_id_t id, unsigned cpu) {

@@ -18,14 +18,16 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define NF_RING_FILE "ring"
-#define NF_RING_MAGIC 0x33474E4952464E00ull /* "\0NFRING3" */
+#define NF_RING_MAGIC 0x34474E4952464E00ull /* "\0NFRING4" */
 /* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
 /* Holds 40 ms of sampled accesses of a program that does nothing else. */
@@ -83,6 +85,9 @@ struct nf_ring {
   uint64_t sample_instructions;
   uint64_t own_begin; /* code of the preloaded library, which is not profiled */
   uint64_t own_end;
+  /* Frame of memory that the program maps by system calls of its own, not by the C library's
+   * functions, which the plugin then reports; 0: the preloaded library reports mappings. */
+  uint64_t own_calls;
   uint32_t text_used;
   int32_t reader; /* ID of the reading process */
   uint64_t head __attribute__((aligned(64)));
@@ -117,6 +122,17 @@ static inline int nf_ring_take(struct nf_ring* ring, uint64_t* slot) {
 
 static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t slot) {
   __atomic_store_n(&event->turn, slot + 1, __ATOMIC_RELEASE);
+}
+
+/* Returns the offset of a copy of `text` in the ring; 0 for none. */
+static inline uint64_t nf_ring_text(struct nf_ring* ring, const char* text) {
+  if (text == NULL || *text == '\0') return 0;
+  const uint32_t size = (uint32_t)strlen(text) + 1;
+  if (__atomic_load_n(&ring->text_used, __ATOMIC_RELAXED) + size > NF_RING_TEXT) return 0;
+  const uint32_t place = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
+  if (place + size > NF_RING_TEXT) return 0;
+  memcpy(ring->text + place, text, size);
+  return place;
 }
 
 #ifdef __cplusplus

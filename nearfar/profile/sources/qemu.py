@@ -13,6 +13,7 @@ from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport
 from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, preload
+from nearfar.program.language_runtimes import GO_HEAP
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
@@ -141,8 +142,11 @@ class QemuSource(AccessSource):
                 f"QEMU {self._qemu.version} has no AVX-512, which may have caused SIGILL: "
                 "build the program without it (-march=x86-64-v3)"
             )
-        if replay.is_static:
-            caveats.append(qemu_user.STATIC_CAVEAT)
+        if replay.is_static and replay.own_memory != GO_HEAP:
+            caveats.append(
+                f"the program is linked statically: its allocations could not be seen and are "
+                f"under '{replay.own_memory}'; link it dynamically"
+            )
         if facts.forks:
             caveats.append(
                 f"{facts.forks} child processes were started and not counted: misses are those of "

@@ -15,6 +15,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
 from nearfar.profile.sources.qemu_user import program_file
+from nearfar.program.language_runtimes import own_mappings
 
 PHASES = 256
 
@@ -70,6 +71,10 @@ class Replay:
                 f"the tables of the run in {folder} could not be made: {os.strerror(error)}",
                 ExitCode.MACHINE_LACKS,
             )
+        self.own_memory = own_mappings(executable) if file.is_static else ""
+        """Name of what the program maps by system calls of its own; "" if the library sees it."""
+        if self.own_memory:
+            library.nf_replay_own_calls(self.own_memory.encode())
         if file.is_static and file.end:
             library.nf_replay_module(file.begin, file.end, os.fsencode(executable))
         self.facts = ReplayFacts()

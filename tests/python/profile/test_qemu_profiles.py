@@ -167,11 +167,11 @@ def test_a_program_without_end_is_stopped_and_this_is_reported(
 
 @needs_qemu
 @needs_gcc
-def test_static_programs_have_no_objects_and_this_is_reported(
+def test_memory_of_static_programs_is_one_object_and_this_is_reported(
     compile_: Compile, tmp_path: Path
 ) -> None:
     profiled = profile(tmp_path, str(compile_("endless.c", "-static")), "5")
-    assert misses(profiled)["unknown memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
+    assert misses(profiled)["mapped memory"] == pytest.approx(5 * (1 << 15), rel=0.02)
     assert any("is linked statically" in warning for warning in profiled["warnings"])
     assert profiled["instructions"][0]["function"] == "main"
 

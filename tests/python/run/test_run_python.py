@@ -10,7 +10,7 @@ import pytest
 from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
-from nearfar.program.named_frames import MODULE, named_frame
+from nearfar.program.named_frames import PYTHON, memory_frame, named_frame
 from nearfar.run.matcher import Matcher
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -27,7 +27,7 @@ def line_of(text: str) -> int:
 
 
 def python(function: str, line: int, file: str = "/elsewhere/buffers.py") -> Frame:
-    return Frame(function=function, file=file, line=line, module=MODULE)
+    return Frame(function=function, file=file, line=line, module=PYTHON)
 
 
 def on(number: int, memory: str, frame: Frame, **more: object) -> Placement:
@@ -43,7 +43,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
             on(2, "far", python("<module>", line_of("buffers = ["))),
             on(3, "near", python("<module>", line_of("buffers = ["), "/elsewhere/other.py")),
             on(5, "near", python("count", line_of("list(range"))),
-            on(4, "far", python("CPython arenas", 0, ""), kind="mmap"),
+            on(4, "far", memory_frame("CPython arenas"), kind="mmap"),
         ]
     )
     folder = tmp_path_factory.mktemp("run")

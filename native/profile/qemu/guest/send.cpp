@@ -1,6 +1,5 @@
 #include "profile/qemu/guest/send.hpp"
 
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,15 +41,7 @@ void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigne
   nf_ring_publish(event, slot);
 }
 
-std::uint64_t text_of(const char* text) {
-  if (text == nullptr || *text == '\0') return 0;
-  const auto size = static_cast<std::uint32_t>(strlen(text)) + 1;
-  if (__atomic_load_n(&ring->text_used, __ATOMIC_RELAXED) + size > NF_RING_TEXT) return 0;
-  const std::uint32_t slot = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
-  if (slot + size > NF_RING_TEXT) return 0;
-  memcpy(ring->text + slot, text, size);
-  return slot;
-}
+std::uint64_t text_of(const char* text) { return nf_ring_text(ring, text); }
 
 void drain() {
   unsigned turns = 0;

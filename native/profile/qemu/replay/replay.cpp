@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "profile/counters/collect.hpp"
 #include "profile/qemu/replay/events.hpp"
 #include "profile/qemu/replay/instructions.hpp"
+#include "profile/runtime/interpreter.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/pages.hpp"
@@ -227,11 +229,7 @@ int nf_replay_open(const char* folder, std::uint32_t rate_log2, std::uint64_t sa
 
 void nf_replay_module(std::uint64_t begin, std::uint64_t end, const char* path) {
   nf_ring_event event{};
-  const std::uint32_t place = ring->text_used;
-  const std::size_t size = strlen(path) + 1;
-  if (place + size > NF_RING_TEXT) return;
-  memcpy(ring->text + place, path, size);
-  ring->text_used += static_cast<std::uint32_t>(size);
+  const std::uint64_t place = nf_ring_text(ring, path);
   event.kind = NF_RING_MODULE;
   event.words[1] = begin;
   event.words[2] = end;
@@ -243,6 +241,12 @@ void nf_replay_module(std::uint64_t begin, std::uint64_t end, const char* path) 
   event.words[2] = place;
   event.words[3] = 0;
   handle(*ring, event);
+}
+
+void nf_replay_own_calls(const char* name) {
+  char text[64];
+  snprintf(text, sizeof text, "0\t%s\t", name);
+  ring->own_calls = named_frame_bit | nf_ring_text(ring, text);
 }
 
 void nf_replay_native() { ring->native = 1; }

@@ -19,6 +19,8 @@ int nf_replay_open(const char* folder, uint32_t rate_log2, uint64_t sample_ns,
                    int accesses_from_start, uint64_t sample_instructions, int sample_from_start);
 /* Sets the addresses of a file that the program cannot report. */
 void nf_replay_module(uint64_t begin, uint64_t end, const char* path);
+/* Sets the name of memory that the program maps by system calls of its own. */
+void nf_replay_own_calls(const char* name);
 /* The program runs without QEMU: nf_perf_attach opens its counters. */
 void nf_replay_native(void);
 /* Reads until nf_replay_stop, called by another thread when the program has ended. */

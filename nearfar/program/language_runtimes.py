@@ -1,0 +1,64 @@
+"""Runtimes of languages that manage their own memory: which they are, and names for their heaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from nearfar.documents.workload import Frame
+from nearfar.program.named_frames import memory_frame
+from nearfar.program.names import bare_name
+
+_GO_NOTE = b"\x04\x00\x00\x00Go\x00\x00"
+"""Kind and owner of the note that the Go toolchain writes: cmd/internal/buildid."""
+_NOTES_BYTES = 1 << 16
+"""Notes follow the headers, at the beginning of the file."""
+GO_HEAP = "Go heap"
+
+
+def is_go(executable: Path) -> bool:
+    """Return whether the Go toolchain linked the program."""
+    with executable.open("rb") as file:
+        return _GO_NOTE in file.read(_NOTES_BYTES)
+
+
+def own_mappings(executable: Path) -> str:
+    """Return the name of what a program maps by system calls of its own."""
+    return GO_HEAP if is_go(executable) else "mapped memory"
+
+
+_HEAPS = (
+    ("mmap", r"x_cgo_mmap$|runtime\.(?:mmap|sys\w+|persistentalloc\w*)(?:\.|$)", GO_HEAP),
+    ("mmap", r"(?:\w*::)*(?:CodeCache|CodeHeap)\b", "Java compiled code"),
+    (
+        "mmap",
+        r"(?:\w*::)*(?:metaspace|Metaspace\w*|VirtualSpaceNode)\b",
+        "Java classes (metaspace)",
+    ),
+    (
+        "mmap",
+        r"(?:G1\w+|HeapRegionManager|CollectedHeap|GenCollectedHeap|\w*Generation"
+        r"|ReservedHeapSpace|PS(?:OldGen|YoungGen|VirtualSpace)|ParallelScavengeHeap|SerialHeap"
+        r"|EpsilonHeap|Shenandoah\w+|Z(?:Physical|Heap|Page|Virtual)\w*)::",
+        "Java heap",
+    ),
+    ("mmap", r"v8::internal::(?:CodeRange|CodeSpace)\b", "V8 compiled code"),
+    ("mmap", r"v8::internal::(?:MemoryAllocator|VirtualMemory|Heap\w*)\b", "V8 heap"),
+    (
+        "heap",
+        r"node::NodeArrayBufferAllocator::|v8::internal::BackingStore::",
+        "buffers of JavaScript",
+    ),
+)
+"""Kind of memory, functions in the call stack, name of the heap: OpenJDK's and V8's sources."""
+_PATTERNS = tuple((kind, re.compile(pattern), name) for kind, pattern, name in _HEAPS)
+
+
+def heap_frame(kind: str, stack: Sequence[Frame]) -> Frame | None:
+    """Return the frame of the runtime's heap that allocates with this stack; None for none."""
+    names = [bare_name(frame.function) for frame in stack]
+    for of_kind, pattern, name in _PATTERNS:
+        if kind == of_kind and any(map(pattern.match, names)):
+            return memory_frame(name)
+    return None
