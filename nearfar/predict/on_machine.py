@@ -59,9 +59,9 @@ def on_machine(
     """Return the profile as on `machine`, whose near memory is `near` and whose core is `core`.
 
     `near_times_ns` are wall times measured there by phase; "" is the whole run's. Those of other
-    phases are predicted from those in `here`, the memory of the profile. `threads` run there, by
-    default as many as were profiled. Raises NearfarError for more threads than the machine has, and
-    where near time is neither given nor predictable.
+    phases are predicted from those in `here`, the memory of the profile. `threads` run there, all
+    the time; by default as many cores are busy as were when it was profiled. Raises NearfarError
+    for more threads than the machine has, and where near time is neither given nor predictable.
     """
     times_ns = _by_phase(near_times_ns or {}, workload)
     if not times_ns and here is None:
@@ -87,11 +87,15 @@ def on_machine(
             error=hypot(error, MORE_THREADS_ERROR * (count > profiled)),
         )
     if times_ns:
-        other = with_near_times(other, {name: ns * count for name, ns in times_ns.items()})
+        cores = _busy_cores(workload, threads)
+        other = with_near_times(
+            other, {name: ns * cores.get(name, 1) for name, ns in times_ns.items()}
+        )
         moved.known.append(f"near time of {', '.join(times_ns)}" if untimed else "near time")
     if untimed:
         moved.assumed.append(_assumed_time(", ".join(untimed) if times_ns else "", near, here))
-    other = _with_threads(other, count)
+    if threads is not None:
+        other = _with_threads(other, count)
     if count != profiled:
         moved.assumed.append(
             f"the work of {_plural(profiled)} splits evenly over {count}; locks, transfers between "
@@ -99,6 +103,16 @@ def on_machine(
         )
     _list_facts(moved, machine, workload, core)
     return Moved(other, moved.known, moved.assumed)
+
+
+def _busy_cores(workload: WorkloadProfile, threads: int | None) -> dict[str, float]:
+    """Return CPU time over wall time by phase: `threads`; None: as profiled."""
+    cores = {}
+    for phase in workload.phases:
+        wall, cpu = phase.near_wall_time_ns, phase.near_cpu_time_ns.value
+        profiled = cpu / wall if wall > 0.0 and cpu > 0.0 else 1.0
+        cores[phase.name] = profiled if threads is None else float(threads)
+    return cores
 
 
 def _check_threads(count: int, machine: TargetMachine) -> None:

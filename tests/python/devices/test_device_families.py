@@ -162,6 +162,15 @@ def test_logs_of_caches_alone_are_refused(tmp_path: Path) -> None:
         _import([path])
 
 
+def test_a_partly_cached_run_does_not_refuse_the_others(tmp_path: Path) -> None:
+    whole = write_family(tmp_path / "logs")
+    partly = write_run(tmp_path, "partly", "-j4 -k1-4", made_up_rows(90, 48, 4))
+    device, notes = _import([*whole, partly])
+    expected, _ = _import(whole)
+    assert device.loaded_latency == expected.loaded_latency
+    assert any("had part of their buffer in a cache" in note for note in notes)
+
+
 def test_runs_of_two_machines_are_refused(tmp_path: Path) -> None:
     first = write_family(tmp_path / "a")
     second = write_family(tmp_path / "b", idle_ns=96, peak_gb_per_s=69)

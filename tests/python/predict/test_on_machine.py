@@ -65,6 +65,18 @@ def test_a_given_near_time_is_the_wall_time_of_all_threads() -> None:
     assert any("splits evenly over 4" in text for text in moved.assumed)
 
 
+def test_threads_that_took_turns_are_not_counted_as_busy_cores() -> None:
+    workload = made_up()
+    program = msgspec.structs.replace(workload.program, threads_seen=100)
+    turns = msgspec.structs.replace(workload, program=program)
+    alone, many = (
+        on_machine(each, msgspec.structs.replace(THERE, threads=128), NEAR, near_times_ns={"": 3e8})
+        for each in (workload, turns)
+    )
+    assert _near_ns(many.workload) == _near_ns(alone.workload)
+    assert many.workload.phases[0].near_wall_time_ns == pytest.approx(3e8)
+
+
 def test_the_whole_runs_time_is_divided_as_in_the_profile() -> None:
     workload = made_up()
     phase = workload.phases[0]
