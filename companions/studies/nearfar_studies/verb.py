@@ -44,8 +44,9 @@ class ReproduceOptions(Options):
     score: Path | None = None
     """CSV of measured slowdowns, with at least the columns id and slowdown: score --predictions
     against them."""
-    predictions: Path = PREDICTIONS
-    """With --score: the file that --blind wrote. Default: the predictions of this project."""
+    predictions: Path | None = None
+    """With --score: the file that --blind wrote. Default: the predictions of this project, where
+    nearfar runs in a checkout."""
     profiles: Path | None = None
     """For the studies applications and population: folder that keeps profiles, so that an
     interrupted run goes on from them."""
@@ -56,7 +57,7 @@ class ReproduceOptions(Options):
             if self.names or self.all_ or self.list_ or self.blind is not None:
                 raise CommandError("--score runs no study: leave the other options out")
             return
-        if self.predictions != PREDICTIONS:
+        if self.predictions is not None:
             raise CommandError("--predictions goes with --score")
         if self.blind is not None and tuple(self.names) != ("applications",):
             raise CommandError(
@@ -148,7 +149,13 @@ def _scored(options: ReproduceOptions) -> Reproduction:
 
     assert options.score is not None, "asked for"
     truths = read_cases(options.score, SCORED)
-    result = scored("score", read_predictions(options.predictions), truths, latency_ratio)
+    predictions = options.predictions or PREDICTIONS
+    if options.predictions is None and not predictions.is_file():
+        raise CommandError(
+            "this project's predictions are not installed, only in its repository: name yours "
+            "with --predictions FILE.csv"
+        )
+    result = scored("score", read_predictions(predictions), truths, latency_ratio)
     return Reproduction(producer=producer(), studies=[result])
 
 
