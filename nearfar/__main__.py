@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 def compiles(arguments: list[str]) -> bool:
     """Return whether this is a compiler's call; cargo calls its RUSTC_WRAPPER with rustc's path."""
     first = arguments[0] if arguments else ""
-    return first in ("cc", "c++", "cargo") or first.rpartition("/")[2] == "rustc"
+    return first in ("cc", "c++", "fc", "cargo") or first.rpartition("/")[2] == "rustc"
 
 
 def _run(arguments: list[str]) -> int:

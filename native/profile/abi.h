@@ -84,6 +84,12 @@ struct nf_module {
 
 void __nf_register(struct nf_module* module);
 
+/* Variables from this size on are objects of their own. */
+#define NF_LARGE_VARIABLE (1u << 20)
+
+/* Reports a variable of the program, after its module; several files may define one (COMMON). */
+void __nf_register_variable(const void* address, uint64_t bytes, const char* name);
+
 /* Reports an access to a sampled line or a whole page. `site` is module.first_site + index;
  * `is_store` is 0 or 1. Uses the preserve_most convention, so that the fast path keeps its
  * registers. */

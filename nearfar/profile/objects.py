@@ -16,7 +16,7 @@ from nearfar.profile.events import events_of
 from nearfar.profile.run_file import ProcessFile
 from nearfar.program import named_frames, wrappers
 from nearfar.program.language_runtimes import heap_frame
-from nearfar.program.names import bare_name
+from nearfar.program.names import bare_name, fortran_name
 from nearfar.program.symbols import SourceLocation, symbolise
 
 ObjectKind = Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
@@ -179,7 +179,7 @@ def _split(files: Sequence[ProcessFile], site: Site) -> str:
     """Return the part of a call stack's blocks in a site: ``64-127 B``, ``users``; "" for all."""
     process, number = site
     row = files[process].sites[number]
-    tag, bits = files[process].text(int(row["tag"])), int(row["size_class"])
+    tag, bits = fortran_name(files[process].text(int(row["tag"]))), int(row["size_class"])
     return ", ".join(text for text in (tag, size_class_name(bits)) if text)
 
 
@@ -203,6 +203,8 @@ def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
 
 
 def _globals_name(path: str, file: ProcessFile) -> str:
+    if path.startswith("\t"):  # a variable of its own
+        return fortran_name(path[1:])
     main = file.text(int(file.modules[0]["path"])) if len(file.modules) else ""
     return "globals" if path == main else f"globals of {Path(path).name}"
 

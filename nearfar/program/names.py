@@ -13,11 +13,26 @@ _RUST_MARKS = {"$LT$": "<", "$GT$": ">", "$C$": ",", "$u20$": " ", "$RF$": "&", 
 # A return type that is an expression: its parentheses are not those of arguments.
 _DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
+# Fortran: flang writes _QMmodulePprocedure with a capital before each name, gfortran
+# __module_MOD_procedure.
+_FLANG = re.compile(r"_Q[A-Z][A-Za-z0-9_.]*$")
+_FLANG_PART = re.compile(r"[A-Z]([a-z0-9_.]+)")
+_GFORTRAN = re.compile(r"__([a-z][a-z0-9_]*)_MOD_([a-z][a-z0-9_]*)")
+_PROGRAMS = ("_QQmain", "MAIN__")
+
+
+def fortran_name(name: str) -> str:
+    """Return ``module::procedure`` for a name that a Fortran compiler made; others unchanged."""
+    if name in _PROGRAMS:
+        return "main"
+    if _FLANG.match(name):
+        return "::".join(_FLANG_PART.findall(name[2:])) or name
+    return _GFORTRAN.sub(r"\1::\2", name)
 
 
 def bare_name(function: str) -> str:
     """Return ``ns::Class::method`` for ``int ns::Class<int>::method<2>(std::string) const``."""
-    function = _rust(function)
+    function = fortran_name(_rust(function))
     name = _without_decltype(_SUFFIX.sub("", function).replace(_ANONYMOUS, ""))
     operator = _OPERATOR.search(name)
     if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:

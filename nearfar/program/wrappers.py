@@ -41,7 +41,7 @@ words joined by underscores, test_malloc is no allocator."""
 
 _CONTAINERS = re.compile(
     r"nearfar::|std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
-    r"absl::container_internal::|fmt::"
+    r"absl::container_internal::|fmt::|Fortran::runtime::|_Fortran(?=A)"
 )
 """Libraries of containers and smart pointers: the caller owns their memory."""
 

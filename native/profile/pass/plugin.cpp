@@ -11,6 +11,7 @@
 #include "insert.hpp"
 #include "loops.hpp"
 #include "options.hpp"
+#include "owners.hpp"
 #include "sites.hpp"
 
 using namespace llvm;
@@ -69,6 +70,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
         sites.skip(*function, reason);
       else
         instrument(*function, options, inserter, functions, flushes);
+      tag_allocations(*function);
     }
     sites.finish();
     return PreservedAnalyses::none();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "owners.hpp"
+
 using namespace llvm;
 
 namespace nearfar::pass {
@@ -162,6 +164,7 @@ void Sites::finish() {
   builder.CreateCall(
       module_.getOrInsertFunction("__nf_register", nothing, PointerType::get(context, 0)),
       {record_});
+  register_variables(module_, builder);
   builder.CreateRetVoid();
   constructor->addFnAttr(Attribute::NoUnwind);
   appendToGlobalCtors(module_, constructor, constructor_priority);

@@ -1,4 +1,7 @@
 // Loaded files of the program: for symbols, and as regions of their data.
+#include <stdio.h>
+
+#include "profile/abi.h"
 #include "profile/runtime/foreign_calls.hpp"
 #include "profile/runtime/loaded_file.hpp"
 #include "profile/runtime/memory_events.hpp"
@@ -9,6 +12,9 @@
 namespace nearfar::profile {
 
 namespace {
+
+// Begins the path of a site that is a variable, where others have the path of their file.
+constexpr char variable_mark = '\t';
 
 void add_module(const dl_phdr_info& info) {
   ProcessHeader& header = *runtime.header;
@@ -47,3 +53,34 @@ void add_module(const dl_phdr_info& info) {
 void map_modules() { visit_loaded_files<add_module>(); }
 
 }  // namespace nearfar::profile
+
+void __nf_register_variable(const void* address, uint64_t bytes, const char* name) {
+  using namespace nearfar::profile;
+  Guard const guard;
+  if (!active() || !guard) return;
+  const auto begin = reinterpret_cast<std::uint64_t>(address);
+  const std::uint16_t whole = runtime.regions.find(begin);
+  if (whole < first_free_site) return;
+  SiteRecord& module = runtime.sites[whole];
+  // Found to be a variable already: another file defines it too.
+  if (module.kind != ObjectKind::globals || module.path == 0 ||
+      runtime.strings.text(static_cast<std::uint32_t>(module.path))[0] == variable_mark) {
+    return;
+  }
+  char path[512];
+  snprintf(path, sizeof path, "%c%s", variable_mark, name);
+  const std::uint16_t site = site_of_path(ObjectKind::globals, path);
+  runtime.regions.remove(begin, begin + bytes, [](const Region&) {});
+  runtime.regions.insert({begin, begin + bytes, site, false});
+  runtime.shadow.clear(begin, bytes);
+  // The file's other data is counted without it, and was never more.
+  count_freed(whole, bytes);
+  add(module.allocated_bytes, std::uint64_t{0} - bytes);
+  const auto moved = static_cast<std::int64_t>(bytes);
+  add(module.peak_bytes, -moved);
+  count_allocated(site, {1, bytes});
+  if (module.bytes_at_peak >= moved) {
+    add(module.bytes_at_peak, -moved);
+    add(runtime.sites[site].bytes_at_peak, moved);
+  }
+}

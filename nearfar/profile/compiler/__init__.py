@@ -21,9 +21,13 @@ from nearfar.profile.compiler.toolchain import MissingError, find_toolchain
 
 
 def main(driver: str, arguments: list[str]) -> int:
-    """Run the compiler called `driver`: "cc", "c++", "cargo", or a rustc; return its exit code."""
+    """Run `driver`, "cc", "c++", "fc", "cargo" or a rustc; return its exit code."""
     where = f"nearfar {driver.rpartition('/')[2]}"
     try:
+        if driver == "fc":
+            from nearfar.profile.compiler.fortran import fc  # noqa: PLC0415 (as below)
+
+            return fc(arguments)
         if driver not in ("cc", "c++"):
             from nearfar.profile.compiler import rust  # noqa: PLC0415 (subprocess is slow)
 

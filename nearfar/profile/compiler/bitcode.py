@@ -39,7 +39,7 @@ def compile_objects(
     level = command.optimisation or _level(words)
     for at in of_bitcode:
         output = folder.file(os.path.basename(words[at]))
-        if code := drive(_compile(words[at], output, level, command), toolchain):
+        if code := drive(command_for(words[at], output, level, command), toolchain):
             return code
         words[at] = output
     for at, word in enumerate(words):
@@ -68,7 +68,7 @@ def compile_members(
                 file.write(content)
             if source != kept:
                 is_changed = True
-                if code := drive(_compile(source, kept, level, like), toolchain):
+                if code := drive(command_for(source, kept, level, like), toolchain):
                     return code
         if not is_changed:
             return 0
@@ -79,7 +79,8 @@ def compile_members(
         return code
 
 
-def _compile(source: str, output: str, level: str, like: CompilerCommand) -> CompilerCommand:
+def command_for(source: str, output: str, level: str, like: CompilerCommand) -> CompilerCommand:
+    """Return the compile of bitcode to an object, with nearfar's own options as in `like`."""
     words = [*_OPTIONS, level, "-x", "ir", "-c", source, "-o", output]
     command = parse([word for word in words if word], {})
     command.rate = like.rate

@@ -20,10 +20,12 @@ LINK_SECTION = ".nearfar.link"
 
 _MAGIC = b"NFPLAIN1"
 
-_RUST_LIBRARY = (
-    "Rust's standard library\tits generic code, such as Vec and HashMap, is in the crates that use "
-    "it, and was"
-)
+_LIBRARIES = {
+    "/rustlib/": "Rust's standard library\tits generic code, such as Vec and HashMap, is in the "
+    "crates that use it, and was",
+    "/libFortran": "flang's run-time library\tinput, output and functions of whole arrays",
+}
+"""Libraries of languages, by a part of their archives' paths, and what is said of them once."""
 
 
 def embed(path: str, twin: str, flags: int) -> None:
@@ -124,10 +126,11 @@ class PlainInputs:
         return [self._write(os.path.basename(path), twin) for twin in twins]
 
     def _make_archive(self, path: str) -> str:
-        if "/rustlib/" in path:
-            if _RUST_LIBRARY not in self.foreign:
-                self.foreign.append(_RUST_LIBRARY)
-            return path
+        for sign, note in _LIBRARIES.items():
+            if sign in path:
+                if note not in self.foreign:
+                    self.foreign.append(note)
+                return path
         files: list[str] = []
         without = 0
         any_twin = False

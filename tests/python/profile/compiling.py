@@ -22,6 +22,7 @@ from nearfar.program.launch import Job
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = Path(__file__).parent / "programs"
+LANGUAGES = Path(__file__).parent / "languages"
 SOURCES = Path(__file__).parent / "kernels"
 KERNELS = ROOT / "benchmarks" / "kernels"
 CLASSES = ["opaque", "stream", "indirect", "chase"]

@@ -1,4 +1,4 @@
-"""Languages other than C and C++ source: LLVM IR, and code that only gcc compiles."""
+"""LLVM IR, code that only gcc compiles, Fortran, and variables as objects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiling import both_run, nearfar, needs_pass, two_sources
+from compiling import LANGUAGES, both_run, compiled, nearfar, needs_pass, traced, two_sources
 
+from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler.twin import compiler_text
 
 
@@ -37,3 +38,40 @@ def test_code_that_only_gcc_compiles_is_told_at_once(tmp_path: Path) -> None:
     assert "refuses what gcc compiles" in done.stderr
     assert "nearfar try" in done.stderr
     assert "nearfar cc:" not in nearfar("cc", "-c", "wrong.c", cwd=tmp_path, code=1).stderr
+
+
+def shares_of(profile: WorkloadProfile) -> dict[str, float]:
+    """Return each object's share of the misses."""
+    misses: dict[str, float] = {}
+    for phase in profile.phases:
+        for row in phase.objects:
+            name = profile.objects[row.object].name
+            misses[name] = misses.get(name, 0.0) + row.traffic.misses()
+    return {name: count / sum(misses.values()) for name, count in misses.items()}
+
+
+def test_large_variables_are_objects(tmp_path: Path) -> None:
+    profile = traced(compiled("grids.c", tmp_path), tmp_path, options=["--llc", "1MiB"])
+    shares = shares_of(profile)
+    assert shares["grid grids.c:5"] > 0.5
+    assert shares["grid grids.c:5"] + shares["other_grid grids.c:6"] > 0.95
+    sizes = {memory.name: memory.size_bytes for memory in profile.objects}
+    assert sizes["grid grids.c:5"] == 8 << 20
+    assert sizes["other_grid grids.c:6"] == 4 << 20
+    assert sizes["globals"] < 1 << 20
+
+
+@pytest.mark.skipif(shutil.which("flang-new-16") is None, reason="flang-16 is not installed")
+def test_fortran_allocatables_and_common_blocks_are_objects(tmp_path: Path) -> None:
+    needs_pass()
+    shutil.copy(LANGUAGES / "cg.f90", tmp_path)
+    nearfar("fc", "-O2", "-c", "cg.f90", cwd=tmp_path)
+    nearfar("fc", "cg.o", "-o", "cg", cwd=tmp_path)
+    assert compiler_text(tmp_path / "cg") == "flang 16 -O2"
+    both_run(tmp_path / "cg", " 1.99609375\n")
+    profile = traced(tmp_path / "cg", tmp_path, options=["--llc", "2MiB"])
+    shares = shares_of(profile)
+    matrix = [f"sparse::make_matrix, sparse::{name}" for name in ("values", "columns", "rows")]
+    assert {*matrix, "/vectors/"} <= set(shares)
+    assert sum(shares[name] for name in (*matrix, "/vectors/", "main, work")) > 0.95
+    assert any("flang's run-time library" in warning for warning in profile.warnings)

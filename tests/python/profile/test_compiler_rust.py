@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiling import PROGRAMS, both_run, nearfar, needs_pass, traced
+from compiling import LANGUAGES, both_run, nearfar, needs_pass, traced
 
 from nearfar.profile.compiler.rust import RustCompiler
 from nearfar.profile.compiler.twin import compiler_text, notes
@@ -38,7 +38,7 @@ def misses_of(program: Path, folder: Path, *words: object) -> dict[str, float]:
 
 def test_objects_are_lines_of_the_program(rustc: str, tmp_path: Path) -> None:
     program = tmp_path / "structures"
-    nearfar(rustc, "-O", PROGRAMS / "structures.rs", "-o", program, cwd=tmp_path)
+    nearfar(rustc, "-O", LANGUAGES / "structures.rs", "-o", program, cwd=tmp_path)
     assert compiler_text(program).startswith("rustc 1.")
     assert [note for note in notes(program) if "standard library" not in note] == []
     shares = misses_of(program, tmp_path, 200000)
