@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
 from nearfar.documents.header import Document
+
+Judge = Literal["value", "high"]
 
 
 class FleetCurvePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -89,6 +91,8 @@ class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     low: float
     high: float
     """10th and 90th percentile of that ratio over its median: how far a profile may be off."""
+    high_end_factor: float = 1.0
+    """The same factor for the high ends of the predicted intervals."""
 
 
 class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
@@ -110,6 +114,8 @@ class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     objects: list[CheapObject]
     savings: list[Saving]
     """By rising slowdown limit."""
+    slo_by: Judge = "value"
+    """The number of each program that keeps the limits: its value, or its interval's high end."""
     sensitivity: list[PricePoint]
     break_even: dict[str, float]
     """Slowdown limit to the price of far over near memory above which nothing is saved."""

@@ -14,10 +14,10 @@ from nearfar.base.folders import cache_folder
 from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
-from nearfar.documents.fleet import Fleet, HostType, PricePoint, QuickForm, Saving
+from nearfar.documents.fleet import Fleet, HostType, Judge, PricePoint, QuickForm, Saving
 from nearfar.documents.header import read_document
 from nearfar.fleet.aggregate import Sums
-from nearfar.fleet.cache import condensed
+from nearfar.fleet.cache import condensed, problem
 from nearfar.fleet.costs import LineCosts, costs_of
 from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
@@ -69,8 +69,10 @@ def _summed(
     }
     costs: dict[str, LineCosts] = {name: costs_of(near, far) for name, near in nears.items()}
     sums.set_types(types, costs)
-    quick = _quick_form(sums, nears, far)
+    quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
     sums.spread(quick.factor)
+    # High ends add so much more than values.
+    more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
     host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(costs)]
     market = Market(
         prices.far_per_gib,
@@ -83,7 +85,7 @@ def _summed(
     sensitivity = [PricePoint(far_over_near=ratio, saved={}) for ratio in PRICE_RATIOS]
     even: dict[str, float] = {}
     for text, limit in limits.items():
-        rooms = [_room(sums, hosts, host_type, limit) for host_type in host_types]
+        rooms = [_room(sums, hosts, kind, 1.0 + (limit - 1.0) / more) for kind in host_types]
         savings.append(cheapest_mix(rooms, market, limit))
         dearest = max(room.near_price_per_gib for room in rooms)
         for point in sensitivity:
@@ -106,11 +108,12 @@ def _summed(
         types=host_types,
         objects=sums.cheapest(quick.factor, MAX_OBJECTS),
         savings=savings,
+        slo_by=options.slo_by,
         sensitivity=sensitivity,
         break_even=even,
         quick_form=quick,
         left_out=sums.left_out,
-        warnings=[*sums.warnings, *_warnings(hosts, host_types, quick)],
+        warnings=[*sums.warnings, *_warnings(hosts, host_types, quick, options.slo_by)],
     )
 
 
@@ -160,25 +163,45 @@ def _room(sums: Sums, hosts: HostsFile, host_type: HostType, limit: float) -> Ty
     )
 
 
-def _quick_form(sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile) -> QuickForm:
+def _quick_form(
+    sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile, *, leave_out_bad: bool
+) -> QuickForm:
     """Predict some profiles in full and compare them with the sums."""
-    ratios = []
+    ratios, high_ratios = [], []
     for profile, uri, name in sums.sample(PREDICTED_PROFILES):
         summed = sums.quick_slowdown(profile) - 1.0
-        workload = read_document(read_source(uri), uri, WorkloadProfile)
-        asked = PredictOptions(profile=workload, near=nears[name], far=[far], max_objects=1)
-        full = predict(asked).devices[0].total.slowdown.value
-        if summed > 1e-6 and full > 1.0 + 1e-6:
-            ratios.append((full - 1.0) / summed)
+        try:
+            workload = read_document(read_source(uri), uri, WorkloadProfile)
+            asked = PredictOptions(profile=workload, near=nears[name], far=[far], max_objects=1)
+            full = predict(asked).devices[0].total.slowdown
+        except OSError as error:
+            raise problem(f"{uri} can no longer be read: {error}") from error
+        except NearfarError as error:
+            if leave_out_bad:
+                continue  # Only its sums count.
+            raise problem(f"{uri} cannot be predicted: {error}") from error
+        if summed > 1e-6 and full.value > 1.0 + 1e-6:
+            ratios.append((full.value - 1.0) / summed)
+            high_ratios.append((full.high - 1.0) / summed)
     if not ratios:
         return QuickForm(profiles=0, factor=1.0, low=1.0, high=1.0)
     factor = float(np.median(ratios))
     low, high = np.percentile(np.array(ratios) / factor, (10, 90))
-    return QuickForm(profiles=len(ratios), factor=factor, low=float(low), high=float(high))
+    return QuickForm(
+        profiles=len(ratios),
+        factor=factor,
+        low=float(low),
+        high=float(high),
+        high_end_factor=max(factor, float(np.median(high_ratios))),
+    )
 
 
-def _warnings(hosts: HostsFile, types: list[HostType], quick: QuickForm) -> list[str]:
+def _warnings(
+    hosts: HostsFile, types: list[HostType], quick: QuickForm, slo_by: Judge
+) -> list[str]:
     warnings = []
+    if slo_by == "high" and not quick.profiles:
+        warnings.append("no profile slows down, so intervals are not known: limits are of values")
     prices = hosts.prices
     if prices.far_per_gib == 0:
         warnings.append("far memory costs 0: the mix has as much of it as the limits allow")

@@ -85,9 +85,13 @@ def problem(text: str) -> NearfarError:
     return NearfarError(f"{text}; --leave-out-bad skips such files")
 
 
-FORMAT = 2
+FORMAT = 3
 """Version of the condensed rows: a new number discards cached ones."""
 
+
+MAX_PROFILE_BYTES = 1 << 46
+"""Most data of one profile: 64 TiB, as much as 46 bits address. The sum of 100,000 of them still is
+an integer of 64 bits."""
 
 PROFILE_COLUMNS = {
     "profile": str,
@@ -160,6 +164,11 @@ def _take(
     for described, totals in zip(profile.objects, sums, strict=True):
         total += described.size_bytes
         objects.append((key, described.name, described.size_bytes, *totals))
+    if total > MAX_PROFILE_BYTES:
+        del objects[-len(profile.objects) :]
+        text = f"is no usable profile: its objects have {total:,} bytes together"
+        profiles.append(_bad(source.uri, text))
+        return
     made = profile.producer
     run = f"{made.host} {made.time_utc} {made.command}"
     program = profile.program.executable.rpartition("/")[2]

@@ -81,9 +81,13 @@ def _type_row(item: HostType) -> list[str]:
     ]
 
 
+WITHIN = {"value": "every program within", "high": "every program's interval within"}
+"""Headings of the limits: what of each program keeps them."""
+
+
 def _mixes(fleet: Fleet) -> str:
     heads = (
-        *(("every program within", False), ("host type", False), ("hosts", True)),
+        *((WITHIN[fleet.slo_by], False), ("host type", False), ("hosts", True)),
         *(("far share", True), ("saved", True)),
     )
     rows = [

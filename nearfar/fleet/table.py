@@ -9,6 +9,8 @@ from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
 
 MAX_OBJECTS_SHOWN = 10
+LIMITED = {"value": "predicted at most", "high": "high end at most"}
+"""Headings of the limits: what of each program keeps them."""
 SHARES_SHOWN = (0.25, 0.5, 0.75, 1.0)
 
 
@@ -27,7 +29,7 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
     say(console, "slowdown: mean of the CPU time, and of the 95th of 100 profiles")
     console.print(
         table(
-            ["at most", "saved", "cost", "far memory", "mix"],
+            [LIMITED[fleet.slo_by], "saved", "cost", "far memory", "mix"],
             [
                 [
                     f"{saving.most_slowdown:g} x",
@@ -77,9 +79,8 @@ def headline(fleet: Fleet) -> str:
     if best is None or best.saved <= 1e-9:
         return f"{profiled}: no mix saves anything at these prices and limits"
     first = next(saving for saving in fleet.savings if saving.saved > 1e-9)
-    sentence = (
-        f"{profiled}: {first.saved:.1%} of the memory's cost saved with every program within "
-    )
+    what = "every program" if fleet.slo_by == "value" else "every program's interval"
+    sentence = f"{profiled}: {first.saved:.1%} of the memory's cost saved with {what} within "
     sentence += f"{first.most_slowdown:g} x"
     if first is not best:
         sentence += f", {best.saved:.1%} within {best.most_slowdown:g} x"

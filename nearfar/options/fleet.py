@@ -9,6 +9,7 @@ from typing import Annotated
 
 from nearfar.base.errors import CommandError
 from nearfar.options.option import Option, Options
+from nearfar.options.place import Judge
 from nearfar.options.shared import DeliveryOptions
 
 
@@ -30,6 +31,9 @@ class FleetOptions(Options):
     slo: Sequence[str] = ()
     """The greatest slowdown of any program, such as 1.10; repeat for several. Default: 1.02, 1.05,
     1.10 and 1.20."""
+    slo_by: Judge = "value"
+    """Which number of each program must keep the limits: its predicted slowdown (value), or the
+    high end of its interval (high)."""
     mixes: int = 1
     """How many different shares of far memory the hosts of one type may have, besides none."""
     leave_out_bad: bool = False

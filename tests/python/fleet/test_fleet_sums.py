@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import samples
+from rich.console import Console
 
 from nearfar.api import predict
 from nearfar.base.errors import NearfarError
@@ -21,6 +23,7 @@ from nearfar.fleet.api import fleet
 from nearfar.fleet.hosts import parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
 from nearfar.fleet.page import render
+from nearfar.fleet.table import print_fleet
 from nearfar.options.fleet import FleetOptions
 
 
@@ -150,6 +153,46 @@ def test_bad_files_are_refused_or_left_out_and_counted(request_of: FleetOptions)
         (folder / f"{name}.json").unlink()
     with pytest.raises(NearfarError, match="same run of the same host and moment, and differ"):
         fleet(request_of)
+
+
+def test_what_reading_accepts_is_condensed_or_named(request_of: FleetOptions) -> None:
+    """One bad profile of many ends nothing with a traceback, and --leave-out-bad leaves it out."""
+    bad = Path(request_of.profiles[0]) / "bad.json"
+    document = json.loads((bad.parent / "1.json").read_text())
+    document["producer"]["host"] = "another"
+    first = document["objects"][0]
+    unknown = {**document, "objects": [{**first, "colour": 1}, *document["objects"][1:]]}
+    large = {**document, "objects": [{**first, "size_bytes": 10**24}, *document["objects"][1:]]}
+    together = {**document, "objects": [{**o, "size_bytes": 2**60} for o in document["objects"]]}
+    for content, sentence in (
+        (unknown, "unknown field `colour`"),
+        (large, "size_bytes"),
+        (together, "bytes together"),
+    ):
+        bad.write_text(json.dumps(content))
+        with pytest.raises(NearfarError, match=sentence) as raised:
+            fleet(request_of)
+        assert str(bad) in str(raised.value)
+        result = fleet(replace(request_of, leave_out_bad=True))
+        assert (result.profiles, sum(result.left_out.values())) == (8, 1)
+
+
+def test_limits_of_the_interval_are_stricter_than_those_of_the_value(
+    request_of: FleetOptions,
+) -> None:
+    by_value, by_high = (
+        fleet(replace(request_of, slo=["1.2", "1.5", "3"], slo_by=judge))
+        for judge in ("value", "high")
+    )
+    assert (by_value.slo_by, by_high.slo_by) == ("value", "high")
+    assert by_high.quick_form.high_end_factor > by_high.quick_form.factor
+    pairs = list(zip(by_value.savings, by_high.savings, strict=True))
+    assert all(high.saved <= value.saved + 1e-3 for value, high in pairs)
+    assert any(high.saved < value.saved - 1e-2 for value, high in pairs)
+    assert "interval within" in render(by_high)
+    lines = io.StringIO()
+    print_fleet(by_high, Console(file=lines, width=200))
+    assert "high end at most" in lines.getvalue()
 
 
 def test_empty_fleets_and_prices_of_0_are_refused(tmp_path: Path, request_of: FleetOptions) -> None:
