@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 ANSWER_S = 8.0
 """Time to predict, place and draw the page, s."""
-MIN_LEFT_S = MIN_TIME_S - 20.0 - ANSWER_S
-"""Time left for the program even where near memory took longer to measure than planned, s."""
 PLAIN_SHARE = 0.2
 """Share of the time that the program may take without an observer."""
 SAMPLE_SHARE = 0.15
@@ -65,7 +63,7 @@ def first_answer(
     from nearfar.base.files import cannot_write, check_writable, write_atomically
     from nearfar.devices.library import load_devices
     from nearfar.documents import save
-    from nearfar.measure.kept import near_memory
+    from nearfar.measure.kept import MEASURE_S, near_memory
     from nearfar.program.executable import find_executable
     from nearfar.report.api import report
     from nearfar.report.render import render
@@ -86,7 +84,9 @@ def first_answer(
     if kept.drift is not None:
         say(f"near memory: as measured before in this boot, latency {kept.drift:.2f} times that")
     save(kept.device, near_path)
-    left_s = max(options.seconds() - (time.monotonic() - begun) - ANSWER_S, MIN_LEFT_S)
+    # Near memory may have taken longer to measure than planned.
+    least_s = MIN_TIME_S - MEASURE_S - ANSWER_S
+    left_s = max(options.seconds() - (time.monotonic() - begun) - ANSWER_S, least_s)
     workload, failure = _profile(
         options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
     )

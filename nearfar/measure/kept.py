@@ -1,7 +1,7 @@
 """Near memory of this machine, measured once per boot and kept for the user.
 
 The kept figures are used again while one kernel, random reads that wait for each other, takes about
-the time it took then. Otherwise the memory is measured again: a neighbour in a virtual machine or
+the latency in them. Otherwise the memory is measured again: a neighbour in a virtual machine or
 another frequency changes it.
 """
 
@@ -13,9 +13,11 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.files import cannot_write, write_atomically
+from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
-from nearfar.documents import DeviceProfile, load, save
+from nearfar.devices.curves import idle_read_latency_ns
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile, save
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
 from nearfar.measure.settings import Progress, no_progress
@@ -53,16 +55,16 @@ def near_memory(
     """
     folder = cache_folder("near") if folder is None else folder
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    kept, check = folder / f"{boot}.json", folder / f"{boot}.ns"
-    if kept.exists() and check.exists():
-        drift = _latency_ns() / float(check.read_text())
-        if 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
-            try:
-                return KeptMemory(load(kept, DeviceProfile), drift)
-            except NearfarError as error:
-                say(f"{error}; near memory is measured again")
-        else:
+    path = folder / f"{boot}.json"
+    if path.exists():
+        try:
+            device = load_device(str(path))
+            drift = _latency_ns() / idle_read_latency_ns(device).value_ns
+            if 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
+                return KeptMemory(device, drift)
             say(f"near memory takes {drift:.2f} times the latency kept: it is measured again")
+        except NearfarError as error:
+            say(f"{error}; near memory is measured again")
     options = MeasureOptions(
         quick=True, seconds=MEASURE_S, only=PARTS, samples=False, accept_noise=True
     )
@@ -73,8 +75,7 @@ def near_memory(
             old.unlink()
     except OSError as error:
         raise cannot_write(folder, error) from error
-    save(device, kept)
-    write_atomically(check, f"{_latency_ns():.6g}\n")
+    save(device, path)
     return KeptMemory(device, None)
 
 

@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nearfar.base.errors import ExitCode
+from nearfar.devices.curves import idle_read_latency_ns
 from nearfar.devices.library import load_device
-from nearfar.documents import save
+from nearfar.documents import DeviceProfile, save
+from nearfar.documents.header import to_json
 from nearfar.measure import kept
 from nearfar.options.try_program import SIX_MEMORIES
 
@@ -43,15 +46,23 @@ needs_qemu = pytest.mark.skipif(
 )
 
 
+def near_memory(latency_ns: float) -> DeviceProfile:
+    """Return a published memory that takes `latency_ns` an access."""
+    device = load_device("ddr4-2666-local")
+    figure = idle_read_latency_ns(device)
+    changed = msgspec.structs.replace(figure, value_ns=latency_ns, low_ns=None, high_ns=None)
+    device.latency[device.latency.index(figure)] = changed
+    return device
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Save a published near memory with the latency that the check measures now."""
+    """Keep a published near memory with the latency that the check measures now."""
     home = tmp_path_factory.mktemp("cache")
     folder = home / "nearfar" / "near"
     folder.mkdir(parents=True)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    save(load_device("ddr4-2666-local"), folder / f"{boot}.json")
-    (folder / f"{boot}.ns").write_text(f"{kept._latency_ns()}\n")
+    save(near_memory(kept._latency_ns()), folder / f"{boot}.json")
     return home
 
 
@@ -116,17 +127,26 @@ def test_bad_input_is_refused_in_one_sentence(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_memory_that_has_changed_is_measured_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "text",
+    [
+        to_json(near_memory(1e6)).decode(),  # no memory takes 1 ms an access
+        to_json(near_memory(0.0)).decode(),
+        "",
+        '{"latency": []}',
+    ],
+    ids=["changed", "zero", "empty", "bare"],
+)
+def test_a_memory_that_has_changed_or_cannot_be_read_is_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    save(load_device("ddr4-2666-local"), tmp_path / f"{boot}.json")
-    (tmp_path / f"{boot}.ns").write_text("1e6\n")  # no memory takes 1 ms an access
+    (tmp_path / f"{boot}.json").write_text(text)
     monkeypatch.setattr(kept, "MEASURE_S", 1.0)
     monkeypatch.setattr(kept, "PARTS", "idle")
     words: list[str] = []
     result = kept.near_memory(words.append, folder=tmp_path)
     assert result.drift is None and result.device.name != "ddr4-2666-local"
-    assert "it is measured again" in words[0]
+    assert "is measured again" in words[0]
     again = kept.near_memory(folder=tmp_path)
     assert again.device.name == result.device.name
