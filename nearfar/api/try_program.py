@@ -69,7 +69,7 @@ def first_answer(
     from nearfar.report.render import render
 
     begun = time.monotonic()
-    find_executable(options.command[0])
+    _check(options, find_executable(options.command[0]))
     fars = load_devices(options.far)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,6 +95,30 @@ def first_answer(
     return FirstAnswer(kept.device, workload, data, failure)
 
 
+def _check(options: TryOptions, executable: Path) -> None:
+    """Refuse at once what cannot be answered."""
+    from nearfar.base.units import parse_positive_seconds, parse_seconds
+    from nearfar.profile.compiler import twin
+    from nearfar.profile.sources.qemu_user import program_file
+    from nearfar.program.executable import check_program
+
+    check_program(executable)
+    if not twin.is_instrumented(executable):
+        program_file(executable)
+    run_s = parse_seconds(options.after, "--after")
+    if options.duration is not None:
+        run_s += parse_positive_seconds(options.duration, "--duration")
+        if options.driver is not None:
+            raise CommandError(
+                "give --driver or --duration, not both: a driver ends the run itself"
+            )
+    if 2 * run_s > options.seconds() - MIN_TIME_S:
+        raise CommandError(
+            f"the program runs twice for {run_s:g} s (--after and --duration), which leaves too "
+            f"little of --time {options.time}: give --time {2 * run_s + MIN_TIME_S:.0f}s or more"
+        )
+
+
 def _profile(
     options: TryOptions,
     near: Path,
@@ -106,9 +130,10 @@ def _profile(
 ) -> tuple[WorkloadProfile, str]:
     """Return the profile of a program that ends within its share of `left_s`."""
     from nearfar.profile.api import profile
-    from nearfar.profile.sources.qemu import SHARE_UNKNOWN
+    from nearfar.profile.compiler import twin
+    from nearfar.program.executable import find_executable
 
-    driven = options.driver is not None or options.duration is not None
+    instrumented = twin.is_instrumented(find_executable(options.command[0]))
     profiling = ProfileOptions(
         command=options.command,
         output=output,
@@ -117,15 +142,32 @@ def _profile(
         driver=options.driver,
         duration=options.duration,
         after=options.after,
-        sample=f"{SAMPLE_SHARE * left_s:.1f}s",
-        longest_s=None if driven else PLAIN_SHARE * left_s,
+        sample=None if instrumented else f"{SAMPLE_SHARE * left_s:.1f}s",
+        longest_s=None if options.duration is not None else PLAIN_SHARE * left_s,
     )
     workload, failure = profile(profiling, say, stdout_to_stderr=stdout_to_stderr)
-    if any(SHARE_UNKNOWN in warning for warning in workload.warnings):
-        raise CommandError(
-            f"{options.command[0]} did not end under QEMU in its part of --time {options.time}, so "
-            "nobody knows which share of its work was seen: give it less work, --time 10min, or "
-            'build it with CC="nearfar cc" and CXX="nearfar c++"',
-            ExitCode.MACHINE_LACKS,
-        )
+    _refuse_unseen(options, workload)
     return workload, failure
+
+
+def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
+    """Refuse a program of whose work an unknown part was observed, or little."""
+    from nearfar.profile.sources.qemu import BACKGROUND, SHARE_UNKNOWN, WORK_UNSEEN
+    from nearfar.profile.warnings import MIN_RUN_NS
+
+    name, build = options.command[0], 'build it with CC="nearfar cc" and CXX="nearfar c++"'
+    short = sum(phase.near_cpu_time_ns.value for phase in workload.phases) < MIN_RUN_NS
+    for warning in workload.warnings:
+        if SHARE_UNKNOWN in warning:
+            raise CommandError(
+                f"{name} did not end under QEMU in its part of --time {options.time}, so nobody "
+                "knows which share of its work was seen: give it less work, --time 10min, or "
+                f"{build}",
+                ExitCode.MACHINE_LACKS,
+            )
+        if WORK_UNSEEN in warning or (short and warning.startswith(BACKGROUND)):
+            raise CommandError(
+                f"{name}: {warning}: name the program that does the work, with its option to stay "
+                f"in the foreground if it is a server, or {build}",
+                ExitCode.MACHINE_LACKS,
+            )

@@ -1,8 +1,10 @@
 """Folders of one run: in memory where possible, gone when it is over.
 
-Owned folders are cleared by the next run if their own was killed: pools in memory are memory. Each
-holds a file that its process has locked (flock). The kernel takes the lock from the dead, also
-from those killed, and knows it in all containers that share the folder, as process numbers are not.
+They are cleared by the next run if their own was killed, because tables and pools in memory are
+memory; programs that the killed run left, which have the folder's path in their environment, are
+killed too. Each folder holds a file that its process has locked (flock). The kernel takes the lock
+from the dead, also from those killed, and knows it in all containers that share the folder, as
+process numbers are not.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,49 +33,54 @@ def cache_folder(name: str) -> Path:
     return Path(home) / "nearfar" / name
 
 
-@contextlib.contextmanager
-def temporary_folder(prefix: str, where: str | None) -> Iterator[Path]:
-    """Yield a new folder in `where` (None: the system's own place); remove it and all in it.
-
-    Raises NearfarError where none can be made.
-    """
-    try:
-        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=where))
-    except OSError as error:
-        raise cannot_write(Path(where or tempfile.gettempdir()), error) from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 OWNER = "owner"
-_YOUNG_S = 60.0
-"""Younger ones may have been made and not yet locked: that takes microseconds."""
 
 
 @contextlib.contextmanager
 def owned_folder(prefix: str, where: str | None) -> Iterator[Path]:
-    """Yield a new folder as `temporary_folder` does; those of its name whose runs died go first."""
-    with temporary_folder(prefix, where) as folder:
-        clear_dead(prefix, folder.parent)
+    """Yield a new folder in `where` (None: the system's own place); remove it and all in it.
+
+    Folders whose runs died go first: those whose names begin as `prefix` does up to its first "-".
+    Raise NearfarError where no folder can be made.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f".{prefix}", dir=where))
+    except OSError as error:
+        raise cannot_write(Path(where or tempfile.gettempdir()), error) from error
+    try:
+        clear_dead(prefix.partition("-")[0], folder.parent)
         with (folder / OWNER).open("wb") as owner:
             # Where a file system has no locks, nobody can take one either: nothing is cleared.
             with contextlib.suppress(OSError):
                 fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Only now does it have a name that others clear.
+            folder = folder.rename(folder.with_name(folder.name[1:]))
             yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def clear_dead(prefix: str, where: Path, *, now_s: float | None = None) -> None:
-    """Remove this user's folders PREFIX* in `where` whose owner ended without removing them."""
-    now_s = time.time() if now_s is None else now_s
+def clear_dead(start: str, where: Path) -> None:
+    """Remove this user's folders START-* in `where` whose owner ended without removing them."""
     with contextlib.suppress(OSError):
-        for folder in where.glob(f"{prefix}*"):
-            if _is_dead(folder, now_s):
+        for folder in where.glob(f"{start}-*"):
+            if _is_dead(folder):
+                _end_users(folder)
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_dead(folder: Path, now_s: float) -> bool:
+def _end_users(folder: Path) -> None:
+    """Kill this user's processes that were started with the path of `folder`, but for our own."""
+    spared = {os.getpid(), os.getppid()}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(entry.name) in spared or entry.stat().st_uid != os.geteuid():
+                continue
+            if os.fsencode(folder) in (entry / "environ").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def _is_dead(folder: Path) -> bool:
     try:
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
             return False
@@ -81,8 +88,6 @@ def _is_dead(folder: Path, now_s: float) -> bool:
     except OSError:
         return False  # gone meanwhile, or nothing of ours
     try:
-        if now_s - os.fstat(file).st_mtime < _YOUNG_S:
-            return False
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False  # its owner lives

@@ -5,17 +5,14 @@ It runs a kernel of `nearfar measure` over its own memory until it is killed.
 
 from __future__ import annotations
 
-import ctypes
-import signal
+import os
 import sys
 
 from nearfar._measure import Worker, together
+from nearfar.base.terminate import end_with_parent
 from nearfar.measure.obtain import source_of
 from nearfar.memories.spec import parse_spec
 from nearfar.memories.topology import detect
-
-_PDEATHSIG = 1
-"""PR_SET_PDEATHSIG of linux/prctl.h: killed when the parent ends, stopped or not."""
 
 GROW_NS = 3e6
 """Time over which checks of the clock become rare, as in the load of a device curve."""
@@ -26,7 +23,7 @@ SLICE_NS = 2e9
 
 def main(arguments: list[str]) -> None:
     """Load memory; prints ``ready`` once the memory is allocated."""
-    ctypes.CDLL(None).prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    end_with_parent(os.getppid())  # stopped or not
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)
     memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")

@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.folders import owned_folder
 from nearfar.counters.read import read_counters
 from nearfar.documents.counters import CounterProfile
 
@@ -37,8 +37,8 @@ def record(command: Sequence[str], interval_ms: int, to_stderr: bool) -> tuple[C
             "machine and import the file, or use `nearfar profile`, which needs none",
             ExitCode.MACHINE_LACKS,
         )
-    with tempfile.TemporaryDirectory(prefix="nearfar-perf-") as folder:
-        output = Path(folder) / "counts.csv"
+    with owned_folder("nearfar-perf-", None) as folder:
+        output = folder / "counts.csv"
         words = [perf, "stat", "-x,", "-I", str(interval_ms), "-o", str(output)]
         words += ["-e", ",".join(EVENTS), "--", *command]
         done = subprocess.run(words, stdout=sys.stderr if to_stderr else None, check=False)

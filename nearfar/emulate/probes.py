@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -12,6 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.folders import owned_folder
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.mechanism import (
@@ -150,9 +150,9 @@ def judge(
     after, and rounds in which those differ are repeated.
     """
     target = replace(target, placements=(), group_of=kernel_of)
-    with tempfile.TemporaryDirectory(prefix="nearfar-probes-") as folder:
-        probe_request = _request(request, _compiled(Path(folder)))
-        twin = Path(folder, "twin")
+    with owned_folder("nearfar-probes-", None) as folder:
+        probe_request = _request(request, _compiled(folder))
+        twin = folder / "twin"
         twin.mkdir()
         plain = plain_build_of(probe_request, twin)
         if (huge := in_huge_pages(target)) is not target and _gets_huge_pages(probe_request, plain):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.folders import owned_folder
 from nearfar.documents.fleet import CheapObject, FleetCurvePoint
 from nearfar.fleet.cache import problem
 from nearfar.fleet.costs import STEPS, LineCosts
@@ -27,12 +28,13 @@ class Sums:
 
     def __init__(self, folder: Path, buckets: Sequence[str], threads: int) -> None:
 
-        self._scratch = tempfile.TemporaryDirectory(prefix="nearfar-fleet-")
+        self._scratch = contextlib.ExitStack()
+        scratch = self._scratch.enter_context(owned_folder("nearfar-fleet-", None))
         self.connection = duckdb.connect(
             config={
                 "memory_limit": MEMORY,
                 "threads": threads,
-                "temp_directory": self._scratch.name,
+                "temp_directory": str(scratch),
                 "preserve_insertion_order": False,
             }
         )
@@ -51,7 +53,7 @@ class Sums:
     def close(self) -> None:
         """Close the database and remove its files."""
         self.connection.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def rows(self, query: str, values: Any = None) -> list[tuple[Any, ...]]:
         """Return a query's rows."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import shlex
@@ -20,6 +19,7 @@ from typing import IO, ClassVar
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.terminate import end_with_parent
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import PointKind
 
@@ -28,10 +28,6 @@ ERROR_BYTES = 2000
 
 WATCH_S = 0.05
 """Time between counts of a program's threads; a count costs some 20 us of another core."""
-
-_PDEATHSIG = 1
-"""PR_SET_PDEATHSIG of linux/prctl.h."""
-_LIBC = ctypes.CDLL(None)
 
 
 class CommandedPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -85,7 +81,7 @@ def run_once(
 
     `at_end` is its signal if this process ends before it.
     """
-    shown = shlex.join(command)
+    shown, this = shlex.join(command), os.getpid()
     with _pinned(cpus), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.monotonic_ns()
         try:
@@ -98,7 +94,7 @@ def run_once(
                 stderr=err,
                 start_new_session=True,
                 # The program ends with the worker; prctl takes no lock.
-                preexec_fn=lambda: _end_with_parent(at_end),  # noqa: PLW1509
+                preexec_fn=lambda: end_with_parent(this, at_end),  # noqa: PLW1509
             )
         except OSError as error:
             raise NearfarError(
@@ -123,10 +119,6 @@ def run_once(
         return TimedCommand(
             wall_ns, _cpu_ns(used), max(watch.threads, 1), out.read(), used.ru_maxrss * 1024
         )
-
-
-def _end_with_parent(at_end: signal.Signals) -> None:
-    _LIBC.prctl(_PDEATHSIG, at_end, 0, 0, 0)
 
 
 def _failure(shown: str, code: int, err: IO[bytes]) -> str:

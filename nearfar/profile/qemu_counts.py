@@ -8,14 +8,13 @@ the pass left code out, and counts with the same simulated cache.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import file_digest
-from nearfar.base.folders import memory_folder
+from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import CountCheck, MemoryObject, ObjectTraffic, Traffic
@@ -70,12 +69,11 @@ def qemu_run(
 ) -> Iterator[QemuRun]:
     """Run the plain build under QEMU; `prepare` gets the run folder beforehand."""
     with (
-        tempfile.TemporaryDirectory(prefix="nearfar-plain-") as twins,
-        tempfile.TemporaryDirectory(prefix="nearfar-emulated-", dir=memory_folder()) as name,
+        owned_folder("nearfar-plain-", None) as twins,
+        owned_folder("nearfar-emulated-", memory_folder()) as folder,
     ):
-        folder = Path(name)
         executable = Path(profile.program.executable)
-        plain = request.source.plain(executable, request.plain, Path(twins))
+        plain = request.source.plain(executable, request.plain, twins)
         size = (request.cache_bytes, request.cache_ways, request.memory_bytes)
         control = prepare_folder(folder, *size, counting=request.job.after_s == 0)
         try:

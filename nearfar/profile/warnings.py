@@ -13,6 +13,7 @@ from nearfar.profile.memory_warnings import (
 )
 from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import GatheredRuns, ProfileRequest
+from nearfar.program.launch import input_was_piped
 
 _TABLES = {
     "sites": "allocation sites (their memory is under 'other allocations')",
@@ -32,6 +33,10 @@ PLAUSIBLE_SLOWDOWNS = (0.3, 30.0)
 plain time."""
 MAX_UNKNOWN_SHARE = 0.05
 """Share of misses in unknown memory above which there is a warning."""
+
+INPUT_SPENT = (
+    "standard input was a pipe, which only the first run could read: give it as a file (< FILE)"
+)
 
 
 def collect_warnings(
@@ -58,6 +63,8 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
     if outcome.failed:
         which = request.source.runs
         warnings.append(f"the {which} {outcome.status}: its counts until then were saved")
+    if input_was_piped():
+        warnings.append(INPUT_SPENT)
     if failed_plain:
         warnings.append(f"the plain program {failed_plain[0]}")
     low, high = PLAUSIBLE_SLOWDOWNS

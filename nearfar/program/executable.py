@@ -35,6 +35,8 @@ def find_executable(name: str) -> Path:
     raise CommandError(f"cannot run {name}: {where}")
 
 
+_MAX_FIRST_LINE = 256
+"""Bytes of a script's first line that Linux reads (BINPRM_BUF_SIZE)."""
 HOW_TO_BUILD = 'build it with CC="nearfar cc" and CXX="nearfar c++"'
 
 
@@ -47,18 +49,36 @@ def check_program(executable: Path) -> None:
         raise CommandError(
             f"cannot read {executable} ({error.strerror}), and nearfar must inspect it"
         ) from error
-    if start[:2] == b"#!":
-        raise CommandError(
-            f"{executable} is a script: give the program it runs (with libtool: .libs/"
-            f"{executable.name}), or the interpreter"
-        )
     if start != b"\x7fELF":
-        raise CommandError(f"{executable} is not a program of this system; {HOW_TO_BUILD}")
+        raise CommandError(_about_script(executable))
     if gains_rights(executable.stat()):
         raise CommandError(
             f"{executable} runs with other rights (set-user-id), and the loader preloads nothing "
             "into such programs: profile a copy of it, or profile as the user it becomes"
         )
+
+
+def _about_script(executable: Path) -> str:
+    """Return what to run instead of a file that is no program."""
+    with executable.open("rb") as file:
+        line = file.readline(_MAX_FIRST_LINE)
+    if line[:2] == b"#!":
+        words = line[2:].decode(errors="replace").split()
+        if words[:1] == ["/usr/bin/env"]:
+            words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        if (executable.parent / ".libs" / executable.name).exists():  # a wrapper of libtool
+            return f"{executable} is a script: give the program it runs, .libs/{executable.name}"
+        interpreter = Path(words[0]).name if words else "the interpreter"
+        return (
+            f"{executable} is a script: name the program that runs it, as in `{interpreter} "
+            f"{executable.name}`"
+        )
+    if line and b"\0" not in line:
+        return (
+            f"{executable} is text without a first line #!INTERPRETER: name the program that runs "
+            f"it, as in `sh {executable.name}`"
+        )
+    return f"{executable} is not a program of this system: {HOW_TO_BUILD}"
 
 
 def gains_rights(file: os.stat_result) -> bool:

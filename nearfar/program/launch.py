@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import resource
 import select
 import shlex
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.terminate import end_with_parent
 from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 
 GRACE_S = 15.0
@@ -38,6 +41,8 @@ class Job:
     limit: str = "--duration"
     """Origin of `duration_s`, for the status of a program that it stopped."""
     after_s: float = 0.0
+    longest_s: float | None = None
+    """Refuse a run that takes longer. None: any."""
     stdout_to_stderr: bool = False
 
 
@@ -55,6 +60,10 @@ class RunOutcome:
     """Whether it ended by itself."""
     peak_bytes: int = 0
     """Peak memory of its largest process (ru_maxrss); 0: not known."""
+    others_share: float = 0.0
+    """Least share of the CPU time that processes took which the program started."""
+    outlived: int = 0
+    """Number of processes that went on after the program, until they were ended."""
 
 
 def run_job(
@@ -72,8 +81,11 @@ def run_job(
     adopt_orphans()
     # Earlier children, such as the contending process of `emulate`, are not part of the run.
     others = frozenset(_children())
+    _rewind_input()
+    this = os.getpid()
 
     def before_exec() -> None:
+        end_with_parent(this)
         # In the child, so that no mark can precede it.
         control.start(os.getpid())
         if in_child is not None:
@@ -83,35 +95,95 @@ def run_job(
     process = _start(job, executable, variables, before_exec)
     driver: subprocess.Popen[bytes] | None = None
     begun = time.monotonic_ns()
-    reason = ""
     try:
-        deadline = None if job.duration_s is None else job.after_s + job.duration_s
         if job.driver is not None:
             driver = _start_driver(job, process.pid, environment, folder)
-        if job.after_s:
-            _wait(process.pid, job.after_s)
-            control.count()
-        if driver is not None:
-            reason = _wait_for_driver(process, driver, job.driver or "")
-        elif deadline is not None and not _wait(process.pid, deadline - _seconds_since(begun)):
-            reason = job.limit
-        if reason:
-            _stop(process.pid)
-        _wait(process.pid, None)
+        reason = _wait_for_end(job, process, driver, control)
         wall_ns = time.monotonic_ns() - begun
+        own_ns = _own_cpu_ns(process.pid)
         _, code, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
-        left_ns, left_peak = _reap_leftovers(others, driver)
-        cpu_ns = _cpu_ns(used) + left_ns
-        peak_bytes = max(_peak_bytes(used), left_peak)
+        left = _reap_leftovers(others, driver)
     except BaseException:
         _end_all(process, driver, others)
         raise
     finally:
         control.close()
-    failed = process.returncode != 0 and not (reason and process.returncode == -signal.SIGTERM)
-    status = _status(process.returncode, reason)
-    return RunOutcome(status, failed, cpu_ns, wall_ns, not reason, peak_bytes)
+    cpu_ns = _cpu_ns(used) + left.cpu_ns
+    return RunOutcome(
+        status=_status(process.returncode, reason),
+        failed=process.returncode not in (0, -signal.SIGTERM if reason else 0),
+        cpu_ns=cpu_ns,
+        wall_ns=wall_ns,
+        finished=not reason,
+        peak_bytes=max(_peak_bytes(used), left.peak_bytes),
+        others_share=max(0.0, 1 - own_ns / cpu_ns) if cpu_ns else 0.0,
+        outlived=left.ended,
+    )
+
+
+def _wait_for_end(
+    job: Job,
+    process: subprocess.Popen[bytes],
+    driver: subprocess.Popen[bytes] | None,
+    control: Control,
+) -> str:
+    """Wait until the program has ended, or end it; return the reason for that, or nothing."""
+    begun = time.monotonic_ns()
+    reason = ""
+    if job.after_s:
+        _wait(process.pid, job.after_s)
+        control.count()
+
+    def ends_within(counted_s: float | None) -> bool:
+        left_s = None if counted_s is None else job.after_s + counted_s - _seconds_since(begun)
+        return _wait(process.pid, left_s)
+
+    if driver is not None:
+        reason = _wait_for_driver(process, driver, job)
+    elif job.duration_s is not None and not ends_within(job.duration_s):
+        reason = job.limit
+    if reason:
+        _stop(process.pid)
+        _wait(process.pid, None)
+    elif not ends_within(job.longest_s):
+        raise _too_long(job.command[0], job.longest_s)
+    return reason
+
+
+def _too_long(what: str, longest_s: float | None) -> CommandError:
+    return CommandError(
+        f"{what} had not ended after {longest_s:.1f} s: give it less work or more time; for a "
+        "server, say how long with --duration or --driver",
+        ExitCode.MACHINE_LACKS,
+    )
+
+
+@functools.cache
+def _input_start() -> int | None:
+    """Return where standard input was at the first run; None if it is no file."""
+    try:
+        return os.lseek(0, 0, os.SEEK_CUR) if stat.S_ISREG(os.fstat(0).st_mode) else None
+    except OSError:
+        return None
+
+
+def input_was_piped() -> bool:
+    """Return whether standard input is a pipe that has ended, so that later runs read nothing."""
+    try:
+        is_pipe = stat.S_ISFIFO(os.fstat(0).st_mode)
+    except OSError:
+        return False
+    pipe = select.poll()
+    pipe.register(0, select.POLLIN)
+    return is_pipe and any(event & select.POLLHUP for _, event in pipe.poll(0))
+
+
+def _rewind_input() -> None:
+    """Let every run read the same standard input, if it is a file."""
+    start = _input_start()
+    if start is not None:
+        os.lseek(0, start, os.SEEK_SET)
 
 
 def _start(
@@ -145,25 +217,31 @@ def _start_driver(
         else:
             variables.pop(name, None)
     assert job.driver is not None
+    this = os.getpid()
     return subprocess.Popen(
         job.driver,
         shell=True,
         env=variables,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr if job.stdout_to_stderr else None,
+        # Other threads hold no lock that this needs.
+        preexec_fn=lambda: end_with_parent(this),  # noqa: PLW1509
     )
 
 
 def _wait_for_driver(
-    process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], command: str
+    process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes], job: Job
 ) -> str:
     """Wait for the driver; return the reason to stop the program."""
+    command = job.driver or ""
     handles = {os.pidfd_open(process.pid): "program", os.pidfd_open(driver.pid): "driver"}
     try:
-        ready, _, _ = select.select(list(handles), [], [])
+        ready, _, _ = select.select(list(handles), [], [], job.longest_s)
     finally:
         for handle in handles:
             os.close(handle)
+    if not ready:
+        raise _too_long(f"the driver {shlex.quote(command)}", job.longest_s)
     if driver.poll() is None and "driver" not in (handles[handle] for handle in ready):
         _, code, _ = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
@@ -208,10 +286,18 @@ def _children() -> Iterator[int]:
         yield from (int(word) for word in text.read_text().split())
 
 
-def _reap_leftovers(
-    others: Set[int], driver: subprocess.Popen[bytes] | None = None
-) -> tuple[int, int]:
-    """End processes that the program left; return CPU time, ns, and peak bytes of adopted ones."""
+@dataclass(frozen=True)
+class _Leftovers:
+    """Processes that the program left, which this process adopted."""
+
+    cpu_ns: int
+    peak_bytes: int
+    ended: int
+    """Number of those that were ended."""
+
+
+def _reap_leftovers(others: Set[int], driver: subprocess.Popen[bytes] | None = None) -> _Leftovers:
+    """End processes that the program left."""
     spared = others if driver is None else others | {driver.pid}
     cpu_ns = peak_bytes = 0
     begun = time.monotonic()
@@ -219,7 +305,7 @@ def _reap_leftovers(
     while True:
         remaining = [pid for pid in _children() if pid not in spared]
         if not remaining:
-            return cpu_ns, peak_bytes
+            return _Leftovers(cpu_ns, peak_bytes, len(terminated))
         for pid in remaining:
             done, _, used = os.wait4(pid, os.WNOHANG)
             if done:
@@ -240,6 +326,16 @@ def _end_all(
             _stop(started.pid)
             started.wait()
     _reap_leftovers(others)
+
+
+def _own_cpu_ns(pid: int) -> int:
+    """Return at most so much CPU time as process `pid`, which has ended, took itself."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return sys.maxsize
+    # utime and stime of proc(5), each cut to whole ticks.
+    return round((int(words[11]) + int(words[12]) + 2) / os.sysconf("SC_CLK_TCK") * 1e9)
 
 
 def _cpu_ns(used: resource.struct_rusage) -> int:

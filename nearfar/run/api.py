@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
+from nearfar.base.folders import owned_folder
 from nearfar.base.units import PAGE_BYTES, parse_seconds, parse_size_bytes
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import RunRecord
@@ -55,8 +55,8 @@ def run_plan(
     memories = resolve_memories(plan, options.map)
     # Raises for memories whose pages cannot move.
     adapts = options.adapt and can_move(memories, pace)
-    with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as name:
-        program, environment = _plain_program(executable, Path(name), say)
+    with owned_folder("nearfar-plain-", None) as twins:
+        program, environment = _plain_program(executable, twins, say)
         warnings = [*blind_spots(program), *memory_warnings(memories, plan)]
         if warning := check_plan(program, plan, force=options.force):
             warnings.append(warning)

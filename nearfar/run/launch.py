@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
-from nearfar.base.folders import memory_folder, temporary_folder
+from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.documents.plan import Plan
 from nearfar.program.control import Control
@@ -57,7 +57,7 @@ def run_environment(
     """Write the library's table and serve the programs that are started in the block."""
     library = preloadable(LIBRARY)
     # A short name, because a socket's path has at most 107 bytes.
-    with temporary_folder("nearfar-run-", memory_folder()) as folder:
+    with owned_folder("nearfar-run-", memory_folder()) as folder:
         split_sizes = any("-" in row.split and " " in row.split for row in plan.placements)
         table = make_table(
             targets,

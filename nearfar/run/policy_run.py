@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.folders import memory_folder, temporary_folder
+from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.documents import producer
 from nearfar.documents.run_record import RunMemory, RunRecord
 from nearfar.program.control import Control
@@ -110,7 +110,7 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
 
 
 def _run(job: Job, executable: Path) -> RunOutcome:
-    with temporary_folder("nearfar-run-", memory_folder()) as folder:
+    with owned_folder("nearfar-run-", memory_folder()) as folder:
         Control.create(folder).close()
         return run_job(job, executable, dict(os.environ), folder)
 

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ import distributed
 from distributed import Nanny, Scheduler
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.folders import owned_folder
 from nearfar.sweep import interrupts
 from nearfar.sweep.batch import versions_here
 from nearfar.sweep.encryption import (
@@ -58,13 +58,13 @@ def local_cluster(workers: int) -> Iterator[Any]:
     _quiet()
     secured = {"protocol": "tls://", "host": "127.0.0.1", "security": temporary_security()}
     with (
-        tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder,
+        owned_folder("nearfar-sweep-", None) as folder,
         dask.config.set(QUIET_WORKERS),
     ):
         options = {
             **secured,
             "nthreads": 1,
-            "local_directory": folder,
+            "local_directory": str(folder),
             "dashboard": False,
             "silence_logs": logging.CRITICAL,
             "preload": [interrupts.__name__],

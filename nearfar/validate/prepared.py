@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.files import write_atomically
+from nearfar.base.folders import owned_folder
 from nearfar.documents import WorkloadProfile
 from nearfar.native_files import native_folder
 from nearfar.profile.sources import qemu_user
@@ -136,5 +136,5 @@ def _record(plan: SessionPlan, llc_bytes: int, bursts: bool) -> PreparedRecord:
 @contextlib.contextmanager
 def preparing() -> Iterator[Prepared]:
     """Yield a temporary folder for kernels, programs and profiles."""
-    with tempfile.TemporaryDirectory(prefix="nearfar-validate-") as name:
-        yield Prepared(Path(name))
+    with owned_folder("nearfar-validate-", None) as folder:
+        yield Prepared(folder)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from patience import patience
 
+from .first_answers import keep_near_memory
+
 ROOT = Path(__file__).resolve().parents[2]
 NEARFAR = Path(sys.executable).parent / "nearfar"
 
@@ -81,3 +83,11 @@ def _make(made: WholePath) -> None:
     for step in steps:
         done = nearfar(*step)
         assert done.returncode == 0, f"nearfar {step[0]}: {done.stdout}\n{done.stderr}"
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep near memory for `try`."""
+    home = tmp_path_factory.mktemp("cache")
+    keep_near_memory(home)
+    return home

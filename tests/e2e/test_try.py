@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from nearfar.base.errors import ExitCode
-from nearfar.devices.curves import idle_read_latency_ns
-from nearfar.devices.library import load_device
-from nearfar.documents import DeviceProfile, save
 from nearfar.documents.header import to_json
 from nearfar.measure import kept
 from nearfar.options.try_program import SIX_MEMORIES
 
-from .conftest import ROOT
+from .first_answers import attempt, build, near_memory, needs_qemu
 
 PROGRAM = """
 #include <stdint.h>
@@ -40,52 +32,10 @@ int main(void) {
 }
 """
 
-needs_qemu = pytest.mark.skipif(
-    shutil.which("qemu-x86_64") is None or shutil.which("gcc") is None,
-    reason="needs qemu-x86_64 (apt-get install qemu-user) and gcc",
-)
-
-
-def near_memory(latency_ns: float) -> DeviceProfile:
-    """Return a published memory that takes `latency_ns` an access."""
-    device = load_device("ddr4-2666-local")
-    figure = idle_read_latency_ns(device)
-    changed = msgspec.structs.replace(figure, value_ns=latency_ns, low_ns=None, high_ns=None)
-    device.latency[device.latency.index(figure)] = changed
-    return device
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Keep a published near memory with the latency that the check measures now."""
-    home = tmp_path_factory.mktemp("cache")
-    folder = home / "nearfar" / "near"
-    folder.mkdir(parents=True)
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    save(near_memory(kept._latency_ns()), folder / f"{boot}.json")
-    return home
-
-
-def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nearfar", *map(str, words)],
-        cwd=folder,
-        env={**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": _path()},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def _path() -> str:
-    return os.pathsep.join(path for path in (os.environ.get("PYTHONPATH"), str(ROOT)) if path)
-
 
 @needs_qemu
 def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: Path) -> None:
-    (tmp_path / "table.c").write_text(PROGRAM)
-    command = ["gcc", "-O1", "-g", "table.c", "-o", "table"]
-    subprocess.run(command, cwd=tmp_path, check=True)
+    build(tmp_path, "table", PROGRAM)
     done = attempt(cache, tmp_path, "--", "./table")
     assert done.returncode == ExitCode.DONE, done.stderr
     assert done.stdout.startswith("sum ")
@@ -99,6 +49,17 @@ def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: 
     # Every lookup misses the cache, and Optane is several times as slow.
     assert optane["slowdown"]["value"] > 1.3
     assert any("table.c" in name for row in optane["savings"] for name in row["names"])
+
+
+def test_an_instrumented_program_reports_its_accesses_itself(cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "table.c").write_text(PROGRAM)
+    command = ["cc", "-O1", "-g", "table.c", "-o", "table"]
+    done = attempt(cache, tmp_path, *command)
+    if "install" in done.stderr:
+        pytest.skip(done.stderr)
+    done = attempt(cache, tmp_path, "try", "--", "./table")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert "instrumented" in done.stderr and "table.c" in done.stderr
 
 
 @needs_qemu

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+from nearfar.base.folders import owned_folder
 from nearfar.contention.co_runner import start_load
 from nearfar.contention.program_memory import STAND_IN, program_memory
 from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTimes, Say
@@ -40,8 +40,8 @@ class Contention:
             os.sched_setaffinity(0, program_cpus)
 
         memory = program_memory(STAND_IN, target.machine)
-        with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as folder:
-            build = plain_build_of(request, Path(folder))
+        with owned_folder("nearfar-plain-", None) as folder:
+            build = plain_build_of(request, folder)
             say("run 1 of 2: near")
             near = run_plain(request, build, pin)
             say("run 2 of 2: with a core that stores")

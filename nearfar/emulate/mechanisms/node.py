@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import ClassVar
 
+from nearfar.base.folders import owned_folder
 from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTimes, Say
 from nearfar.emulate.runs import plain_build_of, run_plain, times_of
 from nearfar.memories import topology
@@ -33,8 +33,8 @@ class FarNode:
         """Run near, then bound to the node."""
         node = far_node(target)
         assert node is not None
-        with tempfile.TemporaryDirectory(prefix="nearfar-plain-") as folder:
-            build = plain_build_of(request, Path(folder))
+        with owned_folder("nearfar-plain-", None) as folder:
+            build = plain_build_of(request, folder)
             say("run 1 of 2: near")
             near = run_plain(request, build)
             say(f"run 2 of 2: on node {node}")

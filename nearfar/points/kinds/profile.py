@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import signal
 import sys
-import tempfile
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import msgspec
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.folders import owned_folder
 from nearfar.documents import WorkloadProfile
 from nearfar.points.commanded import CommandedPoint, run_once
 from nearfar.points.inputs import DEVICE, PointInputs
@@ -51,13 +50,13 @@ class ProfilePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, bytes]:
         """Profile the program."""
-        with tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as name:
-            made = Path(name) / "profile.json"
+        with owned_folder("nearfar-sweep-", None) as folder:
+            made = folder / "profile.json"
             command = [sys.executable, "-m", "nearfar", "profile", "--quiet", "-o", str(made)]
             command += ["--repetitions", str(self.repetitions)]
             near = inputs.device(self.near)
             if near.measured is not None:
-                path = Path(name) / "near.json"
+                path = folder / "near.json"
                 path.write_bytes(inputs.text(DEVICE + self.near))
                 command += ["--near", str(path)]
             for option, value in (("--source", self.tracing), ("--split", self.split)):

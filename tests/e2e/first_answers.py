@@ -1,0 +1,89 @@
+"""Runs `nearfar try` with a near memory that is kept already, so that none is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from patience import patience
+
+from nearfar.devices.curves import idle_read_latency_ns
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile, save
+from nearfar.measure import kept
+
+ROOT = Path(__file__).resolve().parents[2]
+
+needs_qemu = pytest.mark.skipif(
+    shutil.which("qemu-x86_64") is None or shutil.which("gcc") is None,
+    reason="needs qemu-x86_64 (apt-get install qemu-user) and gcc",
+)
+
+
+def near_memory(latency_ns: float) -> DeviceProfile:
+    """Return a published memory that takes `latency_ns` an access."""
+    device = load_device("ddr4-2666-local")
+    figure = idle_read_latency_ns(device)
+    changed = msgspec.structs.replace(figure, value_ns=latency_ns, low_ns=None, high_ns=None)
+    device.latency[device.latency.index(figure)] = changed
+    return device
+
+
+def keep_near_memory(home: Path) -> None:
+    """Keep a published near memory in the cache `home`, with the latency measured now."""
+    folder = home / "nearfar" / "near"
+    folder.mkdir(parents=True)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    save(near_memory(kept._latency_ns()), folder / f"{boot}.json")
+
+
+def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    """Run a verb to its end, with this cache."""
+    process = start(cache, folder, *words)
+    try:
+        out, err = process.communicate(timeout=patience(300))
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
+    """Start a verb, as the leader of a session without a terminal."""
+    paths = (os.environ.get("PYTHONPATH"), str(ROOT))
+    return subprocess.Popen(
+        [sys.executable, "-m", "nearfar", *map(str, words)],
+        cwd=folder,
+        env={
+            **os.environ,
+            "XDG_CACHE_HOME": str(cache),
+            "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        },
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def build(folder: Path, name: str, source: str) -> None:
+    """Compile a C program."""
+    (folder / f"{name}.c").write_text(source)
+    command = ["gcc", "-O1", "-g", f"{name}.c", "-o", name]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+def left_running(folder: Path) -> list[int]:
+    """Return the processes that work in `folder`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (entry / "cwd").readlink() == folder:
+                found.append(int(entry.name))
+    return found
