@@ -28,6 +28,12 @@ _SECONDS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _TIME = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|min|h)\s*")
 
 
+MAX_LETTERS = 24
+"""Longest number that is read: longer ones could overflow."""
+
+SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+
+
 @lru_cache(1024)
 def parse_size_bytes(text: str) -> int:
     """Parse ``64MiB``, ``2 GB``, ``4096B`` to bytes; a missing or unclear unit is refused."""
@@ -38,6 +44,34 @@ def parse_size_bytes(text: str) -> int:
             "such as 2GiB (2 x 2^30 bytes) or 2GB (2 x 10^9 bytes)"
         )
     return round(float(match[1]) * _FACTORS[match[2]])
+
+
+def parse_budget_bytes(text: str, footprint_bytes: int) -> int:
+    """Return the budget in bytes; a share is of `footprint_bytes`.
+
+    ``0`` and sizes above the footprint are valid. Raises NearfarError for a negative budget, one
+    without a unit and text that is not a number.
+    """
+    if text.strip().startswith("-"):
+        raise NearfarError(
+            f"the budget {text!r} is negative: write 0 to keep nothing near, a size such as "
+            "2GiB, or a share of the program's memory such as 25%"
+        )
+    if text.strip() == "0":
+        return 0
+    share = SHARE.fullmatch(text[:MAX_LETTERS])
+    if share is not None:
+        return int(float(share[1]) / 100.0 * footprint_bytes)
+    try:
+        if len(text) > MAX_LETTERS:
+            raise NearfarError("too long")
+        return parse_size_bytes(text)
+    except NearfarError as error:
+        raise NearfarError(
+            f"cannot read the budget {text!r}: write a number with a unit, such as 2GiB "
+            "(2 x 2^30 bytes) or 2GB (2 x 10^9 bytes), or a share of the program's memory, such "
+            "as 25%"
+        ) from error
 
 
 def parse_seconds(text: str, option: str) -> float:

@@ -142,6 +142,48 @@ class Pipeline(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     splits: list[PipelineSplit]
 
 
+class PagedPhaseTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One phase with some of the program's memory near."""
+
+    phase: str
+    faults: Estimate
+    time_ns: Estimate
+    slowdown: Estimate
+
+
+class PagedBudget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The whole run with some of the program's memory near, and the rest swapped."""
+
+    near_bytes: int
+    near_share: float
+    """`near_bytes` over `PagedAxis.footprint_bytes`."""
+    faults: Estimate
+    """Pages that come back."""
+    evicted: float
+    """Pages that are sent away."""
+    written: float
+    """Those of them that are written; the others' copies are still there."""
+    time_ns: Estimate
+    slowdown: Estimate
+    bound: Bound
+    models: list[ModelTime]
+    """null: as with everything near. proportional: each touch of a page faults with the share that
+    is not near. touches: every touch faults. A touch that follows one of the same page is none."""
+    phases: list[PagedPhaseTime]
+
+
+class PagedAxis(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A memory that is moved in pages, by the size of near memory."""
+
+    footprint_bytes: int
+    """Pages that the program touches, files left out."""
+    fault_ns: float
+    """Time of a fault, with the page that goes for it where the device has that."""
+    cliff_share: Estimate | None = None
+    """Near share at which time doubles; None: it does not."""
+    budgets: list[PagedBudget]
+
+
 class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """All phases on one far memory."""
 
@@ -163,6 +205,9 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     """How times came about, of the phases and objects that were asked for."""
     pipeline: Pipeline | None = None
     """Two phases as a pipeline; None: not requested."""
+    paged: PagedAxis | None = None
+    """Set where the memory is moved in pages: `phases` and `total` are then of the first budget,
+    and an object's misses and write-backs are pages that come back and that are written."""
 
 
 class Prediction(Document, kw_only=True, forbid_unknown_fields=True):

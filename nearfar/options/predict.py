@@ -81,6 +81,10 @@ class PredictOptions(
     near_size: str | None = None
     """For memory-mode: size of the near memory that caches the far one, such as 16GiB. Default: the
     capacity in the near memory's file."""
+    near_budget: Sequence[str] = ()
+    """For a memory that is moved in pages (zram, swap): how much of the program's memory stays
+    near, a size or a share such as 60%, or several: 75%,50%,25% (default). Phases and total are
+    those of the first."""
     pipeline: str | None = None
     """GENERATE,ANALYSE: two phases as the stages of a pipeline with two locks. The first works in
     near memory, its results are transferred, the second works in far memory. Prints times and idle

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.units import format_bytes, parse_size_bytes
+from nearfar.base.units import MAX_LETTERS, SHARE, format_bytes, parse_budget_bytes
 from nearfar.options.place import Over
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import Problem
-
-MAX_LETTERS = 24
-"""Longest number that is read: longer ones could overflow."""
-
-_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
-
-
-def parse_budget_bytes(text: str, footprint_bytes: int) -> int:
-    """Return the budget in bytes; a share is of `footprint_bytes`.
-
-    ``0`` and sizes above the footprint are valid. Raises NearfarError for a negative budget, one
-    without a unit and text that is not a number.
-    """
-    if text.strip().startswith("-"):
-        raise NearfarError(
-            f"the budget {text!r} is negative: write 0 to keep nothing near, a size such as "
-            "2GiB, or a share of the program's memory such as 25%"
-        )
-    if text.strip() == "0":
-        return 0
-    share = _SHARE.fullmatch(text[:MAX_LETTERS])
-    if share is not None:
-        return int(float(share[1]) / 100.0 * footprint_bytes)
-    try:
-        if len(text) > MAX_LETTERS:
-            raise NearfarError("too long")
-        return parse_size_bytes(text)
-    except NearfarError as error:
-        raise NearfarError(
-            f"cannot read the budget {text!r}: write a number with a unit, such as 2GiB "
-            "(2 x 2^30 bytes) or 2GB (2 x 10^9 bytes), or a share of the program's memory, such "
-            "as 25%"
-        ) from error
 
 
 def parse_price(text: str) -> float | None:
@@ -52,7 +18,7 @@ def parse_price(text: str) -> float | None:
     head, colon, share = text.partition(":")
     if not colon or head.strip().lower() != "price":
         return None
-    match = _SHARE.fullmatch(share[:MAX_LETTERS])
+    match = SHARE.fullmatch(share[:MAX_LETTERS])
     if match is None:
         raise NearfarError(
             f"cannot read the budget {text!r}: a price is a share of the price of all near memory, "

@@ -35,6 +35,7 @@ from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, NAIVE_MODELS, Model, usable_models
 from nearfar.predict.noise import measurement_noise
 from nearfar.predict.object_effects import object_effects
+from nearfar.predict.paged_device import paged_device
 from nearfar.predict.phases import phases_of
 from nearfar.predict.shared_channels import channel_sharing
 from nearfar.predict.task import task_of
@@ -69,6 +70,10 @@ def predict(
     shown = _models_shown(options, workload, task.model)
     devices, estimates = [], []
     for device in fars:
+        if device.technology == "paged":
+            budgets, names = options.near_budget, options.phase
+            devices.append(paged_device(workload, device, budgets, names, options.max_objects))
+            continue
         far_side = far_memory(
             device,
             near_side,

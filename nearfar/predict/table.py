@@ -16,6 +16,7 @@ from nearfar.documents.prediction import (
 )
 from nearfar.predict.derive import FASTER_RATIO, NOT_VERIFIED
 from nearfar.predict.model import NAIVE_MODELS
+from nearfar.predict.paged_table import print_paged
 
 MAX_OBJECTS = 8
 """Objects shown per device; the document has more."""
@@ -57,8 +58,11 @@ def print_prediction(prediction: Prediction, console: Console) -> None:
     for number, device in enumerate(prediction.devices):
         if number:
             console.print()
-        console.print(_phases(prediction, device))
-        if len(device.total.models) > len(NAIVE_MODELS):
+        if device.paged is not None:
+            print_paged(device, console)
+        else:
+            console.print(_phases(prediction, device))
+        if device.paged is None and len(device.total.models) > len(NAIVE_MODELS):
             console.print(_models(prediction, device))
         if device.total.ratios:
             console.print(_ratios(device.total))
@@ -121,7 +125,8 @@ def _overview(prediction: Prediction) -> Table:
             add_row(overview, ["faster than near:"])
         for device in group:
             total = device.total
-            naive = [f"{model.slowdown:.2f}" for model in total.models if model.model in shown]
+            by_model = {model.model: f"{model.slowdown:.2f}" for model in total.models}
+            naive = [by_model.get(name, "-") for name in shown]
             name = device.far + ("!" if _unverified(device) else "")
             cells = [name, _latency(device, near_ns), _slowdown(total), *naive, total.bound]
             add_row(overview, cells)

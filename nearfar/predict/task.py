@@ -68,10 +68,15 @@ def task_of(options: PredictOptions) -> PredictionTask:
     stated_bytes = None if target is None else target.page_bytes
     if core is None and target is not None and target.core is not None:
         core = load_core(target.core)
+    fars = load_devices(options.far or ([] if target is None else target.fars))
+    if options.near_budget and not any(far.technology == "paged" for far in fars):
+        raise CommandError(
+            "--near-budget is for memories that are moved in pages (zram, swap): name one by --far"
+        )
     return PredictionTask(
         workload=workload,
         near=near,
-        fars=load_devices(options.far or ([] if target is None else target.fars)),
+        fars=fars,
         model=model,
         page_bytes=stated_bytes if pages is None else parse_page_bytes(pages),
         machine=None if machine is None else loaded(machine, MachineProfile),

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.units import parse_budget_bytes
 from nearfar.devices.library import load_device, load_devices
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, loaded, producer
 from nearfar.documents.attribution import Attribution
@@ -19,7 +20,6 @@ from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
 from nearfar.options.report import ReportOptions
 from nearfar.place.api import place
-from nearfar.place.budget import parse_budget_bytes
 from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import parse_budget_bytes
 from nearfar.documents.plan import Alternative
 from nearfar.options.place import PlaceOptions
 from nearfar.place.api import place
-from nearfar.place.budget import parse_budget_bytes, parse_price
+from nearfar.place.budget import parse_price
 from nearfar.place.goal import check_goal
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.points.inputs import PointInputs

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nearfar.base.errors import NearfarError
-from nearfar.place.budget import budget_remark, parse_budget_bytes
+from nearfar.base.units import parse_budget_bytes
+from nearfar.place.budget import budget_remark
 
 FOOTPRINT = 1000
 
