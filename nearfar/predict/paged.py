@@ -1,9 +1,10 @@
 """Programs whose memory is limited and whose other pages are swapped: the model `paged`.
 
 A page's touch faults if more distinct pages were touched since its last touch than the near memory
-holds: LRU, to which Linux' active and inactive lists come close (docs/paged.md has the
-measurements). Pages that come in send others away: each fault one, and each page touched for the
-first time once near memory is full. A thread waits for its faults; near time is as it was.
+holds: LRU. Linux' active and inactive lists lie between that and a random choice, mostly close to
+LRU; the interval spans both (docs/paged.md has measurements). Pages that come in send others away:
+each fault one, and each page touched for the first time once near memory is full. A thread waits
+for its faults; near time is as it was.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class PagedPhase:
     """Faults by object and size, shape (objects, sizes)."""
     written: Array
     """Pages stored to among those that faults bring back, same shape."""
-    touches: float
-    """Touches that do not follow one of the same page, first ones left out."""
+    touches: Array
+    """Touches by the number of touches in between (`PageCurve.times`), all objects."""
     first: float
     """Pages touched for the first time."""
     first_before: float
@@ -78,6 +79,9 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
             # Pages of files are read from the file again.
             if row.page_curve is not None and workload.objects[row.object].kind != "file"
         ]
+        touches = np.zeros(max((len(curve.times) for _, curve in rows), default=0))
+        for _, curve in rows:
+            touches[: len(curve.times)] += curve.times
         first = sum(curve.first for _, curve in rows)
         sequential = []
         for row, _ in rows:
@@ -92,7 +96,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
                 sizes_pages=sizes,
                 faults=np.array([curve.faults for _, curve in rows]).reshape(-1, len(sizes)),
                 written=np.array([curve.written for _, curve in rows]).reshape(-1, len(sizes)),
-                touches=sum(sum(curve.times) for _, curve in rows),
+                touches=touches,
                 first=first,
                 first_before=before,
                 sequential=np.array(sequential),
@@ -137,6 +141,27 @@ def _at(phase: PagedPhase, by_size: Array, near_pages: float) -> Array:
     above = min(below + 1, len(sizes) - 1)
     part = place - below
     return np.asarray(by_size[:, below] * (1.0 - part) + by_size[:, above] * part)
+
+
+def random_faults(phase: PagedPhase, near_pages: float) -> float:
+    """Return the faults where a random page goes for each that comes.
+
+    With m faults per touch, a page touched again after t touches has gone with 1 - exp(-m t / C),
+    and pages were gone when the phase began; m is the largest share that agrees with itself.
+    """
+    touches, before = float(phase.touches.sum()), phase.first_before
+    if touches == 0.0 or before + phase.first <= near_pages:
+        return 0.0
+    # The middles of the buckets that end at 2, 3, 4, 6, 8 ... sampled touches.
+    between = SAMPLED_PAGES * 2.0 ** (np.arange(len(phase.touches)) / 2 + 0.75)
+    gone_before = max(0.0, 1.0 - near_pages / before) if before else 0.0
+    stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
+    share, following = 0.0, 1.0
+    while abs(following - share) > 1e-6:
+        share = following
+        gone = 1.0 - stayed * np.exp(-share * between / near_pages)
+        following = float(phase.touches @ gone) / touches
+    return following * touches
 
 
 def budget_error(footprint: float) -> float:
@@ -193,6 +218,13 @@ class PageCosts:
                 for end in ("value", "low", "high")
             ]
         )
+
+    def mean_fault_ns(self, end: int = 0) -> float:
+        """Return the time of a fault, weighted by the touches of objects' pages; `end` as below."""
+        times, weights = self.fault()[end], self.phase.faults[:, 0]
+        if not len(times):
+            return 0.0
+        return float(np.average(times, weights=weights if weights.sum() > 0 else None))
 
     def added_ns(self, pages: PageMoves, end: int = 0) -> Array:
         """Return the time that moved pages add, by object; `end`: 0 value, 1 low, 2 high."""

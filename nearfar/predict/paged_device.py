@@ -31,6 +31,7 @@ from nearfar.predict.paged import (
     footprint_pages,
     moved,
     paged_phases,
+    random_faults,
 )
 from nearfar.predict.total import slowdown_over, total_of
 from nearfar.predict.traffic import Array
@@ -78,6 +79,11 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
         transfer = costs.transfer_ns(pages) * phase.threads
         faults.append(back * factor)
         times.append(max(waiting, transfer))
+        if end:
+            by_chance = random_faults(phase, near_pages)
+            chance_ns = near + by_chance * costs.mean_fault_ns(end)
+            faults[-1] = (min, max)[end - 1](faults[-1], by_chance)
+            times[-1] = (min, max)[end - 1](times[-1], chance_ns)
         if end == 0 and transfer > waiting:
             bound = "bandwidth"
     return _PhaseAt(
@@ -130,7 +136,7 @@ def paged_device(
         caveats=_caveats(workload, device, footprint),
         paged=PagedAxis(
             footprint_bytes=round(footprint * PAGE_BYTES),
-            fault_ns=float(np.mean([_mean_fault_ns(each) for each in costs])),
+            fault_ns=float(np.mean([each.mean_fault_ns() for each in costs])),
             cliff_share=_cliff(shown, costs, footprint),
             budgets=[_budget(row, size, footprint) for row, size in zip(rows, sizes, strict=True)],
         ),
@@ -173,23 +179,16 @@ def _budget(row: list[_PhaseAt], near_bytes: int, footprint: float) -> PagedBudg
     )
 
 
-def _mean_fault_ns(costs: PageCosts) -> float:
-    """Return the time of a fault, weighted by the touches of objects' pages."""
-    weights = costs.phase.faults[:, 0]
-    times = costs.fault()[0]
-    return float(np.average(times, weights=weights)) if weights.sum() > 0 else float(np.mean(times))
-
-
 def _models(at: _PhaseAt, footprint: float) -> list[ModelTime]:
     near_ns = at.phase.phase.near_cpu_time_ns.value
-    touches = at.phase.touches
+    touches = float(at.phase.touches.sum())
     far_share = max(0.0, 1.0 - at.near_pages / footprint)
     faults = {
         "null": 0.0,
         "proportional": touches * far_share,
         "touches": touches if far_share > 0 else 0.0,
     }
-    fault_ns = _mean_fault_ns(at.costs) if touches else 0.0
+    fault_ns = at.costs.mean_fault_ns() if touches else 0.0
     times = {name: near_ns + count * fault_ns for name, count in faults.items()}
     return [
         ModelTime(model=name, time_ns=time, slowdown=slowdown_over(time, near_ns))
@@ -255,8 +254,8 @@ def _cliff(
 
 def _caveats(workload: WorkloadProfile, device: DeviceProfile, footprint: float) -> list[str]:
     sentences = [
-        "the most recent pages are taken to stay near, as Linux' active and inactive lists do "
-        "within some percent; multi-generation LRU was not checked",
+        "the most recent pages are taken to stay near; the interval reaches to a random choice, "
+        "between which Linux' active and inactive lists lie; multi-generation LRU was not checked",
     ]
     sampled = footprint / SAMPLED_PAGES
     if sampled < MIN_SAMPLED:
