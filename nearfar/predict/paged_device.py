@@ -41,7 +41,7 @@ DEFAULT_BUDGETS = ("75%", "50%", "25%")
 MIN_SAMPLED = 100
 """Sampled pages below which a caveat says that they are few."""
 
-CLIFF = 2.0
+CLIFF = 2
 """Slowdown at the cliff."""
 
 CLIFF_STEPS = 200

@@ -1,0 +1,165 @@
+"""Predictions of memory that is moved in pages, from page curves that are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import samples
+from msgspec.structs import replace
+
+from nearfar.__main__ import main
+from nearfar.api import predict
+from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.library import load_device
+from nearfar.documents import DeviceProfile, WorkloadProfile, save
+from nearfar.documents.device import FaultFigure, PagedMemory
+from nearfar.documents.prediction import DevicePrediction, PagedBudget
+from nearfar.documents.workload import PageCurve
+
+PAGES, TOUCHES, FAULT_NS = 65536, 655360.0, 10_000.0
+SIZES = np.array([64 * 2 ** (step / 16) for step in range(162)])
+"""Pages: 16 sizes per factor of 2, up to 1.07 times the program's memory."""
+
+
+def profile(faults: object, written: object = None, **phase: float) -> WorkloadProfile:
+    """Return a profile of one object whose pages fault so at `SIZES`."""
+    workload = samples.workload()
+    counted = np.broadcast_to(np.asarray(faults, dtype=float), SIZES.shape)
+    times = np.zeros(20)
+    times[15] = TOUCHES  # 256 to 384 sampled pages: a distance of all of them
+    curve = PageCurve(
+        first=float(PAGES),
+        faults=counted.tolist(),
+        written=(counted if written is None else np.asarray(written, dtype=float)).tolist(),
+        times=times.tolist(),
+        compressed_share=0.5,
+    )
+    first = workload.phases[0]
+    row = replace(first.objects[0], page_curve=curve)
+    return replace(
+        workload,
+        page_curve_bytes=(SIZES * 4096).tolist(),
+        phases=[replace(first, objects=[row])],
+    )
+
+
+UNIFORM = TOUCHES * np.clip(1 - SIZES / PAGES, 0, 1)
+LOOP = np.where(SIZES < PAGES, TOUCHES, 0.0)
+
+
+def zram(*figures: FaultFigure) -> DeviceProfile:
+    """Return a memory with the time of an exchange, unless `figures` says otherwise."""
+    exchange = FaultFigure(how="measured", source="guide", event="exchange", value_ns=FAULT_NS)
+    return replace(
+        load_device("swap-nvme"),
+        name="here",
+        paged=PagedMemory(backing="zram", in_dram=True),
+        faults=list(figures) or [exchange],
+        bandwidth=[],
+    )
+
+
+def predicted(workload: WorkloadProfile, far: DeviceProfile, *budgets: str) -> DevicePrediction:
+    (device,) = predict(
+        profile=workload, near=samples.device(), far=[far], near_budget=budgets
+    ).devices
+    return device
+
+
+def at(device: DevicePrediction, place: int = 0) -> PagedBudget:
+    assert device.paged is not None
+    return device.paged.budgets[place]
+
+
+def test_random_touches_fault_in_proportion_to_what_is_far():
+    device = predicted(profile(UNIFORM), zram(), "75%,50%", "25%")
+    near_ns = device.total.near_time_ns.value
+    for place, share in enumerate((0.75, 0.5, 0.25)):
+        budget = at(device, place)
+        assert budget.near_share == pytest.approx(share)
+        assert budget.faults.value == pytest.approx(TOUCHES * (1 - share), rel=0.01)
+        assert budget.faults.low < budget.faults.value < budget.faults.high
+        added = budget.time_ns.value - near_ns
+        assert added == pytest.approx(budget.faults.value * FAULT_NS, rel=0.01)
+    assert device.total.far_time_ns == at(device).time_ns
+
+
+def test_a_loop_faults_everywhere_below_its_size_and_its_interval_reaches_to_a_random_choice():
+    device = predicted(profile(LOOP), zram(), "90%", "2GiB")
+    assert at(device).faults.value == pytest.approx(TOUCHES)
+    # m = 1 - exp(-m / 0.9) at the middle of the bucket of touches in between, 1.2 times the pages.
+    assert 0.1 < at(device).faults.low / TOUCHES < 0.6
+    assert at(device, 1).faults.value == 0.0
+    assert at(device, 1).slowdown.value == pytest.approx(1.0)
+    assert device.paged is not None
+    cliff = device.paged.cliff_share
+    assert cliff is not None
+    assert 0.9 < cliff.value <= 1.0
+
+
+def test_time_doubles_where_added_time_is_near_time():
+    workload = profile(UNIFORM)
+    device = predicted(workload, zram())
+    share = 1 - device.total.near_time_ns.value / (TOUCHES * FAULT_NS)
+    assert device.paged is not None
+    cliff = device.paged.cliff_share
+    assert cliff is not None
+    assert cliff.value == pytest.approx(share, abs=0.01)
+    assert cliff.low < share < cliff.high
+
+
+def test_clean_pages_are_not_written_where_their_copies_stay():
+    figures = [
+        FaultFigure(how="measured", source="guide", value_ns=FAULT_NS),
+        FaultFigure(
+            how="measured", source="guide", event="evict", operation="write", value_ns=4 * FAULT_NS
+        ),
+    ]
+    clean = profile(UNIFORM, np.zeros_like(UNIFORM))
+    keeps = replace(zram(*figures), paged=PagedMemory(backing="disk"))
+    kept, lost = at(predicted(clean, keeps, "50%")), at(predicted(clean, zram(*figures), "50%"))
+    assert kept.evicted == lost.evicted == pytest.approx(kept.faults.value + PAGES / 2, rel=0.01)
+    assert kept.written == pytest.approx(PAGES / 2, rel=0.01)  # each page once
+    assert lost.written == lost.evicted
+    assert lost.time_ns.value > 2 * kept.time_ns.value
+
+
+def test_a_drive_is_limited_by_its_bandwidth():
+    drive = load_device("swap-nvme")
+    slow = replace(
+        drive,
+        bandwidth=[replace(row, value_gb_per_s=0.001) for row in drive.bandwidth],
+    )
+    budget = at(predicted(profile(UNIFORM), slow, "50%"))
+    assert budget.bound == "bandwidth"
+    assert budget.time_ns.value > 2 * at(predicted(profile(UNIFORM), drive, "50%")).time_ns.value
+
+
+@pytest.mark.parametrize(
+    ("workload", "far", "budget", "message"),
+    [
+        (samples.workload(), zram(), "50%", "has no page curves"),
+        (profile(UNIFORM), zram(), "100KiB", "no program runs in less"),
+        (profile(UNIFORM), zram(), "-1", "negative"),
+        (profile(UNIFORM), samples.device("far", 300, 5, 3), "50%", "--near-budget is for"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_in_one_sentence(
+    workload: WorkloadProfile, far: DeviceProfile, budget: str, message: str
+):
+    with pytest.raises(NearfarError, match=message):
+        predicted(workload, far, budget)
+
+
+def test_the_table_has_the_budgets_and_the_cliff(tmp_path: Path, capsys):
+    save(profile(UNIFORM), tmp_path / "run.json")
+    save(samples.device(), tmp_path / "near.json")
+    save(zram(), tmp_path / "zram.json")
+    command = ["predict", str(tmp_path / "run.json"), "--near", str(tmp_path / "near.json")]
+    options = ["--far", str(tmp_path / "zram.json"), "--near-budget", "60%,40%"]
+    assert main([*command, *options]) == ExitCode.DONE
+    shown = capsys.readouterr().out
+    for word in ("60%", "40%", "256 MiB of memory", "time doubles at", "proportion"):
+        assert word in " ".join(shown.split())
