@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 from nearfar.crash.bugs import FoundBug, PointKind, without_numbers
 from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.files.contents import LOST, Damage, FileImage
-from nearfar.crash.files.durability import CrashPoint
 from nearfar.crash.files.images import packed
 from nearfar.crash.files.operations import FileRun, Operation, Output
 from nearfar.crash.files.states import FileState, closed, signature
 from nearfar.crash.symbols import TraceSymbols
 from nearfar.documents.crash_report import CrashBug, CrashLine
 
-_MAX_CHECKS = 60
+_MAX_CHECKS = 40
 """Checks that shrink one state."""
 _MAX_SHRUNK = 40
 Judge = Callable[[FileState], CheckerVerdict]
@@ -29,7 +29,7 @@ class FileBugs:
         self._symbols = symbols
         self._judge = judge
         self._build = build
-        self._by_key: dict[tuple[object, frozenset[object]], FoundBug] = {}
+        self._by_key: dict[tuple[tuple[str, str], frozenset[object]], FoundBug] = {}
         self._alike: dict[object, FoundBug] = {}
         self._printed = b"".join(e.data for e in run.events if isinstance(e, Output))
         self._shrunk = 0
@@ -40,14 +40,14 @@ class FileBugs:
 
     def add(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
         """Count a refused state as one of a known bug, or shrink it to find its bug."""
-        state = self._trimmed(state)
         features = (*_symptom(verdict), self._damaged(state))
-        bug = self._alike.get(features)
+        bug = self._alike.get(features) or self._known(state, verdict)
         if bug is None and self._shrunk >= _MAX_SHRUNK:
             bug = next(iter(self._by_key.values()))
         if bug is None:
             self._shrunk += 1
-            bug = self._alike[features] = self._shrink(state, verdict)
+            bug = self._shrink(state, verdict)
+        self._alike[features] = bug
         bug.bug.states += 1
         self.also_in(bug, state)
         return bug
@@ -63,22 +63,29 @@ class FileBugs:
         return frozenset(signature(self._run.operations[number]) for number in numbers)
 
     def _trimmed(self, state: FileState) -> FileState:
-        """Return the same image as of an earlier point: the last operations are not lost but later.
+        """Return the same image as of fewer operations: the last ones are not lost but later.
 
         At least one incomplete operation stays.
         """
-        event, point, damages = state.point.event, state.point, dict(state.damages)
-        events = self._run.events
-        while len(damages) > 1 and not isinstance(events[event - 1], Output):
-            last = events[event - 1]
-            if isinstance(last, Operation):
-                if damages.get(last.number) != LOST:
-                    break
-                del damages[last.number]
-                pending = tuple(n for n in point.pending if n < last.number)
-                point = CrashPoint(event - 1, last.number, point.printed, pending)
-            event -= 1
+        damages, done = dict(state.damages), state.point.done
+        while len(damages) > 1 and damages.get(done - 1) == LOST:
+            done -= 1
+            del damages[done]
+        pending = tuple(number for number in state.point.pending if number < done)
+        point = dataclasses.replace(state.point, done=done, pending=pending)
         return FileState(state.model, point, damages)
+
+    def _known(self, state: FileState, verdict: CheckerVerdict) -> FoundBug | None:
+        """Return a bug that shows with less lost, or one of many operations that looks the same."""
+        symptom = _symptom(verdict)
+        damaged = self._damaged(state)
+        for (known, needed), bug in self._by_key.items():
+            several = len(needed) > 1 or len(damaged) > 1
+            if known == symptom and several and (state.damages or needed == damaged):
+                return bug
+            if known[0] == symptom[0] and state.damages and bug.bug.lost and needed <= damaged:
+                return bug
+        return None
 
     def _shrink(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
         left = _MAX_CHECKS
@@ -90,13 +97,9 @@ class FileBugs:
 
         small = self._trimmed(self._restored(state, fails))
         final = self._judge(small)
-        # A write that is lost, torn or without its size shows the same mistake.
-        symptom: object = final.symptom if small.damages else _symptom(final)
-        key = symptom, self._damaged(small)
-        # More is lost than a known bug needs.
-        for (same, damaged), bug in self._by_key.items():
-            if same == symptom and small.damages and damaged <= key[1]:
-                return bug
+        if (bug := self._known(small, final)) is not None:
+            return bug
+        key = _symptom(final), self._damaged(small)
         if key not in self._by_key:
             needed = self._needed(small, fails)
             self._by_key[key] = self._report(small, needed, final)
@@ -104,12 +107,16 @@ class FileBugs:
 
     def _restored(self, state: FileState, fails: Callable[[FileState], bool]) -> FileState:
         """Return a failing state with as few incomplete operations as can be."""
-        small = state
-        for number in sorted(state.damages):
-            damages = {n: damage for n, damage in small.damages.items() if n != number}
-            tried = FileState(state.model, state.point, damages)
-            if number in small.damages and closed(self._run, tried) == tried and fails(tried):
-                small = tried
+        small, step = state, len(state.damages)
+        while step:
+            left = sorted(small.damages)
+            for begin in range(0, len(left), step):
+                chosen = left[begin : begin + step]
+                damages = {n: damage for n, damage in small.damages.items() if n not in chosen}
+                tried = FileState(state.model, state.point, damages)
+                if closed(self._run, tried) == tried and fails(tried):
+                    small = tried
+            step //= 2
         return small
 
     def _needed(self, small: FileState, fails: Callable[[FileState], bool]) -> list[Operation]:

@@ -60,7 +60,7 @@ class _Pending:
 
     def __init__(self, run: FileRun, model: FileSystem) -> None:
         self._model = model
-        self._operations = run.operations
+        self._nodes = run.nodes
         self._pending: dict[int, Operation] = {}
         self._touched: dict[int, int] = {}
         """Last operation on a file, folder or link that its sync waits for."""
@@ -72,7 +72,7 @@ class _Pending:
 
     def add(self, operation: Operation) -> None:
         self._pending[operation.number] = operation
-        if not (is_metadata(operation) or operation.extends or self._model.journals_data):
+        if not (is_metadata(operation) or operation.extends):
             return
         for node in {operation.node, *operation.folders}:
             self._touched[node] = operation.number
@@ -84,13 +84,20 @@ class _Pending:
     def sync(self, sync: Sync) -> None:
         journaled = -1
         if sync.node is not None and self._model.journals_names:
-            touched = self._touched_size if sync.data_only else self._touched
-            journaled = min(touched.get(sync.node, -1), sync.up_to - 1)
+            journaled = min(self._commits(sync.node, sync), sync.up_to - 1)
         for operation in list(self._pending.values()):
             if operation.number >= sync.up_to:
                 break
             if self._covers(sync, operation, journaled):
                 del self._pending[operation.number]
+
+    def _commits(self, node: int, sync: Sync) -> int:
+        """Return the last operation of the journal that the sync writes."""
+        # ext4 commits its whole journal for a folder, and for any file if data is journaled
+        # (Linux, fs/ext4/fsync.c and ext4_inode_journal_mode).
+        if self._model.journals_data or self._nodes[node].folder:
+            return sync.up_to - 1
+        return (self._touched_size if sync.data_only else self._touched).get(node, -1)
 
     def _covers(self, sync: Sync, operation: Operation, journaled: int) -> bool:
         if sync.node is None:
