@@ -42,6 +42,7 @@ class Pitfall:
     dump: list[str] = field(default_factory=list)
     pool: list[str] = field(default_factory=list)
     published: str = ""
+    files: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,12 @@ def explore(
     program = compiled(name, folder)
     judges = pitfall.check or pitfall.dump
     judge = {"right": pitfall.fix, "self": name}.get(judges[0], judges[0])
-    command = " ".join([str(compiled(judge, folder)), "{pool}", *judges[1:]])
+    data = "{files} {printed}" if pitfall.files else "{pool}"
+    command = " ".join([str(compiled(judge, folder)), data, *judges[1:]])
     output = folder / f"{name}-of-{pitfall.name}.json"
     options = ["--check" if pitfall.check else "--dump", command, "--seconds", str(seconds)]
+    if pitfall.files:
+        options += ["--files", str(folder / "absent")]
     if pitfall.pool:
         pool = folder / f"{pitfall.name}.pool"
         maker, *words = pitfall.pool
@@ -117,7 +121,7 @@ def explore(
     with contextlib.redirect_stdout(output_text), contextlib.redirect_stderr(io.StringIO()):
         # Generous, so that a busy machine changes nothing.
         words = ["crash", "--timeout", "30s", "-o", str(output), *options]
-        code = main([*words, "--", str(program), "{pool}", *pitfall.arguments])
+        code = main([*words, "--", str(program), data.split()[0], *pitfall.arguments])
     if code not in (ExitCode.DONE, ExitCode.FOUND, ExitCode.UNFINISHED):
         raise RuntimeError(f"nearfar crash ended with {code} on {name}")
     report = load(output, CrashReport)
@@ -135,7 +139,9 @@ def _shown(answer: PitfallReport, folder: Path) -> str:
     lines = [
         line
         for line in answer.text.splitlines()
-        if line.startswith(("bug", "lint", "  in memory", "  not yet", "  cause", "  checker"))
+        if line.startswith(
+            ("bug", "lint", "  in memory", "  not yet", "  models", "  cause", "  checker")
+        )
     ]
     text = "\n".join(lines).replace(f"{folder}/", "")
     text = re.sub(r"0x[0-9a-f]{9,} is in", "0x... is in", text)

@@ -72,6 +72,8 @@ def _files_request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bo
     from nearfar.crash.files.api import FilesRequest
     from nearfar.crash.files.models._registry import models
     from nearfar.crash.judge import ExplorationBudget
+    from nearfar.documents import CrashReport
+    from nearfar.documents.header import load
 
     assert options.files is not None
     return FilesRequest(
@@ -83,6 +85,8 @@ def _files_request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bo
         timeout_s=timeout_s,
         seed=options.seed,
         json=stdout_to_stderr,
+        first=options.first,
+        baseline=None if options.baseline is None else load(options.baseline, CrashReport),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash.api import CrashOutcome
+from nearfar.crash.baseline import KnownBugs
+from nearfar.crash.bugs import FoundBug
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.files.contents import Contents
 from nearfar.crash.files.explore import FileChecker, FileExploration
@@ -40,6 +43,9 @@ class FilesRequest:
     timeout_s: float
     seed: int
     json: bool
+    first: bool = False
+    """Stop at the first bug that the baseline does not name."""
+    baseline: CrashReport | None = None
 
 
 def files_test(request: FilesRequest, say: Say) -> CrashOutcome:
@@ -53,6 +59,7 @@ def files_test(request: FilesRequest, say: Say) -> CrashOutcome:
             "the checker does not say where the folder's path goes: --check 'CHECK {files}'"
         )
     parse(request.check.replace("{files}", "{pool}"))  # refuses a bad check before the program runs
+    begun_s = time.monotonic()
     with scratch() as folder:
         data = folder / "files"
         _copy(request.folder, data)
@@ -66,10 +73,14 @@ def files_test(request: FilesRequest, say: Say) -> CrashOutcome:
         symbols = TraceSymbols(recorded.log)
         exploration = FileExploration(run, request.models, checker, symbols, request.seed)
         _check_accepts(run, recorded, checker)
-        exploration.run(request.budget)
-    bugs = exploration.bugs.all()
-    report = _report(request, run, recorded, exploration)
-    return CrashOutcome(report, bugs, exploration.progress.interrupted, [Check(request.check)])
+        is_new = KnownBugs(request.baseline).is_new
+        exploration.run(request.budget, lambda bug: request.first and is_new(bug), begun_s)
+    bugs = [found_bug for found_bug in exploration.bugs.all() if is_new(found_bug.bug)]
+    for number, found_bug in enumerate(bugs, 1):
+        found_bug.bug.id = number
+    report = _report(request, run, recorded, exploration, bugs)
+    interrupted = exploration.progress.ended == "interrupted"
+    return CrashOutcome(report, bugs, interrupted, [Check(request.check)])
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -151,11 +162,15 @@ def _warnings(run: FileRun, log: FileLog) -> list[str]:
 
 
 def _report(
-    request: FilesRequest, run: FileRun, recorded: RecordedFiles, exploration: FileExploration
+    request: FilesRequest,
+    run: FileRun,
+    recorded: RecordedFiles,
+    exploration: FileExploration,
+    bugs: Sequence[FoundBug],
 ) -> CrashReport:
     progress = exploration.progress
     warnings = _warnings(run, recorded.log)
-    if progress.interrupted:
+    if progress.ended == "interrupted":
         warnings.append("interrupted: the report has the bugs found so far")
     return CrashReport(
         producer=producer(),
@@ -172,16 +187,18 @@ def _report(
         flushes=0,
         fences=0,
         points=progress.points,
-        points_explored=progress.points,
+        points_explored=progress.points_explored,
         store_sites=0,
         fence_sites=0,
         states=progress.states,
         duplicates=progress.duplicates,
-        complete=progress.complete,
+        complete=not progress.ended,
+        ended=progress.ended,
+        known=len(exploration.bugs.all()) - len(bugs),
         record_s=recorded.seconds,
         judge_s=progress.judge_s,
         states_per_s=progress.states / progress.wall_s if progress.wall_s else 0.0,
-        bugs=[found_bug.bug for found_bug in exploration.bugs.all()],
+        bugs=[found_bug.bug for found_bug in bugs],
         lints=[],
         warnings=warnings,
         files=CrashFileRun(

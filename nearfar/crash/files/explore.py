@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.crash.bugs import FoundBug
 from nearfar.crash.checker import CheckerVerdict, parse, run_once
+from nearfar.crash.explore import Ended
 from nearfar.crash.files.bugs import FileBugs
 from nearfar.crash.files.contents import Contents, FileImage
 from nearfar.crash.files.images import write_image
@@ -19,6 +20,7 @@ from nearfar.crash.files.states import FileState, StateOrder
 from nearfar.crash.judge import ExplorationBudget
 from nearfar.crash.record import environment
 from nearfar.crash.symbols import TraceSymbols
+from nearfar.documents.crash_report import CrashBug
 
 PRINTED_VARIABLE = "NEARFAR_CRASH_PRINTED"
 _NO_OPERATIONS = (-1, -1)
@@ -47,12 +49,13 @@ class FileProgress:
     """Counts of an exploration."""
 
     points: int = 0
+    points_explored: int = 0
     states: int = 0
     duplicates: int = 0
     judge_s: float = 0.0
     wall_s: float = 0.0
-    complete: bool = False
-    interrupted: bool = False
+    ended: Ended = ""
+    """Why not all states were judged."""
 
 
 class FileExploration:
@@ -73,7 +76,7 @@ class FileExploration:
         self._bug_of: dict[bytes, FoundBug] = {}
         self._order = StateOrder(run, models, seed)
         self.bugs = FileBugs(run, symbols, self.verdict, self.image)
-        self.progress = FileProgress(points=self._order.points)
+        self.progress = FileProgress(points=len(self._order.events))
 
     def image(self, state: FileState) -> list[FileImage]:
         """Return the files of a state."""
@@ -90,17 +93,23 @@ class FileExploration:
             self.progress.judge_s += time.monotonic() - begin_s
         return self._verdicts[key]
 
-    def run(self, budget: ExplorationBudget) -> None:
-        """Judge states until all are or the budget ends; Ctrl-C ends it too."""
+    def run(
+        self, budget: ExplorationBudget, ends: Callable[[CrashBug], bool], begun_s: float
+    ) -> None:
+        """Judge states until all are, the budget ends, or a bug `ends` it; Ctrl-C ends it too."""
         begin_s = time.monotonic()
         try:
-            self.progress.complete = self._explore(budget, begin_s)
+            self.progress.ended = self._explore(budget, ends, begun_s)
         except KeyboardInterrupt:
-            self.progress.interrupted = True
+            self.progress.ended = "interrupted"
         self.progress.wall_s = time.monotonic() - begin_s
 
-    def _explore(self, budget: ExplorationBudget, begin_s: float) -> bool:
+    def _explore(
+        self, budget: ExplorationBudget, ends: Callable[[CrashBug], bool], begun_s: float
+    ) -> Ended:
         progress = self.progress
+        explored: set[int] = set()
+        deadline_s = time.monotonic() + budget.seconds
         for state in self._order.states():
             printed = self._printed[: state.point.printed]
             key = self._contents.key(self.image(state), printed)
@@ -110,11 +119,22 @@ class FileExploration:
                     self.bugs.also_in(bug, state)
                 if not self._verdicts[key].symptom or bug is not None:
                     continue
-            elif progress.states >= budget.states or time.monotonic() - begin_s > budget.seconds:
-                return False
+            elif progress.states >= budget.states:
+                return "states"
+            elif time.monotonic() > deadline_s:
+                return "seconds"
             else:
                 progress.states += 1
+                explored |= {state.point.event} & self._order.events
+                progress.points_explored = len(explored)
+            states, seconds = progress.states, time.monotonic() - begun_s
             verdict = self.verdict(state)
-            if verdict.symptom:
-                self._bug_of[key] = self.bugs.add(state, verdict)
-        return True
+            if not verdict.symptom:
+                continue
+            self._bug_of[key] = self.bugs.add(state, verdict)
+            bug = self._bug_of[key].bug
+            if bug.states == 1:
+                bug.found_states, bug.found_s = states, seconds
+                if ends(bug):
+                    return "first bug"
+        return ""

@@ -19,7 +19,6 @@ from nearfar.crash.files.durability import CrashPoint, points_of
 from nearfar.crash.files.models._registry import FileSystem
 from nearfar.crash.files.operations import FileRun, Operation, Output
 
-_SITE_FRAMES = 4
 _MAX_SINGLES = 48
 """Pending operations of one point that are lost or torn alone."""
 _RANDOM_STATES = 8
@@ -39,7 +38,8 @@ class FileState:
 def signature(operation: Operation) -> tuple[object, ...]:
     """Return what operations of one kind at one place of the program share."""
     text = re.sub(r"(0x)?[0-9a-f]*[0-9][0-9a-f]*", "#", operation.text)
-    return operation.kind, text, operation.stack[:_SITE_FRAMES]
+    # Deeper frames differ from call to call where words of dead calls are among them.
+    return operation.kind, text, operation.stack[:1]
 
 
 def closed(run: FileRun, state: FileState) -> FileState:
@@ -66,7 +66,8 @@ class StateOrder:
         self._models = models
         self._seed = seed
         self._points = {model.name: self._ranked(points_of(run, model)) for model in models}
-        self.points = max(len(points) for points in self._points.values())
+        self.events = {point.event for points in self._points.values() for _, point in points}
+        """Events after which the power is cut and something may be lost."""
 
     def states(self) -> Iterator[FileState]:
         """Yield all states; some are equal."""

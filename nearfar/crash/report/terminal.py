@@ -53,6 +53,8 @@ def print_report(report: CrashReport, console: Console) -> None:
 
 def where(bug: CrashBug) -> str:
     """Return when the power is cut."""
+    if bug.at == "call" and not bug.frames:
+        return "after a store through a mapping"
     place = f" {name_of(bug.frames)}" if bug.frames else ""
     operation = "" if bug.operation is None else f", operation {bug.operation}"
     return f"{_POINT_WORDS[bug.at]}{place}{operation}"

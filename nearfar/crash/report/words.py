@@ -77,7 +77,7 @@ def unfinished_text(report: CrashReport) -> str:
     if report.ended in ("states", "seconds"):
         sentences.append(
             f"not finished: the limit of {report.ended} ended it with {left} failure points "
-            f"untouched; give more --{report.ended}, or --resume"
+            f"untouched; give more --{report.ended}{'' if report.files else ', or --resume'}"
         )
     elif report.ended == "first bug":
         sentences.append("stopped at the first bug, as --first asks")
