@@ -104,8 +104,9 @@ def explore(
     program = compiled(name, folder)
     judges = pitfall.check or pitfall.dump
     judge = {"right": pitfall.fix, "self": name}.get(judges[0], judges[0])
-    data = "{files} {printed}" if pitfall.files else "{pool}"
-    command = " ".join([str(compiled(judge, folder)), data, *judges[1:]])
+    data = "{files}" if pitfall.files else "{pool}"
+    printed = ["{printed}"] if pitfall.files else []
+    command = " ".join([str(compiled(judge, folder)), data, *printed, *judges[1:]])
     output = folder / f"{name}-of-{pitfall.name}.json"
     options = ["--check" if pitfall.check else "--dump", command, "--seconds", str(seconds)]
     if pitfall.files:
@@ -121,7 +122,7 @@ def explore(
     with contextlib.redirect_stdout(output_text), contextlib.redirect_stderr(io.StringIO()):
         # Generous, so that a busy machine changes nothing.
         words = ["crash", "--timeout", "30s", "-o", str(output), *options]
-        code = main([*words, "--", str(program), data.split()[0], *pitfall.arguments])
+        code = main([*words, "--", str(program), data, *pitfall.arguments])
     if code not in (ExitCode.DONE, ExitCode.FOUND, ExitCode.UNFINISHED):
         raise RuntimeError(f"nearfar crash ended with {code} on {name}")
     report = load(output, CrashReport)

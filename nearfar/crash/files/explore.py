@@ -115,9 +115,9 @@ class FileExploration:
             key = self._contents.key(self.image(state), printed)
             if key in self._verdicts:
                 progress.duplicates += 1
-                if (bug := self._bug_of.get(key)) is not None:
-                    self.bugs.also_in(bug, state)
-                if not self._verdicts[key].symptom or bug is not None:
+                if (known := self._bug_of.get(key)) is not None:
+                    self.bugs.also_in(known, state)
+                if not self._verdicts[key].symptom or known is not None:
                     continue
             elif progress.states >= budget.states:
                 return "states"

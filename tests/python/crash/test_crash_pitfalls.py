@@ -36,6 +36,9 @@ _QUICK = {
     "list_leak",
     "list_volatile_pointer",
     "move_one_snapshot",
+    "config_no_sync",
+    "wal_no_checksum",
+    "mapped_one_msync",
 }
 """One of each kind; the rest are marked long only because they are many."""
 _SECONDS = 200.0
@@ -69,7 +72,7 @@ def test_each_pitfall_is_found(name: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     "fix",
     [
-        pytest.param(fix, marks=[] if fix == "move_right" else [pytest.mark.long])
+        pytest.param(fix, marks=[] if fix in ("move_right", "config_right") else [pytest.mark.long])
         for fix in sorted({pitfall.fix for pitfall in _ALL})
     ],
 )
