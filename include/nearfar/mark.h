@@ -16,6 +16,16 @@
  *
  * What this thread allocates until the end of the scope, called functions included, is a separate
  * object in the profile, named by its site and the tag. Tags nest: the innermost counts.
+ *
+ *   void* take(struct pool* pool, size_t bytes) {
+ *     void* piece = ...;
+ *     NEARFAR_ARENA(pool->name, piece, bytes);
+ *     return piece;
+ *   }
+ *
+ * A piece of memory that the program divides itself (an arena, a pool, a slab) belongs from now on
+ * to an object named by the memory's site and the name, or with a null name by its size class.
+ * `nearfar run` places the memory as a whole.
  */
 #ifndef NEARFAR_MARK_H
 #define NEARFAR_MARK_H
@@ -27,6 +37,7 @@ __attribute__((weak)) void nearfar_phase_begin(const char* name);
 __attribute__((weak)) void nearfar_phase_end(const char* name, double operations);
 /* Tags this thread's allocations from now on; null: no tag. Returns the previous tag or null. */
 __attribute__((weak)) const char* nearfar_tag_set(const char* name);
+__attribute__((weak)) void nearfar_arena(const char* name, const void* begin, unsigned long bytes);
 #ifdef __cplusplus
 }
 #endif
@@ -37,6 +48,11 @@ __attribute__((unused)) static inline void nearfar_tag_restore(const char** befo
 #define NEARFAR_TAG(name)                                                                \
   const char* nearfar_tag_before __attribute__((cleanup(nearfar_tag_restore), unused)) = \
       nearfar_tag_set ? nearfar_tag_set(name) : (const char*)0
+
+#define NEARFAR_ARENA(name, begin, bytes)                                  \
+  do {                                                                     \
+    if (nearfar_arena) nearfar_arena(name, begin, (unsigned long)(bytes)); \
+  } while (0)
 
 #define NEARFAR_BEGIN(name)                             \
   do {                                                  \

@@ -129,8 +129,9 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
                 places[site] = [file.locate(a) for a in row["frames"][: int(row["depth"])].tolist()]
                 heap.append((site, kind))  # type: ignore[arg-type]
                 continue
-            key = (kind, name, file.text(int(row["path"])))
-            group = groups.setdefault(key, _Group(kind, [], name))  # type: ignore[arg-type]
+            split = _split(files, site)
+            key = (kind, name, file.text(int(row["path"])), split)
+            group = groups.setdefault(key, _Group(kind, [], name, split=split))  # type: ignore[arg-type]
             group.sites.append(site)
     frames_of = symbolise(place for stack in places.values() for place in stack)
     whole = [

@@ -16,9 +16,28 @@ constexpr std::uint64_t unmappable_block = 32 << 10;
 
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
-void drop_range(std::uint64_t begin, std::uint64_t end) {
-  runtime.regions.remove(begin, end, [](const Region& part) {
-    if (part.counted) count_freed(part.site, part.end - part.begin);
+// Some memory was named (range_named): the sampled lines of a block or region may have other
+// owners.
+bool any_named = false;
+
+// Counts the end of [begin, end), whose lines are of `site` unless they are tagged.
+void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site) {
+  if (!any_named) {
+    count_freed(site, end - begin);
+    return;
+  }
+  const std::uint64_t rate = runtime.lines.rate();
+  runtime.lines.for_each(begin, end - begin, [&](std::uint64_t line) {
+    const std::uint64_t first = line > begin ? line : begin;
+    const std::uint16_t owner = *runtime.shadow.entry(first);
+    count_freed(owner < first_free_site ? site : owner, 64 * rate);
+  });
+}
+
+// `of_block`: regions of a block are counted with it.
+void drop_range(std::uint64_t begin, std::uint64_t end, bool of_block = false) {
+  runtime.regions.remove(begin, end, [&](const Region& part) {
+    if (part.counted || of_block) count_end(part.begin, part.end, part.site);
   });
   runtime.shadow.clear(begin, end - begin);
 }
@@ -56,26 +75,35 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t he
     access_line(header, in_malloc, true, site);
 }
 
+namespace {
+
+// Blocks allocated before the runtime was active have no site.
+bool is_counted(std::uint16_t site) { return site == site_other || site >= first_free_site; }
+
+}  // namespace
+
 std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   Guard const guard;
   if (!guard) return site_none;
-  std::uint16_t site = site_none;
-  std::uint64_t sampled_bytes = 0;
-  if (size < large_block) {
-    const sim::SampledLines::Overlap sampled = runtime.lines.overlap(address, size);
-    sampled_bytes = sampled.bytes;
-    site = *runtime.shadow.entry(sampled.first);
-    // Freed memory is not touched, and the next allocation overwrites the tags: only memory that
-    // may be unmapped is untagged.
-    if (size >= unmappable_block) runtime.shadow.tag(address, size, site_none);
-  } else {
-    site = runtime.regions.find(address);
-    drop_range(address, address + size);
+  if (size >= large_block) {
+    const std::uint16_t site = runtime.regions.find(address);
+    const bool known = is_counted(site);
+    drop_range(address, address + size, known);
+    return known ? site : std::uint16_t{site_none};
   }
-  // Blocks allocated before the runtime was active have no site.
-  if (site != site_other && site < first_free_site) return site_none;
-  count_freed(site, weight_of(address, size, sampled_bytes).bytes);
-  return site;
+  const sim::SampledLines::Overlap sampled = runtime.lines.overlap(address, size);
+  const std::uint16_t site = *runtime.shadow.entry(sampled.first);
+  if (is_counted(site)) {
+    if (any_named && size >= unmappable_block) {
+      count_end(address, address + size, site);
+    } else {
+      count_freed(site, weight_of(address, size, sampled.bytes).bytes);
+    }
+  }
+  // Freed memory is not touched, and the next allocation overwrites the tags: only memory that may
+  // be unmapped is untagged.
+  if (size >= unmappable_block) runtime.shadow.tag(address, size, site_none);
+  return is_counted(site) ? site : std::uint16_t{site_none};
 }
 
 void block_cleared(std::uint64_t address, std::uint64_t size) {
@@ -146,6 +174,28 @@ void range_accessible(std::uint64_t address, std::uint64_t size) {
     }
     add_range(parts[i]);
   }
+}
+
+void range_named(std::uint64_t address, std::uint64_t size, std::uint32_t tag) {
+  Guard const guard;
+  if (!guard) return;
+  register_thread();
+  const std::uint64_t first = runtime.lines.overlap(address, size).first;
+  std::uint16_t before = *runtime.shadow.entry(first);
+  if (before == site_none) before = runtime.regions.find(address);
+  const std::uint16_t part = site_of_part(before, size, tag);
+  if (part == before) return;
+  any_named = true;
+  if (size < large_block) {
+    count_moved(before, part, weight_of(address, size, runtime.shadow.tag(address, size, part)));
+    return;
+  }
+  bool counted = false;
+  runtime.regions.remove(address, address + size,
+                         [&](const Region& region) { counted = region.counted; });
+  runtime.shadow.clear(address, size);
+  add_range({address, address + size, part, counted});
+  count_moved(before, part, {1, size});
 }
 
 std::uint16_t site_of_untagged(std::uint64_t address) {

@@ -34,6 +34,10 @@ void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
 // Reports reserved address space that became accessible: it counts from now on.
 void range_accessible(std::uint64_t address, std::uint64_t size);
 
+// Gives a piece of memory with a sampled line to the part of its site that `tag` names, or for tag
+// 0 its size class.
+void range_named(std::uint64_t address, std::uint64_t size, std::uint32_t tag);
+
 // Registers the data segments of all modules that were loaded since the last call.
 void map_modules();
 

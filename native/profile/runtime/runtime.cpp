@@ -239,6 +239,13 @@ const char* nearfar_tag_set(const char* name) {
   return before == 0 ? nullptr : runtime.strings.text(before);
 }
 
+void nearfar_arena(const char* name, const void* begin, unsigned long bytes) {
+  using namespace nearfar::profile;
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  if (!active() || bytes == 0 || !runtime.lines.any_in(address, bytes)) return;
+  range_named(address, bytes, runtime.strings.intern(name));
+}
+
 void nearfar_phase_end(const char* name, double operations) {
   using namespace nearfar::profile;
   if (runtime.control == nullptr) return;

@@ -57,6 +57,9 @@ std::uint32_t size_class_of(std::uint64_t size) {
   return size == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(size));
 }
 
+// The whole of each part; 0: a whole.
+std::uint16_t wholes[1u << 16];
+
 // Returns the part of a site with blocks of one size class, or of one tag.
 std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_t tag) {
   if ((size_class == 0 && tag == 0) || site < first_free_site) return site;
@@ -73,7 +76,9 @@ std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_
         record_to_fill.tag = tag;
       });
   if (record == nullptr) return site_other;
-  return static_cast<std::uint16_t>(runtime.sites.index_of(*record));
+  const auto part_site = static_cast<std::uint16_t>(runtime.sites.index_of(*record));
+  wholes[part_site] = site;
+  return part_site;
 }
 
 std::uint16_t whole_site_of_block(Call call) {
@@ -88,6 +93,11 @@ std::uint16_t whole_site_of_block(Call call) {
 std::uint16_t site_of_block(Call call, std::uint64_t size) {
   const std::uint32_t size_class = runtime.control->split_sizes != 0 ? size_class_of(size) : 0;
   return part_of(whole_site_of_block(call), size_class, this_thread.tag);
+}
+
+std::uint16_t site_of_part(std::uint16_t site, std::uint64_t size, std::uint32_t tag) {
+  const std::uint16_t whole = wholes[site] != 0 ? wholes[site] : site;
+  return part_of(whole, tag == 0 ? size_class_of(size) : 0, tag);
 }
 
 std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path) {
@@ -124,6 +134,20 @@ void count_allocated(std::uint16_t site, Weight weight) {
 
 void count_freed(std::uint16_t site, std::uint64_t bytes) {
   move_live(site, -static_cast<std::int64_t>(bytes));
+}
+
+void count_moved(std::uint16_t from, std::uint16_t to, Weight weight) {
+  SiteRecord& record = runtime.sites[from];
+  const auto bytes = static_cast<std::int64_t>(weight.bytes);
+  count_freed(from, weight.bytes);
+  if (wholes[from] == 0) {
+    const std::uint64_t allocated = __atomic_load_n(&record.allocated_bytes, __ATOMIC_RELAXED);
+    add(record.allocated_bytes, 0 - (weight.bytes < allocated ? weight.bytes : allocated));
+    for (std::int64_t* peak : {&record.peak_bytes, &record.bytes_at_peak}) {
+      *peak = *peak > bytes ? *peak - bytes : 0;
+    }
+  }
+  count_allocated(to, weight);
 }
 
 }  // namespace nearfar::profile

@@ -18,6 +18,10 @@ std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path = nullpt
 // Returns the site of a path: a module's data.
 std::uint16_t site_of_path(ObjectKind kind, const char* path);
 
+// Returns the part of a site that a tag names, or for tag 0 the size class of `size`. A part's
+// parts are those of its whole.
+std::uint16_t site_of_part(std::uint16_t site, std::uint64_t size, std::uint32_t tag);
+
 // Statistical weight of a block. Below two pages, its sampled bytes and its sampled first byte
 // times the rate, both unbiased; above, the block itself.
 struct Weight {
@@ -28,5 +32,7 @@ Weight weight_of(std::uint64_t begin, std::uint64_t size, std::uint64_t sampled_
 
 void count_allocated(std::uint16_t site, Weight weight);
 void count_freed(std::uint16_t site, std::uint64_t bytes);
+// The bytes were counted for `from`; a whole never had what is its part's.
+void count_moved(std::uint16_t from, std::uint16_t to, Weight weight);
 
 }  // namespace nearfar::profile

@@ -40,3 +40,15 @@ extern "C" [[gnu::visibility("default")]] const char* nearfar_tag_set(const char
   this_thread.tag = none ? 0 : static_cast<std::uint32_t>(place_of(name));
   return before == 0 ? nullptr : ring->text + before;
 }
+
+extern "C" [[gnu::visibility("default")]] void nearfar_arena(const char* name, const void* begin,
+                                                             unsigned long bytes) {
+  using namespace nearfar::profile;
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  if (!active() || bytes == 0 || !runtime.lines.any_in(address, bytes)) return;
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  const bool none = name == nullptr || *name == '\0';
+  send(NF_RING_NAMED, {address, bytes, none ? 0 : place_of(name)});
+}
