@@ -140,7 +140,7 @@ def _judged(
         100 * abs(best.coverage - 0.9),
         "%",
         bar=5.0,
-        peer="null, calibrated likewise",
+        peer="null, calibrated too",
         peer_value=100 * abs((null.coverage or 0.0) - 0.9),
         command=COMMAND,
     )
@@ -150,7 +150,7 @@ def _judged(
         "",
         bar=1.0,
         judge="ratio",
-        peer="null, calibrated likewise",
+        peer="null, calibrated too",
         peer_value=null.interval_score,
         command=COMMAND,
     )

@@ -55,7 +55,8 @@ class Threads {
   void wait_for(unsigned count) const {
     while (arrived_.load() < count && !stopping()) relax();
   }
-  // Sleeps likewise, for a thread that may share its core with one of them.
+  // Sleeps until `count` threads have called arrive(): for a thread that may share its core with
+  // one of them.
   void sleep_until(unsigned count) const {
     for (unsigned arrived = arrived_.load(); arrived < count && !stopping();
          arrived = arrived_.load()) {

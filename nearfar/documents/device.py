@@ -222,7 +222,7 @@ class FaultFigure(
     low_ns: float | None = None
     high_ns: float | None = None
     p50_ns: float | None = None
-    """Percentile of single faults; p90 to p99.9 likewise."""
+    """Percentiles of single faults."""
     p90_ns: float | None = None
     p99_ns: float | None = None
     p99_9_ns: float | None = None

@@ -56,7 +56,7 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Read misses that advance from page to page, whatever the code looks like (a merge, a list
     laid out in order): a prefetcher follows them. Empty in older profiles."""
     write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
-    """Likewise of `write_misses`."""
+    """The same part of `write_misses`."""
     write_backs: Amount = 0.0
     """Lines written to memory: dirty ones that were evicted or flushed, and those that
     non-temporal stores filled."""
@@ -64,8 +64,8 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Lines the program flushed (clwb, clflushopt, clflush), dirty or not; all of them are counted.
     0 where nothing counts them, see `WorkloadProfile.flushes_counted`."""
     fences: Amount = 0.0
-    """Fences that waited for lines flushed or stored non-temporally, of which the last was this
-    object's; others, which nothing was flushed before, are not counted."""
+    """Fences that waited for lines that were flushed or stored non-temporally; a fence counts for
+    the object of the last of these lines. Fences that wait for no line are not counted."""
     nt_store_bytes: Amount = 0.0
     """Bytes of non-temporal stores; these stores are not among accesses and misses."""
     log_bytes: Amount = 0.0

@@ -259,7 +259,7 @@ class Sampler:
     def _shape(self, point: SamplePoint) -> Shape:
         return _measure.Shape(
             access_bytes=point.access_bytes,
-            # A stride of one access is none; a window of the region likewise.
+            # A stride of one access is no stride, and a window of the whole region is no window.
             stride_bytes=point.stride_bytes if point.stride_bytes > point.access_bytes else 0,
             window_bytes=point.window_bytes if point.window_bytes < point.region_bytes else 0,
             read_share=DEFAULT_READ_SHARE if point.read_share is None else point.read_share,

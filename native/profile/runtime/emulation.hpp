@@ -34,8 +34,9 @@ struct LineCost {
 
 inline constexpr unsigned max_phases = 256;
 
-// Sizes in bytes, times in ns. It is followed by near costs [factors][charges], far costs likewise,
-// and `near_sites` ascending keys of the sites that stay near; all other sites are far.
+// Sizes in bytes, times in ns. It is followed by near costs [factors][charges], far costs
+// [factors][charges], and `near_sites` ascending keys of the sites that stay near; all other sites
+// are far.
 struct EmulationFile {
   char magic[8];
   std::uint32_t version;

@@ -48,7 +48,7 @@ TEST_CASE("lines that are not moved keep their cost") {
   CHECK(far_time_ns(120e3, lines, half, near.costs, far.costs, 1) == doctest::Approx(220e3));
 }
 
-TEST_CASE("a batch is due when it took long enough or has the maximum size") {
+TEST_CASE("a batch ends when it took long enough or has the maximum size") {
   EmulationFile file = {};
   file.batch = 256;
   file.min_ns = 1'000'000;

@@ -61,7 +61,7 @@ class Meter {
 
   // Runs `body` in each of `threads`, which start together; rethrows its exceptions.
   void timed(unsigned threads, const Body& body) { measure(threads, {0}, body); }
-  // Runs likewise, and sets `stop` after `length`.
+  // Runs `body` as timed() does, and sets `stop` after `length`.
   void timed_for(Nanoseconds length, unsigned threads, const Body& body) {
     measure(threads, length, body);
   }
