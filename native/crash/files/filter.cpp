@@ -49,7 +49,7 @@ sock_filter load(std::size_t offset) {
 }
 
 sock_filter argument(unsigned number) {
-  return load(offsetof(seccomp_data, args) + 8 * number);  // its lower half
+  return load(offsetof(seccomp_data, args) + std::size_t{8} * number);  // its lower half
 }
 
 sock_filter answer(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }

@@ -71,7 +71,7 @@ std::string Tracee::text(std::uint64_t address) const {
 }
 
 std::string Tracee::path(int folder, std::uint64_t path) const {
-  const std::string name = text(path);
+  std::string name = text(path);
   if (!name.empty() && name[0] == '/') return name;
   const std::string process = "/proc/" + std::to_string(process_);
   if (folder == AT_FDCWD) return process + "/cwd/" + name;

@@ -127,7 +127,7 @@ static inline void nf_ring_publish(struct nf_ring_event* event, uint64_t slot) {
 
 /* Returns the offset of a copy of `text` in the ring; 0 for none. */
 static inline uint64_t nf_ring_text(struct nf_ring* ring, const char* text) {
-  if (text == NULL || *text == '\0') return 0;
+  if (!text || *text == '\0') return 0;
   const uint32_t size = (uint32_t)strlen(text) + 1;
   if (__atomic_load_n(&ring->text_used, __ATOMIC_RELAXED) + size > NF_RING_TEXT) return 0;
   const uint32_t place = __atomic_fetch_add(&ring->text_used, size, __ATOMIC_RELAXED);
