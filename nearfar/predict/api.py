@@ -73,6 +73,10 @@ def predict(
         if device.technology == "paged":
             budgets, names = options.near_budget, options.phase
             devices.append(paged_device(workload, device, budgets, names, options.max_objects))
+            if options.explain:
+                devices[-1].caveats.append(
+                    "--explain does not take the time of a paged memory apart"
+                )
             continue
         far_side = far_memory(
             device,

@@ -46,7 +46,7 @@ CLIFF = 2
 
 CLIFF_STEPS = 200
 
-ENDS = ((0, 0.0), (1, 1.0), (2, -1.0))
+ENDS = ((0, 0), (1, 1), (2, -1))
 """Value, low and high: number of the end, and the sign of the error of near memory's size."""
 
 

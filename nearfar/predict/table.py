@@ -128,6 +128,8 @@ def _overview(prediction: Prediction) -> Table:
             by_model = {model.model: f"{model.slowdown:.2f}" for model in total.models}
             naive = [by_model.get(name, "-") for name in shown]
             name = device.far + ("!" if _unverified(device) else "")
+            if device.paged is not None:
+                name = f"{name} at {device.paged.budgets[0].near_share:.0%} near"
             cells = [name, _latency(device, near_ns), _slowdown(total), *naive, total.bound]
             add_row(overview, cells)
     return overview
