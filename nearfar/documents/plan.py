@@ -120,8 +120,10 @@ BarName = Literal[
     "optimal",
     "plan",
     "per-phase",
+    "kernel",
 ]
-"""plan: what the plan does where that is none of the others."""
+"""plan: what the plan does where that is none of the others. kernel: with a paged far memory, the
+kernel's own choice of pages."""
 
 
 class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

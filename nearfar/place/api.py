@@ -40,6 +40,7 @@ from nearfar.place.machine_file import (
 )
 from nearfar.place.moves import MovingPlan, copy_ns_per_byte, moving_plan
 from nearfar.place.optimiser import OPTIMISERS
+from nearfar.place.paged import paged_plan
 from nearfar.place.plan_rows import (
     BARS,
     bar,
@@ -77,6 +78,8 @@ def place(options: PlaceOptions) -> Plan:
         budget = file.near_capacity
     allow = frozenset(get_args(Allowed) if "all" in options.allow else options.allow)
     _check_options(options, budget, allow)
+    if any(far.device.technology == "paged" for far in fars):
+        return paged_plan(options, budget, fars, load_device(near), _prices(options, file))
     problem, merged, machine = _problem(options, file, load_device(near), fars)
     problem, budget_bytes = with_budget(problem, budget)
     task = PlaceTask(problem, merged, options.optimiser, allow)

@@ -71,12 +71,7 @@ def predict(
     devices, estimates = [], []
     for device in fars:
         if device.technology == "paged":
-            budgets, names = options.near_budget, options.phase
-            devices.append(paged_device(workload, device, budgets, names, options.max_objects))
-            if options.explain:
-                devices[-1].caveats.append(
-                    "--explain does not take the time of a paged memory apart"
-                )
+            devices.append(_paged(workload, device, options))
             continue
         far_side = far_memory(
             device,
@@ -106,6 +101,16 @@ def predict(
     if stages is not None:
         prediction = with_pipeline(prediction, stages, task, near_side, machine)
     return with_calibrations(prediction, fars, calibrations) if calibrations else prediction
+
+
+def _paged(
+    workload: WorkloadProfile, device: DeviceProfile, options: PredictOptions
+) -> DevicePrediction:
+    budgets, names, count = options.near_budget, options.phase, options.max_objects
+    prediction = paged_device(workload, device, budgets, names, count)
+    if options.explain:
+        prediction.caveats.append("--explain does not take the time of a paged memory apart")
+    return prediction
 
 
 def _models_shown(options: PredictOptions, workload: WorkloadProfile, model: str) -> list[str]:

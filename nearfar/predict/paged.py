@@ -46,14 +46,19 @@ class PagedPhase:
     written: Array
     """Pages stored to among those that faults bring back, same shape."""
     touches: Array
-    """Touches by the number of touches in between (`PageCurve.times`), all objects."""
-    first: float
+    """Touches by object and by the number of touches in between (`PageCurve.times`)."""
+    first_by_object: Array
     """Pages touched for the first time."""
     first_before: float
     """The same in earlier phases."""
     sequential: Array
     """Share of misses that advance from page to page, by object."""
     compressed_share: float | None
+
+    @property
+    def first(self) -> float:
+        """Return the pages touched for the first time."""
+        return float(self.first_by_object.sum())
 
     @property
     def threads(self) -> float:
@@ -79,10 +84,10 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
             # Pages of files are read from the file again.
             if row.page_curve is not None and workload.objects[row.object].kind != "file"
         ]
-        touches = np.zeros(max((len(curve.times) for _, curve in rows), default=0))
-        for _, curve in rows:
-            touches[: len(curve.times)] += curve.times
-        first = sum(curve.first for _, curve in rows)
+        touches = np.zeros((len(rows), max((len(curve.times) for _, curve in rows), default=0)))
+        for place, (_, curve) in enumerate(rows):
+            touches[place, : len(curve.times)] = curve.times
+        first = np.array([curve.first for _, curve in rows])
         sequential = []
         for row, _ in rows:
             ordered = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
@@ -97,7 +102,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
                 faults=np.array([curve.faults for _, curve in rows]).reshape(-1, len(sizes)),
                 written=np.array([curve.written for _, curve in rows]).reshape(-1, len(sizes)),
                 touches=touches,
-                first=first,
+                first_by_object=first,
                 first_before=before,
                 sequential=np.array(sequential),
                 compressed_share=sum(w * s for w, s in known) / sum(w for w, _ in known)
@@ -105,7 +110,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
                 else None,
             )
         )
-        before += first
+        before += float(first.sum())
     return phases
 
 
@@ -153,14 +158,14 @@ def random_faults(phase: PagedPhase, near_pages: float) -> float:
     if touches == 0.0 or before + phase.first <= near_pages:
         return 0.0
     # The middles of the buckets that end at 2, 3, 4, 6, 8 ... sampled touches.
-    between = SAMPLED_PAGES * 2.0 ** (np.arange(len(phase.touches)) / 2 + 0.75)
+    between = SAMPLED_PAGES * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 + 0.75)
     gone_before = max(0.0, 1.0 - near_pages / before) if before else 0.0
     stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
     share, following = 0.0, 1.0
     while abs(following - share) > 1e-6:
         share = following
         gone = 1.0 - stayed * np.exp(-share * between / near_pages)
-        following = float(phase.touches @ gone) / touches
+        following = float(phase.touches.sum(axis=0) @ gone) / touches
     return following * touches
 
 

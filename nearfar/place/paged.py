@@ -1,0 +1,264 @@
+"""Plans for a paged far memory: what is locked near; the kernel moves the rest.
+
+Locked data never fault, and leave the rest less room. How often the rest faults then follows from
+footprints (Xiang et al., HOTL, ASPLOS 2013): the pages touched within some time are the sum of
+those of each object, so without some of them the rest fills its room later, and distances shrink.
+The objects touched most often per page are locked first, the last of them in part: of a loop that
+does not fit, a locked part saves its share of the faults where the kernel alone keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.estimate import Estimate, sum_estimates
+from nearfar.base.units import PAGE_BYTES, parse_budget_bytes
+from nearfar.documents import DeviceProfile, Plan, WorkloadProfile, loaded, origin, producer
+from nearfar.documents.plan import (
+    NEAR,
+    Alternative,
+    BarName,
+    Part,
+    Placement,
+    PlanMemory,
+    Prices,
+)
+from nearfar.options.place import PlaceOptions
+from nearfar.place.machine_file import FarMemory
+from nearfar.predict.paged import (
+    PageCosts,
+    PagedPhase,
+    PageMoves,
+    footprint_pages,
+    moved,
+    paged_phases,
+)
+from nearfar.predict.paged_device import paged_device
+from nearfar.predict.total import TOTAL, slowdown_over
+from nearfar.predict.traffic import Array
+
+FREE_SHARE = 0.1
+"""Share of the budget that is never locked: stacks, libraries and pages on their way need it."""
+
+STEPS = 40
+"""Numbers of locked pages that are tried."""
+
+MIN_GAIN = 0.03
+"""Gain below which nothing is locked: the kernel's own choice is as good as the prediction."""
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Locked share of each object, and the added time of each phase, ns."""
+
+    locked: Array
+    pages: float
+    added_ns: list[float]
+
+
+def paged_plan(
+    options: PlaceOptions,
+    budget: str | None,
+    fars: Sequence[FarMemory],
+    near: DeviceProfile,
+    prices: Prices,
+) -> Plan:
+    """Return which data to lock near for a budget.
+
+    Raises NearfarError for options that such a plan does not know.
+    """
+    if len(fars) != 1 or len(options.profile) != 1 or budget is None or options.allow:
+        raise NearfarError(
+            "with a paged far memory a plan has one profile, one far memory and a budget, such as "
+            "--far zram.json --budget 50%; parts of objects are always allowed"
+        )
+    workload, device = loaded(options.profile[0], WorkloadProfile), fars[0].device
+    names = [] if options.phase == TOTAL else [options.phase]
+    every = paged_phases(workload)
+    footprint = footprint_pages(every)
+    budget_bytes = parse_budget_bytes(budget, round(footprint * PAGE_BYTES))
+    alone = paged_device(workload, device, [f"{budget_bytes}B"], names, 1)
+    shown = [phase for phase in every if not names or phase.phase.name in names]
+    near_ns = alone.total.near_time_ns.value
+    kernel_ns = alone.total.far_time_ns.value
+    choice = _best(workload, shown, every, device, budget_bytes / PAGE_BYTES)
+    plan_ns = near_ns + sum(choice.added_ns)
+    if plan_ns > kernel_ns * (1.0 - MIN_GAIN):
+        choice = replace(choice, locked=np.zeros(len(workload.objects)), pages=0.0)
+        plan_ns = kernel_ns
+    relative = (plan_ns - near_ns) / max(kernel_ns - near_ns, 1e-9)
+    ends = [
+        near_ns + relative * (end - near_ns)
+        for end in (alone.total.far_time_ns.low, alone.total.far_time_ns.high)
+    ]
+    return Plan(
+        producer=producer(),
+        profile=origin(options.profile[0]),
+        near=near.name,
+        far=device.name,
+        phase=options.phase,
+        budget_bytes=budget_bytes,
+        footprint_bytes=round(footprint * PAGE_BYTES),
+        placements=_placements(workload, shown, device, choice),
+        alternatives=_bars(
+            footprint * PAGE_BYTES,
+            budget_bytes,
+            prices,
+            {
+                "all-near": alone.total.near_time_ns,
+                "kernel": alone.total.far_time_ns,
+                "plan": Estimate(plan_ns, min(ends[0], plan_ns), max(ends[1], plan_ns)),
+            },
+        ),
+        frontier=[],
+        prices=prices,
+        proven_gap=None,
+        memories=_memories(near, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
+        caveats=[*_caveats(choice), *alone.caveats],
+    )
+
+
+def _caveats(choice: _Choice) -> list[str]:
+    if choice.pages == 0.0:
+        return ["locking saves nothing here: the kernel's own choice is predicted to be as good"]
+    return [
+        "near: lock it (mlock); far: the kernel moves its pages in and out of what is left of the "
+        "budget"
+    ]
+
+
+def _bars(
+    footprint_bytes: float, budget_bytes: int, prices: Prices, times: Mapping[BarName, Estimate]
+) -> list[Alternative]:
+    near_ns = times["all-near"].value
+    near_price = footprint_bytes * prices.near_per_byte
+    bars = []
+    for name, time_ns in times.items():
+        held = footprint_bytes if name == "all-near" else min(budget_bytes, footprint_bytes)
+        price = held * prices.near_per_byte + (footprint_bytes - held) * prices.far_per_byte
+        ends = (slowdown_over(end, near_ns) for end in (time_ns.value, time_ns.low, time_ns.high))
+        bars.append(
+            Alternative(
+                name=name,
+                near_bytes=round(held),
+                time_ns=time_ns,
+                slowdown=Estimate(*ends),
+                cost_relative=price / near_price,
+            )
+        )
+    return bars
+
+
+def _memories(
+    near: DeviceProfile, device: DeviceProfile, budget_bytes: int, used: float, prices: Prices
+) -> list[PlanMemory]:
+    return [
+        PlanMemory(
+            name=NEAR,
+            device=near.name,
+            capacity_bytes=budget_bytes,
+            used_bytes=round(used),
+            price_per_byte=prices.near_per_byte,
+        ),
+        PlanMemory(name="far", device=device.name, price_per_byte=prices.far_per_byte),
+    ]
+
+
+def _best(
+    workload: WorkloadProfile,
+    shown: Sequence[PagedPhase],
+    every: Sequence[PagedPhase],
+    device: DeviceProfile,
+    near_pages: float,
+) -> _Choice:
+    """Return the locked shares with the least added time."""
+    pages, touches = np.zeros(len(workload.objects)), np.zeros(len(workload.objects))
+    for phase in every:
+        np.add.at(pages, phase.objects, phase.first_by_object)
+    for phase in shown:
+        np.add.at(touches, phase.objects, phase.faults[:, 0])
+    order = np.argsort(-touches / np.maximum(pages, 1.0), kind="stable")
+    costs = [PageCosts(device, phase) for phase in shown]
+    choices = []
+    for room in np.linspace(0.0, near_pages * (1.0 - FREE_SHARE), STEPS + 1):
+        before = np.cumsum(pages[order]) - pages[order]
+        locked = np.zeros(len(pages))
+        locked[order] = np.clip((room - before) / np.maximum(pages[order], 1.0), 0.0, 1.0)
+        locked[touches == 0.0] = 0.0
+        used = float(locked @ pages)
+        added = [
+            _added_ns(phase, each, locked, pages, near_pages)
+            for phase, each in zip(shown, costs, strict=True)
+        ]
+        choices.append(_Choice(locked, used, added))
+    return min(choices, key=lambda choice: sum(choice.added_ns))
+
+
+def _added_ns(
+    phase: PagedPhase, costs: PageCosts, locked: Array, pages: Array, near_pages: float
+) -> float:
+    """Return the time that faults add to a phase with shares of objects locked."""
+    moving = 1.0 - locked[phase.objects]
+    room = near_pages - float(locked @ pages)
+    rest = moved(phase, _equivalent_pages(phase, moving, room), keeps_copies=costs.keeps_copies)
+    faults = rest.faults * moving
+    back = float(rest.faults.sum())
+    kept = float(faults.sum()) / back if back > 0 else 0.0
+    first = rest.evicted - back
+    return float(
+        costs.added_ns(
+            PageMoves(faults, back * kept + first, (rest.written - first) * kept + first)
+        ).sum()
+    )
+
+
+def _equivalent_pages(phase: PagedPhase, moving: Array, room_pages: float) -> float:
+    """Return the near memory in which all objects fault as shares of them do in some room.
+
+    Between sizes c and c + dc lies the part of dc that those bring who fault at c.
+    """
+    by_object = phase.faults + phase.first_by_object[:, np.newaxis]
+    every = by_object.sum(axis=0)
+    part: Array = np.ones_like(every)
+    np.divide(moving @ by_object, every, out=part, where=every > 0)
+    sizes = np.concatenate([[0.0], phase.sizes_pages])
+    filled = np.concatenate([[0.0], np.cumsum(part * np.diff(sizes))])
+    beyond = max(0.0, room_pages - float(filled[-1]))
+    return float(np.interp(room_pages, filled, sizes)) + beyond
+
+
+def _placements(
+    workload: WorkloadProfile, phases: Sequence[PagedPhase], device: DeviceProfile, choice: _Choice
+) -> list[Placement]:
+    added: dict[int, list[Estimate]] = {}
+    for phase in phases:
+        value, low, high = PageCosts(device, phase).fault() * phase.faults[:, 0]
+        for place, number in enumerate(phase.objects):
+            each = Estimate(float(value[place]), float(low[place]), float(high[place]))
+            added.setdefault(number, []).append(each)
+    rows = []
+    for number, item in enumerate(workload.objects):
+        if number not in added:
+            continue
+        share = float(choice.locked[number])
+        parts = [Part(memory=NEAR, share=share), Part(memory="far", share=1.0 - share)]
+        rows.append(
+            Placement(
+                object=number,
+                name=item.name,
+                size_bytes=item.size_bytes,
+                memory=NEAR if share >= 0.5 else "far",
+                added_ns_if_far=sum_estimates(added[number]),
+                kind=item.kind,
+                frames=item.frames,
+                told_by=item.told_by,
+                via=item.via,
+                split=item.split,
+                parts=parts if 0.0 < share < 1.0 else [],
+            )
+        )
+    return rows
