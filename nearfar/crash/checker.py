@@ -191,7 +191,7 @@ def run_once(
         _kill_session(process)
         if process.stdout is not None:
             process.stdout.close()
-    return CheckerVerdict("hang" if hangs else _symptom(process.returncode), output)
+    return CheckerVerdict("hang" if hangs else symptom_of(process.returncode), output)
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, kept_bytes: int) -> tuple[str, bool]:
@@ -240,7 +240,8 @@ def _kill_session(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _symptom(code: int) -> str:
+def symptom_of(code: int) -> str:
+    """Return how a checker ended; empty: it accepts the image."""
     if code == 0:
         return ""
     return f"exit {code}" if code > 0 else signal.Signals(-code).name

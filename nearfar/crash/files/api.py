@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -13,8 +14,9 @@ from nearfar.crash.api import CrashOutcome
 from nearfar.crash.baseline import KnownBugs
 from nearfar.crash.bugs import FoundBug
 from nearfar.crash.checker import Check, parse
+from nearfar.crash.files.checker import FileChecker
 from nearfar.crash.files.contents import Contents
-from nearfar.crash.files.explore import FileChecker, FileExploration
+from nearfar.crash.files.explore import FileExploration
 from nearfar.crash.files.images import MAX_DATA_BYTES, same_as
 from nearfar.crash.files.log import FileLog
 from nearfar.crash.files.models._registry import FileSystem
@@ -69,12 +71,12 @@ def files_test(request: FilesRequest, say: Say) -> CrashOutcome:
         run = reader.read(recorded.log)
         say(f"recorded {len(run.operations)} operations on files in {recorded.seconds:.1f} s")
         _check_seen(run, recorded, data, request.command[0])
-        checker = FileChecker(request.check, folder, request.timeout_s)
         symbols = TraceSymbols(recorded.log)
-        exploration = FileExploration(run, request.models, checker, symbols, request.seed)
-        _check_accepts(run, recorded, checker)
         is_new = KnownBugs(request.baseline).is_new
-        exploration.run(request.budget, lambda bug: request.first and is_new(bug), begun_s)
+        with contextlib.closing(FileChecker(request.check, folder, request.timeout_s)) as checker:
+            exploration = FileExploration(run, request.models, checker, symbols, request.seed)
+            _check_accepts(run, recorded, checker)
+            exploration.run(request.budget, lambda bug: request.first and is_new(bug), begun_s)
     bugs = [found_bug for found_bug in exploration.bugs.all() if is_new(found_bug.bug)]
     for number, found_bug in enumerate(bugs, 1):
         found_bug.bug.id = number

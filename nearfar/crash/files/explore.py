@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from nearfar.crash.bugs import FoundBug
-from nearfar.crash.checker import CheckerVerdict, parse, run_once
+from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.explore import Ended
 from nearfar.crash.files.bugs import FileBugs
+from nearfar.crash.files.checker import FileChecker
 from nearfar.crash.files.contents import Contents, FileImage
-from nearfar.crash.files.images import write_image
 from nearfar.crash.files.models._registry import FileSystem
 from nearfar.crash.files.operations import FileRun, Output
 from nearfar.crash.files.states import FileState, StateOrder
 from nearfar.crash.judge import ExplorationBudget
-from nearfar.crash.record import environment
 from nearfar.crash.symbols import TraceSymbols
 from nearfar.documents.crash_report import CrashBug
-
-PRINTED_VARIABLE = "NEARFAR_CRASH_PRINTED"
-_NO_OPERATIONS = (-1, -1)
-
-
-class FileChecker:
-    """The user's command; ``{files}`` stands for an image's folder, ``{printed}`` for a file."""
-
-    def __init__(self, check: str, folder: Path, timeout_s: float) -> None:
-        self._image = folder / "image"
-        self._printed = folder / "printed"
-        text = check.replace("{printed}", shlex.quote(str(self._printed)))
-        self._command = parse(text.replace("{files}", "{pool}"))
-        self._timeout_s = timeout_s
-
-    def judge(self, image: Sequence[FileImage], printed: bytes) -> CheckerVerdict:
-        """Judge an image and what the program had printed."""
-        write_image(image, self._image)
-        self._printed.write_bytes(printed)
-        variables = {**environment(), PRINTED_VARIABLE: str(self._printed)}
-        return run_once(self._command, self._image, _NO_OPERATIONS, self._timeout_s, variables)
 
 
 @dataclass

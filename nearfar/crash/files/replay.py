@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import CommandError
 from nearfar.crash.checker import CheckerVerdict
-from nearfar.crash.files.explore import FileChecker
+from nearfar.crash.files.checker import FileChecker
 from nearfar.crash.files.images import unpacked, write_image
 from nearfar.crash.scratch import scratch
 from nearfar.documents.crash_report import CrashFile, CrashState
@@ -22,6 +23,8 @@ def replay_files(
         if keep.exists():
             raise CommandError(f"--keep {keep} exists: name a folder that does not exist yet")
         write_image(image, keep)
-    with scratch() as folder:
-        checker = FileChecker(check or state.check, folder, state.timeout_s)
+    with (
+        scratch() as folder,
+        contextlib.closing(FileChecker(check or state.check, folder, state.timeout_s)) as checker,
+    ):
         return checker.judge(image, state.printed)
