@@ -52,6 +52,9 @@ Recorder::Recorder(Log& log, const char* folder) : log_(log) {
   struct stat status {};
   if (stat(folder, &status) == 0) device_ = status.st_dev;
   learn(folder);
+  if (fstat(STDOUT_FILENO, &status) != 0) return;
+  output_device_ = status.st_dev;
+  output_ = status.st_ino;
 }
 
 void Recorder::learn(const std::string& folder) {
@@ -121,7 +124,7 @@ bool Recorder::begins_output(Tracee& tracee, Call& call, int descriptor) {
     if (call.number == SYS_ftruncate || call.number == SYS_fallocate) compare_mapped();
     return true;
   }
-  if (descriptor == 1 || descriptor == 2)
+  if (status.st_dev == output_device_ && status.st_ino == output_)
     return call.number == SYS_write || call.number == SYS_writev;
   if (S_ISREG(status.st_mode) && status.st_nlink > 0) outside(file.get());
   return false;

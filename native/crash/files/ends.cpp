@@ -93,10 +93,8 @@ void Recorder::ends_write(Tracee& tracee, const Call& call, std::uint64_t bytes)
   }
   const std::string_view data(buffer_.data(), buffer_.size());
   if (call.file == 0) {
-    const auto number = static_cast<std::uint32_t>(a[0]);
-    return log_.append(
-        {LogKind::output, 0, 0, 0, 0, static_cast<std::uint32_t>(tracee.process()), number}, {},
-        data);
+    const auto process = static_cast<std::uint32_t>(tracee.process());
+    return log_.append({LogKind::output, 0, 0, 0, 0, process, 0}, {}, data);
   }
   const OwnedFile file = tracee.file(descriptor_of(a[0]));
   const bool vector2 = call.number == SYS_pwritev2;
@@ -110,9 +108,10 @@ void Recorder::ends_write(Tracee& tracee, const Call& call, std::uint64_t bytes)
   if (appends && !at_position && fstat(file.get(), &status) == 0)
     offset = static_cast<std::uint64_t>(status.st_size) - bytes;
   const bool durable = (flags & O_DSYNC) != 0 || (rwf & (RWF_DSYNC | RWF_SYNC)) != 0;
-  std::uint32_t marks = appends ? write_appends : 0;
-  marks |= durable ? write_is_durable : 0;
-  marks |= (flags & O_DIRECT) != 0 ? write_is_direct : 0;
+  std::uint32_t marks = 0;
+  if (appends) marks |= write_appends;
+  if (durable) marks |= write_is_durable;
+  if ((flags & O_DIRECT) != 0) marks |= write_is_direct;
   mapped_.wrote(call.file, offset, data.data(), data.size());
   add(tracee, call, {LogKind::write, 0, 0, call.file, offset, 0, marks}, data);
 }

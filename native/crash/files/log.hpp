@@ -33,7 +33,7 @@ enum class LogKind : std::uint16_t {
   fsync = 13,    // a: file or folder, b: number of records when the call began, c: 1 if data only
   sync = 14,     // all files; b: as of fsync
   range = 15,    // sync_file_range, which makes nothing durable; a: file
-  output = 16,   // c: 1 or 2, the file descriptor; payload: what was printed
+  output = 16,   // payload: what was printed on standard output
   refused = 17,  // a call that cannot be recorded was answered by ENOSYS; payload: its name
   outside = 18,  // a file elsewhere was written; payload: its path
   unrecorded = 19  // calls that no record has; payload: what they are

@@ -77,6 +77,9 @@ class Recorder {
 
   Log& log_;
   dev_t device_ = 0;
+  // What the program prints on: this process has it as standard output too.
+  dev_t output_device_ = 0;
+  ino_t output_ = 0;
   std::unordered_set<ino_t> files_;  // and links
   std::unordered_set<ino_t> folders_;
   std::unordered_map<std::string, std::uint64_t> modules_;

@@ -179,10 +179,8 @@ class RunReader:
     def _add(self, call: FileCall) -> None:
         run = self.run
         if call.kind is LogKind.OUTPUT:
-            # Text on standard error acknowledges nothing.
-            if call.c == 1:
-                run.outputs += 1
-                run.events.append(Output(call.payload))
+            run.outputs += 1
+            run.events.append(Output(call.payload))
         elif call.kind in (LogKind.FSYNC, LogKind.SYNC):
             self._add_sync(call)
         elif call.kind is not LogKind.RANGE:

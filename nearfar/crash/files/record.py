@@ -78,10 +78,17 @@ def _run(words: Sequence[str], *, json: bool) -> int:
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cpus)})
     try:
-        process = subprocess.Popen(words, stdout=sys.stderr if json else None)
+        # A pipe of its own tells what the program prints from what its children print elsewhere.
+        process = subprocess.Popen(words, stdout=subprocess.PIPE)
     finally:
         os.sched_setaffinity(0, cpus)
+    assert process.stdout is not None
+    printed = sys.stderr if json else sys.stdout
     try:
+        with process.stdout:
+            while piece := os.read(process.stdout.fileno(), 1 << 16):
+                printed.write(piece.decode(errors="replace"))
+        printed.flush()
         return process.wait()
     except BaseException:
         process.kill()

@@ -37,7 +37,7 @@ class FileState:
 
 def signature(operation: Operation) -> tuple[object, ...]:
     """Return what operations of one kind at one place of the program share."""
-    text = re.sub(r"(0x)?[0-9a-f]*[0-9][0-9a-f]*", "#", operation.text)
+    text = re.sub(r"0x[0-9a-f]+|[0-9a-f]*[0-9][0-9a-f]*", "#", operation.text)
     # Deeper frames differ from call to call where words of dead calls are among them.
     return operation.kind, text, operation.stack[:1]
 

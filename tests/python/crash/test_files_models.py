@@ -39,7 +39,7 @@ def _fields(
     kind: LogKind, values: Sequence[object], inodes: dict[int, int]
 ) -> tuple[int, int, int, bytes]:
     if kind is LogKind.OUTPUT:
-        return 0, 0, 1, bytes(str(values[0]), "ascii")
+        return 0, 0, 0, bytes(str(values[0]), "ascii")
     file = inodes[int(str(values[0]))]
     if kind is LogKind.CREATE:
         return inodes[FOLDER], file, 0o644, bytes(str(values[1]), "ascii")
