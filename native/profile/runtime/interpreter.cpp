@@ -18,7 +18,6 @@ namespace {
 using Object = void;
 
 #define NEARFAR_PYTHON(FUNCTION)                                             \
-  FUNCTION(_PyThreadState_UncheckedGet, void*, ())                           \
   FUNCTION(PyGILState_GetThisThreadState, void*, ())                         \
   FUNCTION(PyThreadState_GetInterpreter, void*, (void*))                     \
   FUNCTION(PyInterpreterState_ThreadHead, void*, (void*))                    \
@@ -41,6 +40,7 @@ struct Python {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
   NEARFAR_PYTHON(NEARFAR_MEMBER)
 #undef NEARFAR_MEMBER
+  void* (*holder)();  // the thread that has the lock; renamed in 3.13
   // Since 3.10; before, frame objects always existed.
   int (*PyGC_Disable)();
   int (*PyGC_Enable)();
@@ -66,6 +66,10 @@ bool find_python() {
   if (!find(functions.name, #name)) return false;
   NEARFAR_PYTHON(NEARFAR_FIND)
 #undef NEARFAR_FIND
+  if (!find(functions.holder, "_PyThreadState_UncheckedGet") &&
+      !find(functions.holder, "PyThreadState_GetUnchecked")) {
+    return false;
+  }
   find(functions.PyGC_Disable, "PyGC_Disable");
   find(functions.PyGC_Enable, "PyGC_Enable");
   python = functions;
@@ -187,7 +191,7 @@ class InterpreterLock {
   InterpreterLock() {
     void* const thread = python.PyGILState_GetThisThreadState();
     if (thread == nullptr) return;
-    void* const holder = python._PyThreadState_UncheckedGet();
+    void* const holder = python.holder();
     held_ = holder == thread;
     if (held_ || holder != nullptr || !is_only_thread(thread)) return;
     python.PyEval_RestoreThread(thread);
