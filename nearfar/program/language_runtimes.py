@@ -15,12 +15,18 @@ _GO_NOTE = b"\x04\x00\x00\x00Go\x00\x00"
 _NOTES_BYTES = 1 << 16
 """Notes follow the headers, at the beginning of the file."""
 GO_HEAP = "Go heap"
+_INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|php|lua|luajit|node|nodejs|java|julia)[-\d.]*")
 
 
 def is_go(executable: Path) -> bool:
     """Return whether the Go toolchain linked the program."""
     with executable.open("rb") as file:
         return _GO_NOTE in file.read(_NOTES_BYTES)
+
+
+def runs_other_code(executable: Path) -> bool:
+    """Return whether no C compiler can rebuild it: Go, interpreters, virtual machines."""
+    return _INTERPRETER.fullmatch(executable.name) is not None or is_go(executable)
 
 
 def own_mappings(executable: Path) -> str:

@@ -13,7 +13,7 @@ from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport
 from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, preload
-from nearfar.program.language_runtimes import GO_HEAP
+from nearfar.program.language_runtimes import GO_HEAP, runs_other_code
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
@@ -63,9 +63,12 @@ class QemuSource(AccessSource):
         check_program(executable)
         if not qemu_user.installed():
             return None
+        name = Path(options.command[0]).name
+        if runs_other_code(executable):
+            return f"sampling the first {sample_s:g} s of {name} under QEMU"
         return (
-            f"{Path(options.command[0]).name} is not instrumented: sampling its first "
-            f"{sample_s:g} s under QEMU; for all of it, faster, {HOW_TO_BUILD}"
+            f"{name} is not instrumented: sampling its first {sample_s:g} s under QEMU; for all of "
+            f"it, faster, {HOW_TO_BUILD}"
         )
 
     def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
@@ -138,10 +141,11 @@ class QemuSource(AccessSource):
 
     def _caveats(self, replay: Replay, outcome: RunOutcome, cut_off: bool) -> list[str]:
         facts = replay.facts
+        known = "" if replay.runs_other_code else "; build with `nearfar cc` to know them"
         caveats = [
             f"the program was not rebuilt: it ran under QEMU {self._qemu.version}, which "
             "reports no values or address dependences, so all access classes are opaque except "
-            "sequences from page to page; build with `nearfar cc` to know them"
+            f"sequences from page to page{known}"
         ]
         if "SIGILL" in outcome.status:
             caveats.append(

@@ -15,7 +15,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
 from nearfar.profile.sources.qemu_user import program_file
-from nearfar.program.language_runtimes import own_mappings
+from nearfar.program.language_runtimes import own_mappings, runs_other_code
 
 PHASES = 256
 
@@ -71,6 +71,8 @@ class Replay:
                 f"the tables of the run in {folder} could not be made: {os.strerror(error)}",
                 ExitCode.MACHINE_LACKS,
             )
+        self.runs_other_code = runs_other_code(executable)
+        """Whether it is an interpreter, or of a language without `nearfar cc`."""
         self.own_memory = own_mappings(executable) if file.is_static else ""
         """Name of what the program maps by system calls of its own; "" if the library sees it."""
         if self.own_memory:

@@ -40,6 +40,7 @@ def arrays(tmp_path_factory: pytest.TempPathFactory) -> Profile:
 def test_each_array_is_an_object_of_its_line(
     text: str, function: str, rounds: int, arrays: Profile
 ) -> None:
+    assert not any("nearfar cc" in warning for warning in arrays["warnings"])
     name = f"arrays.py:{line_of('arrays.py', text)} ({function})"
     (array,) = (item for item in arrays["objects"] if item["name"] == name)
     assert array["kind"] == "heap"
@@ -48,6 +49,18 @@ def test_each_array_is_an_object_of_its_line(
     # Each round reads every line; making the array writes it at least once, at most three times.
     assert LINES * rounds < 1.02 * misses(arrays)[name]
     assert misses(arrays)[name] < LINES * (rounds + 3.5)
+
+
+@needs_qemu
+def test_threads_exceptions_and_collections_go_on_as_before(tmp_path: Path) -> None:
+    """Frames are read during allocations of any thread, while others raise and collect."""
+    profiled = profile(tmp_path, sys.executable, str(PROGRAMS / "threads.py"))
+    names = {item["name"] for item in profiled["objects"]}
+    lines = {"bytearray(6": "__del__", "bytearray(4": "blocks", "bytearray(8": "fail"}
+    for text, function in lines.items():
+        made = f"threads.py:{line_of('threads.py', text)} ({function})"
+        assert any(name.startswith(made) for name in names), made
+    assert profiled["program"]["exit_status"] == "exited 0"
 
 
 @needs_qemu
