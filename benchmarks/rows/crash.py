@@ -185,7 +185,7 @@ def _judge(checker: Path, recorded: RecordedRun, folder: Path, *, workers: int) 
         for engine in engines:
             if engine.modes != (2,):
                 raise RuntimeError("the checker is not called as a function")
-            engine.send("E")
+            engine.send("E", 0)
         for engine in engines:
             ranks = 0
             while ranks < RANKS:

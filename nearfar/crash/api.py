@@ -14,7 +14,9 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.crash import resume
 from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
+from nearfar.crash.analysis.owners import name_owners
 from nearfar.crash.analysis.pool_images import PoolImages
+from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.baseline import KnownBugs
 from nearfar.crash.bugs import Bugs, FoundBug
 from nearfar.crash.checker import Check, parse
@@ -23,8 +25,9 @@ from nearfar.crash.engine import Engine, ExplorationPlan, Oracle
 from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
 from nearfar.crash.judge import ExplorationBudget, Judge
 from nearfar.crash.limits import MAX_SEED
-from nearfar.crash.lint_trace import lints_of
+from nearfar.crash.lint_trace import lints_of, suspects_of
 from nearfar.crash.record import MAX_POOL_BYTES, RecordedRun, environment, record
+from nearfar.crash.report.words import lint_text
 from nearfar.crash.scratch import check_free_space, copy_sparse, scratch
 from nearfar.crash.summary import CrashSummary, merged, report_of
 from nearfar.crash.symbols import TraceSymbols
@@ -33,6 +36,8 @@ from nearfar.crash.warnings import warnings_of
 from nearfar.documents.crash_report import CrashReport
 
 Say = Callable[[str], None]
+_MAX_REFUSAL_LINES = 6
+"""Lines of a checker that refuses the pool without any crash: all that a map's oracle prints."""
 _CHECKER_MODES = ("started for each state", "forked for each state", "called as a function")
 
 
@@ -103,6 +108,10 @@ def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
         known=len(all_bugs) - len(bugs),
     )
     return CrashOutcome(report, bugs, test.summary.interrupted, test.checks)
+
+
+class _RefusedError(NearfarError):
+    """The checker refuses the pool that the program left."""
 
 
 class _Test:
@@ -193,7 +202,12 @@ class _Test:
         return recorded
 
     def _plan(
-        self, schedule: int, trace: Path, recorded: RecordedRun, progress: Progress
+        self,
+        schedule: int,
+        trace: Path,
+        recorded: RecordedRun,
+        progress: Progress,
+        symbols: TraceSymbols,
     ) -> ExplorationPlan:
         request = self._request
         schedules_left = request.schedules - schedule
@@ -210,6 +224,7 @@ class _Test:
             timeout_s=request.timeout_s,
             checks=[(check, parse(check.command)) for check in self.checks],
             environment=environment(),
+            suspects=suspects_of(recorded.trace, symbols, eadr=request.eadr),
             begun_s=self._begun_s,
             first_bug=self._known.is_new if request.first else None,
             first_rank=progress.rank,
@@ -225,7 +240,7 @@ class _Test:
         if self._request.pool_check and len(self.checks) == len(self._request.checks):
             self.checks += pool_checks(recorded.trace)
         self.summary.warn(warnings_of(recorded, eadr=self._request.eadr))
-        plan = self._plan(schedule, trace, recorded, progress)
+        plan = self._plan(schedule, trace, recorded, progress, symbols)
         request = self._request
         oracle = request.oracle(recorded.trace) if request.oracle is not None else None
         expected = oracle.expected if isinstance(oracle, ContentOracle) else None
@@ -233,6 +248,12 @@ class _Test:
         before, bugs_before = dataclasses.replace(progress), self.bugs.all()
         try:
             self._explore_with(plan, recorded, oracle, progress)
+        except _RefusedError:
+            # The lints may say why.
+            self._lint(recorded, symbols)
+            for lint in self.summary.lints:
+                self._say(f"lint: {lint_text(lint)}")
+            raise
         except ServedDiffersError:
             progress.reset(before)
             self.bugs.restore(bugs_before)
@@ -270,6 +291,9 @@ class _Test:
             pool=None if request.resume else self._pool,
         )
         self.summary.warn([warning] if warning else [])
+        state = PoolState(recorded.trace)
+        state.add_existing(images.before())
+        name_owners(recorded.trace, state, self.bugs.all())
 
     def _explore_with(
         self,
@@ -322,10 +346,10 @@ def _accepts_uncrashed(recorded: RecordedRun, engine: Engine) -> bool:
     )
     symptom, text = plain
     if symptom:
-        lines = text.strip().splitlines()
-        output = f": {lines[-1]}" if lines else ""
+        lines = text.strip().splitlines()[-_MAX_REFUSAL_LINES:]
+        output = f": {'; '.join(lines)}" if lines else ""
         ended = f"; the program itself {recorded.exit_status}" if recorded.failed else ""
-        raise NearfarError(
+        raise _RefusedError(
             f"the checker refuses the pool as the program left it, without any crash "
             f"({symptom}{output}{ended}); fix the checker or the program first",
             ExitCode.PROGRAM_FAILED if recorded.failed else ExitCode.WRONG_USE,

@@ -54,6 +54,8 @@ class FoundBug:
     """Content that an adapter requires."""
     in_flight: tuple[int, ...] = ()
     """Operations that have begun and not ended."""
+    position: int = 0
+    """Records of the trace before the power cut."""
     files: list[CrashFile] | None = None
     """The image of files."""
     printed: bytes = b""
@@ -167,7 +169,13 @@ class Bugs:
             image = self._judge.pages(small)
             expected = self._expected(context.position) if self._expected else None
             self._by_key[key] = FoundBug(
-                bug, context.done, context.begun, image, expected, context.in_flight
+                bug,
+                context.done,
+                context.begun,
+                image,
+                expected,
+                context.in_flight,
+                context.position,
             )
         return self._by_key[key]
 

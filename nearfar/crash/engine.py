@@ -26,7 +26,7 @@ from nearfar.native_files import native_file
 from nearfar.program.executable import preload
 
 PROGRAM = "nearfar_crash_judge"
-RANKS = 5
+RANKS = 7
 """Ranks of failure points, new coverage first; native/crash/explore/explorer.hpp defines them."""
 _MAX_DUMP_BYTES = 64 << 20
 """Output kept of a check that an oracle judges: a dump of a million keys and values."""
@@ -55,6 +55,8 @@ class ExplorationPlan:
     """Checkers stay loaded; false: each is started for each state."""
     first_rank: int = 0
     first_chunk: int = 0
+    suspects: Sequence[tuple[int, ...]] = ()
+    """Stacks of stores that a lint suspects: points near them come first."""
     first_bug: Callable[[CrashBug], bool] | None = None
     """Whether a bug ends the exploration; None: none does."""
     begun_s: float = field(default_factory=time.monotonic)

@@ -86,7 +86,8 @@ class Exploration:
         before_s = self.progress.wall_s
         self.progress.mark()
         for engine in self._engines:
-            engine.send("E")
+            stacks = self._plan.suspects
+            engine.send("E", len(stacks), *(n for s in stacks for n in (len(s), *s)))
         try:
             self.progress.complete = all(
                 self._rank(rank, judge, bugs) for rank in range(self.progress.rank, RANKS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from nearfar.crash.analysis.durability import FlushedBytes, undurable_lines
+from nearfar.crash.analysis.durability import FlushedBytes, NamedBytes, undurable_lines
 from nearfar.crash.analysis.leaks import LostObjects
 from nearfar.crash.analysis.origins import StackOrigins, is_copy, is_from_program
 from nearfar.crash.analysis.pool_images import PoolImages
@@ -18,6 +20,10 @@ from nearfar.crash.symbols import TraceSymbols, user_frame
 from nearfar.crash.trace import CrashTrace
 from nearfar.crash.warnings import unexplained_content
 from nearfar.documents.crash_report import CrashLint
+
+_MAX_SUSPECTED = 30_000
+"""Events read for suspects: a second or less."""
+_MAX_SUSPECTS = 64
 
 
 def lints_of(
@@ -64,12 +70,41 @@ def lints_of(
     return _grouped(findings, symbols), warning
 
 
-def _findings(context: LintContext, *, eadr: bool) -> Iterator[LintFinding]:
+def suspects_of(trace: CrashTrace, symbols: TraceSymbols, *, eadr: bool) -> list[tuple[int, ...]]:
+    """Return the stacks of stores that lints suspect as causes of bugs, from the trace alone.
+
+    Of a long trace only the first events are read: the exploration waits for this.
+    """
+    stacks: dict[tuple[int, ...], None] = {}
+    begin = dataclasses.replace(trace, events=itertools.islice(trace.events, _MAX_SUSPECTED))
+    for finding in _findings(_context(begin, symbols), eadr=eadr, causes_only=True):
+        if len(stacks) < _MAX_SUSPECTS and is_from_program(symbols.frames(finding.stack)):
+            stacks[finding.stack] = None
+    return list(stacks)
+
+
+def _context(trace: CrashTrace, symbols: TraceSymbols) -> LintContext:
+    return LintContext(
+        trace=trace,
+        state=PoolState(trace),
+        origins=StackOrigins(symbols),
+        memory=PoolMemory(trace.pool_bytes),
+        images=None,
+        lost=None,
+        ended=True,
+    )
+
+
+def _findings(
+    context: LintContext, *, eadr: bool, causes_only: bool = False
+) -> Iterator[LintFinding]:
     state, memory = context.state, context.memory
-    checked = [lint(context) for lint in lints() if lint.with_eadr or not eadr]
+    chosen = [lint for lint in lints() if lint.with_eadr or not eadr]
+    checked = [lint(context) for lint in chosen if lint.explains or not causes_only]
     checked.sort(key=lambda lint: get_args(Cost).index(lint.cost))
     feeding = [lint for lint in checked if type(lint).feed is not Lint.feed]
     flushed, transactions = FlushedBytes(), Transactions(state, context.origins)
+    named = NamedBytes()
 
     def judged(facts: Iterator[object]) -> Iterator[LintFinding]:
         for fact in facts:
@@ -81,12 +116,14 @@ def _findings(context: LintContext, *, eadr: bool) -> Iterator[LintFinding]:
         state.feed(event)
         if not eadr:
             memory.feed(event)
+            named.feed(event, state)
             yield from judged(flushed.feed(event, state))
         yield from judged(transactions.feed(event))
         for lint in feeding:
             yield from lint.feed(event)
     if not eadr:
         yield from judged(undurable_lines(memory))
+        yield from judged(named.uncovered(memory))
     yield from judged(transactions.finish())
     for lint in checked:
         for finding in lint.finish():

@@ -24,6 +24,8 @@ class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     frames: list[Frame]
     """Stack of the last store that survived (in `survived`) or the first that did not (in
     `lost`), innermost first."""
+    object: CrashObject | None = None
+    """Owner of the line; None: the pool is not libpmemobj's, or it is unknown."""
     what: str = ""
     """The operation in words, if the data is in files; the offset is in its file."""
 
@@ -67,7 +69,8 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of libpmemobj that a byte of the pool belongs to."""
 
-    what: Literal["root", "allocation"]
+    what: Literal["root", "allocation", "log", "heap"]
+    """A log or the heap is libpmemobj's own, with neither size nor type."""
     offset: int
     """Bytes from the pool's begin to its first byte."""
     size: int

@@ -16,8 +16,9 @@ constexpr unsigned max_new_visits = 3;
 constexpr std::uint64_t chunk_points = 4;
 // Points per chunk with several workers, which judge duplicate states at chunk boundaries.
 constexpr std::uint64_t shared_chunk_points = 64;
-// Helpers such as memcpy have many callers.
-constexpr std::uint16_t store_frames = 3;
+constexpr unsigned store_frames = 3;
+// A mistake shows where a later store survives: mostly within the next fences.
+constexpr unsigned points_near_suspect = 3;
 // A number of states, not a time: nearfar ends an exploration of several workers at a tally.
 constexpr std::uint64_t tally_states = 32;
 // Pseudo-stacks of points without a stack.
@@ -26,10 +27,15 @@ constexpr std::uint64_t end_stack = 2;
 
 }  // namespace
 
+std::uint64_t store_place(const std::uint64_t* frames, unsigned count) {
+  return stack_hash(frames, std::min(count, store_frames));
+}
+
 void Explorer::explore() {
   std::uint64_t points = 1;
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
+    if (kind == NF_CRASH_POOL_CREATE && made_at_ == 0) made_at_ = event.position;
     points += kind == NF_CRASH_END || kind == (plan_.eadr ? NF_CRASH_STORE : NF_CRASH_FENCE);
     return true;
   });
@@ -56,6 +62,8 @@ bool Explorer::walk(unsigned rank) {
   visits_by_stack_.clear();
   stores_by_place_.clear();
   recent_stores_.clear();
+  suspect_visits_.clear();
+  near_suspect_ = 0;
   number_ = rank_points_ = chunk_ = 0;
   open_ = false;
   for (std::uint64_t& count : points_by_rank_) count = 0;
@@ -63,11 +71,11 @@ bool Explorer::walk(unsigned rank) {
   std::uint64_t last = 0;
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
-    // Fences are distinguished by all callers, stores by their line and two callers.
-    const unsigned frames = kind == NF_CRASH_STORE ? std::min(store_frames, event.record->frames)
-                                                   : event.record->frames;
+    // Fences are distinguished by all callers.
     const std::uint64_t stack =
-        kind == NF_CRASH_FENCE || kind == NF_CRASH_STORE ? stack_hash(event.frames, frames) : 0;
+        kind == NF_CRASH_STORE   ? store_place(event.frames, event.record->frames)
+        : kind == NF_CRASH_FENCE ? stack_hash(event.frames, event.record->frames)
+                                 : 0;
     if (kind == NF_CRASH_FENCE && !plan_.eadr) {
       going = visit({number_, PointKind::fence, event.at, event.position, stack}, rank);
     }
@@ -88,15 +96,23 @@ unsigned Explorer::rank_of(const Point& point) {
   const bool is_new = ++visits_by_stack_[point.stack] <= max_new_visits;
   bool stores_new = false;
   for (const std::uint64_t place : recent_stores_) {
+    if (plan_.suspects.count(place) != 0 && ++suspect_visits_[place] <= max_new_visits) {
+      near_suspect_ = points_near_suspect;
+    }
     unsigned& times = stores_by_place_[place];
     stores_new = stores_new || times < max_new_visits;
     times += 1;
   }
   recent_stores_.clear();
-  if (is_new) return 0;
-  if (stores_new) return 1;
-  if (point.number % 64 == 0) return 2;
-  return point.number % 8 == 0 ? 3 : 4;
+  if (point.position < made_at_) return 6;
+  if (near_suspect_ != 0) {
+    near_suspect_ -= 1;
+    return 0;
+  }
+  if (is_new) return 1;
+  if (stores_new) return 2;
+  if (point.number % 64 == 0) return 3;
+  return point.number % 8 == 0 ? 4 : 5;
 }
 
 bool Explorer::visit(const Point& point, unsigned rank) {

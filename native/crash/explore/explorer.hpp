@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "crash/explore/judge.hpp"
@@ -19,15 +20,21 @@ struct Plan {
   std::uint64_t workers = 1;
   std::int64_t deadline_ms = 0;
   std::uint64_t max_states = 0;
-  std::uint64_t first_rank = 0;   // resume: earlier ranks are complete
-  std::uint64_t first_chunk = 0;  // resume: earlier chunks of first_rank are complete
+  std::uint64_t first_rank = 0;                // resume: earlier ranks are complete
+  std::uint64_t first_chunk = 0;               // resume: earlier chunks of first_rank are complete
+  std::unordered_set<std::uint64_t> suspects;  // places of stores, as store_place() hashes them
 };
 
 // Ranks of points; the trace is walked once per rank:
-//  0  the stack of the fence (or store, or operation's end) was met fewer than three times before
-//  1  a code address that stored since the last point was met fewer than three times
-//  2  every 64th of the others, 3 every 8th, 4 all: a short budget covers the whole run
-constexpr unsigned ranks = 5;
+//  0  a store that a lint suspects came shortly before
+//  1  the stack of the fence (or store, or operation's end) was met fewer than three times before
+//  2  a code address that stored since the last point was met fewer than three times
+//  3  every 64th of the others, 4 every 8th, 5 all: a short budget covers the whole run
+//  6  in the call that makes a pool of libpmemobj, before which there is no data to lose
+constexpr unsigned ranks = 7;
+
+// Hash of a store's place: its line and two callers, since helpers such as memcpy have many.
+std::uint64_t store_place(const std::uint64_t* frames, unsigned count);
 
 class Explorer {
  public:
@@ -73,6 +80,9 @@ class Explorer {
   std::unordered_map<std::uint64_t, unsigned> visits_by_stack_;
   std::unordered_map<std::uint64_t, unsigned> stores_by_place_;
   std::vector<std::uint64_t> recent_stores_;
+  std::unordered_map<std::uint64_t, unsigned> suspect_visits_;
+  unsigned near_suspect_ = 0;  // points left that count as near a suspect
+  std::uint64_t made_at_ = 0;  // events when libpmemobj had made the pool, or 0
   std::uint64_t number_ = 0;
   std::uint64_t rank_points_ = 0;  // points of this rank so far
   std::uint64_t chunk_ = 0;

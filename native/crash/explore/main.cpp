@@ -84,6 +84,17 @@ void judge_uncrashed(const TraceFile& trace, Image& image, std::vector<Check>& c
   }
 }
 
+// A number of stacks, each its number of frames and these.
+std::unordered_set<std::uint64_t> receive_suspects(Request& request) {
+  std::unordered_set<std::uint64_t> suspects;
+  for (std::uint64_t left = request.number(); left != 0; --left) {
+    std::vector<std::uint64_t> frames(request.number());
+    for (std::uint64_t& frame : frames) frame = request.number();
+    suspects.insert(store_place(frames.data(), static_cast<unsigned>(frames.size())));
+  }
+  return suspects;
+}
+
 void work(int count, char** words) {
   Arguments arguments(count, words);
   const TraceFile trace(arguments.text());
@@ -108,11 +119,12 @@ void work(int count, char** words) {
   while (arguments.left()) checks.push_back(parse_check(arguments, common));
   serve_checks(checks, serve);
   for (;;) {
-    const Request request = Request::receive();
+    Request request = Request::receive();
     if (request.type() == 'U') {
       judge_uncrashed(trace, image, checks);
     } else if (request.type() == 'E') {
       plan.deadline_ms = now_ms() + left_ms;
+      plan.suspects = receive_suspects(request);
       Memory memory(image, plan.eadr);
       Judge judge(image, checks);
       Explorer(trace, memory, judge, plan).explore();

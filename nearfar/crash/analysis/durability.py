@@ -44,6 +44,71 @@ def undurable_lines(memory: PoolMemory) -> Iterator[UndurableLine]:
             yield UndurableLine(offset + byte, line.stacks[-1], flushed)
 
 
+@dataclass(frozen=True)
+class UncoveredBytes:
+    """Stored bytes that no flush named, and that are durable since a flush named their line."""
+
+    offset: int
+    """The first of them."""
+    size: int
+    stack: tuple[int, ...]
+    """Stack of the store."""
+
+
+class NamedBytes:
+    """Stored bytes that no flush has named yet, each with its last store.
+
+    Stores in a transaction are left out: its end flushes what was snapshotted.
+    """
+
+    def __init__(self) -> None:
+        self._in_transaction: set[int] = set()
+        """Threads in one."""
+        self._stores: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+        """Per line: masks of bytes with the stack that stored them."""
+
+    def feed(self, event: TraceEvent, state: PoolState) -> None:
+        """Take one event, which `state` includes."""
+        if event.kind is EventKind.STORE:
+            mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
+            self._cover(event.a, mask)
+            if mask and event.thread not in self._in_transaction:
+                self._stores.setdefault(event.a, []).append((mask, event.stack))
+        elif event.kind is EventKind.TX_BEGIN:
+            self._in_transaction.add(event.thread)
+        elif event.kind is EventKind.TX_END and event.a == 1:
+            self._in_transaction.discard(event.thread)
+        elif event.kind in (EventKind.FLUSH, EventKind.STREAM):
+            self._flush(event, state)
+
+    def uncovered(self, memory: PoolMemory) -> Iterator[UncoveredBytes]:
+        """Yield what is durable by its line alone when the trace ended."""
+        for line, stores in self._stores.items():
+            if line in memory.lines:
+                continue
+            for mask, stack in stores:
+                first = (mask & -mask).bit_length() - 1
+                yield UncoveredBytes(line + first, mask.bit_count(), stack)
+
+    def _flush(self, event: TraceEvent, state: PoolState) -> None:
+        begin, end = event.a, event.a + event.b
+        if event.b == 1:  # a bare instruction, which flushes a whole line
+            begin -= begin % LINE_BYTES
+            end = begin + LINE_BYTES
+        if end - begin >= state.trace.pool_bytes:
+            self._stores.clear()
+            return
+        for line in range(begin - begin % LINE_BYTES, end, LINE_BYTES):
+            if line in self._stores:
+                self._cover(line, _mask(max(begin - line, 0), min(end - line, LINE_BYTES)))
+
+    def _cover(self, line: int, mask: int) -> None:
+        left = [(kept & ~mask, stack) for kept, stack in self._stores.get(line, ())]
+        self._stores[line] = [(kept, stack) for kept, stack in left if kept]
+        if not self._stores[line]:
+            self._stores.pop(line, None)
+
+
 class FlushedBytes:
     """Bytes of the pool that were stored to since their last flush.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nearfar.crash.analysis.allocations import ALLOCATIONS
+from nearfar.crash.analysis.allocations import ALLOCATIONS, FREES
 from nearfar.crash.lints._registry import Lint, LintContext, LintFinding, register
 from nearfar.crash.trace import EventKind, TraceEvent
 
@@ -14,7 +14,7 @@ class LayoutChanged(Lint):
     """The pool was made for another layout: name, root or size of a type.
 
     The pool is opened under another layout name, or the size of the root or the only size of a
-    type has changed.
+    type has changed. Types whose objects are reallocated are arrays, whose sizes may change.
     """
 
     kind = "layout changed"
@@ -24,6 +24,9 @@ class LayoutChanged(Lint):
         super().__init__(context)
         self._sizes: dict[int, set[int]] = {}
         self._first: dict[int, TraceEvent] = {}
+        self._arrays: set[int] = set()
+        self._live = {existing.begin for existing in context.state.objects}
+        self._freed_by: tuple[int, ...] = ()
 
     def feed(self, event: TraceEvent) -> Iterator[LintFinding]:
         """Compare the names and sizes of a pool that is opened, of the root, of allocations."""
@@ -39,12 +42,22 @@ class LayoutChanged(Lint):
                 yield self.finding(event.a, event.stack, note)
         elif event.kind in ALLOCATIONS:
             number = int.from_bytes(event.payload[:8], "little")
+            # A call that reallocates frees, if the object moves, and allocates.
+            if event.a in self._live or event.stack == self._freed_by:
+                self._arrays.add(number)
+            self._live.add(event.a)
+            self._freed_by = ()
             self._sizes.setdefault(number, set()).add(event.b)
             self._first.setdefault(number, event)
+        elif event.kind in FREES:
+            self._live.discard(event.a)
+            self._freed_by = event.stack
 
     def finish(self) -> Iterator[LintFinding]:
         """Compare types whose objects all have one size, before the run and in it."""
         for number, before in self.context.state.sizes_before.items():
+            if number in self._arrays:
+                continue
             allocated = self._sizes.get(number, set())
             # The heap rounds sizes up to those of its classes: only larger ones have changed.
             if len(before) == 1 and len(allocated) == 1 and min(allocated) > min(before):

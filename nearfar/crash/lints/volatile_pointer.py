@@ -10,6 +10,8 @@ from nearfar.crash.trace import EventKind, TraceEvent
 
 _MAPPINGS = {"[heap]": "the heap", "[stack]": "the stack", "": "anonymous memory (heap or a stack)"}
 
+_RECORDER = ("libnearfar_", "/nearfar-crash-")
+
 
 @register
 class VolatilePointer(Lint):
@@ -28,5 +30,7 @@ class VolatilePointer(Lint):
         if self.context.state.uuid and event.a < RUN_TIME_BYTES:
             return  # libpmemobj's fields of the running process
         name = event.payload.decode(errors="replace")
+        if any(part in name for part in _RECORDER):
+            return  # a number that looks like an address of the recorder, which the program lacks
         where = _MAPPINGS.get(name, name.rsplit("/", 1)[-1])
         yield self.finding(event.a, event.stack, f"{event.b:#x} is in {where}")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from nearfar.crash.report.words import code_text, lint_text, unfinished_text, verdict_text
+from nearfar.crash.report.words import (
+    code_text,
+    lint_text,
+    object_text,
+    unfinished_text,
+    verdict_text,
+)
 from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashBug, CrashLine, CrashReport
 
@@ -98,4 +104,5 @@ def _line(line: CrashLine) -> str:
     else:
         stores = f", {line.survived} of {line.stores} stores"
     state = "flushed, not fenced" if line.flushed == line.stores else "not flushed"
-    return f"{line.offset:#x} stored by {name_of(line.frames)}{stores} ({state})"
+    owner = "" if line.object is None else f", {object_text(line.object)}"
+    return f"{line.offset:#x} stored by {name_of(line.frames)}{stores} ({state}){owner}"

@@ -44,6 +44,8 @@ def code_text(code: CrashCode) -> str:
 
 def object_text(described: CrashObject) -> str:
     """Return a byte of an object in words."""
+    if described.what in ("log", "heap"):
+        return f"libpmemobj's own {described.what}"
     is_root = described.what == "root"
     name = "the root" if is_root else f"an object of type {described.type_number}"
     return f"byte {described.byte} of {name} ({described.size} bytes at {described.offset:#x})"

@@ -29,6 +29,7 @@ pitfalls = _load()
 _ALL = pitfalls.pitfalls()
 _QUICK = {
     "log_never_fenced",
+    "log_short_flush",
     "log_flush_unmodified",
     "table_not_durable",
     "pair_one_store",

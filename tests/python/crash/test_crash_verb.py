@@ -84,6 +84,17 @@ def test_the_first_bug_ends_it_and_a_baseline_leaves_it_out(tmp_path: Path) -> N
     assert report.complete
 
 
+def test_a_refused_pool_still_shows_the_lints(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = str(compiled("log_entry_not_flushed"))
+    check = "echo first; echo second; false {pool}"
+    assert main(["crash", "--check", check, "--", program, "{pool}", "3"]) == 2
+    errors = capfd.readouterr().err
+    assert "lint: never flushed" in errors
+    assert "first; second" in errors
+
+
 def test_persistent_caches_hide_a_missing_flush_but_no_torn_write(tmp_path: Path) -> None:
     assert not log_report("log_entry_not_flushed", tmp_path, "--eadr").bugs
     assert log_report("log_torn_pair", tmp_path, "--eadr").bugs
@@ -104,7 +115,12 @@ def test_a_missing_snapshot_shows_after_recovery_by_libpmemobj(
     assert [lint.kind for lint in report.lints] == ["store without snapshot"] * bugs
     assert pool.read_bytes() == before
     if bugs:
-        assert report.bugs[0].survived[0].frames[0].function == "push"
+        (line,) = report.bugs[0].survived
+        assert line.frames[0].function == "push"
+        assert line.object is not None
+        assert line.object.what in ("root", "allocation")
+        # Points near what a lint suspects come first.
+        assert report.bugs[0].found_states <= 100
 
 
 def test_msync_counts_as_flush_and_fence(tmp_path: Path) -> None:
