@@ -40,8 +40,14 @@ def _name(found_bug: FoundBug, state: PoolState) -> None:
     for line in [*found_bug.bug.survived, *found_bug.bug.lost]:
         line.object = _object_in(state.objects, line)
         if line.object is None and lanes <= line.offset:
-            what = "log" if line.offset < heap else "heap"
-            line.object = CrashObject(what=what, offset=line.offset, size=0, type_number=0, byte=0)
+            is_log = line.offset < heap
+            line.object = CrashObject(
+                what="log" if is_log else "heap",
+                offset=line.offset,
+                size=0,
+                type_number=0,
+                byte=0,
+            )
 
 
 def _object_in(objects: LiveObjects, line: CrashLine) -> CrashObject | None:
