@@ -145,7 +145,11 @@ def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str 
         "build it with the C library's malloc to see the objects (Redis: make MALLOC=libc; "
         "often ./configure --without-jemalloc, --disable-jemalloc, --with-malloc=libc)"
     )
-    if name is not None and heap < mapped:
+    alive = {
+        kind: sum(memory.live_bytes_at_peak for memory in objects if memory.kind == kind)
+        for kind in ("heap", "mmap")
+    }
+    if name is not None and heap < mapped and alive["heap"] <= alive["mmap"]:
         return f"{executable.name} brings {name}, which hides what is allocated through it: {fix}"
     if mapped > MIN_MAPPED_BYTES and mapped > MIN_MAPPED_SHARE * (heap + mapped):
         largest = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)

@@ -10,9 +10,10 @@ from nearfar.profile.compiler import twin
 from nearfar.profile.run_file import ProcessFile
 
 _SYSTEM = re.compile(
-    r"(?:libc|libm|libdl|librt|libpthread|libgcc_s|libresolv|ld-linux[^.]*|libnearfar_\w+)\.so"
+    r"(?:libc|libm|libdl|librt|libpthread|libgcc_s|libresolv|ld-linux[^.]*|libnearfar_\w+"
+    r"|libjemalloc|libmimalloc\w*|libtcmalloc\w*)\.so"
 )
-"""The C library, the loader and nearfar's libraries: their accesses are known or few."""
+"""The C library, the loader, allocators, nearfar's libraries: their accesses are known or few."""
 
 
 def loaded_files(files: Sequence[ProcessFile]) -> list[Path]:

@@ -1,9 +1,8 @@
 // All interposed functions: name, result, parameters.
 //
 // The library is linked before libc, so its functions are found first. operator new and delete,
-// strdup, getline and others call malloc, and the stack walk sees through them. Allocators inside
-// the program (its own malloc, jemalloc's operator new) are not seen; the verb detects them and
-// warns.
+// strdup, getline and others call malloc, and the stack walk sees through them. Known allocators
+// inside the program are seen by wrapped entry points (allocators/); the verb warns of others.
 #pragma once
 
 #include <sys/types.h>
@@ -55,6 +54,9 @@ inline std::uint64_t block_size_of_glibc(void* block) {
 inline std::uint64_t block_size(void* block) {
   return header_bytes == 0 ? real.malloc_usable_size(block) : block_size_of_glibc(block);
 }
+
+// The address of this library's malloc, also where the program has another.
+void* own_malloc();
 
 // Looks the functions up; the first hook that runs calls it.
 void find_real_functions();

@@ -19,6 +19,8 @@ using nearfar::profile::block_size;
 using nearfar::profile::block_size_of_glibc;
 using nearfar::profile::Call;
 using nearfar::profile::header_bytes;
+using nearfar::profile::linked_block_allocated;
+using nearfar::profile::linked_block_freed;
 using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
 using nearfar::profile::runtime;
@@ -36,6 +38,10 @@ namespace {
 
 inline void* report_allocation(void* block, Call call) {
   if (active() && block != nullptr) {
+    if (header_bytes == 0) {
+      linked_block_allocated(block, block_size(block), call);
+      return block;
+    }
     const auto address = reinterpret_cast<std::uint64_t>(block);
     const std::uint64_t size = block_size(block);
     if (runtime.lines.any_in(address - header_bytes, size + header_bytes)) {
@@ -52,7 +58,11 @@ inline void* report_allocation(void* block, Call call) {
 [[gnu::noinline]] void report_free_near_sampled_line(void* block) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t size = block_size(block);
-  if (runtime.lines.any_in(address, size)) block_freed(address, size);
+  if (header_bytes == 0) {
+    linked_block_freed(block, size);
+  } else if (runtime.lines.any_in(address, size)) {
+    block_freed(address, size);
+  }
 }
 
 // glibc rounds sizes from here on to pages, and the cost of the check is negligible.
@@ -63,6 +73,12 @@ bool is_mapped_separately(void* block) {
 }
 
 }  // namespace
+
+// Another name, which nothing replaces.
+extern "C" [[gnu::alias("malloc"), gnu::copy(malloc),
+             gnu::visibility("hidden")]] void* nf_own_malloc(size_t) noexcept;
+
+void* nearfar::profile::own_malloc() { return reinterpret_cast<void*>(&nf_own_malloc); }
 
 #pragma GCC visibility push(default)
 extern "C" {
@@ -112,6 +128,15 @@ void* realloc(void* block, size_t size) noexcept {
     return report_allocation(real.realloc(block, size), NEARFAR_THIS_CALL);
   const auto address = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t old_size = block_size(block);
+  if (header_bytes == 0) {
+    linked_block_freed(block, old_size);
+    void* moved = real.realloc(block, size);
+    if (moved == nullptr && size != 0) {
+      linked_block_allocated(block, old_size, NEARFAR_THIS_CALL);
+      return nullptr;
+    }
+    return report_allocation(moved, NEARFAR_THIS_CALL);
+  }
   const bool copied = header_bytes != 0 && !is_mapped_separately(block);
   std::uint16_t site = site_none;
   if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);

@@ -24,6 +24,11 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size);
 // Undoes block_freed.
 void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site);
 
+// Report a block of an allocator in the program or in a library other than the C library, whose
+// memory is counted for its mappings meanwhile.
+void linked_block_allocated(void* block, std::uint64_t size, Call call);
+void linked_block_freed(void* block, std::uint64_t size);
+
 // Reports a new mapping; `path` names the file, null for anonymous memory.
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
                   Call call);

@@ -33,6 +33,19 @@ def is_archive(path: str) -> bool:
         return file.read(8) in (_MAGIC, _THIN)
 
 
+def symbols(path: str) -> set[str]:
+    """Return the symbols in the index of the archive `path`: what its members define."""
+    with open(path, "rb") as file:
+        head = file.read(68)
+        if head[:8] not in (_MAGIC, _THIN) or head[8:24].rstrip() not in (b"/", b"/SYM64/"):
+            return set()
+        width = 4 if head[8:24].rstrip() == b"/" else 8
+        index = file.read(int(head[56:66]))
+    count = int.from_bytes(index[:width], "big")
+    names = index[width * (count + 1) :].split(b"\0")
+    return {name.decode("utf-8", "replace") for name in names if name}
+
+
 def members(path: str) -> Iterator[Member]:
     """Yield the object members of the archive `path`; its indices are left out."""
     size = os.path.getsize(path)

@@ -6,6 +6,7 @@ import os
 import sys
 
 from nearfar.profile.compiler import elf
+from nearfar.profile.compiler.allocators import wrapping
 from nearfar.profile.compiler.bitcode import compile_objects
 from nearfar.profile.compiler.commandline import CompilerCommand, without_side_files
 from nearfar.profile.compiler.plain import (
@@ -114,7 +115,9 @@ def _note_assembly(command: CompilerCommand, code: int) -> None:
 def _link(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
     output = command.output or "a.out"
     folder.make()
-    arguments = _with_library(_instrumented(command, toolchain), toolchain.runtime, toolchain)
+    before, after = wrapping(command, toolchain)
+    compiled = [*_instrumented(command, toolchain), *before, *after]
+    arguments = _with_library(compiled, toolchain.runtime, toolchain)
     instrumented = ToolProcess(arguments, _environment(command, toolchain), command.stdin_file)
     plain = PlainInputs(command, toolchain, folder)
     twin = folder.file(os.path.basename(output))

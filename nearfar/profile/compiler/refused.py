@@ -50,5 +50,7 @@ def _gcc_that_compiles(command: CompilerCommand, toolchain: Toolchain) -> str | 
         return None
     linked = {*command.assembly, *command.objects}
     kept = [word for at, word in enumerate(command.arguments) if at not in linked]
-    words = [gcc, *without_side_files(kept), "-fsyntax-only"]
-    return name if ToolProcess(words, quiet=True).wait() == 0 else None
+    words = [*without_side_files(kept), "-fsyntax-only"]
+    if ToolProcess([toolchain.clang, *words], quiet=True).wait() == 0:
+        return None  # the link failed
+    return name if ToolProcess([gcc, *words], quiet=True).wait() == 0 else None

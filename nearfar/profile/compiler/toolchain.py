@@ -43,6 +43,11 @@ class Toolchain:
         return self._library("libnearfar_mark.so")
 
     @property
+    def allocators(self) -> str:
+        """Return the path of the archive of wrapped entry points of allocators."""
+        return os.path.join(self.native, "libnearfar_allocators.a")
+
+    @property
     def archiver(self) -> str:
         """Return the path of an `ar` that indexes all output of this clang, bitcode too."""
         neighbour = os.path.join(os.path.dirname(os.path.realpath(self.clang)), "llvm-ar")

@@ -7,10 +7,21 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiling import LANGUAGES, both_run, compiled, nearfar, needs_pass, traced, two_sources
+from compiling import (
+    LANGUAGES,
+    both_run,
+    compiled,
+    nearfar,
+    needs_pass,
+    traced,
+    two_sources,
+)
 
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler.twin import compiler_text
+
+JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.a"
+PREFIXED = "libje.a"
 
 
 @pytest.mark.parametrize("extension", [".ll", ".bc"])
@@ -75,3 +86,40 @@ def test_fortran_allocatables_and_common_blocks_are_objects(tmp_path: Path) -> N
     assert {*matrix, "/vectors/"} <= set(shares)
     assert sum(shares[name] for name in (*matrix, "/vectors/", "main, work")) > 0.95
     assert any("flang's run-time library" in warning for warning in profile.warnings)
+
+
+ALLOCATORS = {
+    "jemalloc, shared": ["-ljemalloc"],
+    "jemalloc, static": [JEMALLOC, "-lm", "-lpthread", "-ldl"],
+    "jemalloc, its own interface": ["-DMALLOCX", JEMALLOC, "-lm", "-lpthread", "-ldl"],
+    "under a prefix": ["-DPREFIXED", PREFIXED],
+}
+
+
+@pytest.mark.skipif(not Path(JEMALLOC).exists(), reason="libjemalloc-dev is not installed")
+@pytest.mark.parametrize("which", ALLOCATORS)
+def test_blocks_of_linked_allocators_are_objects(tmp_path: Path, which: str) -> None:
+    needs_pass()
+    _prefixed_jemalloc(tmp_path)
+    source, program = LANGUAGES / "blocks.cpp", tmp_path / "blocks"
+    nearfar("c++", "-g", "-O2", source, *ALLOCATORS[which], "-o", program, cwd=tmp_path)
+    profile = traced(program, tmp_path, options=["--llc", "2MiB"])
+    shares = shares_of(profile)
+    named = sum(share for name, share in shares.items() if "blocks.cpp:" in name)
+    assert named >= 0.95, shares
+    assert len([name for name, share in shares.items() if share > 0.02]) >= 4, shares
+    assert not any("hides what is allocated" in text for text in profile.warnings)
+
+
+def _prefixed_jemalloc(folder: Path) -> None:
+    """Make an archive whose entry points have the prefix je_, as programs bundle it."""
+    names = subprocess.run(
+        ["nm", "--defined-only", JEMALLOC], capture_output=True, text=True, check=True
+    ).stdout
+    public = "malloc calloc realloc free posix_memalign aligned_alloc memalign valloc "
+    public += "malloc_usable_size mallocx rallocx sdallocx dallocx nallocx"
+    renamed = [name for name in public.split() if f" T {name}\n" in names]
+    words = [f"--redefine-sym={name}=je_{name}" for name in renamed]
+    subprocess.run(["objcopy", *words, JEMALLOC, folder / PREFIXED], check=True)
+    members = ["jemalloc_cpp.o"]  # the operators stay the C++ library's
+    subprocess.run(["ar", "d", folder / PREFIXED, *members], check=True)

@@ -2,6 +2,7 @@
 // counters, it reports the program's allocations, mappings and loaded files. It shares the hooks
 // with the profiling library and implements the functions they call. In other programs, such as
 // exec'd children, it does nothing.
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -173,6 +174,19 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   if (!guard || site == site_none) return;
   Muted const muted;
   send(NF_RING_KEPT, {address, size});
+}
+
+void linked_block_allocated(void* block, std::uint64_t size, Call call) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  if (!runtime.lines.any_in(address, size)) return;
+  const int error = errno;
+  block_allocated(address, size, 0, call);
+  errno = error;
+}
+
+void linked_block_freed(void* block, std::uint64_t size) {
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  if (runtime.lines.any_in(address, size)) block_freed(address, size);
 }
 
 // The plugin sees accesses inside the C library itself.
