@@ -144,6 +144,11 @@ def _plainness(curve: LoadedLatencyCurve) -> tuple[bool, bool, bool, int]:
 
 def lacks(device: DeviceProfile, figure: str, remedy: str) -> NearfarError:
     """Return the error for a figure that `device` does not have."""
+    if device.technology == "paged":
+        return NearfarError(
+            f"{device.name} is moved in pages and has no {figure.removeprefix('an ')}: predict, "
+            "place and report know such memories; choose another device here"
+        )
     return NearfarError(
         f"device {device.name!r} lacks {figure}: add {remedy} to a copy of it "
         f"(`nearfar device show {device.name} --toml`), or choose another device"

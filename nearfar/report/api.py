@@ -31,6 +31,7 @@ from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.frontiers import Stop
+from nearfar.report.paged import paged_facts, without_paged
 from nearfar.report.prepare import check_phase, prepare
 
 
@@ -47,6 +48,7 @@ def report(options: ReportOptions) -> ReportData:
     against = None if options.against is None else _against(options.against)
     check_phase(profile, options.phase)
     fars, beside = distinct(near, load_devices(options.far), load_devices(options.device))
+    fars, paged = without_paged(fars)
     check_plans(profile, near, fars, plans)
     if not profile.phases:
         # Nothing was measured, so nothing is predicted; the page says so.
@@ -81,6 +83,7 @@ def report(options: ReportOptions) -> ReportData:
         source_folders=list(options.sources),
         how=how_predicted(prediction.model),
     )
+    data.paged = paged_facts(profile, paged)
     if against is not None:
         inputs = LoadedInputs(
             workload=profile,

@@ -15,7 +15,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
-from nearfar.documents.prediction import ModelTime, TimeBreakdown
+from nearfar.documents.prediction import ModelTime, PagedAxis, TimeBreakdown
 from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
 
 Triple = tuple[float, float, float]
@@ -305,6 +305,14 @@ class Method(Data, kw_only=True):
     """Which inputs make the difference to another prediction (A), if one was given."""
 
 
+class PagedFacts(Data, kw_only=True):
+    """A memory that is moved in pages, by near budget."""
+
+    title: str
+    sentence: str
+    axis: PagedAxis
+
+
 class ReportData(Data, kw_only=True):
     """Everything on the page."""
 
@@ -329,3 +337,4 @@ class ReportData(Data, kw_only=True):
     lines: list[SourceLine]
     live: Live
     method: Method
+    paged: list[PagedFacts] = []
