@@ -6,6 +6,8 @@ from pathlib import Path
 
 from cyclopts import App
 
+from nearfar.commands import group_of, verbs
+
 APART = "---\norphan: true\n---\n\n"
 """These pages are for `man`; the site has the same in its reference."""
 
@@ -26,8 +28,11 @@ def verb_names(app: App) -> list[str]:
 
 def _program(app: App) -> str:
     lines = ["# nearfar", "", "Predict how a program runs when some of its memory is far.", ""]
-    lines += ["## Verbs", ""]
-    for name in verb_names(app):
+    group = ""
+    for name in sorted(verb_names(app), key=verbs().index):
+        if group_of(name).name != group:
+            group = group_of(name).name
+            lines += ["", f"## {group}", ""]
         summary = (app[name].help or "").strip().splitlines()
         lines.append(
             f"- **nearfar {name}**: {summary[0] if summary else ''} See nearfar-{name}(1)."

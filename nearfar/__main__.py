@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
+
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
 
 TAKE_PROGRAMS = ("crash", "emulate", "profile", "run", "try", "validate")
 """Verbs after whose options a program and its own words may follow."""
@@ -58,7 +62,7 @@ def _run(arguments: list[str]) -> int:
         return int(load(TOOLS, "measure --like")(arguments[1:]))
     from cyclopts import App, CycloptsError
 
-    from nearfar.commands import add_command, add_summaries, verbs
+    from nearfar.commands import add_command, add_summaries, group_of, verbs
     from nearfar.version import version_text
 
     verb = arguments[0] if arguments else ""
@@ -67,6 +71,7 @@ def _run(arguments: list[str]) -> int:
         name="nearfar",
         help="Predict how a program runs when some of its memory is far, and what must stay near.",
         version=version_text,
+        group_commands=group_of(""),
         help_on_error=False,
         help_format="markdown" if known else "plaintext",  # Markdown takes 0.1 s to import
         suppress_keyboard_interrupt=False,  # main() says it in a sentence
@@ -83,11 +88,28 @@ def _run(arguments: list[str]) -> int:
             result_action="return_value",
         )
     except CycloptsError as error:
-        first = " ".join(str(error).split())
-        print(f"nearfar: {first} See `nearfar --help`.", file=sys.stderr)
+        print(f"nearfar: {_in_words(error)}", file=sys.stderr)
         return int(ExitCode.WRONG_USE)
     sys.stdout.flush()
     return int(result) if isinstance(result, int) else int(ExitCode.DONE)
+
+
+def _in_words(error: CycloptsError) -> str:
+    """Return what is wrong with a command line, and where to read on."""
+    from cyclopts import MissingArgumentError
+
+    verb = " ".join(("nearfar", *(error.command_chain or ())))
+    text = " ".join(str(error).split())
+    if isinstance(error, MissingArgumentError) and (argument := error.argument) is not None:
+        name = argument.name
+        if argument.index is not None:  # as in the verb's usage
+            name = name.removeprefix("--").upper()
+        about = " ".join((argument.parameter.help or "").replace("``", "").split())
+        about = about.partition(". ")[0].rstrip(".;")
+        choices = ", ".join(argument.get_choices() or ())
+        about = ": ".join(part for part in (f"{verb} needs {name}", about) if part)
+        text = about + (f" ({choices})." if choices else ".")
+    return f"{text} See `{verb} --help`."
 
 
 def _with_negatives(arguments: list[str]) -> list[str]:

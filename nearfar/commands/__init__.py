@@ -2,7 +2,8 @@
 
 A module may hold a cyclopts `App` called `app`, for a verb with verbs of its own (`device list`);
 without a function `foo`, the module's docstring is its help. Companion packages add verbs by entry
-points (nearfar/companions.py). Nothing else lists the verbs.
+points (nearfar/companions.py). Nothing else lists the verbs; `GROUPS` orders those that users
+begin with, in help, completion, man pages and on the site.
 """
 
 from __future__ import annotations
@@ -10,14 +11,26 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from nearfar.commands._companion_verbs import companion_verbs, help_source, hint, load_verb
 
 FILES = {"c++": "cxx", "try": "try_program"}
 """Modules of verbs that cannot be Python names."""
+
+
+GROUPS = {
+    "Start": ("try", "measure", "profile", "predict", "place", "run", "report"),
+    "Trust": ("machine", "validate", "compare", "reproduce"),
+    "Persistent memory": ("crash", "bench"),
+    "Many programs, sizes, hosts": ("sweep", "fleet", "scale", "merge"),
+}
+"""Verbs by what users want, in the order in which they need them."""
+REST = "Parts and tools"
+"""Group of the verbs that GROUPS does not name."""
 
 
 def verb_modules() -> dict[str, str]:
@@ -28,8 +41,20 @@ def verb_modules() -> dict[str, str]:
 
 
 def verbs() -> list[str]:
-    """Return all verbs, those of companions included."""
-    return sorted({*verb_modules(), *companion_verbs()})
+    """Return all verbs, those of companions included, in the order of their groups."""
+    named = [verb for group in GROUPS.values() for verb in group]
+    present = {*verb_modules(), *companion_verbs()}
+    return [*(verb for verb in named if verb in present), *sorted(present.difference(named))]
+
+
+def group_of(verb: str) -> Group:
+    """Return the group that help shows a verb in."""
+    return _group(next((name for name, group in GROUPS.items() if verb in group), REST))
+
+
+@cache
+def _group(name: str) -> Group:
+    return Group(name, sort_key=[*GROUPS, REST].index(name))
 
 
 def add_commands(app: App) -> None:
@@ -42,23 +67,33 @@ def add_command(app: App, verb: str) -> None:
     """Import one verb and add it to `app`."""
     name = verb_modules().get(verb)
     if name is None:
-        app.command(load_verb(verb), name=verb)
-        return
-    code = importlib.import_module(f"{__name__}.{name}")
-    app.command(code.app if hasattr(code, "app") else getattr(code, name), name=verb)
+        code = load_verb(verb)
+    else:
+        module = importlib.import_module(f"{__name__}.{name}")
+        code = module.app if hasattr(module, "app") else getattr(module, name)
+    if isinstance(code, App):
+        code.group, code.sort_key = (group_of(verb),), _place(verb)
+        app.command(code, name=verb)
+    else:
+        app.command(code, name=verb, group=group_of(verb), sort_key=_place(verb))
+
+
+def _place(verb: str) -> int:
+    return verbs().index(verb)
 
 
 def add_summaries(app: App) -> None:
     """Add every verb to `app` with the first line of its help only; import none of them."""
     modules = verb_modules()
-    for verb in verbs():
+    for place, verb in enumerate(verbs()):
         if verb in modules:
             source = (Path(__path__[0]) / f"{modules[verb]}.py").read_text()
-            app.command(App(name=verb, help=summary(source, modules[verb])))
+            text = summary(source, modules[verb])
         elif (of_companion := help_source(verb)) is not None:
-            app.command(App(name=verb, help=summary(*of_companion)))
+            text = summary(*of_companion)
         else:
-            app.command(App(name=verb, help=hint(verb)))
+            text = hint(verb)
+        app.command(App(name=verb, help=text, group=group_of(verb), sort_key=place))
 
 
 def summary(source: str, name: str) -> str:

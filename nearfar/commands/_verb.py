@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter
 
 from nearfar.base.errors import CommandError
 from nearfar.options.option import Field, option_fields
+
+FOR_COMPLETION: list[Callable[[Field], Sequence[str]]] = []
+"""Functions of the words that a shell completes an option with; filled before verbs load."""
 
 ResultT = TypeVar("ResultT")
 
@@ -61,6 +64,9 @@ def _parameter(entry: Field) -> inspect.Parameter:
         consume_multiple=option.consume or None,
     )
     kind: Any = entry.type
+    for choices in FOR_COMPLETION:
+        if known := tuple(choices(entry)):
+            kind = Literal[known]
     default = entry.default
     if entry.many and not rest:
         kind = list[kind]

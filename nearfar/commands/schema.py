@@ -17,7 +17,7 @@ KINDS: dict[str, type[documents.Document]] = {
 }
 
 
-def schema(kind: str) -> None:
+def schema(kind: str = "") -> None:
     """Print the JSON schema of a document kind.
 
     Parameters
@@ -26,6 +26,8 @@ def schema(kind: str) -> None:
         The value of a document's key `kind`, such as device-profile, workload-profile, prediction
         or plan; an unknown one lists all.
     """
+    if not kind:
+        raise CommandError(f"name a document kind: {', '.join(KINDS)}")
     if kind not in KINDS:
         raise CommandError(
             f"there is no document kind {kind!r}{nearest(kind, list(KINDS))}; "
