@@ -22,5 +22,6 @@ class FlushTooShort(Lint):
         """Judge bytes that are durable by chance."""
         if not isinstance(fact, UncoveredBytes):
             return None
-        note = f"{fact.size} bytes that no flush names are durable only by their line"
+        count = "a byte" if fact.size == 1 else f"{fact.size} bytes"
+        note = f"{count} that no flush names, durable only by the line"
         return self.finding(fact.offset, fact.stack, note)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 from nearfar.crash.lints._registry import LINTS, meaning
 from nearfar.crash.report.terminal import details, where
-from nearfar.crash.report.words import bug_text, is_slow, lint_text, unfinished_text, verdict_text
+from nearfar.crash.report.words import (
+    bug_text,
+    is_slow,
+    lint_text,
+    source_of,
+    timeline,
+    unfinished_text,
+    verdict_text,
+)
 from nearfar.crash.symbols import name_of
 from nearfar.documents.crash_report import CrashReport
 from nearfar.documents.workload import Frame
@@ -26,7 +34,9 @@ def page(report: CrashReport) -> str:
         "is_slow": is_slow,
         "meaning": lambda kind: meaning(LINTS.get(kind)),
         "stack": _stack,
+        "source_of": source_of,
     }
+    environment.filters["timeline"] = timeline
     program = Path(report.program[0]).name
     sections = [("answer", "Answer")]
     sections += [(f"bug-{bug.id}", f"Bug {bug.id}") for bug in [*report.bugs, *report.undecided]]

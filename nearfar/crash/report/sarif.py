@@ -19,7 +19,7 @@ from nearfar.crash.report.words import (
     unfinished_text,
     verdict_text,
 )
-from nearfar.crash.symbols import user_frame
+from nearfar.crash.symbols import is_library, user_frame
 from nearfar.documents.crash_report import CrashBug, CrashLint, CrashReport
 from nearfar.documents.workload import Frame
 
@@ -123,7 +123,7 @@ def _artifact(file: str) -> Json:
 
 
 def _stack(frames: Sequence[Frame], text: str) -> Json:
-    named = [frame for frame in frames if frame.file]
+    named = [frame for frame in frames if frame.file and not is_library(frame.module)]
     return {
         "message": {"text": text},
         "frames": [{"location": _location(frame)} for frame in named],

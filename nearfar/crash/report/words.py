@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from nearfar.base.errors import ExitCode
 from nearfar.crash.lints._registry import LINTS
 from nearfar.crash.symbols import name_of, user_frame
-from nearfar.documents.crash_report import CrashBug, CrashCode, CrashLint, CrashObject, CrashReport
+from nearfar.documents.crash_report import (
+    CrashBug,
+    CrashCode,
+    CrashLine,
+    CrashLint,
+    CrashObject,
+    CrashReport,
+)
 from nearfar.documents.workload import Frame
 
+_MAX_DRAWN_STORES = 64
+_SOURCE_AROUND = 2
+"""Lines of source before and after the one that stored."""
 _MAX_MISSED_LINES = 5
 """Lines named in a terminal; the report has more."""
 
@@ -91,6 +104,29 @@ def fingerprint(name: str, frame: Frame | None) -> str:
     if frame is None:
         return name
     return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
+
+
+def timeline(line: CrashLine) -> str:
+    """Return a line's stores in program order, those that had reached memory filled."""
+    shown = min(line.stores, _MAX_DRAWN_STORES)
+    drawn = "".join("\u25a0" if store < line.survived else "\u25a1" for store in range(shown))
+    more = f" and {line.stores - shown} more" if line.stores > shown else ""
+    flushed = f", flushed up to store {line.flushed}" if line.flushed else ", never flushed"
+    return f"{line.offset:#8x} {drawn}{more}  {name_of(line.frames)}{flushed}"
+
+
+def source_of(frames: Sequence[Frame]) -> list[str]:
+    """Return the source around the program's line of a stack, that line marked, or nothing."""
+    frame = user_frame(frames)
+    if frame is None or not frame.line:
+        return []
+    try:
+        lines = Path(frame.file).read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    first = max(frame.line - _SOURCE_AROUND, 1)
+    numbered = enumerate(lines[first - 1 : frame.line + _SOURCE_AROUND], first)
+    return [f"{'>' if n == frame.line else ' '} {n:5} {text}" for n, text in numbered]
 
 
 def place_of(bug: CrashBug) -> Frame | None:

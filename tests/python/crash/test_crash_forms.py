@@ -136,6 +136,25 @@ def test_the_page_escapes_the_output_of_a_checker() -> None:
     assert "<entry>" not in text
     assert "byte 8 of an object of type 7" in text
     assert "<script" not in text
+    assert "\u25a1  append log.c:8, never flushed" in text
+
+
+def test_the_page_marks_the_source_line_of_a_store(tmp_path: Path) -> None:
+    source = tmp_path / "log.c"
+    source.write_text("one\ntwo\nlog->length = <n>;\nfour\n")
+    stored = bug(1)
+    stored.lost[0].frames[0].file, stored.lost[0].frames[0].line = str(source), 3
+    assert "&gt;     3 log-&gt;length = &lt;n&gt;;" in page(report([stored]))
+
+
+def test_sarif_leaves_out_the_frames_of_libraries() -> None:
+    stored = bug(1)
+    library = Frame(function="memmove", file="/build/libpmem.c", line=7, module="libpmem.so.1")
+    stored.lost[0].frames.insert(0, library)
+    (run,) = json.loads(sarif(report([stored])))["runs"]
+    (stack,) = run["results"][0]["stacks"]
+    names = [frame["location"]["logicalLocations"][0]["name"] for frame in stack["frames"]]
+    assert names == ["append"]
 
 
 def test_bugs_with_the_same_cause_and_symptom_are_merged() -> None:
