@@ -28,6 +28,7 @@ from nearfar.profile.sources.source import phase_share
 from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
 from nearfar.profile.warnings import collect_warnings
 from nearfar.program.control import PHASE_BEFORE
+from nearfar.program.names import fortran_name
 from nearfar.program.phases import PhaseTime
 from nearfar.program.symbols import demangle
 
@@ -159,5 +160,6 @@ def _slowdown(gathered: GatheredRuns, phases: list[Phase]) -> float:
 def _readable(instructions: list[Instruction]) -> list[Instruction]:
     names = demangle(instruction.function for instruction in instructions)
     for instruction in instructions:
-        instruction.function = names.get(instruction.function, instruction.function)
+        function = instruction.function
+        instruction.function = names.get(function) or fortran_name(function)
     return instructions

@@ -30,6 +30,11 @@ def fortran_name(name: str) -> str:
     return _GFORTRAN.sub(r"\1::\2", name)
 
 
+def is_rust(function: str) -> bool:
+    """Return whether a demangled name is of Rust, by the hash at its end."""
+    return _RUST_HASH.search(function) is not None
+
+
 def bare_name(function: str) -> str:
     """Return ``ns::Class::method`` for ``int ns::Class<int>::method<2>(std::string) const``."""
     function = fortran_name(_rust(function))

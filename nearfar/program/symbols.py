@@ -180,7 +180,7 @@ def _addr2line(module: str, group: list[SourceLocation]) -> list[list[Frame]]:
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
     """Return the demangled form of each linkage name; none without a tool."""
-    mangled = sorted({name for name in names if name.startswith("_Z")})
+    mangled = sorted({name for name in names if name.startswith(("_Z", "_R"))})
     tool = next(
         (
             path

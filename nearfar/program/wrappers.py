@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from nearfar.documents.workload import Frame
-from nearfar.program.names import bare_name
+from nearfar.program.names import bare_name, is_rust
 
 _ALLOCATES = (
     r"(?:try_?)?(?:m|c|re|rec|v|zm|zre)?alloc(?:ate)?"
@@ -26,7 +26,7 @@ _NAMES = re.compile(
     rf"""
     _*(?:{_PREFIXES}_*)?(?i:{_ALLOCATES})_* $
   | _*(?:posix_|aligned_)?(?:memalign|aligned_alloc|alloc_aligned) $ | p?valloc $
-  | mmap(?:64)? $ | mremap $
+  | mmap(?:64)? $ | mremap $ | __r(?:ust|dl|g)_(?:re)?alloc(?:_zeroed)? $
   | operator\ new
   | _*[gx]?_?(?:str|strn|wcs|mem)n?dup[a-z0-9_]* $ | _*v?asprintf(?:_chk)? $
   | _*getdelim $ | getline $
@@ -49,7 +49,8 @@ _RUST = re.compile(
     r"(?:alloc|core|std|hashbrown)::(?!thread|rt)|__r(?:ust|dl|g)_|__rustc::|"
     r"(?:[iu](?:8|16|32|64|128|size)|f32|f64|bool|char|str|T)::"
 )
-"""The same for Rust, applied to Rust sources only: other programs use such namespaces too."""
+"""The same for Rust, applied to Rust's sources and names only: other programs use such namespaces
+too."""
 
 _CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
 """The same libraries, where they have no symbols."""
@@ -74,7 +75,7 @@ def is_wrapper(frame: Frame) -> bool:
     if frame.module.startswith(_CONTAINER_LIBRARIES):
         return True
     name = bare_name(frame.function)
-    if frame.file.endswith(".rs") and _RUST.match(name):
+    if (frame.file.endswith(".rs") or is_rust(frame.function)) and _RUST.match(name):
         return True
     return bool(_NAMES.match(name) or _CONTAINERS.match(name))
 

@@ -119,6 +119,35 @@ def test_in_a_small_program_one_function_may_allocate_everything() -> None:
     assert common_wrappers(many) == set()  # there is one caller: its lines distinguish objects
 
 
+def test_rusts_library_is_no_owner_without_line_information() -> None:
+    stack = [
+        Frame(function="__rdl_alloc"),
+        Frame(function="__rust_alloc"),
+        Frame(function="alloc::raw_vec::RawVec<T,A>::reserve_for_push::h0123456789abcdef"),
+        Frame(function="app::build_list::h00112233445566aa"),
+        Frame(function="app::main::h00112233445566ab"),
+    ]
+    (kept,) = meaningful([stack])
+    assert [bare_name(frame.function) for frame in kept] == ["app::build_list", "app::main"]
+    assert not is_wrapper(Frame(function="alloc::pages"))  # C++'s own namespace
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("_QMsparsePmake_matrix", "sparse::make_matrix"),
+        ("_QMsparseEvalues", "sparse::values"),
+        ("_QMsolverFsolvePinner", "solver::solve::inner"),
+        ("_QQmain", "main"),
+        ("__sparse_MOD_multiply", "sparse::multiply"),
+        ("MAIN__", "main"),
+        ("_Quit", "_Quit"),
+    ],
+)
+def test_names_of_fortran(name: str, meant: str) -> None:
+    assert bare_name(name) == meant
+
+
 def test_rusts_library_is_no_owner() -> None:
     stack = [
         Frame(function="<alloc::alloc::Global>::alloc_impl", file="/r/alloc/src/alloc.rs"),
