@@ -256,7 +256,7 @@ def _table(*columns: str) -> Table:
         if column == "source" and "device" in columns:
             # The only column that may be cut: it is long and last.
             table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=8)
-        elif column.split()[-1] in ("ns", "GB/s") or column == "ratio":
+        elif column.split()[-1] in ("ns", "us", "GB/s") or column == "ratio":
             table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
         elif column == "technology":
             table.add_column(column, no_wrap=True, min_width=11)

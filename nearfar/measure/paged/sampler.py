@@ -129,7 +129,9 @@ class PageSampler:
         evicted = self.worker.ask("evict")
         after = self._stored()
         if after[0] > before[0]:
-            into.compressed_share.append((after[1] - before[1]) / (after[0] - before[0]))
+            # Pages that do not compress are stored whole, others of the kernel's beside them.
+            share = (after[1] - before[1]) / (after[0] - before[0])
+            into.compressed_share.append(min(share, 1.0))
         if evicted["pages"]:
             into.evict_ns.append(evicted["wall_ns"] / evicted["pages"])
             into.evict_cpu_ns.append(evicted["cpu_ns"] / evicted["pages"])
