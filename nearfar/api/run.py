@@ -35,6 +35,10 @@ def run_program(
     if not options.program:
         raise CommandError("name the program: nearfar run --policy interleave -- PROGRAM ARGS")
     job = job_of(options, stdout_to_stderr=stdout_to_stderr)
+    if options.far is not None:
+        from nearfar.run.paged_run import run_paged
+
+        return run_paged(options, job, say)
     if options.policy is not None:
         from nearfar.run.policy_run import run_policy
 

@@ -14,10 +14,12 @@ from nearfar.options.run import RunOptions, RunRecordFiles
 def run(options: RunOptions, delivery: RunRecordFiles) -> int:
     """Run a program with its data where a plan says, and show where it landed: a RunRecord.
 
-    nearfar run PLAN [--map NAME=SPEC] -- PROGRAM ARGS. The program is unmodified: a library
-    preloaded into it recognises objects by their call stacks and serves each from its memory. Its
-    own output passes through; this verb writes to standard error, with --json to standard
-    output. Exit code 4 if the program failed: the record is written all the same.
+    nearfar run PLAN [--map NAME=SPEC] -- PROGRAM ARGS. Or, without a plan, with its memory limited
+    and the rest compressed or swapped: nearfar run --far zram --near 60% -- PROGRAM ARGS. The
+    program is unmodified: a library preloaded into it recognises objects by their call stacks and
+    serves each from its memory. Its own output passes through; this verb writes to standard error,
+    with --json to standard output. Exit code 4 if the program failed: the record is written all the
+    same.
     """
     from rich.console import Console
 
@@ -30,6 +32,12 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
     check_output(delivery.output, delivery.prometheus)
     console = Console(stderr=True, quiet=delivery.quiet)
     say = sayer(console)
+    if options.far is not None and not options.yes:
+        from nearfar.run.paged_run import dry_run
+
+        print(f"nearfar run --far {options.far} would do this, as root; --yes does it:")
+        print("\n".join(f"  {line}" for line in dry_run(options)))
+        return int(ExitCode.DONE)
     record = run_program(options, say, stdout_to_stderr=delivery.json)
     if delivery.output is not None:
         save(record, delivery.output)
@@ -50,7 +58,7 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
 def _with_plan(options: RunOptions) -> RunOptions:
     """Return the options with the first word as the plan, unless the kernel places the data."""
     words = options.program
-    if options.policy is not None:
+    if options.policy is not None or options.far is not None:
         return options
     if len(words) < 2:
         raise CommandError("name a plan and a program: nearfar run plan.json -- PROGRAM ARGS")

@@ -64,6 +64,32 @@ class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Wall time of the calls that moved them, in nearfar's own process."""
 
 
+class PagedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A run whose memory was limited, with swap for the rest (`--far zram`)."""
+
+    budget_bytes: int
+    """Limit of the program's control group: its memory and the files that it reads."""
+    algorithm: str
+    """Compression; empty: none."""
+    major_faults: int
+    """Faults that waited for a page, of swap or of a file."""
+    swap_ins: int
+    """Pages that came back from swap."""
+    swap_outs: int
+    """Pages that went to swap, of all programs of the machine."""
+    peak_bytes: int
+    """Peak of what counts against the limit."""
+    reliefs: int
+    """Times at which the kernel found no page to send away, and the program got 128 KiB more for
+    some ms instead of being ended."""
+    killed: int
+    """Processes that the kernel ended because the limit was too low for them."""
+    full_bytes: int | None = None
+    """Peak of the same program without a limit; None: not run so."""
+    full_wall_time_ns: float | None = None
+    """Wall time of the same program without a limit; None: not run so."""
+
+
 class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     """One run."""
 
@@ -101,4 +127,6 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     processes: int
     """That the library was loaded into."""
     migrations: list[Migration] = []
+    paged: PagedRun | None = None
+    """None: memory was not limited."""
     warnings: list[str] = []

@@ -41,6 +41,14 @@ class RunOptions(DriverOptions):
     policy: str | None = None
     """A policy of the kernel instead of a plan: interleave, weighted-interleave, preferred,
     tiering, damon."""
+    far: str | None = None
+    """A paged memory instead of a plan: zram, zswap[:FILE] or swap:FILE|DEVICE. It is set up for
+    the run and taken down after it, as root; the kernel sends there what exceeds --near."""
+    near: Annotated[str | None, Option(any_text=True)] = None
+    """With --far: the limit of the program's memory, such as 300MiB, or a share of its peak, such
+    as 60%, for which it runs once without a limit."""
+    yes: bool = False
+    """With --far: set it up; without it, only show what would be done."""
     force: bool = False
     """Run even if less than half of the plan's bytes belong to this program."""
 
@@ -57,11 +65,24 @@ class RunOptions(DriverOptions):
                 "without --adapt nothing moves while the program runs: add it, or leave out "
                 f"{' and '.join(unused)}"
             )
+        if (self.far is None) != (self.near is None):
+            raise CommandError("--far and --near belong together: --far zram --near 60%")
+        if self.yes and self.far is None:
+            raise CommandError("--yes is for --far: nothing else is set up")
+        self._check_alone()
+
+    def _check_alone(self) -> None:
+        """Refuse a plan's options where there is none."""
         planned = self.plan is not None or self.map or self.adapt or self.force
         if self.policy is not None and (planned or self.pages != "system"):
             raise CommandError(
                 "--policy leaves the data to the kernel: leave out the plan, --map, --adapt, "
                 "--force and --pages"
+            )
+        if self.far is not None and (planned or self.policy or self.pages != "system"):
+            raise CommandError(
+                "--far limits memory without a plan: leave out the plan, --map, --adapt, --force, "
+                "--policy and --pages"
             )
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
-from nearfar.documents.run_record import ObjectLanding, RunRecord
+from nearfar.documents.run_record import ObjectLanding, PagedRun, RunRecord
 
 MAX_ROWS = 20
 """Objects shown; the document lists all."""
@@ -30,6 +30,8 @@ def print_record(record: RunRecord, console: Console) -> None:
         f"{record.exit_status} after {format_ns(record.wall_time_ns)}, "
         f"{format_ns(record.cpu_time_ns)} of CPU"
     ]
+    if record.paged is not None:
+        lines += _paged(record.paged, record.wall_time_ns)
     if record.pages_by_memory:
         pages = ", ".join(f"{n} {format_bytes(s)}" for n, s in record.pages_by_memory.items())
         lines.append(f"pages at the fullest moment: {pages}")
@@ -48,6 +50,23 @@ def print_record(record: RunRecord, console: Console) -> None:
         lines.append(f"moved {format_bytes(moved)} in {format_ns(cost)} of calls")
     say(console, *lines)
     say(console, *(f"note: {warning}" for warning in record.warnings), style="yellow")
+
+
+def _paged(paged: PagedRun, wall_time_ns: float) -> list[str]:
+    """Return the limit, the faults, and the comparison with the run without a limit."""
+    lines = [
+        f"memory limited to {format_bytes(paged.budget_bytes)}: {paged.major_faults:,} faults "
+        f"waited for a page, {paged.swap_ins:,} pages came back from swap, {paged.swap_outs:,} "
+        "went there (of all programs)"
+    ]
+    if paged.full_bytes and paged.full_wall_time_ns:
+        lines.append(
+            f"without a limit: {format_bytes(paged.full_bytes)} at its peak, "
+            f"{format_ns(paged.full_wall_time_ns)}; limited to "
+            f"{paged.budget_bytes / paged.full_bytes:.0%} it took "
+            f"{wall_time_ns / paged.full_wall_time_ns:.2f}x as long"
+        )
+    return lines
 
 
 def _cells(row: ObjectLanding, letters: int) -> list[str]:

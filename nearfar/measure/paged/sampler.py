@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.terminate import end_with_parent
 from nearfar.base.units import PAGE_BYTES
 from nearfar.memories.paged.group import Group
 
@@ -79,12 +81,18 @@ class WorkerProcess:
 @contextmanager
 def worker_in(group: Group) -> Iterator[WorkerProcess]:
     """Yield a worker in `group`; it has ended afterwards."""
+    this = os.getpid()
+
+    def before_exec() -> None:
+        end_with_parent(this)
+        group.join()
+
     process = subprocess.Popen(
         [sys.executable, "-m", "nearfar.measure.paged.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=group.join,  # noqa: PLW1509 - no other thread holds a lock that this needs
+        preexec_fn=before_exec,  # noqa: PLW1509 - no other thread holds a lock that this needs
     )
     try:
         yield WorkerProcess(process)

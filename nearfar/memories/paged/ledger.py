@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
 from nearfar.base.journal import Journal, JournalInUseError
+from nearfar.base.terminate import terminated_as_interrupted
 from nearfar.memories.paged.acts import ZRAM_CONTROL, Act
 
 _SUFFIX = ".journal"
@@ -109,7 +111,9 @@ def open_ledger() -> Iterator[Ledger]:
     undo_dead(where)
     handle, name = tempfile.mkstemp(prefix=f"{os.getpid()}-", suffix=_SUFFIX, dir=where)
     os.close(handle)
-    with Journal.open(Path(name), Act) as journal:
+    main = threading.current_thread() is threading.main_thread()
+    ended = terminated_as_interrupted() if main else contextlib.nullcontext()
+    with Journal.open(Path(name), Act) as journal, ended:
         ledger = Ledger(journal)
         try:
             yield ledger
