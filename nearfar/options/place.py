@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile
 
 
-Allowed = Literal["parts", "interleave", "moves", "all"]
-"""Extensions of a plan beyond whole objects that stay where they are."""
+Allowed = Literal["parts", "interleave", "moves", "all", "whole"]
+"""Extensions of a plan beyond whole objects that stay where they are; whole: none."""
 
 Over = Literal["mean", "worst"]
 """How the slowdowns of several inputs are summarised."""
@@ -55,7 +55,7 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
     allow: Sequence[Allowed] = ()
     """Steps that the plan may take besides placing whole objects: split large objects (parts),
     interleave the pages of the largest streams (interleave), move objects between phases (moves);
-    repeat for several, or all."""
+    repeat for several, or all; whole takes none. Default: with --budget, parts where they pay."""
     optimiser: str = "exact"
     """Optimiser that makes the plan: exact, greedy, hot-first or x-mem. The others are timed for
     comparison."""
@@ -88,6 +88,8 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
             raise CommandError("--over worst goes with several profiles: one has one slowdown")
         if self.slo is None and self.slo_by == "high":
             raise CommandError("--slo-by goes with --slo")
+        if "whole" in self.allow and len(self.allow) > 1:
+            raise CommandError("--allow whole leaves out all other steps: give it alone")
         if self.memories is not None and self.far:
             raise CommandError("far memories are in --memories already: leave out --far")
 

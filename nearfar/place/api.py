@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from nearfar.documents import (
     producer,
 )
 from nearfar.documents.plan import Alternative, Prices, SlowdownGoal
-from nearfar.options.place import Allowed, PlaceOptions
+from nearfar.options.place import PlaceOptions
 from nearfar.place.budget import budget_remark, with_budget, with_limits
 from nearfar.place.caveats import memory_caveats, move_caveats, plan_caveats
 from nearfar.place.evaluation import Evaluation, evaluate
@@ -42,7 +41,6 @@ from nearfar.place.moves import MovingPlan, copy_ns_per_byte, moving_plan
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.paged import paged_plan
 from nearfar.place.plan_rows import (
-    BARS,
     bar,
     frontier_points,
     memories_of,
@@ -52,7 +50,7 @@ from nearfar.place.plan_rows import (
 )
 from nearfar.place.problem import Problem, problem_of
 from nearfar.place.proof import proven_gap
-from nearfar.place.task import ExtendedShares, PlaceTask
+from nearfar.place.task import EXTENSIONS, ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
 from nearfar.predict.derive import near_on_machine
 from nearfar.predict.device_figures import parse_page_bytes
@@ -76,13 +74,15 @@ def place(options: PlaceOptions) -> Plan:
     budget = options.budget
     if budget is None and options.slo is None:
         budget = file.near_capacity
-    allow = frozenset(get_args(Allowed) if "all" in options.allow else options.allow)
+    allow = frozenset(EXTENSIONS if "all" in options.allow else options.allow)
     _check_options(options, budget, allow)
     if any(far.device.technology == "paged" for far in fars):
         return paged_plan(options, budget, fars, load_device(near), _prices(options, file))
     problem, merged, machine = _problem(options, file, load_device(near), fars)
     problem, budget_bytes = with_budget(problem, budget)
     task = PlaceTask(problem, merged, options.optimiser, allow)
+    if not allow and options.slo is None:
+        task = task.with_parts_that_pay(budget_bytes)
     reached = None
     if options.slo is not None:
         budget_bytes, met = least_budget(
@@ -222,7 +222,7 @@ def _solve(
 ) -> _Result:
     """Place within the budget; `copies` has the ns per byte of moves, None: without moves."""
     problem, allow = task.problem, task.allow
-    choices = {name: task.choose_whole(budget_bytes, name) for name in BARS}
+    choices = task.bars(budget_bytes)
     choice = choices.get(task.optimiser) or task.choose_whole(budget_bytes, task.optimiser)
     extended = task.extended(budget_bytes, choice.shares, allow)
     bars = optimiser_bars(problem, choices)
@@ -248,6 +248,7 @@ def _solve(
             moves = None
     elif "moves" in allow:
         caveats.append("moving data between phases does not pay here: the plan is static")
+    caveats += task.sentences
     if not task.fits(extended.shares, budget_bytes):
         raise NearfarError(
             "no placement fits these capacities, parts of objects included: raise one of them"

@@ -136,18 +136,6 @@ def frontier_points(problem: Problem) -> list[FrontierPoint]:
     ]
 
 
-BARS = (
-    "all-near",
-    "all-far",
-    "page-interleaved",
-    "bandwidth-interleaved",
-    "hot-first",
-    "x-mem",
-    "greedy",
-    "exact",
-)
-"""Optimisers whose choices every plan shows."""
-
 CACHE_MODEL = "memory-mode"
 
 

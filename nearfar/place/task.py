@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,21 @@ some eighty placements."""
 MIN_HINT_SHARE = 0.02
 """Share of the time that an extension must save to be suggested."""
 
+BARS = (
+    "all-near",
+    "all-far",
+    "page-interleaved",
+    "bandwidth-interleaved",
+    "hot-first",
+    "x-mem",
+    "greedy",
+    "exact",
+)
+"""Optimisers whose choices every plan shows."""
+
+EXTENSIONS = ("parts", "interleave", "moves")
+"""Extensions that --allow all permits."""
+
 
 @dataclass(frozen=True, eq=False)
 class ExtendedShares:
@@ -46,6 +61,8 @@ class PlaceTask:
     workload: WorkloadProfile
     optimiser: str
     allow: AbstractSet[str]
+    sentences: tuple[str, ...] = ()
+    """Sentences about the task for the plan."""
 
     @cached_property
     def can_split(self) -> NDArray[np.bool_]:
@@ -90,6 +107,41 @@ class PlaceTask:
             return False
         near_ns, time_ns = problem.shared_times_ns(np.stack([all_near, shares])).tolist()
         return bool(near_ns * (1 - MIN_HINT_SHARE) <= time_ns)
+
+    @cached_property
+    def _bars(self) -> dict[int, dict[str, PlacementChoice]]:
+        return {}
+
+    def bars(self, budget_bytes: int) -> dict[str, PlacementChoice]:
+        """Return the choices of the optimisers that every plan is compared with."""
+        if budget_bytes not in self._bars:
+            choices = {name: self.choose_whole(budget_bytes, name) for name in BARS}
+            # The solver's choice is never worse by the model than an order of objects beside it.
+            rivals = [choices[name].shares for name in ("exact", "greedy", "hot-first", "x-mem")]
+            fitting = [shares for shares in rivals if self.fits(shares, budget_bytes)]
+            if fitting:
+                choices["exact"] = PlacementChoice(best_of(self.problem, fitting))
+            self._bars[budget_bytes] = choices
+        return self._bars[budget_bytes]
+
+    def with_parts_that_pay(self, budget_bytes: int) -> PlaceTask:
+        """Return the task with parts allowed if whole objects are clearly slower, else itself."""
+        if not np.any(self.can_split):
+            return self
+        choices = self.bars(budget_bytes)
+        whole = choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
+        split = self.extended(budget_bytes, whole.shares, {"parts"}).shares
+        whole_ns, split_ns, interleaved_ns = self.problem.shared_times_ns(
+            np.stack([whole.shares, split, choices["page-interleaved"].shares])
+        ).tolist()
+        pays = split_ns < whole_ns * (1 - MIN_HINT_SHARE) or split_ns < whole_ns > interleaved_ns
+        if not pays or not self.fits(split, budget_bytes):
+            return self
+        sentence = (
+            f"parts of large objects are near: predicted {1 - split_ns / whole_ns:.1%} faster than "
+            "whole objects (--allow whole)"
+        )
+        return replace(self, allow={*self.allow, "parts"}, sentences=(sentence,))
 
     def choose(self, budget_bytes: int) -> PlacementChoice:
         """Return the task's choice with its extensions."""

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nearfar.api import place
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import CommandError, NearfarError
 from nearfar.documents import Plan, WorkloadProfile, producer, save
 from nearfar.documents.machine import JointLimit, MachineProfile, Split
 from nearfar.documents.plan import Alternative
@@ -184,9 +184,14 @@ def test_part_of_an_object_larger_than_the_budget_stays_near():
     assert {part.memory: part.share for part in row.parts} == {"near": 0.5, "far": 0.5}
     near, far, mixed = (bar(plan, name).time_ns.value for name in ("all-near", "all-far", "plan"))
     assert mixed == pytest.approx((near + far) / 2, rel=1e-3)
-    hint = place(profile=workload, near=NEAR, far=PMEM, budget="50%")
+    hint = place(profile=workload, near=NEAR, far=PMEM, budget="50%", allow=["whole"])
     assert any("--allow parts" in caveat for caveat in hint.caveats)
     assert hint.placements[0].memory == "far"
+    # That is what a plan does by itself where it pays.
+    alone = place(profile=workload, near=NEAR, far=PMEM, budget="50%")
+    assert alone.placements[0].parts == row.parts
+    with pytest.raises(CommandError, match="give it alone"):
+        place(profile=workload, near=NEAR, far=PMEM, budget="50%", allow=["whole", "parts"])
 
 
 def test_an_object_that_fits_only_in_parts_is_refused_whole_and_placed_in_parts(tmp_path: Path):
