@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <fstream>
 #include <stdexcept>
 
 #include "crash/explore/checker.hpp"
@@ -121,6 +123,39 @@ int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t 
       return received == static_cast<ssize_t>(bytes) ? 1 : -1;
     }
     if (left <= 0) return 0;
+  }
+}
+
+namespace {
+
+// Time that a process and its descendants waited for a processor so far:
+// proc(5), schedstat.
+std::int64_t waited_ms(pid_t process, int depth = 0) {
+  constexpr int max_depth = 8;
+  const std::string folder = "/proc/" + std::to_string(process);
+  long long running_ns = 0;
+  long long waiting_ns = 0;
+  std::ifstream(folder + "/schedstat") >> running_ns >> waiting_ns;
+  std::int64_t sum = waiting_ns / 1000000;
+  std::ifstream children(folder + "/task/" + std::to_string(process) + "/children");
+  for (pid_t child = 0; depth < max_depth && children >> child;) sum += waited_ms(child, depth + 1);
+  return sum;
+}
+
+}  // namespace
+
+int await_checker(int file, void* into, std::size_t bytes, Output& output, int timeout_ms,
+                  pid_t checker) {
+  const std::int64_t begin = now_ms();
+  std::int64_t deadline = begin + timeout_ms;
+  for (;;) {
+    const int result = await(file, into, bytes, output, deadline);
+    if (result != 0) return result;
+    // At most the time since the begin: a checker that lives longer has waited
+    // before, too.
+    const std::int64_t later = begin + timeout_ms + std::min(waited_ms(checker), now_ms() - begin);
+    if (later - deadline < std::max(timeout_ms / 10, 1)) return 0;
+    deadline = later;
   }
 }
 
