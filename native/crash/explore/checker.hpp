@@ -37,8 +37,8 @@ class Checker {
 
 // A checker started for each cut, with its own mapping of the pool.
 std::unique_ptr<Checker> plain_checker(const Command& command);
-// A checker that is loaded once; null if the command cannot be served. Sets
-// `as_function` if it is a function.
+// A checker that is loaded once; null if the command cannot be served. Sets `as_function` if it is
+// a function.
 std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function);
 
 // Captured output of a checker.
@@ -63,11 +63,10 @@ class Output {
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
             int out);
 std::string symptom_of(int wait_status);
-// Reads a message until the deadline and drains `output` meanwhile. 1: read, 0:
-// timeout, -1: end.
+// Reads a message until the deadline and drains `output` meanwhile. 1: read, 0: timeout, -1: end.
 int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t deadline_ms);
-// The same for what a checker does within its time limit: time in which it
-// waited for a processor does not count, so that a busy machine makes no hangs.
+// The same for what a checker does within its time limit: time in which it waited for a processor
+// does not count, so that a busy machine makes no hangs.
 int await_checker(int file, void* into, std::size_t bytes, Output& output, int timeout_ms,
                   pid_t checker);
 std::int64_t now_ms();

@@ -1,5 +1,5 @@
-// A checker loaded once and stopped before its main: forked for each cut or, if
-// it is a function, called in a process that persists until a check fails.
+// A checker loaded once and stopped before its main: forked for each cut or, if it is a function,
+// called in a process that persists until a check fails.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,9 +17,8 @@ namespace {
 // A loaded program that is not ready by then has no server.
 constexpr int start_timeout_ms = 20000;
 constexpr int end_timeout_ms = 1000;
-// A check that fails in a persistent process but not in a new one was affected
-// by an earlier check. After this many early cases in a row, processes are no
-// longer kept.
+// A check that fails in a persistent process but not in a new one was affected by an earlier check.
+// After this many early cases in a row, processes are no longer kept.
 constexpr int max_affected = 3;
 constexpr unsigned early_checks = 16;
 
@@ -97,8 +96,7 @@ class ServedChecker final : public Checker {
     const bool fresh = child_ == 0;
     Verdict verdict = once(cut);
     if (!is_function_ || verdict.symptom.empty()) return verdict;
-    // A persistent process's rejection counts only if a new process confirms
-    // it.
+    // A persistent process's rejection counts only if a new process confirms it.
     end_child();
     if (fresh) return verdict;
     Verdict again = once(cut);
@@ -137,16 +135,15 @@ class ServedChecker final : public Checker {
     if (child_ == 0) fork_child(cut);
     if (is_function_) send(ask_, cut);
     Answer last{};
-    const int result =
-        await_checker(answer_.end(0), &last, sizeof last, output_, command_.timeout_ms, child_);
+    const int result = await_checker(answer_.end(0), &last, sizeof last, output_,
+                                     command_.timeout_ms, child_);
     if (result < 0) throw std::runtime_error("the checker's server ended");
     if (result == 0) {
       end_child();
       output_.drain();
       return {"hang", output_.take(), true};
     }
-    // `await` checks for the answer before it drains output, so earlier output
-    // is complete.
+    // `await` checks for the answer before it drains output, so earlier output is complete.
     served_ += 1;
     if (last.status == CheckerStatus::judged) {
       std::string symptom = last.value == 0 ? "" : "exit " + std::to_string(code(last.value));
@@ -191,8 +188,7 @@ class ServedChecker final : public Checker {
   int affected_ = 0;
 };
 
-// Scripts and shell lines start programs that share the pool, so only ELF
-// programs are served.
+// Scripts and shell lines start programs that share the pool, so only ELF programs are served.
 bool is_elf(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
