@@ -135,8 +135,8 @@ class ServedChecker final : public Checker {
     if (child_ == 0) fork_child(cut);
     if (is_function_) send(ask_, cut);
     Answer last{};
-    const int result = await_checker(answer_.end(0), &last, sizeof last, output_,
-                                     command_.timeout_ms, child_);
+    const int result =
+        await_checker(answer_.end(0), &last, sizeof last, output_, command_.timeout_ms, child_);
     if (result < 0) throw std::runtime_error("the checker's server ended");
     if (result == 0) {
       end_child();
