@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -69,6 +70,21 @@ def test_arenas_are_placed_together(record: RunRecord) -> None:
     (row,) = (row for row in record.objects if row.name == "4")
     # Half a million integers of 32 bytes.
     assert row.recognised_bytes > 12 << 20
+    assert set(row.bytes_by_memory) == {"far"}
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None, reason="Node is not installed (apt-get install nodejs)"
+)
+def test_memory_that_a_runtime_names_is_placed(tmp_path: Path) -> None:
+    """A plan has "buffers of JavaScript", and the library sends the stack of Node's functions."""
+    frame = memory_frame("buffers of JavaScript")
+    save(plan([on(0, "far", frame)]), tmp_path / "plan.json")
+    code = "const b = Buffer.alloc(8 << 20, 1); setTimeout(() => process.exit(b[9] - 1), 100)"
+    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", "node", "-e", code)
+    assert done.returncode == 0, done.stderr
+    (row,) = load(tmp_path / "record.json", RunRecord).objects
+    assert row.recognised_bytes == pytest.approx(BUFFER, rel=0.2)
     assert set(row.bytes_by_memory) == {"far"}
 
 
