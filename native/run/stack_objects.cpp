@@ -32,6 +32,9 @@ constexpr std::uint32_t leaf = 1u << 31;
 // The frame's size changes between calls: its stacks are unwound each time.
 constexpr std::uint32_t varies = UINT32_MAX;
 
+// Reading the interpreter's frames takes a microsecond, so blocks below have native stacks.
+constexpr std::size_t min_interpreted_bytes = 4 << 10;
+
 // One return address after the path to its node.
 struct Edge {
   std::uint64_t key;   // written last; 0: free
@@ -217,7 +220,7 @@ bool recognise_interpreted(Call call, std::uint32_t root, std::size_t size, bool
   if (thread.inside) return false;
   const int error = errno;
   profile::NamedFrame* named[profile::max_interpreted];
-  const unsigned count = profile::interpreter_frames(call, size, named);
+  const unsigned count = profile::interpreter_frames(call, named);
   if (count != 0) {
     thread.inside = true;
     std::uint64_t frames[profile::max_interpreted];
@@ -236,7 +239,7 @@ bool recognise_interpreted(Call call, std::uint32_t root, std::size_t size, bool
 Recognised recognise(Call call, std::size_t size, bool mapped) {
   const std::uint32_t root = root_of(size, mapped);
   Recognised recognised = unknown;
-  if (size >= profile::min_interpreted_bytes &&
+  if (size >= min_interpreted_bytes &&
       recognise_interpreted(call, root, size, mapped, recognised)) {
     return recognised;
   }

@@ -17,6 +17,9 @@ PYTHON = "python"
 MEMORY = "memory"
 """Module of memory with a name, such as a runtime's heap."""
 
+CPYTHON_ARENAS = "CPython arenas"
+"""Name that the libraries give to memory of Python's own allocator."""
+
 
 def named_frame(text: str) -> Frame:
     """Return the frame of ``LINE<tab>FUNCTION<tab>FILE``; memory with a name has no file."""

@@ -144,24 +144,70 @@ struct Frames {
   bool users;  // of the user's files
 };
 
+// Places of code that were read before, by the code object, which is kept, and the line: reading
+// the texts takes most of the time. A slot is filled once.
+struct Place {
+  Object* code;  // written last
+  int line;
+  NamedFrame* frame;
+  bool users;
+};
+constexpr unsigned max_places = 1u << 12;
+Place places[max_places];
+
+Place& slot_of(Object* code, int line) {
+  const std::uint64_t mixed = (reinterpret_cast<std::uint64_t>(code) >> 4) +
+                              static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ull;
+  return places[(mixed * 0xD6E8FEB86659FD93ull) >> 52];
+}
+
+// Returns false if the texts cannot be read.
+bool read_place(Object* code, int line, Place& place) {
+  char file[768];
+  char function[128];
+  if (!read_text(code, "co_filename", file, sizeof file)) return false;
+  if (!read_text(code, "co_name", function, sizeof function)) return false;
+  char text[1024];
+  snprintf(text, sizeof text, "%d\t%s\t%s", line > 0 ? line : 0, function, file);
+  place = {code, line, named(text), !is_library(file)};
+  return place.frame != nullptr;
+}
+
+void keep(const Place& place) {
+  Place& slot = slot_of(place.code, place.line);
+  if (__atomic_exchange_n(&names_lock, 1u, __ATOMIC_ACQUIRE) != 0) return;
+  if (slot.code == nullptr) {
+    python.Py_IncRef(place.code);
+    slot.line = place.line;
+    slot.frame = place.frame;
+    slot.users = place.users;
+    __atomic_store_n(&slot.code, place.code, __ATOMIC_RELEASE);
+  }
+  __atomic_store_n(&names_lock, 0u, __ATOMIC_RELEASE);
+}
+
+bool find_place(Object* code, int line, Place& place) {
+  const Place& slot = slot_of(code, line);
+  if (__atomic_load_n(&slot.code, __ATOMIC_ACQUIRE) == code && slot.line == line) {
+    place = slot;
+    return true;
+  }
+  if (!read_place(code, line, place)) return false;
+  keep(place);
+  return true;
+}
+
 void add_frame(Frames& found, Object* frame) {
   Object* const code = python.PyFrame_GetCode(frame);
   if (code == nullptr) return;
-  char file[768];
-  char function[128];
-  const bool known = read_text(code, "co_filename", file, sizeof file) &&
-                     read_text(code, "co_name", function, sizeof function);
+  Place place{};
+  const bool known = find_place(code, python.PyFrame_GetLineNumber(frame), place);
   python.Py_DecRef(code);
   if (!known) return;
-  const bool users = !is_library(file);
-  if (users && !found.users) found.count = 0;
-  found.users = found.users || users;
-  if (users != found.users || found.count == max_interpreted) return;
-  char text[1024];
-  const int line = python.PyFrame_GetLineNumber(frame);
-  snprintf(text, sizeof text, "%d\t%s\t%s", line > 0 ? line : 0, function, file);
-  NamedFrame* const place = named(text);
-  if (place != nullptr) found.frames[found.count++] = place;
+  if (place.users && !found.users) found.count = 0;
+  found.users = found.users || place.users;
+  if (place.users != found.users || found.count == max_interpreted) return;
+  found.frames[found.count++] = place.frame;
 }
 
 void read_frames(Frames& found) {
@@ -226,8 +272,8 @@ __thread bool reading __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
 
-unsigned interpreter_frames(Call call, std::size_t size, NamedFrame** frames) {
-  if (size < min_interpreted_bytes || reading || !find_python()) return 0;
+unsigned interpreter_frames(Call call, NamedFrame** frames) {
+  if (reading || !find_python()) return 0;
   if (is_arena(call)) {
     frames[0] = named("0\tCPython arenas\t");
     return frames[0] == nullptr ? 0 : 1;

@@ -17,13 +17,11 @@ struct NamedFrame {
 // Bit of a word that is a named frame and not a return address; nearfar/program/named_frames.py.
 inline constexpr std::uint64_t named_frame_bit = 1ull << 63;
 
-// Blocks below have native stacks: reading frames takes microseconds.
-inline constexpr std::size_t min_interpreted_bytes = 4 << 10;
 inline constexpr unsigned max_interpreted = 4;
 
 // Writes the frames of the interpreter's code that allocates, innermost first: those of the user's
 // files if there are any. Returns their number; 0 if this thread does not run an interpreter now.
 // May allocate, so it must be called outside locks.
-unsigned interpreter_frames(Call call, std::size_t size, NamedFrame** frames);
+unsigned interpreter_frames(Call call, NamedFrame** frames);
 
 }  // namespace nearfar::profile

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from unmodified_runs import Profile, misses, needs_qemu, profile
+from unmodified_runs import Profile, misses, needs_qemu, profile, run
 
 PROGRAMS = Path(__file__).parent / "interpreted"
 LINES = (8 << 18) // 64
@@ -75,3 +75,19 @@ def test_callers_and_small_objects_of_python_are_told_apart(tmp_path: Path) -> N
     # A quarter of a million integers of 32 bytes.
     assert objects["CPython arenas"]["size_bytes"] > 8 << 20
     assert misses(profiled)["CPython arenas"] > 2 * (8 << 20) / 64
+    assert any("PYTHONMALLOC=malloc" in warning for warning in profiled["warnings"])
+
+
+@needs_qemu
+def test_small_objects_have_lines_without_pythons_own_allocator(tmp_path: Path) -> None:
+    words = (sys.executable, str(PROGRAMS / "small.py"))
+    done, profiled = run(tmp_path, *words, PYTHONMALLOC="malloc")
+    assert done.returncode == 0, done.stderr
+    assert profiled is not None
+    made = f"small.py:{line_of('small.py', 'list(range')} (make) < "
+    sizes = {item["name"]: item["size_bytes"] for item in profiled["objects"]}
+    # Of its arenas, only stacks of calls remain.
+    assert sizes.get("CPython arenas", 0) < 1 << 20
+    for caller in ("first", "second"):
+        # The list, and integers of at least 32 bytes.
+        assert sizes[made + caller] > (1 << 17) * (8 + 32) * 0.9

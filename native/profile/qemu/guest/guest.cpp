@@ -122,14 +122,14 @@ __attribute__((constructor(102))) void begin() {
 // The stack of an allocation: of the interpreter's code if that allocates, else native.
 class Stack {
  public:
-  Stack(Call call, std::uint64_t size) : call_(call) {
+  explicit Stack(Call call) : call_(call) {
     {
       Guard const guard;
       if (!guard) return;
     }
     // Outside the guard: what the interpreter allocates meanwhile is reported too.
     Muted const muted;
-    count_ = interpreter_frames(call, size, frames_);
+    count_ = interpreter_frames(call, frames_);
   }
 
   void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words) {
@@ -153,7 +153,7 @@ class Stack {
 }  // namespace
 
 void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t, Call call) {
-  Stack stack(call, size);
+  Stack stack(call);
   Guard const guard;
   if (!guard) return;
   Muted const muted;
@@ -195,7 +195,7 @@ void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
 
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
                   Call call) {
-  Stack stack(call, size);
+  Stack stack(call);
   Guard const guard;
   if (!guard) return;
   Muted const muted;
