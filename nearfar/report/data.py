@@ -183,7 +183,9 @@ class ReportChoice(Data, kw_only=True):
     origin: str
     """``25 %``, or the option that requested it."""
     near: list[int]
-    """Objects the plan keeps near, greatest saving first."""
+    """Objects the plan keeps near, whole or in part, greatest saving first."""
+    split: bool = False
+    """Whether it keeps only a part of one of them near; the slider has plans of whole objects."""
     plan: Alternative
     """The plan's own bar among the alternatives."""
     alternatives: list[Alternative]

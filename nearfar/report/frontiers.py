@@ -2,7 +2,8 @@
 
 Three kinds of plan compete, all timed by `nearfar place`: its frontier (the greedy order, one
 object more each step), the greedy plan of many budgets (which skips what does not fit), and the
-plans computed for single budgets. A larger budget never does worse: the best so far stays.
+plans computed for single budgets, where these keep objects whole. A larger budget never does worse:
+the best so far stays.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def frontier(
     rank = {number: place for place, number in enumerate(order)}
     offers = [_of_point(points[i], steps) for i, steps in _thinned(points)]
     offers += [_of_stop(stop, rank) for stop in stops]
-    offers += [_of_stop(_of_choice(choice), rank) for choice in choices]
+    offers += [_of_stop(_of_choice(choice), rank) for choice in choices if not choice.split]
     best = _best_so_far(offers)
     return ReportFrontier(
         memory=plan.far,

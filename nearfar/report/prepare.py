@@ -7,6 +7,7 @@ from pathlib import Path
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
+from nearfar.documents.plan import Placement
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
 from nearfar.profile.summary import other_counts
@@ -282,11 +283,17 @@ def _effect(
     )
 
 
+def _near_share(placement: Placement) -> float:
+    if not placement.parts:
+        return float(placement.memory == "near")
+    return sum(part.share for part in placement.parts if part.memory == "near")
+
+
 def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]) -> ReportChoice:
     near = sorted(
-        (p for p in plan.placements if p.memory == "near"), key=lambda p: -p.added_ns_if_far.value
+        (p for p in plan.placements if _near_share(p)), key=lambda p: -p.added_ns_if_far.value
     )
-    near_bytes = sum(p.size_bytes for p in near)
+    near_bytes = sum(p.size_bytes * _near_share(p) for p in near)
     # A plan has its own bar, or it is the bar with as much near memory as its placements; of two,
     # the faster.
     named = "per-phase" if plan.phases else "plan"
@@ -300,6 +307,7 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         budget_bytes=plan.budget_bytes,
         origin=origin,
         near=[position[p.object] for p in near],
+        split=any(_near_share(p) < 1.0 for p in near),
         plan=own,
         alternatives=plan.alternatives,
         proven_gap=plan.proven_gap,

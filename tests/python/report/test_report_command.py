@@ -67,7 +67,11 @@ def test_an_earlier_plan_is_shown(folder: Path, capsys: Any) -> None:
     plan = json.loads((folder / "plan.json").read_text())
     shown = next(c for c in data["choices"] if c["origin"] == "plan.json")
     assert data["first_budget_bytes"] == shown["budget_bytes"] == 3 << 20
-    near = {p["object"] for p in plan["placements"] if p["memory"] == "near"}
+    near = {
+        placed["object"]
+        for placed in plan["placements"]
+        if "near" in (placed["memory"], *(part["memory"] for part in placed["parts"]))
+    }
     assert {data["objects"][n]["id"] for n in shown["near"]} == near
 
 
