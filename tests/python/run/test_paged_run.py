@@ -104,6 +104,7 @@ def test_without_yes_the_program_does_not_run(
 
 
 @permitted
+@pytest.mark.timing  # other work that takes memory or swaps meanwhile changes what is sent away
 def test_a_limited_program_faults_and_the_machine_is_as_before(
     tmp_path: Path, journals: Path
 ) -> None:
@@ -113,7 +114,8 @@ def test_a_limited_program_faults_and_the_machine_is_as_before(
     paged = json.loads(output.read_text())["paged"]
     assert paged["full_bytes"] > 48 << 20
     assert paged["budget_bytes"] == pytest.approx(paged["full_bytes"] / 2, abs=4096)
-    assert paged["peak_bytes"] <= paged["budget_bytes"]
+    # A relief raises the limit by 128 KiB for a moment.
+    assert paged["peak_bytes"] <= paged["budget_bytes"] + (paged["reliefs"] << 17)
     # About 12 MiB of the 48 are too many, and each page is touched five times.
     assert paged["swap_ins"] > 3000
     assert paged["major_faults"] >= paged["swap_ins"] / 2
