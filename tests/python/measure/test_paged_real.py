@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from patience import patience
+from swap_alone import swap_alone
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
@@ -34,9 +36,10 @@ pytestmark = pytest.mark.skipif(bool(_why_not("zram")), reason=_why_not("zram") 
 
 
 @pytest.fixture(autouse=True)
-def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache/nearfar/paged"
+    with swap_alone():
+        yield tmp_path / "cache/nearfar/paged"
 
 
 def _groups(pid: int) -> list[Path]:

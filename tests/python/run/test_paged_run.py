@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from swap_alone import swap_alone
 
 from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
@@ -46,9 +48,10 @@ permitted = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "possible"
 
 
 @pytest.fixture(autouse=True)
-def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache/nearfar/paged"
+    with swap_alone():
+        yield tmp_path / "cache/nearfar/paged"
 
 
 @pytest.mark.parametrize(
