@@ -75,6 +75,7 @@ bool is_mapped_separately(void* block) {
 }  // namespace
 
 // Another name, which nothing replaces.
+// NOLINTNEXTLINE(clang-diagnostic-unknown-attributes): GCC asks for copy, clang does not know it.
 extern "C" [[gnu::alias("malloc"), gnu::copy(malloc),
              gnu::visibility("hidden")]] void* nf_own_malloc(size_t) noexcept;
 
