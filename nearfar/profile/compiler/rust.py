@@ -114,8 +114,10 @@ def _path(program: str) -> str:
 
 def _beside(name: str) -> str:
     """Return the path of another program of this installation."""
-    neighbour = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), name)
-    path = neighbour if os.access(neighbour, os.X_OK) else which(name)
+    # `python -m nearfar` has its programs beside Python.
+    folders = [os.path.dirname(os.path.abspath(path)) for path in (sys.argv[0], sys.executable)]
+    neighbours = [os.path.join(folder, name) for folder in folders]
+    path = next((path for path in neighbours if os.access(path, os.X_OK)), which(name))
     if path is None:
         raise MissingError(f"the program {name} was not found in PATH: install nearfar's programs")
     return path

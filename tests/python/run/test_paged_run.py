@@ -107,7 +107,7 @@ def test_without_yes_the_program_does_not_run(
 
 
 @permitted
-@pytest.mark.timing  # other work that takes memory or swaps meanwhile changes what is sent away
+@pytest.mark.long  # with other tests beside it, the group's counts were 0 now and then
 def test_a_limited_program_faults_and_the_machine_is_as_before(
     tmp_path: Path, journals: Path
 ) -> None:
@@ -129,6 +129,7 @@ def test_a_limited_program_faults_and_the_machine_is_as_before(
 
 
 @permitted
+@pytest.mark.long
 def test_a_limit_below_what_is_locked_ends_the_program_with_the_reason(
     tmp_path: Path, journals: Path
 ) -> None:
