@@ -40,6 +40,15 @@ class PagedOutcome:
     swap_outs: int
     reliefs: int
 
+    @property
+    def peak_bytes(self) -> int:
+        """Most memory of the program.
+
+        A process's peak begins at that of nearfar, which it was forked from; the group's has files
+        that the program read, and is 0 where the kernel does not keep it.
+        """
+        return min(self.ended.peak_bytes, self.counts.peak_bytes or self.ended.peak_bytes)
+
 
 @dataclass(frozen=True)
 class PagedLimit:
@@ -117,11 +126,11 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
         if share is not None:
             say("runs it without a limit first, for its peak")
             full = _unlimited(ledger, place, job, executable)
-            budget = round(share * full.ended.peak_bytes) // PAGE_BYTES * PAGE_BYTES
-            room = round(_ROOM * full.ended.peak_bytes) // PAGE_BYTES * PAGE_BYTES
+            budget = round(share * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
+            room = round(_ROOM * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
             if budget < MIN_BUDGET_BYTES:
                 raise CommandError(
-                    f"--near {options.near} of the program's {format_bytes(full.ended.peak_bytes)} "
+                    f"--near {options.near} of the program's {format_bytes(full.peak_bytes)} "
                     f"is below the least of any program, {format_bytes(MIN_BUDGET_BYTES)}"
                 )
         swap = set_up.set_up(ledger, spec, room)
@@ -219,7 +228,7 @@ def _record(
             peak_bytes=counts.peak_bytes,
             reliefs=run.reliefs,
             killed=counts.killed,
-            full_bytes=None if full is None else full.ended.peak_bytes,
+            full_bytes=None if full is None else full.peak_bytes,
             full_wall_time_ns=None if full is None else full.ended.wall_ns,
         ),
     )

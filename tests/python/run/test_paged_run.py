@@ -107,15 +107,15 @@ def test_without_yes_the_program_does_not_run(
 
 
 @permitted
-@pytest.mark.long  # with other tests beside it, the group's counts were 0 now and then
 def test_a_limited_program_faults_and_the_machine_is_as_before(
     tmp_path: Path, journals: Path
 ) -> None:
     output = tmp_path / "run.json"
+    ballast = bytes(range(256)) * (1 << 20)  # the program's peak is not that of this process
     run = ["run", "--far", "zram", "--near", "50%", "--yes", "-q", "-o", str(output)]
     assert main([*run, "--", sys.executable, "-c", TOUCH]) == ExitCode.DONE
     paged = json.loads(output.read_text())["paged"]
-    assert paged["full_bytes"] > 48 << 20
+    assert 48 << 20 < paged["full_bytes"] < len(ballast) / 2
     assert paged["budget_bytes"] == pytest.approx(paged["full_bytes"] / 2, abs=4096)
     # A relief raises the limit by 128 KiB for a moment.
     assert paged["peak_bytes"] <= paged["budget_bytes"] + (paged["reliefs"] << 17)
@@ -129,7 +129,6 @@ def test_a_limited_program_faults_and_the_machine_is_as_before(
 
 
 @permitted
-@pytest.mark.long
 def test_a_limit_below_what_is_locked_ends_the_program_with_the_reason(
     tmp_path: Path, journals: Path
 ) -> None:
