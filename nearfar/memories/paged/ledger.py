@@ -22,6 +22,8 @@ from nearfar.base.terminate import terminated_as_interrupted
 from nearfar.memories.paged.acts import ZRAM_CONTROL, Act
 
 _SUFFIX = ".journal"
+_CHILD_S = 2.0
+"""Longest wait for a child of a killed run to start its program."""
 
 
 class Ledger:
@@ -92,9 +94,8 @@ def undo_dead(where: Path | None = None) -> int:
     """Undo what killed runs left on the machine; return how many there were."""
     count = 0
     for path in sorted((where or folder()).glob(f"*{_SUFFIX}")):
-        try:
-            journal = Journal.open(path, Act)
-        except JournalInUseError:
+        journal = _unheld(path)
+        if journal is None:
             continue
         with journal:
             acts = list(journal.records())
@@ -102,6 +103,22 @@ def undo_dead(where: Path | None = None) -> int:
             journal.discard()
             count += bool(acts)
     return count
+
+
+def _unheld(path: Path) -> Journal[Act] | None:
+    """Return the journal of a dead run; None: its run lives.
+
+    A child that a killed run had forked holds the lock until its exec, which is waited for.
+    """
+    end_s = time.monotonic() + _CHILD_S
+    while True:
+        try:
+            return Journal.open(path, Act)
+        except JournalInUseError:
+            owner = Path("/proc") / path.name.partition("-")[0]
+            if owner.exists() or time.monotonic() > end_s:
+                return None
+            time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -32,10 +32,7 @@ def _why_not(text: str) -> str:
     return set_up.missing(parse_spec(text, paged=True))
 
 
-pytestmark = [
-    pytest.mark.skipif(bool(_why_not("zram")), reason=_why_not("zram") or "possible"),
-    pytest.mark.long,  # with other tests beside them, kernel and counters answer otherwise
-]
+pytestmark = pytest.mark.skipif(bool(_why_not("zram")), reason=_why_not("zram") or "possible")
 
 
 @pytest.fixture(autouse=True)
