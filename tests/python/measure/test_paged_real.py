@@ -67,7 +67,7 @@ def test_a_paged_memory_is_measured_and_taken_down(
     assert list(journals.iterdir()) == []
     if "`swapon" in (why := capsys.readouterr().err):
         pytest.skip(why)  # a file system that holds no swap files
-    assert status == ExitCode.DONE
+    assert status == ExitCode.DONE, why
     assert not _groups(os.getpid())
     device = load_device(str(output))
     assert device.paged is not None
