@@ -59,7 +59,7 @@ def open_real(
     best = next(iter(obtained.values()))
     sampler = Sampler(
         chased=chased,
-        buffer=source(sizes.buffer_bytes, best),
+        buffer_bytes=sizes.buffer_bytes,
         map_more=lambda page_bytes, size_bytes: source(size_bytes, obtained[page_bytes]),
         cpus=cpus,
         llc_bytes=machine.llc_bytes,

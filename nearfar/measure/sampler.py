@@ -78,8 +78,8 @@ class Sampler:
 
     chased: dict[int, Memory]
     """Chased memory by page size, largest first; each as large as the largest region."""
-    buffer: Memory
-    """Buffer of bandwidth kernels and load generators, on the largest pages."""
+    buffer_bytes: int
+    """Size of the buffer of bandwidth kernels and load generators, on the largest pages."""
     map_more: Callable[[int, int], Memory]
     """Mapper of further memory of (page bytes, size): stores must not overwrite links."""
     cpus: tuple[int, ...]
@@ -103,6 +103,11 @@ class Sampler:
         self._stolen = StolenTime(self.cpus)
 
     @cached_property
+    def _buffer(self) -> Memory:
+        """The buffer, mapped by the first point that needs it."""
+        return self.map_more(next(iter(self.chased)), self.buffer_bytes)
+
+    @cached_property
     def _kernels(self) -> dict[str, Kernel]:
         return {
             kernel.name: kernel for kernel in _measure.kernels() if not kernel.missing(self.isa)
@@ -120,7 +125,7 @@ class Sampler:
         return SubjectFacts(
             page_sizes=tuple(self.chased),
             largest_bytes=min(memory.size_bytes for memory in self.chased.values()),
-            buffer_bytes=self.buffer.size_bytes,
+            buffer_bytes=self.buffer_bytes,
             threads=len(self.cpus) - contended,
             kernels=frozenset(self._kernels),
             llc_bytes=self.llc_bytes,
@@ -156,7 +161,7 @@ class Sampler:
         """Measure the sum of all threads' GB/s."""
         # No spinning co-runner: it would only use a core of the kernel's threads.
         co_runners = self._contending() + self._generators(point, first=point.threads)
-        memory = self._memory(point, self.buffer.size_bytes)
+        memory = self._memory(point, self.buffer_bytes)
         threads = point.threads
         if threads + len(co_runners) > len(self.cpus):
             raise ValueError(f"there are {len(self.cpus)} CPUs, not {threads + len(co_runners)}")
@@ -246,7 +251,7 @@ class Sampler:
             memory.link(point.region_bytes, self._shape(point), sequential)
             return memory
         if not self.is_latency(point.kernel) and point.page_bytes == next(iter(self.chased)):
-            return self.buffer
+            return self._buffer
         stored = self._stored.pop(point.page_bytes, None)
         if stored is None or stored.size_bytes < point.region_bytes:
             doubled = 2 * stored.size_bytes if stored is not None else 0
@@ -308,7 +313,7 @@ class Sampler:
             _measure.Worker(
                 cpu,
                 point.generator,
-                self.buffer,
+                self._buffer,
                 part=part,
                 parts=len(others),
                 shape=shape,

@@ -16,6 +16,7 @@ from patience import patience
 from nearfar.devices.curves import idle_read_latency_ns
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, save
+from nearfar.documents.device import MeasuredContext
 from nearfar.measure import kept
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,12 +27,27 @@ needs_qemu = pytest.mark.skipif(
 )
 
 
+CACHE_BYTES = 4 << 20
+"""A core's share of the cache: programs of these tests miss it on any processor."""
+
+
 def near_memory(latency_ns: float) -> DeviceProfile:
-    """Return a published memory that takes `latency_ns` an access."""
+    """Return a published memory that takes `latency_ns` an access, behind a small cache."""
     device = load_device("ddr4-2666-local")
     figure = idle_read_latency_ns(device)
     changed = msgspec.structs.replace(figure, value_ns=latency_ns, low_ns=None, high_ns=None)
     device.latency[device.latency.index(figure)] = changed
+    device.measured = MeasuredContext(
+        memory_spec="dram",
+        repetitions=3,
+        seconds=20.0,
+        noise_floor=0.01,
+        timer_resolution_ns=1.0,
+        cpus=[0],
+        llc_bytes=CACHE_BYTES,
+        effective_llc_bytes=CACHE_BYTES,
+        environment={},
+    )
     return device
 
 

@@ -30,7 +30,7 @@ def sampler() -> Sampler:
 
     made = Sampler(
         chased={PAGE: more(PAGE, LARGEST)},
-        buffer=more(PAGE, LARGEST),
+        buffer_bytes=LARGEST,
         map_more=more,
         cpus=CPUS,
         llc_bytes=1 << 20,
@@ -149,7 +149,7 @@ def test_memory_is_bounded_for_any_number_of_sampled_regions(sampler: Sampler) -
         for kernel in ("persist-store", "chase", "read"):
             sampler.sample(point(kernel, region_bytes=LARGEST >> shift, accesses=100))
     held = [each.size_bytes for each in (*sampler.chased.values(), *sampler._stored.values())]
-    assert sum(held) + sampler.buffer.size_bytes <= 3 * LARGEST
+    assert sum(held) + sampler._buffer.size_bytes <= 3 * LARGEST
 
 
 def test_regions_are_linked_once_while_they_are_kept(sampler: Sampler) -> None:
