@@ -71,6 +71,7 @@ def first_answer(
     begun = time.monotonic()
     _check(options, find_executable(options.command[0]))
     fars = load_devices(options.far)
+    given = load_devices([options.near])[0] if options.near else None
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -80,19 +81,22 @@ def first_answer(
     )
     for path in (near_path, run_path, page_path):
         check_writable(path)
-    kept = near_memory(say, progress)
-    if kept.drift is not None:
-        say(f"near memory: as measured before in this boot, latency {kept.drift:.2f} times that")
-    save(kept.device, near_path)
+    if given is not None:
+        near = given
+    else:
+        near, drift = near_memory(say, progress)
+        if drift is not None:
+            say(f"near memory: as measured before in this boot, latency {drift:.2f} times that")
+    save(near, near_path)
     # Near memory may have taken longer to measure than planned.
     least_s = MIN_TIME_S - MEASURE_S - ANSWER_S
     left_s = max(options.seconds() - (time.monotonic() - begun) - ANSWER_S, least_s)
     workload, failure = _profile(
         options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
     )
-    data = report(ReportOptions(profile=workload, near=kept.device, far=fars))
+    data = report(ReportOptions(profile=workload, near=near, far=fars))
     write_atomically(page_path, render(data))
-    return FirstAnswer(kept.device, workload, data, failure)
+    return FirstAnswer(near, workload, data, failure)
 
 
 def _check(options: TryOptions, executable: Path) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-
-import msgspec
+from typing import NamedTuple
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import cannot_write
@@ -35,7 +34,7 @@ about the width of intervals of a memory-bound program."""
 KERNEL = "chase"
 
 
-class KeptMemory(msgspec.Struct, frozen=True):
+class KeptMemory(NamedTuple):
     """Near memory, and where it came from."""
 
     device: DeviceProfile

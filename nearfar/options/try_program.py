@@ -38,6 +38,9 @@ class TryOptions(DriverOptions, ProgramOptions):
     far: Sequence[str | DeviceProfile] = SIX_MEMORIES
     """A library device (`nearfar device list`) or a device file; repeat for several. Default: the
     memory of another socket, three of CXL, two of Optane."""
+    near: str | DeviceProfile = ""
+    """The memory the program runs in: a file of `nearfar measure`, or a library device. Default:
+    near memory of this machine, measured once per boot."""
     time: Annotated[str, Option(any_text=True)] = "90s"
     """Time for everything, such as 3min; one run of the program may take a fifth of it."""
     after: str = "0s"

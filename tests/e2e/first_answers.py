@@ -52,11 +52,16 @@ def near_memory(latency_ns: float) -> DeviceProfile:
 
 
 def keep_near_memory(home: Path) -> None:
-    """Keep a published near memory in the cache `home`, with the latency measured now."""
+    """Keep a published near memory in the cache `home`, with the latency measured now.
+
+    Its copy `home`/near.json is for `try --near`, which does not measure the latency again.
+    """
     folder = home / "nearfar" / "near"
     folder.mkdir(parents=True)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    save(near_memory(kept._latency_ns()), folder / f"{boot}.json")
+    near = near_memory(kept._latency_ns())
+    save(near, folder / f"{boot}.json")
+    save(near, home / "near.json")
 
 
 def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
@@ -70,7 +75,9 @@ def attempt(cache: Path, folder: Path, *words: object) -> subprocess.CompletedPr
 
 
 def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
-    """Start a verb, as the leader of a session without a terminal."""
+    """Start a verb, as the leader of a session without a terminal; `try` takes the near memory."""
+    if words[0] == "try" and (near := cache / "near.json").exists():
+        words = ("try", "--near", near, *words[1:])
     paths = (os.environ.get("PYTHONPATH"), str(ROOT))
     return subprocess.Popen(
         [sys.executable, "-m", "nearfar", *map(str, words)],
