@@ -64,7 +64,16 @@ def whole_path(tmp_path_factory: pytest.TempPathFactory) -> WholePath:
     return made
 
 
-QUICK = ("--quick", "--seconds", "5", "--accept-noise")
+QUICK = (
+    "--quick",
+    "--seconds",
+    "5",
+    "--accept-noise",
+    "--only",
+    "idle,chains,bandwidth",
+    "--largest",
+    "64MiB",
+)
 
 
 def _make(made: WholePath) -> None:
