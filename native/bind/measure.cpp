@@ -206,6 +206,7 @@ NB_MODULE(_measure, m) {
       .def_ro("iterations", &Timing::iterations)
       .def_ro("beside", &Timing::beside)
       .def_prop_ro("loops_ns", [](const Timing& timing) { return timing.in_loops.count; })
+      .def_ro("warm_up_passes", &Timing::warm_up_passes)
       .def_ro("switches", &Timing::switches)
       .def_ro("disturbed", &Timing::disturbed);
   m.def(

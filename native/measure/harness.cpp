@@ -56,19 +56,22 @@ std::uint64_t part_size(const Worker& worker, std::uint64_t iterations, Nanoseco
 }
 
 // Warms up by at most `warm_up` iterations. It stops after a pass that takes as long as the
-// previous one, because the caches are then warm. Returns ns per iteration of the last pass.
-Nanoseconds warm(const Kernel& kernel, Lane& lane, std::uint64_t warm_up, std::uint64_t pass,
-                 std::uint64_t& sum) {
+// previous one, because the caches are then warm. Sets `passes` to the number of passes. Returns ns
+// per iteration of the last pass.
+Nanoseconds warm(const Kernel& kernel, Lane& lane, const WarmUp& warm_up, std::uint64_t& sum,
+                 std::uint64_t& passes) {
   // While caches fill, a pass becomes shorter by more than noise explains.
   constexpr double settled_ratio = 0.95;
-  const std::uint64_t each_pass = pass == 0 ? warm_up : std::min(pass, warm_up);
+  const std::uint64_t each_pass =
+      warm_up.pass == 0 ? warm_up.iterations : std::min(warm_up.pass, warm_up.iterations);
   Nanoseconds before{};
-  for (std::uint64_t done = 0; done < warm_up; done += each_pass) {
+  for (std::uint64_t done = 0; done < warm_up.iterations; done += each_pass) {
     const Nanoseconds start = os::thread_cpu_time();
     sum += kernel.run(lane, each_pass);
     const Nanoseconds took = os::thread_cpu_time() - start;
     const bool is_settled = done > 0 && took.count > settled_ratio * before.count;
     before = took;
+    ++passes;
     if (is_settled) break;
   }
   return {before.count / static_cast<double>(std::max<std::uint64_t>(each_pass, 1))};
@@ -86,7 +89,7 @@ Timing time_alone(const Worker& worker, std::uint64_t iterations, const WarmUp& 
     std::uint64_t sum = 0;
     // Without a warm-up the time of an iteration is unknown: the stretch has a single part.
     Nanoseconds each{};
-    if (warm_up.iterations > 0) each = warm(kernel, lane, warm_up.iterations, warm_up.pass, sum);
+    if (warm_up.iterations > 0) each = warm(kernel, lane, warm_up, sum, timing.warm_up_passes);
     Stretch stretch;
     auto time = [&](std::uint64_t count) {
       const std::uint64_t part = part_size(worker, count, each);

@@ -44,6 +44,7 @@ struct Timing {
   std::uint64_t iterations = 0;
   std::vector<WorkerTraffic> beside;  // bandwidth of each co-runner meanwhile (by wall time)
   Nanoseconds in_loops{};             // time in the kernel's loop, warm-up included
+  std::uint64_t warm_up_passes = 0;   // until a pass took as long as the previous one
   long switches = 0;                  // involuntary context switches of the timed thread
   // Whether switches affect per_iteration. time_alone leaves out affected parts, and is disturbed
   // if too few remain; time_each is disturbed by any switch, because of its rarest times.

@@ -52,6 +52,9 @@ caches that admit a line only at its second use fill slowly. On an AMD EPYC (fam
 region reads 115 ns after one pass, 38 ns after four and 16 ns, its settled latency, after
 twelve."""
 
+COLD_AND_WARM = 2
+"""Warm-up passes of a region that no cache holds: the second is no faster than the first."""
+
 MAX_PREEMPTED_SHARE = 0.1
 """Share of preempted accesses beyond which the mean of the middle half is wrong."""
 
@@ -70,6 +73,11 @@ def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
     if region_bytes <= 2 * llc_bytes:
         return max(WARM_UP_ACCESSES, llc_lines // 2)
     return WARM_UP_ACCESSES
+
+
+def _region(point: SamplePoint) -> tuple[object, ...]:
+    """Return what decides whether caches keep the region of a point."""
+    return point.kernel, point.page_bytes, point.region_bytes, point.generator, point.pause_ns
 
 
 @dataclass
@@ -95,6 +103,10 @@ class Sampler:
     """Time spent in kernels' loops so far, warm-up included, s."""
     set_up_s: float = field(default=0.0, init=False)
     """Time spent mapping and linking memory, s."""
+    _uncached: set[tuple[object, ...]] = field(default_factory=set, init=False)
+    """Regions that no cache keeps from one warm-up pass to the next."""
+    _latest: tuple[int, int] = field(default=(0, 0), init=False)
+    """Page size and size of the latest region, which a cache may still hold."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
     _stolen: StolenTime = field(init=False)
 
@@ -183,6 +195,7 @@ class Sampler:
         timing = _measure.time_alone(
             worker, accesses, warm_up, least_ns, co_runners, self._pass(point)
         )
+        self._learn(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,
@@ -219,15 +232,27 @@ class Sampler:
         if traffic.fences > 0:
             warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
         else:
-            warm_up = warm_up_accesses(point.region_bytes, self.llc_bytes)
+            caches = 0 if _region(point) in self._uncached else self.llc_bytes
+            warm_up = warm_up_accesses(point.region_bytes, caches)
             accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
     def _pass(self, point: SamplePoint) -> int:
         """Return accesses of one warm-up pass: passes repeat only while they get faster."""
-        if point.region_bytes > self.llc_bytes:
+        if point.region_bytes > self.llc_bytes or _region(point) in self._uncached:
             return 0  # it settles within the accesses given, which are less than a pass
         return max(point.region_bytes // 64, WARM_UP_ACCESSES // 2)
+
+    def _learn(self, point: SamplePoint, warm_up_passes: int) -> None:
+        """Note a large region whose second pass took as long as its first, a cold one.
+
+        A virtual machine sees caches that are far larger than its share: warming up a region
+        between the two takes minutes and changes nothing.
+        """
+        latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
+        is_large = point.region_bytes // 64 > 2 * WARM_UP_ACCESSES
+        if is_large and warm_up_passes == COLD_AND_WARM and latest != self._latest:
+            self._uncached.add(_region(point))
 
     def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)

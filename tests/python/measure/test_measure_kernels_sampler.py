@@ -11,7 +11,7 @@ import pytest
 
 from nearfar import _measure
 from nearfar.measure.environment import StolenTime
-from nearfar.measure.sampler import Sampler
+from nearfar.measure.sampler import WARM_UP_ACCESSES, Sampler
 from nearfar.memories.topology import detect
 from nearfar.samples.point import SamplePoint
 
@@ -211,3 +211,16 @@ def test_rests_between_accesses_are_neither_timed_nor_counted(sampler: Sampler) 
     rested = sampler.sample(point("chase", accesses=200, rest_ns=50_000.0))
     assert rested.each_ns is None
     assert rested.value < busy.value + 10_000
+
+
+def test_a_large_region_that_no_cache_keeps_is_warmed_up_in_full_once() -> None:
+    made = Sampler({PAGE: _measure.Memory.anonymous(PAGE, "4k")}, PAGE, None, CPUS, 1 << 30)  # type: ignore[arg-type]
+    kept, uncached = (point("chase", region_bytes=size) for size in (32 << 20, 64 << 20))
+    full, _, _ = made._effort(uncached)
+    made._learn(kept, 3)  # the second pass was faster than the first, the third was not
+    made._learn(uncached, 2)
+    made._learn(kept, 3)
+    made._learn(kept, 2)  # it was still warm
+    assert (made._effort(kept)[0], made._pass(kept)) == (12 * (32 << 20) // 64, (32 << 20) // 64)
+    assert (made._effort(uncached)[0], made._pass(uncached)) == (WARM_UP_ACCESSES, 0)
+    assert full > WARM_UP_ACCESSES
