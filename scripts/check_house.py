@@ -3,7 +3,8 @@
 Rules: no docstring starts with "Of", "What" or "Who"; no word of `scripts/words.txt` in a
 docstring, comment or message, of Python, C or C++; no variable called `one`, `found`, `said` or
 `thing` (fields of documents may be: they are a public format); no public class name in two files;
-no file above 400 lines; no function above 60 lines. Tests and benchmarks need only the first two.
+no file above 400 lines; no function above 60 lines; a README in every package, with "In:",
+"Out:" and how to add to it. Tests and benchmarks need only the first two.
 
     scripts/check_house.py [--count] [PATH ...]
 """
@@ -24,6 +25,7 @@ FOLDERS = ("nearfar", "companions")
 TEXT_FOLDERS = ("tests", "benchmarks")
 """Folders of which only docstrings and words are checked."""
 NATIVE_FOLDERS = ("native", "include", "companions", "tests")
+READ_ME_FOLDERS = ("nearfar/*/", "native/*/", "companions/*/", "benchmarks/", "tests/", "scripts/")
 NATIVE_SUFFIXES = {".c", ".cpp", ".h", ".hpp"}
 NATIVE_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 """A comment or a string of C and C++."""
@@ -148,6 +150,15 @@ def same_classes(paths: list[Path]) -> Iterator[Problem]:
             yield path, line, "class-name", f"class {name} is also in {others}"
 
 
+def read_me(folder: Path) -> Iterator[Problem]:
+    """Yield what is missing in the README of a package."""
+    path = folder / "README.md"
+    text = path.read_text() if path.is_file() else ""
+    for needed in (r"\bIn\b.*:", r"\b[Oo]ut:", r"\b(add|[Aa]nother|new)\b"):
+        if not re.search(needed, text):
+            yield path, 1, "read-me", f"nothing in it matches {needed!r}"
+
+
 def files_in(folders: tuple[str, ...], suffixes: set[str]) -> list[Path]:
     """Return the files below the folders with one of the suffixes."""
     paths = (path for folder in folders for path in (ROOT / folder).rglob("*"))
@@ -165,6 +176,8 @@ def main(arguments: list[str]) -> int:
     problems += [
         p for path in files_in(NATIVE_FOLDERS, NATIVE_SUFFIXES) for p in native_words(path)
     ]
+    folders = (path for pattern in READ_ME_FOLDERS for path in ROOT.glob(pattern))
+    problems += [p for path in sorted(folders) if path.name[0] not in "_." for p in read_me(path)]
     if given:
         problems = [p for p in problems if any(p[0].is_relative_to(place) for place in given)]
     if not counting:
