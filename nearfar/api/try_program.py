@@ -156,10 +156,12 @@ def _profile(
 
 def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
     """Refuse a program of whose work an unknown part was observed, or little."""
-    from nearfar.profile.sources.qemu import BACKGROUND, SHARE_UNKNOWN, WORK_UNSEEN
-    from nearfar.profile.warnings import MIN_RUN_NS
+    from nearfar.profile.sources.qemu import BACKGROUND, SHARE_UNKNOWN
+    from nearfar.profile.warnings import MAX_UNCOUNTED_SHARE, MIN_RUN_NS
 
     name, build = options.command[0], 'build it with CC="nearfar cc" and CXX="nearfar c++"'
+    share = workload.uncounted_share
+    unseen = share > MAX_UNCOUNTED_SHARE
     short = sum(phase.near_cpu_time_ns.value for phase in workload.phases) < MIN_RUN_NS
     for warning in workload.warnings:
         if SHARE_UNKNOWN in warning:
@@ -169,9 +171,14 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
                 f"{build}",
                 ExitCode.MACHINE_LACKS,
             )
-        if WORK_UNSEEN in warning or (short and warning.startswith(BACKGROUND)):
+        if (short or unseen) and warning.startswith(BACKGROUND):
             raise CommandError(
-                f"{name}: {warning}: name the program that does the work, with its option to stay "
-                f"in the foreground if it is a server, or {build}",
+                f"{name}: {warning}: give its option to stay in the foreground, or {build}",
                 ExitCode.MACHINE_LACKS,
             )
+    if unseen:
+        raise CommandError(
+            f"{name} started processes that took {share:.0%} of the CPU time, and their accesses "
+            f"are not counted: name the program that does the work, or {build}",
+            ExitCode.MACHINE_LACKS,
+        )

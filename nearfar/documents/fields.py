@@ -16,5 +16,7 @@ Positive = Annotated[int, Meta(ge=1, le=2**60)]
 """A count or a size that cannot be 0."""
 Amount = Annotated[float, Meta(ge=0.0, le=MOST)]
 """A count that was estimated, a time, a rate."""
+Part = Annotated[float, Meta(ge=0.0, le=1.0)]
+"""A share of a whole."""
 Size = Annotated[float, Meta(gt=0.0, le=MOST)]
 """Bytes of a cache, as a point of a curve."""

@@ -14,7 +14,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Bursts
 from nearfar.documents.contradictions import contradictions
 from nearfar.documents.counters import CounterInterval
-from nearfar.documents.fields import Amount, Bytes, Positive, Size, Whole
+from nearfar.documents.fields import Amount, Bytes, Part, Positive, Size, Whole
 from nearfar.documents.header import Document
 
 
@@ -335,6 +335,8 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     256 KiB, and at the last one there are no faults. Empty: pages were not counted."""
     instrumented_slowdown: Amount
     """CPU time of the instrumented run over the plain one."""
+    uncounted_share: Part = 0.0
+    """Share of near time in processes whose accesses were not counted."""
     objects: list[MemoryObject]
     instructions: list[Instruction]
     phases: list[Phase]

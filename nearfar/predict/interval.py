@@ -233,14 +233,16 @@ def uncounted_ends(
 ) -> list[float]:
     """Return times of everything far with misses that nothing counted.
 
-    Where hardly any miss was sampled, those of which none may be by chance; where accesses were
-    left out, all of near time may be waiting.
+    Where hardly any miss was sampled, those of which none may be by chance; of time whose
+    accesses were not counted, all may be waiting.
     """
     added_ns = far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
     ends = [time_ns + phase.unsampled_lines * added_ns] if few else []
-    if phase.accesses_left_out:
-        ends.append(phase.near_time_ns.value * far.latency_ns / near.latency_ns)
+    if phase.uncounted_share:
+        all_waiting_ns = phase.near_time_ns.value * far.latency_ns / near.latency_ns
+        waits_ns = phase.uncounted_share * (all_waiting_ns - phase.near_time_ns.value)
+        ends.append(min(time_ns + waits_ns, max(time_ns, all_waiting_ns)))
     return ends
 
 

@@ -92,7 +92,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         curve=_curve(workload, phase),
         extrapolated=extrapolated_lines(workload, phase.name),
         other_counts=counts.range,
-        accesses_left_out=counts.unseen,
+        uncounted_share=1.0 if counts.unseen else workload.uncounted_share,
         unsampled_lines=_unsampled_lines(workload),
         remarks=counts.remarks,
         bursts=_bursts(workload, phase.name),

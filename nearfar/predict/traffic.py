@@ -128,8 +128,9 @@ class PhaseTraffic:
     """Ends of the interval of all lines over their value, for a size that was not run."""
     other_counts: tuple[float, float] = (1.0, 1.0)
     """Ends of the lines over their value that other counts of the profile ask for."""
-    accesses_left_out: bool = False
-    """Whether accesses were left out that nothing counted, see `counts`."""
+    uncounted_share: float = 0.0
+    """Share of near time whose accesses nothing counted: all of it may be waiting; 1 where code
+    was left out, see `counts`."""
     unsampled_lines: float = 0.0
     """Misses that the phase may have without one of them sampled."""
     remarks: tuple[str, ...] = ()

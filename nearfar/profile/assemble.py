@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import median
 
 from nearfar.base.statistics import median_estimate
 from nearfar.documents import WorkloadProfile, producer
@@ -77,6 +78,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         curve_bytes=CURVE_BYTES,
         page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
+        uncounted_share=_uncounted_share(request, gathered),
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
         phases=phases,
@@ -149,6 +151,16 @@ def _near(
         cpu.append(plain.cpu_ns * scale)
         wall.append(plain.wall_ns * scale)
     return cpu, wall
+
+
+def _uncounted_share(request: ProfileRequest, gathered: GatheredRuns) -> float:
+    """Return the share of the plain runs' CPU time in processes that nothing was counted of.
+
+    More than one counted process: those that the program starts are taken for counted too.
+    """
+    if request.source.counts_children or len(gathered.files) > 1:
+        return 0.0
+    return median(run.outcome.others_share for run in gathered.plain_runs)
 
 
 def _slowdown(gathered: GatheredRuns, phases: list[Phase]) -> float:

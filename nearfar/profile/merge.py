@@ -64,6 +64,7 @@ def merge(
         f"{name} (x {weight:g})" if weight != 1.0 else name
         for name, weight in zip(names, factors, strict=True)
     ]
+    uncounted = sum(p.uncounted_share * t for p, t in zip(profiles, near_ns, strict=True))
     return msgspec.structs.replace(
         first,
         producer=producer(),
@@ -76,6 +77,7 @@ def merge(
         sampling=_sampling(profiles, factors),
         core=first.core if all(profile.core == first.core for profile in profiles) else None,
         flushes_counted=all(profile.flushes_counted for profile in profiles),
+        uncounted_share=uncounted / sum(near_ns) if sum(near_ns) else 0.0,
         instrumented_slowdown=slowdown / sum(near_ns) if sum(near_ns) else 1.0,
         objects=_objects(profiles, alignment),
         instructions=instructions,

@@ -26,6 +26,10 @@ MAX_NOTES = 20
 """Largest number of notes on code that is not instrumented."""
 MIN_RUN_NS = 20e6
 """CPU time below which a run is mostly start-up, and the kernel's accounting coarse."""
+MIN_UNCOUNTED_SHARE = 0.01
+"""Share of the CPU time in uncounted processes above which there is a warning."""
+MAX_UNCOUNTED_SHARE = 0.5
+"""Share of the CPU time in uncounted processes beyond which an answer is about another program."""
 MAX_SAMPLING_ERROR = 0.03
 """Sampling error above which a finer rate is worth its cost."""
 PLAUSIBLE_SLOWDOWNS = (0.3, 30.0)
@@ -101,6 +105,12 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
         warnings.append(
             f"{len(gathered.files)} processes were seen; the CPU time of those that make no marks "
             "is in the phase that was current at the end"
+        )
+    if profile.uncounted_share >= MIN_UNCOUNTED_SHARE:
+        warnings.append(
+            f"{profile.uncounted_share:.0%} of the CPU time is of processes that the program "
+            "started and whose accesses were not counted: intervals reach to all of that time "
+            "waiting for memory; profile the program that they run"
         )
     if gathered.lost_processes:
         warnings.append(f"{gathered.lost_processes} processes were not counted: {gathered.message}")

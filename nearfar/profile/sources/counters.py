@@ -76,6 +76,7 @@ class CounterSource(AccessSource):
     run_as = "counted"
     runs = "counted program"
     finer = ("", "", "run longer")
+    counts_children = True
     compiler = "unmodified, counted by the processor"
 
     @classmethod

@@ -22,12 +22,8 @@ work; then it is stopped."""
 PRELOAD = "LD_PRELOAD"
 SHARE_UNKNOWN = "so the sampled share is not known"
 """Part of the caveat of a program that was stopped before its end."""
-WORK_UNSEEN = "so most of its work was not seen"
-"""Part of the caveat of a program whose child processes did most of the work."""
 BACKGROUND = "the program went on in the background"
 """Beginning of the caveat of a program that left processes, which nearfar ended."""
-MAX_UNSEEN_SHARE = 0.5
-"""Share of the CPU time in child processes beyond which the answer is about another program."""
 
 DEFAULT_RATE = 64
 """Default sampling rate: one line of every page, as for `nearfar cc`."""
@@ -179,11 +175,8 @@ class QemuSource(AccessSource):
 
 def _about_children(forks: int, outcome: RunOutcome) -> str:
     started = "1 child process was" if forks == 1 else f"{forks} child processes were"
-    share = outcome.others_share
     text = f"{started} started and not counted: misses are those of the first process, near time "
     text += "that of all"
     if outcome.outlived:
         text = f"{BACKGROUND}, where nothing was counted; {text}"
-    if share > MAX_UNSEEN_SHARE:
-        text += f"; the others took at least {share:.0%} of the CPU time, {WORK_UNSEEN}"
     return text

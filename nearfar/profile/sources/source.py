@@ -44,6 +44,8 @@ class AccessSource(ABC):
     """How to make it available for any program, as part of a sentence."""
     is_built_in: ClassVar[bool] = False
     """Whether the program was built to count itself, and has a plain twin."""
+    counts_children: ClassVar[bool] = False
+    """Whether accesses of processes that the program starts are counted, whatever they run."""
     names_instructions: ClassVar[bool] = False
     """Whether records name instructions; otherwise they hold addresses to look up after the run."""
     compiler: str

@@ -95,6 +95,18 @@ def test_left_out_code_extends_the_interval_to_waiting_throughout():
     assert predicted(checked(profile)).total.slowdown.high == pytest.approx(known.high)
 
 
+def test_time_of_uncounted_processes_extends_the_interval_to_its_waiting():
+    profile = real("redis")
+    known = predicted(profile).total.slowdown
+    profile.uncounted_share = 0.4
+    partly = predicted(profile).total.slowdown
+    profile.uncounted_share = 1.0
+    wholly = predicted(profile).total.slowdown
+    assert known.value == partly.value == wholly.value
+    assert known.low == partly.low
+    assert known.high < partly.high < wholly.high
+
+
 def test_qemus_counts_are_used_where_the_pass_is_blind():
     intact = real("lookup")
     profile = hidden(checked(intact), lambda _, phase: None)

@@ -15,7 +15,10 @@ static int child(int which) {
       _exit(9);
     }
     char* block = make_block();
-    for (int i = 0; i < 100; ++i) memset(block, i, 1 << 20);
+    for (int i = 0; i < 3000; ++i) {
+      memset(block, i, 1 << 20);
+      __asm__ volatile("" : : "r"(block) : "memory");
+    }
     free(block);
     exit(0);
   }
