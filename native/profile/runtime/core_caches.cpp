@@ -115,11 +115,17 @@ CoreCaches* claim_core() {
 // Whether another core wrote the line last, and its cache or the shared one still holds it.
 bool is_transferred(const CoreAccess& access, std::uint64_t self) {
   std::uint64_t& entry = written[(access.line * 0x9E3779B97F4A7C15ull) >> 48];
+  const std::uint64_t by_self = access.line << 16 | self;
+  if (__atomic_load_n(&cores_used, __ATOMIC_RELAXED) == 1) {
+    // Nobody else wrote it. Reading the entry, which is rarely cached, would take long.
+    if (access.store) __atomic_store_n(&entry, by_self, __ATOMIC_RELAXED);
+    return false;
+  }
   const std::uint64_t known = __atomic_load_n(&entry, __ATOMIC_RELAXED);
   const bool recorded = known != 0 && known >> 16 == access.line;
   const bool by_other = recorded && (known & 0xFFFF) != self;
   if (access.store) {
-    __atomic_store_n(&entry, access.line << 16 | self, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry, by_self, __ATOMIC_RELAXED);
   } else if (by_other) {
     __atomic_store_n(&entry, std::uint64_t{0}, __ATOMIC_RELAXED);  // both caches now hold it, clean
   }

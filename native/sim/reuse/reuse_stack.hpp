@@ -1,13 +1,18 @@
 // Reuse distances: the number of distinct lines touched since a line's last touch.
 #pragma once
 
+#include <emmintrin.h>
+
 #include <cstdint>
+#include <cstring>
 
 namespace nearfar::sim {
 
-// Keeps at most `capacity` lines. Every touch takes the next *slot*; a Fenwick tree counts the live
-// slots after any slot. When slots run out, live ones move to the front. The caller provides the
-// memory, because the profiler's runtime must not allocate. Not synchronised.
+// Keeps at most `capacity` lines. Every touch takes the next *slot*. A bit per slot says whether it
+// is live, and a byte per 64 slots how many of them are: the live slots after any slot are a sum of
+// few bytes, which all stay in the first-level cache. When slots run out, live ones move to the
+// front. The caller provides the memory, because the profiler's runtime must not allocate. Not
+// synchronised.
 //
 // When over() holds, the caller calls `drop_oldest` (exact distances up to `capacity`) or
 // `keep_only` (samples lines, so that any distance can be estimated).
@@ -16,19 +21,21 @@ class ReuseStack {
   static constexpr std::uint32_t unseen = UINT32_MAX;
 
   static constexpr std::uint64_t bytes_for(std::uint32_t capacity) {
-    return std::uint64_t{capacity} * slots_per_line *
-           (sizeof(std::uint64_t) + sizeof(std::uint32_t) +
-            entries_per_slot * sizeof(std::uint32_t));
+    const std::uint64_t slots = std::uint64_t{capacity} * slots_per_line;
+    return slots * (sizeof(std::uint64_t) + entries_per_slot * sizeof(std::uint32_t)) +
+           slots / word_bits * sizeof(std::uint64_t) +
+           ((slots / word_bits + counts_at_once + 7) & ~std::uint64_t{7});
   }
 
   ReuseStack() = default;
-  // `memory` holds bytes_for(capacity) zeroed bytes; `capacity` is a power of two.
+  // `memory` holds bytes_for(capacity) zeroed bytes; `capacity` is a power of two, at least 16.
   ReuseStack(std::uint32_t capacity, void* memory)
       : capacity_(capacity),
         slots_(capacity * slots_per_line),
         lines_(static_cast<std::uint64_t*>(memory)),
-        tree_(reinterpret_cast<std::uint32_t*>(lines_ + slots_)),
-        table_(tree_ + slots_) {}
+        live_bits_(lines_ + slots_),
+        table_(reinterpret_cast<std::uint32_t*>(live_bits_ + slots_ / word_bits)),
+        live_counts_(reinterpret_cast<std::uint8_t*>(table_ + slots_ * entries_per_slot)) {}
 
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t live() const { return live_; }
@@ -42,14 +49,14 @@ class ReuseStack {
     std::uint32_t distance = unseen;
     if (*entry != 0) {
       const std::uint32_t slot = *entry - 1;
-      distance = live_ - live_up_to(slot);
-      lines_[slot] = dead;
-      change(slot, ~0u);
+      distance = live_after(slot);
+      kill(slot);
     } else {
       ++live_;
     }
     lines_[next_] = line + 1;
-    change(next_, 1);
+    live_bits_[next_ / word_bits] |= std::uint64_t{1} << next_ % word_bits;
+    ++live_counts_[next_ / word_bits];
     *entry = ++next_;
     return distance;
   }
@@ -57,8 +64,7 @@ class ReuseStack {
   void drop_oldest() {
     while (oldest_ < next_ && (lines_[oldest_] == dead || lines_[oldest_] == 0)) ++oldest_;
     if (oldest_ == next_) return;
-    lines_[oldest_] = dead;
-    change(oldest_, ~0u);
+    kill(oldest_);
     --live_;
   }
 
@@ -78,6 +84,8 @@ class ReuseStack {
   static constexpr std::uint32_t slots_per_line = 4;    // compaction costs 1/3 slot per touch
   static constexpr std::uint32_t entries_per_slot = 2;  // the hash table is at most half full
   static constexpr std::uint64_t dead = UINT64_MAX;
+  static constexpr std::uint32_t word_bits = 64;
+  static constexpr std::uint32_t counts_at_once = 16;
 
   // Returns the line's entry, or the free entry for it. Entries of dead lines stay until compact().
   std::uint32_t* find(std::uint64_t tagged) const {
@@ -89,14 +97,32 @@ class ReuseStack {
     }
   }
 
-  // Number of live slots up to and including `slot`.
-  std::uint32_t live_up_to(std::uint32_t slot) const {
-    std::uint32_t sum = 0;
-    for (std::uint32_t at = slot + 1; at > 0; at &= at - 1) sum += tree_[at - 1];
-    return sum;
+  void kill(std::uint32_t slot) {
+    lines_[slot] = dead;
+    live_bits_[slot / word_bits] &= ~(std::uint64_t{1} << slot % word_bits);
+    --live_counts_[slot / word_bits];
   }
-  void change(std::uint32_t slot, std::uint32_t by) {
-    for (std::uint32_t at = slot + 1; at <= slots_; at += at & (~at + 1)) tree_[at - 1] += by;
+
+  // Returns the number of live slots after `slot`. Counts after the last word are 0.
+  std::uint32_t live_after(std::uint32_t slot) const {
+    const std::uint32_t word = slot / word_bits;
+    const std::uint32_t words = (next_ + word_bits - 1) / word_bits;
+    __m128i sums = _mm_setzero_si128();
+    for (std::uint32_t at = word + 1; at < words; at += counts_at_once) {
+      const __m128i counts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(live_counts_ + at));
+      sums = _mm_add_epi64(sums, _mm_sad_epu8(counts, _mm_setzero_si128()));
+    }
+    sums = _mm_add_epi64(sums, _mm_unpackhi_epi64(sums, sums));
+    const auto later_words = static_cast<std::uint32_t>(_mm_cvtsi128_si32(sums));
+    return later_words + bit_count(live_bits_[word] >> slot % word_bits >> 1);
+  }
+
+  // Without an instruction for it, which the runtime may not assume.
+  static std::uint32_t bit_count(std::uint64_t bits) {
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu;
+    return static_cast<std::uint32_t>((bits * 0x0101010101010101u) >> 56);
   }
 
   void compact() {
@@ -104,13 +130,15 @@ class ReuseStack {
     for (std::uint32_t slot = 0; slot < next_; ++slot) {
       if (lines_[slot] != dead) lines_[kept++] = lines_[slot];
     }
-    for (std::uint32_t slot = kept; slot < slots_; ++slot) lines_[slot] = 0;
-    for (std::uint32_t i = 0; i < slots_ * entries_per_slot; ++i) table_[i] = 0;
-    // Builds the tree of `kept` ones: each node counts its range.
-    for (std::uint32_t at = 1; at <= slots_; ++at) {
-      const std::uint32_t begin = at & (at - 1);
-      const std::uint32_t end = at < kept ? at : kept;
-      tree_[at - 1] = end > begin ? end - begin : 0;
+    std::memset(lines_ + kept, 0, (slots_ - kept) * sizeof *lines_);
+    std::memset(table_, 0, slots_ * entries_per_slot * sizeof *table_);
+    for (std::uint32_t word = 0; word < slots_ / word_bits; ++word) {
+      const std::uint32_t first = word * word_bits;
+      const std::uint32_t live = kept < first               ? 0
+                                 : kept - first < word_bits ? kept - first
+                                                            : word_bits;
+      live_counts_[word] = static_cast<std::uint8_t>(live);
+      live_bits_[word] = live == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << live) - 1;
     }
     for (std::uint32_t slot = 0; slot < kept; ++slot) *find(lines_[slot]) = slot + 1;
     next_ = kept;
@@ -123,9 +151,10 @@ class ReuseStack {
   std::uint32_t next_ = 0;
   std::uint32_t live_ = 0;
   std::uint32_t oldest_ = 0;
-  std::uint64_t* lines_ = nullptr;  // by slot: line + 1, `dead`, or 0 beyond next_
-  std::uint32_t* tree_ = nullptr;   // Fenwick: live slots
-  std::uint32_t* table_ = nullptr;  // open addressing: slot + 1
+  std::uint64_t* lines_ = nullptr;       // by slot: line + 1, `dead`, or 0 beyond next_
+  std::uint64_t* live_bits_ = nullptr;   // by slot
+  std::uint32_t* table_ = nullptr;       // open addressing: slot + 1
+  std::uint8_t* live_counts_ = nullptr;  // by word of live_bits_; followed by 16 zeros
 };
 
 }  // namespace nearfar::sim

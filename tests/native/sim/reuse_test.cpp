@@ -37,12 +37,14 @@ struct ReferenceStack {
 }  // namespace
 
 TEST_CASE("distances count the other lines since the last touch, through many compactions") {
-  Stack tested(64);
-  ReferenceStack reference;
-  std::mt19937_64 dice(1);
-  for (int i = 0; i < 20'000; ++i) {
-    const std::uint64_t line = dice() % 60 * 977;
-    REQUIRE(tested.stack.touch(line) == reference.touch(line));
+  for (const std::uint32_t capacity : {16u, 64u, 1024u}) {
+    Stack tested(capacity);
+    ReferenceStack reference;
+    std::mt19937_64 dice(1);
+    for (int i = 0; i < 20'000; ++i) {
+      const std::uint64_t line = dice() % (capacity - 4) * 977;
+      REQUIRE(tested.stack.touch(line) == reference.touch(line));
+    }
   }
 }
 
