@@ -1,5 +1,6 @@
 #include "run/arenas.hpp"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -72,7 +73,10 @@ bool extent_decommit(extent_hooks_t*, void*, size_t, size_t, size_t, unsigned) {
 bool extent_purge(extent_hooks_t* hooks, void* begin, size_t, size_t offset, size_t bytes,
                   unsigned) {
   if (!is_purgeable(target_of_hooks(hooks))) return true;
-  return madvise(static_cast<char*>(begin) + offset, bytes, MADV_DONTNEED) != 0;
+  char* const first = static_cast<char*>(begin) + offset;
+  if (madvise(first, bytes, MADV_DONTNEED) == 0) return false;
+  constexpr int dontneed_locked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
+  return errno != EINVAL || madvise(first, bytes, dontneed_locked) != 0;
 }
 bool extent_split(extent_hooks_t*, void*, size_t, size_t, size_t, bool, unsigned) { return false; }
 bool extent_merge(extent_hooks_t*, void*, size_t, void*, size_t, bool, unsigned) { return false; }

@@ -40,6 +40,15 @@ void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
   }
 }
 
+// Locks pages from their first touch on, so that memory that is never used takes no room.
+bool lock_touched(std::uint64_t begin, std::uint64_t bytes) {
+  if (mlock2(reinterpret_cast<void*>(begin), bytes, MLOCK_ONFAULT) == 0) return true;
+  if (__atomic_fetch_add(&state.lock_failures, 1u, __ATOMIC_RELAXED) == 0) {
+    state.lock_errno = static_cast<std::uint32_t>(errno);
+  }
+  return false;
+}
+
 // Row of this process; null: there are more processes than rows.
 nf_run_user* user;
 
@@ -88,7 +97,7 @@ bool reserve(nf_run_memory& memory, std::uint64_t bytes) {
 // Whether the bytes of an ended process can be reused. Offsets of a device are not reused, because
 // other processes' may follow.
 bool is_reusable(const nf_run_memory& memory) {
-  return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE;
+  return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE || memory.kind == NF_RUN_LOCKED;
 }
 
 File open_file(const nf_run_memory& memory) {
@@ -171,6 +180,11 @@ bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t num
     case NF_RUN_FILE:
     case NF_RUN_DEVICE:
       return map_file(number, begin, bytes);
+    case NF_RUN_LOCKED:
+      if (!reserve(memory, bytes)) return false;
+      if (lock_touched(begin, bytes)) return true;
+      return_bytes(memory, bytes);
+      return false;
     default:
       return true;
   }

@@ -9,7 +9,7 @@
 
 namespace nearfar::run {
 
-// Binds or maps addresses to a memory. False: it is full or cannot be opened.
+// Binds, maps or locks addresses to a memory. False: it is full or cannot be opened.
 bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
 
 // Binds a new mapping over addresses that are in a memory already.
@@ -25,7 +25,10 @@ void unregister_process();
 void return_bytes(nf_run_memory& memory, std::uint64_t bytes);
 
 // Whether a process shares this memory with the child of a fork.
-inline bool is_file(std::uint32_t number) { return table->memories[number].kind >= NF_RUN_FILE; }
+inline bool is_file(std::uint32_t number) {
+  const std::uint32_t kind = table->memories[number].kind;
+  return kind == NF_RUN_FILE || kind == NF_RUN_DEVICE;
+}
 
 // For the child of a fork: forgets the files that it shares with its parent, but leaves them open
 // until `close_inherited`.

@@ -1,7 +1,7 @@
 /* Tables and messages between `nearfar run` and the preloaded library. Little-endian, sizes in
  * bytes; nearfar/run/layout.py has the same definitions.
  *
- *   memory   where pages are: a node, a file, a DAX device
+ *   memory   where pages are: a node, a file, a DAX device; locked, or paged by the kernel
  *   target   where an object goes: one memory, or several by weights or by shares; the first target
  *            is near memory. Each target has its own addresses, so the address of a block shows
  *            its target.
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 3u
+#define NF_RUN_VERSION 4u
 /* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -29,7 +29,14 @@
 /* Processes at a time whose bytes are freed when they end, however they end. */
 #define NF_RUN_USERS 256
 
-enum nf_run_kind { NF_RUN_DEFAULT = 0, NF_RUN_NODE = 1, NF_RUN_FILE = 2, NF_RUN_DEVICE = 3 };
+enum nf_run_kind {
+  NF_RUN_DEFAULT = 0,
+  NF_RUN_NODE = 1,
+  NF_RUN_FILE = 2,
+  NF_RUN_DEVICE = 3,
+  NF_RUN_LOCKED = 4, /* pages are locked from their first touch (mlock2) */
+  NF_RUN_PAGED = 5,  /* the kernel chooses which pages stay */
+};
 enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 2 };
 
 struct nf_run_memory {
@@ -106,13 +113,14 @@ struct nf_run_state {
   uint64_t foreign_frees;
   uint64_t bind_failures;
   uint64_t advice_failures; /* of madvise for huge_pages */
+  uint64_t lock_failures;   /* of mlock2 */
   uint32_t bind_errno;      /* of the first failure */
   uint32_t advice_errno;    /* of the first failure */
+  uint32_t lock_errno;      /* of the first failure */
   uint32_t extents_lost;    /* extents that did not fit into the table */
   uint32_t extent_count;
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;
-  uint32_t unused;
   struct nf_run_mapped mapped[NF_RUN_MAPPED];
   struct nf_run_extent extents[NF_RUN_EXTENTS];
 };

@@ -15,8 +15,9 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
     """Run a program with its data where a plan says, and show where it landed: a RunRecord.
 
     nearfar run PLAN [--map NAME=SPEC] -- PROGRAM ARGS. Or, without a plan, with its memory limited
-    and the rest compressed or swapped: nearfar run --far zram --near 60% -- PROGRAM ARGS. The
-    program is unmodified: a library preloaded into it recognises objects by their call stacks and
+    and the rest compressed or swapped: nearfar run --far zram --near 60% -- PROGRAM ARGS; with a
+    plan for such a memory, what is near is locked: nearfar run PLAN --map far=zram. The program is
+    unmodified: a library preloaded into it recognises objects by their call stacks and
     serves each from its memory. Its own output passes through; this verb writes to standard error,
     with --json to standard output. Exit code 4 if the program failed: the record is written all the
     same.
@@ -37,6 +38,14 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
 
         print(f"nearfar run --far {options.far} would do this, as root; --yes does it:")
         print("\n".join(f"  {line}" for line in dry_run(options)))
+        return int(ExitCode.DONE)
+    if options.paged_map is not None and not options.yes:
+        from nearfar.documents import Plan, loaded
+        from nearfar.run.paged_plan import shown
+
+        print(f"nearfar run would do this for {options.paged_map}, as root; --yes does it:")
+        lines = shown(loaded(options.plan or Path(), Plan), options)
+        print("\n".join(f"  {line}" for line in lines))
         return int(ExitCode.DONE)
     record = run_program(options, say, stdout_to_stderr=delivery.json)
     if delivery.output is not None:

@@ -16,7 +16,7 @@ class RunMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     device: str
     """Name of its DeviceProfile in the plan; empty without a plan."""
     spec: str
-    """``dram``, ``node:1``, ``file:/mnt/pmem0``, ``devdax:/dev/dax0.0``."""
+    """``dram``, ``node:1``, ``file:/mnt/pmem0``, ``devdax:/dev/dax0.0``, ``zram``."""
 
 
 class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -38,7 +38,8 @@ class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bytes of blocks and mappings whose call stack identified them as this object; 0: never
     seen."""
     bytes_by_memory: dict[str, int]
-    """Pages that are there (touched), by memory, as the kernel says."""
+    """Pages that are there (touched), by memory, as the kernel says: with a paged memory, near are
+    those in main memory and far those in swap, at the last moment."""
     fallback_bytes: int
     """Bytes of pages that are elsewhere because their memory was full: put near by the library, or
     on another node by the kernel."""
@@ -62,6 +63,32 @@ class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Pages that the kernel would not move."""
     cost_ns: float
     """Wall time of the calls that moved them, in nearfar's own process."""
+
+
+class PagedRunPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One phase of a run whose memory was limited."""
+
+    phase: str
+    wall_time_ns: float
+    cpu_time_ns: float
+    major_faults: int
+    """Faults of the program's first process that waited for a page, polled every 10 ms."""
+
+
+class PagedAlone(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The same program at the same limit without the plan (`--beside-kernel`)."""
+
+    way: str
+    """``kernel``: the limit alone; ``memory.high``: the limit that slows down, alone;
+    ``damon_reclaim``: the limit, and DAMON's proactive reclaim."""
+    why_not: str = ""
+    """Why it was not run; empty: it was."""
+    exit_status: str = ""
+    wall_time_ns: float = 0.0
+    cpu_time_ns: float = 0.0
+    major_faults: int = 0
+    swap_ins: int = 0
+    killed: int = 0
 
 
 class PagedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -88,6 +115,10 @@ class PagedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Peak of the same program without a limit; None: not run so."""
     full_wall_time_ns: float | None = None
     """Wall time of the same program without a limit; None: not run so."""
+    locked_bytes: int = 0
+    """Most bytes that were locked at a moment."""
+    phases: list[PagedRunPhase] = []
+    alone: list[PagedAlone] = []
 
 
 class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):

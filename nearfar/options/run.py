@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,12 +44,16 @@ class RunOptions(DriverOptions):
     tiering, damon."""
     far: str | None = None
     """A paged memory instead of a plan: zram, zswap[:FILE] or swap:FILE|DEVICE. It is set up for
-    the run and taken down after it, as root; the kernel sends there what exceeds --near."""
+    the run and taken down after it, as root; the kernel sends there what exceeds --near. With a
+    plan: --map far=zram."""
     near: Annotated[str | None, Option(any_text=True)] = None
     """With --far: the limit of the program's memory, such as 300MiB, or a share of its peak, such
     as 60%, for which it runs once without a limit."""
+    beside_kernel: bool = False
+    """With a plan and a paged memory: run the program without the plan at the same limit too, by
+    the kernel alone, memory.high alone (control groups version 2) and DAMON's reclaim."""
     yes: bool = False
-    """With --far: set it up; without it, only show what would be done."""
+    """With a paged memory: set it up; without it, only show what would be done."""
     force: bool = False
     """Run even if less than half of the plan's bytes belong to this program."""
 
@@ -67,9 +72,21 @@ class RunOptions(DriverOptions):
             )
         if (self.far is None) != (self.near is None):
             raise CommandError("--far and --near belong together: --far zram --near 60%")
-        if self.yes and self.far is None:
-            raise CommandError("--yes is for --far: nothing else is set up")
+        paged = self.paged_map
+        if self.yes and self.far is None and paged is None:
+            raise CommandError("--yes is for --far or --map far=zram: nothing else is set up")
+        if self.beside_kernel and paged is None:
+            raise CommandError(
+                "--beside-kernel compares a plan in paged memory: add --map far=zram"
+            )
         self._check_alone()
+
+    @property
+    def paged_map(self) -> str | None:
+        """The paged memory that `map` names; None: none."""
+        specs = (text.partition("=")[2] for text in self.map)
+        kinds = ("zram", "zswap", "swap")
+        return next((spec for spec in specs if re.split("[:,]", spec)[0] in kinds), None)
 
     def _check_alone(self) -> None:
         """Refuse a plan's options where there is none."""

@@ -1,5 +1,8 @@
 """Plans for a paged far memory: what is locked near; the kernel moves the rest.
 
+Where phases begin that do not use an object and its pages would be in their way, it is offered to
+the kernel then. No time is predicted for that: the time of a plan is that of its locks.
+
 Locked data never fault, and leave the rest less room. How often the rest faults then follows from
 footprints (Xiang et al., HOTL, ASPLOS 2013): the pages touched within some time are the sum of
 those of each object, so without some of them the rest fills its room later, and distances shrink.
@@ -22,11 +25,14 @@ from nearfar.documents.plan import (
     NEAR,
     Alternative,
     BarName,
+    Move,
     Part,
+    PhasePlacements,
     Placement,
     PlanMemory,
     Prices,
 )
+from nearfar.documents.prediction import PhasePrediction
 from nearfar.options.place import PlaceOptions
 from nearfar.place.machine_file import FarMemory
 from nearfar.predict.paged import (
@@ -46,6 +52,12 @@ FREE_SHARE = 0.1
 
 STEPS = 40
 """Numbers of locked pages that are tried."""
+
+LOCKABLE = ("heap", "mmap")
+"""Kinds of objects that `run` can lock and offer: its library serves blocks and mappings."""
+
+MIN_OFFERED_BYTES = 2 << 20
+"""Least size of an object that is sent away when a phase begins that does not use it."""
 
 MIN_GAIN = 0.03
 """Gain below which nothing is locked: the kernel's own choice is as good as the prediction."""
@@ -90,11 +102,6 @@ def paged_plan(
     if plan_ns > kernel_ns * (1.0 - MIN_GAIN):
         choice = replace(choice, locked=np.zeros(len(workload.objects)), pages=0.0)
         plan_ns = kernel_ns
-    relative = (plan_ns - near_ns) / max(kernel_ns - near_ns, 1e-9)
-    ends = [
-        near_ns + relative * (end - near_ns)
-        for end in (alone.total.far_time_ns.low, alone.total.far_time_ns.high)
-    ]
     return Plan(
         producer=producer(),
         profile=origin(options.profile[0]),
@@ -111,23 +118,64 @@ def paged_plan(
             {
                 "all-near": alone.total.near_time_ns,
                 "kernel": alone.total.far_time_ns,
-                "plan": Estimate(plan_ns, min(ends[0], plan_ns), max(ends[1], plan_ns)),
+                "plan": _plan_time(plan_ns, alone.total),
             },
         ),
         frontier=[],
         prices=prices,
         proven_gap=None,
         memories=_memories(near, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
+        phases=_offers(workload, every, choice, budget_bytes / PAGE_BYTES),
         caveats=[*_caveats(choice), *alone.caveats],
     )
+
+
+def _offers(
+    workload: WorkloadProfile, every: Sequence[PagedPhase], choice: _Choice, near_pages: float
+) -> list[PhasePlacements]:
+    """Return which objects each phase does not use, where their pages would be in its way."""
+    pages, offers = np.zeros(len(workload.objects)), []
+    for phase in every:
+        touched = np.zeros(len(pages))
+        np.add.at(touched, phase.objects, phase.faults[:, 0] + phase.first_by_object)
+        before = pages.copy()
+        np.add.at(pages, phase.objects, phase.first_by_object)
+        idle = np.flatnonzero(
+            (touched == 0.0) & (before * PAGE_BYTES >= MIN_OFFERED_BYTES) & (choice.locked < 1.0)
+        )
+        moves = [
+            Move(
+                object=number,
+                source=NEAR,
+                memory="far",
+                bytes=round(before[number] * (1.0 - choice.locked[number])) * PAGE_BYTES,
+                cost_ns=0.0,
+            )
+            for number in idle.tolist()
+            if workload.objects[number].kind in LOCKABLE
+        ]
+        if moves and pages.sum() > near_pages:
+            offers.append(PhasePlacements(phase=phase.phase.name, moves=moves))
+    return offers
+
+
+def _plan_time(plan_ns: float, kernel: PhasePrediction) -> Estimate:
+    """Return the time of a plan, whose added time is as uncertain as that of the kernel alone."""
+    near_ns = kernel.near_time_ns.value
+    relative = (plan_ns - near_ns) / max(kernel.far_time_ns.value - near_ns, 1e-9)
+    low, high = (
+        near_ns + relative * (end - near_ns)
+        for end in (kernel.far_time_ns.low, kernel.far_time_ns.high)
+    )
+    return Estimate(plan_ns, min(low, plan_ns), max(high, plan_ns))
 
 
 def _caveats(choice: _Choice) -> list[str]:
     if choice.pages == 0.0:
         return ["locking saves nothing here: the kernel's own choice is predicted to be as good"]
     return [
-        "near: lock it (mlock); far: the kernel moves its pages in and out of what is left of the "
-        "budget"
+        "near: locked (mlock); far: the kernel moves its pages in and out of what is left of the "
+        "budget; `nearfar run PLAN --map far=zram` does both"
     ]
 
 
@@ -181,6 +229,8 @@ def _best(
         np.add.at(pages, phase.objects, phase.first_by_object)
     for phase in shown:
         np.add.at(touches, phase.objects, phase.faults[:, 0])
+    lockable = np.array([item.kind in LOCKABLE for item in workload.objects])
+    touches *= lockable
     order = np.argsort(-touches / np.maximum(pages, 1.0), kind="stable")
     costs = [PageCosts(device, phase) for phase in shown]
     choices = []

@@ -86,10 +86,10 @@ def run_job(
 
     def before_exec() -> None:
         end_with_parent(this)
-        # In the child, so that no mark can precede it.
-        control.start(os.getpid())
         if in_child is not None:
             in_child()
+        # In the child, so that no mark can precede it.
+        control.start(os.getpid())
 
     variables = {**environment, RUN_FOLDER_VARIABLE: str(folder)}
     process = _start(job, executable, variables, before_exec)

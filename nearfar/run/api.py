@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from nearfar.base.errors import CommandError
 from nearfar.base.folders import owned_folder
@@ -18,6 +21,9 @@ from nearfar.program.launch import Job
 from nearfar.run.adapt import Adapter, Pace, can_move
 from nearfar.run.launch import check_not_nested, run_environment, run_planned
 from nearfar.run.local_memories import memory_warnings, resolve_memories
+from nearfar.run.paged_plan import alone, check_limit, locking, paged_room, paged_spec
+from nearfar.run.paged_run import limit_warnings
+from nearfar.run.paged_watch import PagedWatch
 from nearfar.run.program_check import blind_spots, check_plan, refuse_privileged
 from nearfar.run.record import make_record
 from nearfar.run.targets import make_targets
@@ -53,6 +59,8 @@ def run_plan(
     check_program(executable)
     refuse_privileged(executable)
     memories = resolve_memories(plan, options.map)
+    if paged_spec(memories) is not None:
+        return _run_paged(plan, plan_path, options, job, say)
     # Raises for memories whose pages cannot move.
     adapts = options.adapt and can_move(memories, pace)
     with owned_folder("nearfar-plain-", None) as twins:
@@ -86,6 +94,52 @@ def run_plan(
         plan, memories, targets, run,
         plan_path=plan_path, command=job.command, executable=program, warnings=warnings,
     )  # fmt: skip
+
+
+def _run_paged(
+    plan: Plan,
+    plan_path: str,
+    options: RunOptions,
+    job: Job,
+    say: Callable[[str], None],
+) -> RunRecord:
+    """Run `job` at the plan's budget, with what is near locked and the rest paged."""
+    if options.adapt:
+        raise CommandError(
+            "--adapt moves pages between nodes; a paged memory is none: leave it out"
+        )
+    resolved = resolve_memories(plan, options.map)
+    place = check_limit(plan, resolved, yes=options.yes)
+    memories = locking(resolved, plan.budget_bytes)
+    executable = find_executable(job.command[0])
+    with owned_folder("nearfar-plain-", None) as twins, contextlib.ExitStack() as stack:
+        program, environment = _plain_program(executable, twins, say)
+        warnings = blind_spots(program)
+        if warning := check_plan(program, plan, force=options.force):
+            warnings.append(warning)
+        targets = make_targets(plan, memories, adapt=bool(plan.phases))
+        room = stack.enter_context(paged_room(plan, resolved[1].spec, place, say))
+        huge = _HUGE_PAGES[options.pages]
+        prepared = stack.enter_context(run_environment(plan, memories, targets, huge_pages=huge))
+        room.watch = PagedWatch(
+            prepared.control,
+            room.limited.group,
+            plan=plan,
+            targets=targets,
+            look=prepared.server.request_snapshot,
+        )
+        run = run_planned(
+            prepared, job, executable=program, environment=environment, adapter=room.watch,
+            in_child=room.limited.group.join,
+        )  # fmt: skip
+        room.limited.finish()
+        beside = alone(room, job, program, environment) if options.beside_kernel else []
+    warnings += limit_warnings(room.limit, room.limited.counts)
+    record = make_record(
+        plan, memories, targets, run,
+        plan_path=plan_path, command=job.command, executable=program, warnings=warnings,
+    )  # fmt: skip
+    return replace(record, paged=room.record(beside))
 
 
 def _pace(options: RunOptions) -> Pace:

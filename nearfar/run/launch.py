@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from nearfar.program.launch import Job, RunOutcome, run_job
 from nearfar.run import layout
 from nearfar.run.adapt import Adapter
 from nearfar.run.local_memories import LocalMemory
+from nearfar.run.paged_watch import PagedWatch
 from nearfar.run.server import RunObservations, Server
 from nearfar.run.targets import Targets, make_table
 
@@ -47,7 +48,7 @@ class PlacedRun:
 
     ended: RunOutcome
     seen: RunObservations
-    adapter: Adapter | None
+    adapter: Adapter | PagedWatch | None
 
 
 @contextlib.contextmanager
@@ -84,16 +85,17 @@ def run_planned(
     *,
     executable: Path,
     environment: Mapping[str, str],
-    adapter: Adapter | None = None,
+    adapter: Adapter | PagedWatch | None = None,
+    in_child: Callable[[], None] | None = None,
 ) -> PlacedRun:
-    """Run `job` with its objects in their targets."""
+    """Run `job` with its objects in their targets; `in_child` is called before its exec."""
     exit_when_terminated()
     server = prepared.server
     if adapter is not None:
         adapter.start(server.present)
     before = signal.signal(signal.SIGUSR1, server.request_snapshot)
     try:
-        ended = run_job(job, executable, prepared.variables(environment), prepared.folder)
+        ended = run_job(job, executable, prepared.variables(environment), prepared.folder, in_child)
     finally:
         # The adapter ends first: it reads the control page and the program, which end soon.
         try:

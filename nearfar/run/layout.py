@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 3
+VERSION = 4
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
 
-DEFAULT, NODE, FILE, DEVICE = range(4)
+DEFAULT, NODE, FILE, DEVICE, LOCKED, PAGED = range(6)
 SINGLE, INTERLEAVE, IN_PARTS = range(3)
 HELLO, STACK, GROWN, BYE, CANNOT = 1, 2, 3, 4, 5
 
@@ -117,13 +117,14 @@ class State(ctypes.Structure):
         ("foreign_frees", ctypes.c_uint64),
         ("bind_failures", ctypes.c_uint64),
         ("advice_failures", ctypes.c_uint64),
+        ("lock_failures", ctypes.c_uint64),
         ("bind_errno", ctypes.c_uint32),
         ("advice_errno", ctypes.c_uint32),
+        ("lock_errno", ctypes.c_uint32),
         ("extents_lost", ctypes.c_uint32),
         ("extent_count", ctypes.c_uint32),
         ("fallback_bytes", ctypes.c_uint64 * TARGETS),
         ("mapped_count", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
         ("mapped", Mapped * MAPPED),
         ("extents", Extent * EXTENTS),
     )

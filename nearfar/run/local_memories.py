@@ -15,7 +15,7 @@ from nearfar.documents.machine import Node
 from nearfar.documents.plan import Placement, Plan, PlanMemory
 from nearfar.machine.nodes import read_nodes
 from nearfar.machine.sysfs import Tree
-from nearfar.memories.spec import MemorySpec, parse_spec
+from nearfar.memories.spec import PAGED, MemorySpec, parse_spec
 from nearfar.run import layout
 from nearfar.run.matcher import RECOGNISABLE
 
@@ -36,12 +36,18 @@ class LocalMemory:
     """Capacity in the plan; 0: no limit."""
     size_bytes: int = 0
     """Size of a DAX device."""
+    locked: bool = False
+    """Whether its pages are locked."""
 
     @property
     def kind(self) -> int:
         """Kind of memory in the library's table."""
         kinds = {"node": layout.NODE, "file": layout.FILE, "devdax": layout.DEVICE}
-        return kinds.get(self.spec.kind, layout.DEFAULT)
+        if self.locked:
+            return layout.LOCKED
+        return (
+            layout.PAGED if self.spec.kind in PAGED else kinds.get(self.spec.kind, layout.DEFAULT)
+        )
 
 
 def plan_memories(plan: Plan) -> list[PlanMemory]:
@@ -76,7 +82,7 @@ def resolve_memories(
                 f"memory: name one, such as --map {memory.name}=node:1 or "
                 f"--map {memory.name}=file:/mnt/pmem0"
             )
-        spec = parse_spec(text)
+        spec = parse_spec(text, paged=True)
         if number == 0 and spec.kind not in ("dram", "node"):
             raise CommandError(f"near memory is dram or node:N, not {text}")
         capacity = memory.capacity_bytes if number else None
@@ -102,7 +108,7 @@ def _given_specs(memories: Sequence[PlanMemory], mapped: Sequence[str]) -> dict[
             raise CommandError(f"the plan has no memory {name!r}{hint}")
         if matches[0] in given:
             raise CommandError(f"--map names {matches[0]} twice: leave one out")
-        parsed = parse_spec(spec)
+        parsed = parse_spec(spec, paged=True)
         if parsed.load != "none" or (parsed.pages and parsed.kind != "hugetlb"):
             raise CommandError(
                 f"--map {text}: pages= and load= apply to measurements; for a run, --pages sets "
@@ -123,12 +129,12 @@ def _checked(memory: PlanMemory, spec: MemorySpec, capacity: int, root: Path) ->
             return LocalMemory(
                 memory.name, memory.device, spec, capacity, _device_bytes(spec, root)
             )
-        case "dram":
+        case "dram" | "zram" | "zswap" | "swap":
             pass
         case _:
             raise CommandError(
                 f"{memory.name} cannot be {spec}: a program's data can be put in dram, node:N, "
-                "file:FOLDER or devdax:/dev/daxX.Y"
+                "file:FOLDER, devdax:/dev/daxX.Y or a paged memory (zram, zswap, swap:FILE)"
             )
     return local
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.units import PAGE_BYTES, format_bytes, parse_size_bytes
 from nearfar.documents import producer
-from nearfar.documents.run_record import PagedRun, RunMemory, RunRecord
+from nearfar.documents.run_record import PagedRun, PagedRunPhase, RunMemory, RunRecord
 from nearfar.machine.sysfs import Tree
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import Group, GroupCounts, Place, find_place, make_group
-from nearfar.memories.paged.keeper import Keeper, kept
+from nearfar.memories.paged.keeper import Keeper, Way, kept
 from nearfar.memories.paged.ledger import Ledger, open_ledger
 from nearfar.memories.spec import PAGED, MemorySpec, parse_spec
 from nearfar.options.run import RunOptions
 from nearfar.program.control import Control
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job
+from nearfar.run.paged_watch import PagedWatch
 
 MIN_BUDGET_BYTES = 1 << 20
 """Least limit: a process needs its stack, its libraries' data and page tables at once."""
@@ -31,14 +33,47 @@ _ROOM = 1.25
 """Swap over a program's peak: slots of pages that came back may still be taken."""
 
 
+class LimitedGroup:
+    """A group with a limit; its counts are those of the end once the block is left."""
+
+    def __init__(self, group: Group, keeper: Keeper) -> None:
+        self.group, self.keeper = group, keeper
+        self.counts = GroupCounts(0, 0, 0, 0, 0, 0)
+        self.swap_outs = _swap_outs()
+        self._finished = False
+
+    def finish(self) -> None:
+        """Read the counts at the end of the program, once; nothing is left to limit."""
+        if self._finished:
+            return
+        self._finished = True
+        self.counts = self.group.counts()
+        self.swap_outs = _swap_outs() - self.swap_outs
+        self.group.limit(None)
+
+
+@contextlib.contextmanager
+def limited_group(
+    ledger: Ledger, place: Place, budget_bytes: int | None, *, way: Way = "kernel"
+) -> Iterator[LimitedGroup]:
+    """Make a group with this limit (None: none); swap is there already."""
+    group = make_group(ledger, place)
+    with contextlib.ExitStack() as stack:
+        keeper = Keeper()
+        if budget_bytes is not None:
+            keeper = stack.enter_context(kept(group, budget_bytes, way))
+        limited = LimitedGroup(group, keeper)
+        yield limited
+        limited.finish()
+
+
 @dataclass(frozen=True)
 class PagedOutcome:
     """A run in a group, and the group's counts at its end."""
 
     ended: RunOutcome
-    counts: GroupCounts
-    swap_outs: int
-    reliefs: int
+    limited: LimitedGroup
+    phases: list[PagedRunPhase]
 
     @property
     def peak_bytes(self) -> int:
@@ -47,7 +82,8 @@ class PagedOutcome:
         A process's peak begins at that of nearfar, which it was forked from; the group's has files
         that the program read, and is 0 where the kernel does not keep it.
         """
-        return min(self.ended.peak_bytes, self.counts.peak_bytes or self.ended.peak_bytes)
+        counted = self.limited.counts.peak_bytes
+        return min(self.ended.peak_bytes, counted or self.ended.peak_bytes)
 
 
 @dataclass(frozen=True)
@@ -90,22 +126,29 @@ def dry_run(options: RunOptions) -> list[str]:
     """Return what a run would do to this machine, as commands; refuse what it cannot."""
     spec, place = far_spec(options), find_place()
     share = near_share(options.near or "")
-    room = _most_bytes()
+    first = [f"{' '.join(options.program)}  # without a limit, for its peak"]
+    limit = options.near or "" if share is None else f"{share:.0%} of the peak"
+    lines = limited_commands(spec, place, limit, options.program)
+    return [*first, *lines] if share is not None else lines
+
+
+def limited_commands(
+    spec: MemorySpec, place: Place, limit: str, program: Sequence[str]
+) -> list[str]:
+    """Return how swap and a limit are set up for `program`, as commands; refuse what cannot be."""
+    room = most_bytes()
     set_up.check(spec, room)
     group = place.parent / "nearfar-PID-0"
-    first = [f"{' '.join(options.program)}  # without a limit, for its peak"]
-    limit = options.near if share is None else f"{share:.0%} of the peak"
     return [
-        *(first if share is not None else []),
         *set_up.shown(spec, room),
         f"mkdir {group}",
         f"echo {limit} > {group / place.limit}",
-        f"{' '.join(options.program)}  # in the group",
+        f"{' '.join(program)}  # in the group",
         f"rmdir {group}  # at the end",
     ]
 
 
-def _most_bytes() -> int:
+def most_bytes() -> int:
     """Return the size of swap for a program whose peak is not known: half of what is available."""
     available = Tree(Path("/")).table("proc/meminfo").get("MemAvailable", "0 kB").split()[0]
     return (int(available) << 10) // 2 // PAGE_BYTES * PAGE_BYTES
@@ -118,7 +161,7 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
     spec, share, place = far_spec(options), near_share(options.near or ""), find_place()
     executable = find_executable(job.command[0])
     check_program(executable)
-    room = _most_bytes()
+    room = most_bytes()
     set_up.check(spec, room if share is None else PAGE_BYTES)
     with open_ledger() as ledger:
         full = None
@@ -152,25 +195,28 @@ def _unlimited(ledger: Ledger, place: Place, job: Job, executable: Path) -> Page
 
 
 def run_limited(
-    ledger: Ledger, place: Place, budget_bytes: int | None, job: Job, executable: Path
+    ledger: Ledger,
+    place: Place,
+    budget_bytes: int | None,
+    job: Job,
+    executable: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    way: Way = "kernel",
 ) -> PagedOutcome:
     """Run `job` in a new group with this limit (None: none); swap is there already."""
-    group = make_group(ledger, place)
-    before = _swap_outs()
+    variables = dict(os.environ if environment is None else environment)
     with contextlib.ExitStack() as stack:
-        keeper = Keeper()
-        if budget_bytes is not None:
-            keeper = stack.enter_context(kept(group, budget_bytes))
+        limited = stack.enter_context(limited_group(ledger, place, budget_bytes, way=way))
         folder = stack.enter_context(owned_folder("nearfar-run-", memory_folder()))
-        Control.create(folder).close()
-        ended = run_job(job, executable, dict(os.environ), folder, in_child=group.join)
-    return PagedOutcome(ended, _counts(group), _swap_outs() - before, keeper.reliefs)
-
-
-def _counts(group: Group) -> GroupCounts:
-    counts = group.counts()
-    group.limit(None)  # nothing of it is left that a limit should press on
-    return counts
+        control = stack.enter_context(contextlib.closing(Control.create(folder)))
+        watch = PagedWatch(control, limited.group)
+        watch.start(dict)
+        try:
+            ended = run_job(job, executable, variables, folder, in_child=limited.group.join)
+        finally:
+            watch.close()
+    return PagedOutcome(ended, limited, watch.phases)
 
 
 def _swap_outs() -> int:
@@ -187,14 +233,7 @@ def _record(
     command: list[str],
     executable: Path,
 ) -> RunRecord:
-    ended, counts = run.ended, run.counts
-    warnings = []
-    if counts.killed:
-        warnings.append(
-            f"the kernel ended {counts.killed} of the program's processes: "
-            f"{format_bytes(limit.budget_bytes)} are below what it needs at once (locked or in "
-            "use), or swap was full; choose a larger --near"
-        )
+    ended = run.ended
     return RunRecord(
         producer=producer(),
         plan="",
@@ -218,17 +257,50 @@ def _record(
         fallback_bytes=0,
         pictures=0,
         processes=0,
-        warnings=warnings,
+        warnings=limit_warnings(limit, run.limited.counts),
         paged=PagedRun(
-            budget_bytes=limit.budget_bytes,
-            algorithm=limit.algorithm,
-            major_faults=counts.major_faults,
-            swap_ins=counts.swap_ins,
-            swap_outs=run.swap_outs,
-            peak_bytes=counts.peak_bytes,
-            reliefs=run.reliefs,
-            killed=counts.killed,
+            **limit_counts(limit, run.limited),
             full_bytes=None if full is None else full.peak_bytes,
             full_wall_time_ns=None if full is None else full.ended.wall_ns,
+            phases=run.phases,
         ),
+    )
+
+
+def limit_warnings(limit: PagedLimit, counts: GroupCounts) -> list[str]:
+    """Return a sentence where the kernel ended the program."""
+    if not counts.killed:
+        return []
+    return [
+        f"the kernel ended {counts.killed} of the program's processes: "
+        f"{format_bytes(limit.budget_bytes)} are below what it needs at once (locked or in "
+        "use), or swap was full; choose a larger --near, or plan with a larger budget"
+    ]
+
+
+class LimitCounts(TypedDict):
+    """Fields of a `PagedRun` that are a group's counts."""
+
+    budget_bytes: int
+    algorithm: str
+    major_faults: int
+    swap_ins: int
+    swap_outs: int
+    peak_bytes: int
+    reliefs: int
+    killed: int
+
+
+def limit_counts(limit: PagedLimit, limited: LimitedGroup) -> LimitCounts:
+    """Return the counts of a group as fields of a `PagedRun`."""
+    counts = limited.counts
+    return LimitCounts(
+        budget_bytes=limit.budget_bytes,
+        algorithm=limit.algorithm,
+        major_faults=counts.major_faults,
+        swap_ins=counts.swap_ins,
+        swap_outs=limited.swap_outs,
+        peak_bytes=counts.peak_bytes,
+        reliefs=limited.keeper.reliefs,
+        killed=counts.killed,
     )

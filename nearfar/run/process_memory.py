@@ -21,6 +21,13 @@ SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 MAX_NODES = 1024
 """Most nodes that Linux can be configured for."""
 MPOL_MF_MOVE = 2
+PROCESS_MADVISE = 440
+"""The same number on every architecture."""
+_MADV_PAGEOUT = 21
+_VECTORS = 1024
+"""Most ranges of one call (IOV_MAX)."""
+_PAGEMAP_PAGES = 4096
+"""Pages whose words are read at once."""
 _BATCH = 1 << 16
 REFUSALS = (errno.EPERM, errno.EACCES, errno.ENOSYS)
 """Errors from the system call filters of containers."""
@@ -149,6 +156,49 @@ def _call(
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+def page_out(pid: int, ranges: Sequence[tuple[int, int]]) -> int:
+    """Ask the kernel to send away a process' pages in `ranges` of (address, bytes).
+
+    Return the bytes that it took; raises OSError where that is not allowed. Locked pages stay.
+    """
+    process = os.pidfd_open(pid)
+    taken = 0
+    try:
+        for begin in range(0, len(ranges), _VECTORS):
+            part = ranges[begin : begin + _VECTORS]
+            vectors = (_Vector * len(part))(*(_Vector(*each) for each in part))
+            result = _libc.syscall(
+                ctypes.c_long(PROCESS_MADVISE), ctypes.c_int(process), vectors,
+                ctypes.c_ulong(len(part)), ctypes.c_int(_MADV_PAGEOUT), ctypes.c_uint(0),
+            )  # fmt: skip
+            if result < 0:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+            taken += int(result)
+    finally:
+        os.close(process)
+    return taken
+
+
+def page_states(pid: int, addresses: NDArray[np.uint64]) -> NDArray[np.int8]:
+    """Return for each page 1 where it is in main memory, 2 in swap, 0 nowhere; raises OSError."""
+    states = np.zeros(len(addresses), np.int8)
+    pages = addresses // np.uint64(layout.PAGE)
+    blocks = pages // np.uint64(_PAGEMAP_PAGES)
+    with Path(f"/proc/{pid}/pagemap").open("rb", buffering=0) as file:
+        for block in np.unique(blocks).tolist():
+            file.seek(block * _PAGEMAP_PAGES * 8)
+            words = np.frombuffer(file.read(_PAGEMAP_PAGES * 8), np.uint64)
+            own = np.flatnonzero(blocks == block)
+            at = (pages[own] - np.uint64(block * _PAGEMAP_PAGES)).astype(np.int64)
+            inside = at < len(words)
+            flags = words[at[inside]]
+            present = (flags >> np.uint64(63)) & np.uint64(1)
+            swapped = (flags >> np.uint64(62)) & np.uint64(1)
+            states[own[inside]] = np.where(present == 1, 1, 2 * swapped)
+    return states
 
 
 def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:

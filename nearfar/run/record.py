@@ -10,6 +10,7 @@ from nearfar.base.units import format_bytes
 from nearfar.documents import producer
 from nearfar.documents.plan import Placement, Plan
 from nearfar.documents.run_record import ObjectLanding, RunMemory, RunRecord
+from nearfar.memories.paged.keeper import LOCKED_SHARE
 from nearfar.run import layout
 from nearfar.run.launch import PlacedRun
 from nearfar.run.local_memories import LocalMemory
@@ -42,6 +43,8 @@ def make_record(
     heap = fullest.heap_bytes if fullest else 0
     no_object = fullest.objects.get(layout.NO_OBJECT) if fullest else None
     unrecognised = no_object.recognised if no_object else 0
+    paged = any(memory.kind == layout.PAGED for memory in memories)
+    unlocked = sum(item.fallback_bytes for item in objects)
     return RunRecord(
         producer=producer(),
         plan=plan_path,
@@ -62,11 +65,16 @@ def make_record(
         recognised_share_of_heap=1 - unrecognised / heap if heap else None,
         heap_bytes=heap,
         out_of_sight_bytes=max(fullest.outside_bytes if fullest else 0, seen.unserved_bytes),
-        fallback_bytes=kernel_bytes + _library_fallback_bytes(run),
+        fallback_bytes=unlocked if paged else kernel_bytes + _library_fallback_bytes(run),
         pictures=seen.snapshots,
         processes=len(seen.pids),
         migrations=[] if run.adapter is None else run.adapter.done,
-        warnings=[*warnings, *targets.warnings, *_warnings(run, kernel_bytes)],
+        warnings=[
+            *warnings,
+            *targets.warnings,
+            *(_unlocked(unlocked) if paged else _elsewhere(run, kernel_bytes)),
+            *_warnings(run),
+        ],
     )
 
 
@@ -91,7 +99,7 @@ def _landings(
         elsewhere = sizes.elsewhere if bound and not moving else 0
         kernel_bytes += elsewhere
         landing = _landing(
-            placement, shares, sizes, moving=moving, bound=bound, elsewhere=elsewhere
+            placement, shares, sizes, memories, moving=moving, bound=bound, elsewhere=elsewhere
         )
         landings.append(landing)
         if landing.recognised_bytes or number in run.seen.matched:
@@ -103,12 +111,16 @@ def _landing(
     placement: Placement,
     shares: dict[str, float],
     sizes: ObjectBytes,
+    memories: Sequence[LocalMemory],
     *,
     moving: bool,
     bound: bool,
     elsewhere: int,
 ) -> ObjectLanding:
     present = sizes.present()
+    if any(memory.kind == layout.PAGED for memory in memories):
+        # The kernel chooses among all pages but those that are locked.
+        return _paged_landing(placement, shares, sizes)
     on_plan = sum(
         min(size, shares.get(name, 0.0) * present) for name, size in sizes.by_memory.items()
     )
@@ -128,13 +140,47 @@ def _landing(
     )
 
 
+def _paged_landing(
+    placement: Placement, shares: dict[str, float], sizes: ObjectBytes
+) -> ObjectLanding:
+    present = sizes.present()
+    near = min(sizes.by_memory.get("near", 0), shares.get("near", 0.0) * present)
+    locked = shares.get("near", 0.0) * present
+    return ObjectLanding(
+        object=placement.object,
+        name=placement.name,
+        planned=shares,
+        planned_bytes=placement.size_bytes,
+        recognised_bytes=sizes.recognised,
+        bytes_by_memory=sizes.by_memory,
+        fallback_bytes=sizes.fallback if locked else 0,
+        on_plan=near / locked if locked else None,
+    )
+
+
 def _library_fallback_bytes(run: PlacedRun) -> int:
     """Return the bytes that the library put elsewhere because the planned memory was full."""
     return sum(sum(state.fallback_bytes[1:]) for state in run.seen.states.values())
 
 
-def _warnings(run: PlacedRun, kernel_bytes: int) -> list[str]:
+def _warnings(run: PlacedRun) -> list[str]:
     warnings = [*_refusals(run), *_library_losses(run)]
+    if run.adapter is not None and run.adapter.lost:
+        warnings.append(f"pages were no longer moved ({run.adapter.lost})")
+    return warnings
+
+
+def _unlocked(unlocked_bytes: int) -> list[str]:
+    if unlocked_bytes < MIN_REPORTED_BYTES:
+        return []
+    return [
+        f"{format_bytes(unlocked_bytes)} of what the plan locks were not locked, because at most "
+        f"{LOCKED_SHARE:.0%} of the budget is: plan with a profile of this input"
+    ]
+
+
+def _elsewhere(run: PlacedRun, kernel_bytes: int) -> list[str]:
+    warnings = []
     if (fallback := _library_fallback_bytes(run)) >= MIN_REPORTED_BYTES:
         warnings.append(
             f"{format_bytes(fallback)} went to another far memory, or near, because their memory "
@@ -146,8 +192,6 @@ def _warnings(run: PlacedRun, kernel_bytes: int) -> list[str]:
             "puts there what a full node cannot take. Free memory on that node, or plan with its "
             "free memory as capacity"
         )
-    if run.adapter is not None and run.adapter.lost:
-        warnings.append(f"pages were no longer moved ({run.adapter.lost})")
     return warnings
 
 
@@ -174,6 +218,12 @@ def _refusals(run: PlacedRun) -> list[str]:
             f"mbind failed {failures} times ({os.strerror(number)}): that memory is where the "
             "kernel chose. In a container, mbind needs CAP_SYS_NICE or a seccomp profile that "
             "allows it"
+        )
+    if failures := sum(state.lock_failures for state in states):
+        number = next(state.lock_errno for state in states if state.lock_failures)
+        warnings.append(
+            f"mlock2 failed {failures} times ({os.strerror(number)}): those objects are paged like "
+            "the others. Locking needs CAP_IPC_LOCK, or a higher ulimit -l"
         )
     if failures := sum(state.advice_failures for state in states):
         number = next(state.advice_errno for state in states if state.advice_failures)

@@ -139,14 +139,17 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
     sample = sample.thinned(-(-len(sample.pages) // MAX_PAGES) or 1)
     addresses = sample.pages * np.uint64(layout.PAGE)
     refused = ""
-    try:
-        nodes = process_memory.page_nodes(pid, addresses)
-    except OSError as error:
-        if error.errno not in process_memory.REFUSALS:
-            raise
-        refused = error.strerror or str(error)
-        nodes = np.full(len(addresses), -errno.EPERM, np.int32)
-    landed = _landed(pid, addresses, nodes, sample.memories, memories)
+    if any(memory.kind == layout.PAGED for memory in memories):
+        landed = _present_or_swapped(pid, addresses, memories)
+    else:
+        try:
+            nodes = process_memory.page_nodes(pid, addresses)
+        except OSError as error:
+            if error.errno not in process_memory.REFUSALS:
+                raise
+            refused = error.strerror or str(error)
+            nodes = np.full(len(addresses), -errno.EPERM, np.int32)
+        landed = _landed(pid, addresses, nodes, sample.memories, memories)
     mapped = [range(m.begin, m.begin + m.bytes) for m in state.mapped if m.begin]
     outside = process_memory.anonymous_bytes(pid, mapped)
     objects = _bytes_by_object(sample, landed, memories)
@@ -234,6 +237,16 @@ def default_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> se
     if all(memory.kind != layout.DEFAULT for memory in memories):
         return set()
     return {node.id for node in local_nodes(root) if node.cpus}
+
+
+def _present_or_swapped(
+    pid: int, addresses: NDArray[np.uint64], memories: Sequence[LocalMemory]
+) -> NDArray[np.int64]:
+    """Return each page's memory number: near where it is in main memory, far where in swap."""
+    kinds = [memory.kind for memory in memories]
+    numbers = np.array([NOT_PRESENT, kinds.index(layout.LOCKED), kinds.index(layout.PAGED)])
+    landed: NDArray[np.int64] = numbers[process_memory.page_states(pid, addresses)]
+    return landed
 
 
 def _landed(

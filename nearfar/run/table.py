@@ -10,6 +10,12 @@ from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents.run_record import ObjectLanding, PagedRun, RunRecord
 
+WAYS = {
+    "kernel": "without the plan, the kernel alone",
+    "memory.high": "without the plan, memory.high alone",
+    "damon_reclaim": "without the plan, DAMON's reclaim beside the limit",
+}
+"""Ways of running without the plan, as they are shown."""
 MAX_ROWS = 20
 """Objects shown; the document lists all."""
 MIN_NAME_LETTERS, OTHER_COLUMNS = 12, 68
@@ -31,15 +37,16 @@ def print_record(record: RunRecord, console: Console) -> None:
         f"{format_ns(record.cpu_time_ns)} of CPU"
     ]
     if record.paged is not None:
-        lines += _paged(record.paged, record.wall_time_ns)
+        lines += _paged(record.paged, record)
     if record.pages_by_memory:
         pages = ", ".join(f"{n} {format_bytes(s)}" for n, s in record.pages_by_memory.items())
-        lines.append(f"pages at the fullest moment: {pages}")
+        moment = "at the last look" if record.paged else "at the fullest moment"
+        lines.append(f"pages {moment}: {pages}")
     if record.recognised_share_of_profile is not None:
         lines.append(f"recognised: {record.recognised_share_of_profile:.1%} of the plan's bytes")
     if record.recognised_share_of_heap is not None:
         lines[-1] += f", {record.recognised_share_of_heap:.1%} of this run's"
-    if record.fallback_bytes:
+    if record.fallback_bytes and not record.paged:
         fallback = format_bytes(record.fallback_bytes)
         lines.append(f"elsewhere than planned, because their memory was full: {fallback}")
     if record.out_of_sight_bytes:
@@ -47,24 +54,43 @@ def print_record(record: RunRecord, console: Console) -> None:
     if record.migrations:
         moved = sum(move.moved_bytes for move in record.migrations)
         cost = sum(move.cost_ns for move in record.migrations)
-        lines.append(f"moved {format_bytes(moved)} in {format_ns(cost)} of calls")
+        done = "sent away" if record.paged else "moved"
+        lines.append(f"{done} {format_bytes(moved)} in {format_ns(cost)} of calls")
     say(console, *lines)
     say(console, *(f"note: {warning}" for warning in record.warnings), style="yellow")
 
 
-def _paged(paged: PagedRun, wall_time_ns: float) -> list[str]:
+def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
     """Return the limit, the faults, and the comparison with the run without a limit."""
     lines = [
         f"memory limited to {format_bytes(paged.budget_bytes)}: {paged.major_faults:,} faults "
         f"waited for a page, {paged.swap_ins:,} pages came back from swap, {paged.swap_outs:,} "
         "went there (of all programs)"
     ]
+    if paged.locked_bytes:
+        lines.append(f"locked: {format_bytes(paged.locked_bytes)} at the most")
+    lines += [
+        f"phase {row.phase}: {row.major_faults:,} faults in {format_ns(row.wall_time_ns)}"
+        for row in paged.phases
+        if len(paged.phases) > 1
+    ]
+    for other in paged.alone:
+        if other.why_not:
+            lines.append(f"{WAYS[other.way]}: not run, {other.why_not}")
+            continue
+        lines.append(
+            f"{WAYS[other.way]}: {other.exit_status} after {format_ns(other.wall_time_ns)}, "
+            f"{format_ns(other.cpu_time_ns)} of CPU "
+            f"({other.wall_time_ns / record.wall_time_ns:.2f}x and "
+            f"{other.cpu_time_ns / record.cpu_time_ns:.2f}x of that under the plan); "
+            f"{other.swap_ins:,} pages came back"
+        )
     if paged.full_bytes and paged.full_wall_time_ns:
         lines.append(
             f"without a limit: {format_bytes(paged.full_bytes)} at its peak, "
             f"{format_ns(paged.full_wall_time_ns)}; limited to "
             f"{paged.budget_bytes / paged.full_bytes:.0%} it took "
-            f"{wall_time_ns / paged.full_wall_time_ns:.2f}x as long"
+            f"{record.wall_time_ns / paged.full_wall_time_ns:.2f}x as long"
         )
     return lines
 

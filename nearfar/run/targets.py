@@ -50,6 +50,7 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     """Return each placement's target; objects that may move have their own."""
     numbers = {memory.name: number for number, memory in enumerate(memories)}
     near: Shape = (layout.SINGLE, ((0, 1),))
+    locks = [number for number, memory in enumerate(memories) if memory.locked]
     shapes = [near]
     targets = Targets(shapes, {})
     movers = _movers(plan) if adapt else set()
@@ -61,7 +62,7 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
         placement = plan.placements[index]
         shape = _shape(placement, numbers)
         if placement.kind not in RECOGNISABLE:
-            if shape != near:
+            if shape != near and (not locks or any(number in locks for number, _ in shape[1])):
                 left_out += 1
             continue
         own = placement.object in movers
@@ -80,7 +81,12 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
         targets.of_object[index] = target
         if own:
             targets.moving[index] = target
-    if left_out:
+    if left_out and locks:
+        targets.warnings.append(
+            f"{left_out} object{'s' if left_out > 1 else ''} of the plan are not locked: the "
+            "library locks blocks and mappings; the stack, globals and mapped files are paged"
+        )
+    elif left_out:
         targets.warnings.append(
             f"{left_out} object{'s' if left_out > 1 else ''} of the plan's far memory stay near: "
             "the allocator cannot place the stack, globals and mapped files"

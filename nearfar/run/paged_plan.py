@@ -1,0 +1,178 @@
+"""Plans whose far memory is paged: what is near is locked, the kernel moves the rest at a limit."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nearfar.base.errors import CommandError
+from nearfar.base.units import PAGE_BYTES, format_bytes
+from nearfar.documents.plan import Plan
+from nearfar.documents.run_record import PagedAlone, PagedRun
+from nearfar.machine.sysfs import Tree
+from nearfar.memories.paged import set_up
+from nearfar.memories.paged.acts import Act
+from nearfar.memories.paged.group import Place, find_place
+from nearfar.memories.paged.keeper import LOCKED_SHARE, Way
+from nearfar.memories.paged.ledger import Ledger, open_ledger
+from nearfar.memories.spec import PAGED, MemorySpec
+from nearfar.options.run import RunOptions
+from nearfar.program.launch import Job
+from nearfar.run.local_memories import LocalMemory, resolve_memories
+from nearfar.run.paged_run import (
+    MIN_BUDGET_BYTES,
+    LimitedGroup,
+    PagedLimit,
+    limit_counts,
+    limited_commands,
+    limited_group,
+    most_bytes,
+    run_limited,
+)
+from nearfar.run.paged_watch import PagedWatch
+
+REST = "kernel"
+"""Name of the memory of all that the plan does not know: the kernel chooses its pages."""
+DAMON_RECLAIM = "sys/module/damon_reclaim/parameters"
+
+
+@dataclass
+class PagedRoom:
+    """The limit and the swap of a run under a plan."""
+
+    ledger: Ledger
+    place: Place
+    limit: PagedLimit
+    limited: LimitedGroup
+    watch: PagedWatch | None = None
+
+    def record(self, alone: list[PagedAlone]) -> PagedRun:
+        """Return what the record has of the limit, once the run has ended."""
+        watch = self.watch
+        return PagedRun(
+            **limit_counts(self.limit, self.limited),
+            locked_bytes=0 if watch is None else watch.locked_bytes,
+            phases=[] if watch is None else watch.phases,
+            alone=alone,
+        )
+
+
+def paged_spec(memories: Sequence[LocalMemory]) -> MemorySpec | None:
+    """Return the paged memory among `memories`; None: none is."""
+    paged = [memory for memory in memories if memory.spec.kind in PAGED]
+    if not paged:
+        return None
+    if len(memories) != 2:
+        raise CommandError(
+            f"{paged[0].name} is {paged[0].spec}: with a paged memory a plan has near memory and "
+            "this one alone"
+        )
+    return paged[0].spec
+
+
+def check_limit(plan: Plan, memories: Sequence[LocalMemory], *, yes: bool) -> Place:
+    """Refuse what the run could not set up, before anything is changed."""
+    spec = memories[1].spec
+    if not yes:
+        raise CommandError(f"--map far={spec} changes this machine's swap for the run: add --yes")
+    if plan.budget_bytes < MIN_BUDGET_BYTES:
+        raise CommandError(
+            f"the plan's budget of {format_bytes(plan.budget_bytes)} is below the least of any "
+            f"program, {format_bytes(MIN_BUDGET_BYTES)}: plan with a larger --budget"
+        )
+    place = find_place()
+    set_up.check(spec, PAGE_BYTES)
+    return place
+
+
+def shown(plan: Plan, options: RunOptions) -> list[str]:
+    """Return what a run under `plan` would do to this machine, as commands."""
+    memories = resolve_memories(plan, options.map)
+    spec = paged_spec(memories)
+    if spec is None:
+        raise CommandError(f"{options.paged_map} stands for none of the plan's far memories")
+    place = check_limit(plan, memories, yes=True)
+    return limited_commands(spec, place, f"{plan.budget_bytes}", options.program)
+
+
+def locking(memories: Sequence[LocalMemory], budget_bytes: int) -> list[LocalMemory]:
+    """Return the memories of a run at a limit: what the plan does not know, locked, and paged."""
+    near, far = memories
+    room = int(LOCKED_SHARE * budget_bytes) // PAGE_BYTES * PAGE_BYTES
+    rest = replace(near, name=REST, device="")
+    return [rest, replace(near, locked=True, capacity_bytes=room), replace(far, capacity_bytes=0)]
+
+
+@contextlib.contextmanager
+def paged_room(
+    plan: Plan, spec: MemorySpec, place: Place, say: Callable[[str], None]
+) -> Iterator[PagedRoom]:
+    """Set up swap and a limit for a run, and undo both."""
+    with open_ledger() as ledger:
+        room = min(most_bytes(), max(2 * plan.footprint_bytes, 4 * MIN_BUDGET_BYTES))
+        swap = set_up.set_up(ledger, spec, room // PAGE_BYTES * PAGE_BYTES)
+        say(f"limits its memory to {format_bytes(plan.budget_bytes)}")
+        limit = PagedLimit(spec, swap.algorithm, plan.budget_bytes)
+        with limited_group(ledger, place, plan.budget_bytes) as limited:
+            yield PagedRoom(ledger, place, limit, limited)
+
+
+def alone(
+    room: PagedRoom, job: Job, executable: Path, environment: Mapping[str, str]
+) -> list[PagedAlone]:
+    """Run `job` without the plan at the same limit, in each way that this machine has."""
+    rows = []
+    for way, why_not in _ways(room.place).items():
+        if why_not:
+            rows.append(PagedAlone(way=way, why_not=why_not))
+            continue
+        rows.append(_one_alone(room, way, job, executable, environment))
+    return rows
+
+
+def _ways(place: Place, root: Path = Path("/")) -> dict[str, str]:
+    """Return the ways without a plan, and why this machine does not have one."""
+    first = place.version == 1
+    no_damon = "this kernel has no CONFIG_DAMON_RECLAIM"
+    return {
+        "kernel": "",
+        "memory.high": "memory.high is of control groups version 2; here is version 1"
+        if first
+        else "",
+        "damon_reclaim": "" if Tree(root).exists(f"{DAMON_RECLAIM}/enabled") else no_damon,
+    }
+
+
+def _one_alone(
+    room: PagedRoom, way: str, job: Job, executable: Path, environment: Mapping[str, str]
+) -> PagedAlone:
+    limit: Way = "memory.high" if way == "memory.high" else "kernel"
+    budget = room.limit.budget_bytes
+    with _damon_reclaim() if way == "damon_reclaim" else contextlib.nullcontext():
+        run = run_limited(
+            room.ledger, room.place, budget, job, executable, environment=environment, way=limit
+        )
+    counts = run.limited.counts
+    return PagedAlone(
+        way=way,
+        exit_status=run.ended.status,
+        wall_time_ns=run.ended.wall_ns,
+        cpu_time_ns=run.ended.cpu_ns,
+        major_faults=counts.major_faults,
+        swap_ins=counts.swap_ins,
+        killed=counts.killed,
+    )
+
+
+@contextlib.contextmanager
+def _damon_reclaim() -> Iterator[None]:
+    """Switch DAMON's reclaim of the whole machine on, for the time of the block."""
+    tree, wanted = Tree(Path("/")), {"min_age": "1000000", "enabled": "Y"}
+    with open_ledger() as ledger:
+        for name, value in wanted.items():
+            before = tree.text(f"{DAMON_RECLAIM}/{name}") or ""
+            path = f"/{DAMON_RECLAIM}/{name}"
+            ledger.do(Act("write", path, value), Act("write", path, before))
+        yield
