@@ -63,7 +63,7 @@ format: $(VENV)/.set-up-tests ## rewrite sources in the house's format
 	@$(VENV)/bin/ruff check --fix -q . ; $(VENV)/bin/ruff format -q .
 	@git ls-files '*.cpp' '*.hpp' '*.h' | xargs -r clang-format-16 -i
 
-benchmarks: $(VENV)/.set-up-tests ## our own costs and errors beside their peers: build/benchmarks.json
+benchmarks: $(VENV)/.set-up-tests ## our own costs and errors beside their peers (QUICK=1: alarms)
 	@$(PYTHON) -m benchmarks
 
 reproduce: setup ## published figures against what nearfar computes

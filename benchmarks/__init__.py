@@ -6,11 +6,15 @@ with its peer. Results are kept by file with their commit (`results.py`).
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
 
 import msgspec
+
+END_VARIABLE = "NEARFAR_ROWS_UNTIL"
+"""Time of the monotonic clock, s, from which a file of rows should begin no further part."""
 
 
 class Row(msgspec.Struct, kw_only=True):
@@ -44,6 +48,8 @@ def make_row(
     command: str,
 ) -> Row:
     """Build a row; `judge` ("value" or "ratio") must be at most, or at least, `bar`."""
+    value = float(value)  # numpy's numbers are no JSON
+    peer_value = None if peer_value is None else float(peer_value)
     ratio = value / peer_value if peer_value else None
     judged = ratio if judge == "ratio" else value
     if judged is None:
@@ -62,6 +68,11 @@ def make_row(
         holds=holds,
         command=command,
     )
+
+
+def in_time() -> bool:
+    """Return whether a file of rows may begin another part; a run without ONLY= has its limits."""
+    return time.monotonic() < float(os.environ.get(END_VARIABLE, "inf"))
 
 
 def alternate(variants: Sequence[Callable[[], float]], repetitions: int) -> list[list[float]]:

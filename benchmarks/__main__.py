@@ -1,74 +1,138 @@
-"""`make benchmarks [ONLY=name] [AGAIN=1] [RESULTS=FILE]`: runs the files in rows/, prints a table.
+"""`make benchmarks [NAME=VALUE ...]`: runs the files in rows/, each in its process; prints a table.
 
-Results are kept per file: without ONLY, files measured at this commit and on this processor are
-not measured again, so an interrupted run goes on; AGAIN=1 measures them nevertheless. ONLY measures
-the files whose names contain it. All results are written to build/benchmarks.json.
+    ONLY=name       the files whose names contain it, however long they take; without it, files that
+                    were measured at this commit and on this processor are not measured again (an
+                    interrupted run goes on), and each is stopped after three times its SECONDS
+    AGAIN=1         measure them nevertheless
+    LONG=1          also the files that say they are long
+    PLAN=1          only print which files would run, and for how long
+    RESULTS=FILE    write all results as a page (docs/results.md)
+    QUICK=1         the quick files, several times; alarms where one is worse than before by more
+                    than 5 % and not by chance
+    BASE=FOLDER     with QUICK=1: another built checkout, measured in turns, to compare with
+
+Files that only compute run two at a time, then those that measure times run alone. All results are
+written to build/benchmarks.json. Exit code 1: a bar is missed, a file failed, or an alarm.
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import Row
-from benchmarks import rows as row_files
-from benchmarks.results import Result, Watch, keep, kept, page
+from benchmarks import history
+from benchmarks.child import measured
+from benchmarks.plan import QUICK_ROUNDS, RowFile, row_files, wall_seconds
+from benchmarks.results import Result, Watch, commit_of, keep, kept, page
 from nearfar.base.files import write_atomically
-from nearfar.documents import producer
 
 OUTPUT = Path("build/benchmarks.json")
+ROWS = Path(__file__).parent / "rows"
+PACKAGE = "benchmarks.rows"
 
 
 def main() -> int:
     """Measure what is asked for; exit with 1 if it misses a bar or fails."""
-    only, again = os.environ.get("ONLY", ""), bool(os.environ.get("AGAIN"))
-    console = Console()
-    modules = sorted(
-        module.name
-        for module in pkgutil.iter_modules(row_files.__path__)
-        if not module.name.startswith("_")
-    )
-    asked = [name for name in modules if only in name]
+    only, console = os.environ.get("ONLY", ""), Console()
+    files = row_files(ROWS)
+    if os.environ.get("QUICK"):
+        return _quick([file for file in files if file.quick and only in file.name], console)
+    asked = [f for f in files if only in f.name and (only or os.environ.get("LONG") or not f.long)]
     if not asked:
         console.print(f"no file in benchmarks/rows has {only!r} in its name", style="red")
         return 2
-    known = {name: last for name in asked if (last := kept(name)) is not None}
-    finished = {name for name, last in known.items() if last.current() and not (only or again)}
-    wanted = [name for name in asked if name not in finished]
-    if finished:
-        console.print(f"{len(finished)} of {len(asked)} files are of this commit; AGAIN=1 repeats")
-    for at, name in enumerate(wanted):
-        took = f", {known[name].seconds:.0f} s last time" if name in known else ""
-        console.print(f"[dim]measuring {name} ({at + 1} of {len(wanted)}{took}) ...[/dim]")
-        result = _measure(name)
+    known = {file.name: last for file in files if (last := kept(file.name)) is not None}
+    again = bool(only or os.environ.get("AGAIN"))
+    wanted = [f for f in asked if again or f.name not in known or not known[f.name].current()]
+    last_s = {name: last.seconds for name, last in known.items() if not last.error}
+    console.print(
+        f"{len(asked) - len(wanted)} of {len(asked)} files are of this commit; the others take "
+        f"about {wall_seconds(wanted, last_s) / 60:.0f} min"
+    )
+    if os.environ.get("PLAN"):
+        for file in wanted:
+            console.print(f"  {file.name}: {last_s.get(file.name, file.seconds):.0f} s")
+        return 0
+    now = []
+    for result in _measure_all(wanted, console):
         keep(result)
-        if result.error:
-            console.print(f"{name}: {result.error}", style="red", markup=False)
-    results = [last for name in modules if (last := kept(name)) is not None]
-    shown = [last for last in results if last.module in asked]
-    console.print(_table(shown))
-    _write(results)
-    console.print(f"wrote {OUTPUT}")
+        now.append(result)
+    history.remember(now)
+    results = [last for file in files if (last := kept(file.name)) is not None]
+    _deliver(results, console, {file.name for file in asked})
+    shown = [last for last in results if last.module in {file.name for file in asked}]
     return 0 if all(not last.error and all(row.holds for row in last.rows) for last in shown) else 1
 
 
-def _measure(name: str) -> Result:
-    watch, rows, error = Watch(), list[Row](), ""
-    try:
-        rows.extend(importlib.import_module(f"benchmarks.rows.{name}").rows())
-    except Exception as problem:  # of a row: the others are measured nevertheless
-        error = f"{type(problem).__name__}: {problem}"
-    return watch.result(name, rows, error)
+def _measure_all(files: Sequence[RowFile], console: Console) -> Iterator[Result]:
+    """Yield the results: what only computes two at a time, then what measures times, alone."""
+    computing = [file for file in files if file.computes]
+    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        yield from pool.map(lambda file: _measure(file, console), computing)
+    for file in files:
+        if not file.computes:
+            yield _measure(file, console)
 
 
-def _table(results: list[Result]) -> Table:
+def _measure(file: RowFile, console: Console, checkout: Path | None = None) -> Result:
+    console.print(f"[dim]measuring {file.name} (about {file.seconds:.0f} s) ...[/dim]")
+    watch = Watch(checkout)
+    limit_s = None if os.environ.get("ONLY") else file.seconds
+    rows, error = measured(f"{PACKAGE}.{file.name}", limit_s, checkout)
+    if error:
+        console.print(f"{file.name}: {error}", style="red", markup=False)
+    return watch.result(file.name, rows, error)
+
+
+def _quick(files: Sequence[RowFile], console: Console) -> int:
+    """Measure quick files in turns with those of another checkout, or compare with the last."""
+    base = Path(given).resolve() if (given := os.environ.get("BASE")) else None
+    checkouts = [None] if base is None else [base, None]
+    console.print(
+        f"{len(files)} quick files, {QUICK_ROUNDS} times in {len(checkouts)} checkouts: about "
+        f"{QUICK_ROUNDS * len(checkouts) * sum(file.seconds for file in files) / 60:.0f} min"
+    )
+    commit = commit_of(None)
+    before = history.folder(commit_of(base)) if base else history.earlier(commit)
+    failed = False
+    for _ in range(QUICK_ROUNDS):
+        for checkout in checkouts:
+            results = [_measure(file, console, checkout) for file in files]
+            history.remember(results)
+            failed |= any(result.error for result in results)
+            if checkout is None:
+                for result in results:
+                    keep(result)
+    if before is None or commit.endswith("+"):
+        why = "the tree has changes" if commit.endswith("+") else "no earlier commit is known here"
+        console.print(f"nothing to compare with: {why}")
+        return int(failed)
+    alarms = history.alarms(before, commit)
+    for alarm in alarms:
+        console.print(f"worse than {before.name}: {alarm}", style="red", markup=False)
+    console.print(f"{len(alarms)} alarms against {before.name}")
+    return int(failed or bool(alarms))
+
+
+def _deliver(results: Sequence[Result], console: Console, asked: set[str]) -> None:
+    """Print the table, write the file and, where asked for, the page."""
+    console.print(_table([last for last in results if last.module in asked]))
+    history.write_rows(OUTPUT, [row for last in results for row in last.rows], results)
+    console.print(f"wrote {OUTPUT}")
+    if path := os.environ.get("RESULTS"):
+        commit = commit_of(None)
+        before = history.earlier(commit)
+        changed = history.trend(before, commit) if before else []
+        write_atomically(Path(path), page(results, changed))
+
+
+def _table(results: Sequence[Result]) -> Table:
     table = Table("what", "value", "peer", "ratio", "bar", "holds", "")
     for result in results:
         for row in result.rows:
@@ -79,18 +143,16 @@ def _table(results: list[Result]) -> Table:
                 "" if row.ratio is None else f"{row.ratio:.3g}",
                 row.bar,
                 "yes" if row.holds else "NO",
-                "" if result.current() else f"old: {result.commit}",
+                _age(result),
             )
     return table
 
 
-def _write(results: list[Result]) -> None:
-    OUTPUT.parent.mkdir(exist_ok=True)
-    rows = [row for result in results for row in result.rows]
-    content = msgspec.json.encode({"producer": producer(sys.argv), "rows": rows, "files": results})
-    write_atomically(OUTPUT, msgspec.json.format(content, indent=1))
-    if path := os.environ.get("RESULTS"):
-        write_atomically(Path(path), page(results))
+def _age(result: Result) -> str:
+    """Return whether a result is of this tree."""
+    if result.current():
+        return ""
+    return "uncommitted" if result.commit.endswith("+") else f"old: {result.commit[:8]}"
 
 
 if __name__ == "__main__":

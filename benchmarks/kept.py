@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from nearfar.base.files import write_atomically
+from nearfar.base.errors import NearfarError
+from nearfar.base.journal import Journal
 
 Taken = TypeVar("Taken")
 
 
-class Kept:
-    """Stores parts of a row under build/ and drops those of other programs than `measured`."""
+class Part(msgspec.Struct, frozen=True):
+    """A finished part."""
 
-    def __init__(self, row: str, measured: Sequence[Path]) -> None:
-        self._folder = Path("build/benchmarks") / row
-        mark = hashlib.sha256(b"".join(path.read_bytes() for path in measured)).hexdigest()
-        self._mark = mark
-        noted = self._folder / "programs"
-        if noted.is_file() and noted.read_text() != mark:
-            self.finish()
-        self._folder.mkdir(parents=True, exist_ok=True)
-        noted.write_text(mark)
+    name: str
+    content: msgspec.Raw
+
+
+class Kept:
+    """Stores parts of a row under build/; drops those of another `commit` or of changed files."""
+
+    def __init__(
+        self, row: str, measured: Sequence[Path], commit: str = "", *, again: bool = False
+    ) -> None:
+        path = Path("build/benchmarks") / f"{row}.journal"
+        content = b"".join(path.read_bytes() for path in measured) + commit.encode()
+        request = {"measured": hashlib.sha256(content).hexdigest()}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if again:
+            path.unlink(missing_ok=True)
+        try:
+            self._journal = Journal.resume(path, Part, request)
+        except NearfarError:
+            self._journal = Journal.begin(path, Part, request)
+        self._parts = {part.name: part.content for part in self._journal.records()}
+
+    def has(self, part: str) -> bool:
+        """Return whether `part` is saved."""
+        return part in self._parts
 
     def get(self, part: str, kind: type[Taken], measure: Callable[[], Taken]) -> Taken:
         """Return the saved `part`, or measure and save it."""
-        path = self._folder / f"{part}.json"
-        if path.is_file():
-            return msgspec.json.decode(path.read_bytes(), type=kind)
+        if part in self._parts:
+            return msgspec.json.decode(self._parts[part], type=kind)
         result = measure()
-        write_atomically(path, msgspec.json.encode(result))
+        self._journal.append(Part(part, msgspec.Raw(msgspec.json.encode(result))))
         return result
 
     def finish(self) -> None:
         """Delete all parts."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._journal.discard()

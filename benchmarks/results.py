@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import datetime
 import functools
+import hashlib
+import statistics
 import subprocess
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,10 +20,10 @@ import msgspec
 from benchmarks import Row
 from nearfar.base.files import write_atomically
 from nearfar.documents import producer
-from nearfar.version import built_from
 
 FOLDER = Path("build/benchmarks/results")
 PRESSURE = Path("/proc/pressure/cpu")
+NOISE_JOB, NOISE_RUNS = bytes(4 << 20), 31
 
 
 class Result(msgspec.Struct, kw_only=True):
@@ -34,21 +37,25 @@ class Result(msgspec.Struct, kw_only=True):
     seconds: float
     waiting_share: float | None
     """Share of the time in which some program waited for a CPU; None: the kernel does not say."""
+    noise_floor: float | None = None
+    """Relative spread of a fixed job that was repeated just before; None: not measured."""
     rows: list[Row]
     error: str = ""
     """Why it ended without rows, or with a part of them; empty: it is complete."""
 
     def current(self) -> bool:
         """Return whether it is complete and of this commit and processor."""
-        here = producer([]).processor
         measured = (self.commit, self.processor)
-        return not self.error and not self.commit.endswith("+") and measured == (_commit(), here)
+        here = (commit_of(None), producer([]).processor)
+        return not self.error and not self.commit.endswith("+") and measured == here
 
 
 class Watch:
-    """Seconds and waiting for CPUs since it was made."""
+    """Seconds and waiting for CPUs since it was made, and the noise then."""
 
-    def __init__(self) -> None:
+    def __init__(self, checkout: Path | None = None) -> None:
+        self._commit = commit_of(checkout)
+        self._noise_floor = _noise_floor()
         self._began = datetime.datetime.now(datetime.UTC)
         self._waited_us = _waited_us()
 
@@ -59,11 +66,12 @@ class Watch:
         share = None if now is None or before is None else (now - before) / 1e6 / max(seconds, 1e-6)
         return Result(
             module=module,
-            commit=_commit(),
+            commit=self._commit,
             processor=producer([]).processor,
             time_utc=self._began.isoformat(timespec="seconds"),
             seconds=seconds,
             waiting_share=share,
+            noise_floor=self._noise_floor,
             rows=rows,
             error=error,
         )
@@ -83,22 +91,26 @@ def keep(result: Result) -> None:
     write_atomically(FOLDER / f"{result.module}.json", msgspec.json.encode(result))
 
 
-def page(results: Iterable[Result]) -> str:
-    """Return docs/results.md."""
+def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
+    """Return docs/results.md, with what changed since an earlier commit."""
     lines = [
         "# Results of the benchmarks",
         "",
         "Made by `make benchmarks RESULTS=docs/results.md`. Each value was measured beside its "
         "peer in the same run; a bar is what an issue asks for. *Waiting* is the share of the time "
-        "in which some program waited for a CPU: above a tenth, times are those of a busy machine.",
+        "in which some program waited for a CPU: above a tenth, times are those of a busy machine. "
+        "*Noise* is half the interquartile range of a fixed job, repeated before.",
     ]
+    if trend:
+        lines += ["", "## What changed", "", trend[0], "", *trend[1:]]
     for result in results:
         waiting = "" if result.waiting_share is None else f", waiting {result.waiting_share:.0%}"
+        noise = "" if result.noise_floor is None else f", noise {result.noise_floor:.1%}"
         lines += [
             "",
             f"## {result.module}",
             "",
-            f"{result.time_utc}, {result.seconds:.0f} s{waiting}, commit {result.commit}, "
+            f"{result.time_utc}, {result.seconds:.0f} s{waiting}{noise}, commit {result.commit}, "
             f"{result.processor}.",
             "",
         ]
@@ -114,11 +126,27 @@ def page(results: Iterable[Result]) -> str:
 
 
 @functools.cache
-def _commit() -> str:
-    changed = subprocess.run(
-        ["git", "status", "--porcelain", "--untracked-files=no"], capture_output=True, check=False
-    ).stdout
-    return built_from() + ("+" if changed else "")
+def commit_of(checkout: Path | None) -> str:
+    """Return the commit of a checkout, this one by default; with "+" where the tree has changes."""
+    where = Path(__file__).parents[1] if checkout is None else checkout
+    changed = _git(where, "status", "--porcelain", "--untracked-files=no")
+    return _git(where, "rev-parse", "--short=12", "HEAD") + ("+" if changed else "")
+
+
+def _git(where: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=where, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def _noise_floor() -> float:
+    """Return half the interquartile range of a fixed job, over its median."""
+    times = []
+    for _ in range(NOISE_RUNS):
+        began = time.perf_counter()
+        hashlib.sha256(NOISE_JOB).digest()
+        times.append(time.perf_counter() - began)
+    low, middle, high = statistics.quantiles(times)
+    return (high - low) / 2 / middle
 
 
 def _waited_us() -> float | None:

@@ -10,6 +10,9 @@ from typing import Any
 
 from benchmarks import Row, make_row
 
+SECONDS = 60
+COMPUTES = True
+
 TESTS = Path(__file__).parents[2] / "tests"
 KINDS = {
     "below": "times below what the far memory's figures allow",

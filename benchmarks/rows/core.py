@@ -14,6 +14,8 @@ from nearfar.measure.core import (
     within_one_step,
 )
 
+SECONDS = 120
+
 SEED, CORES = 19, 5
 """Random cores that no choice was based on."""
 

@@ -15,13 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import Row, make_row
+from benchmarks import Row, make_row, wall_seconds
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.engine import RANKS, Engine, ExplorationPlan
 from nearfar.crash.record import RecordedRun, environment, record
 from nearfar.crash.scratch import copy_sparse, scratch
 from nearfar.crash.trace import EventKind
 from nearfar.native_files import include_folder
+
+SECONDS = 60
 
 FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"
@@ -84,7 +86,8 @@ def _raw(log: Path) -> Iterator[Row]:
         "states/s a core",
         bar=MIN_RAW_RATE,
         at_most=False,
-        peer="the issue",
+        peer="starting a process a state (true)",
+        peer_value=_processes_per_s(),
         command=COMMAND,
     )
     # States that one worker judges: the second worker's repetitions are no gain.
@@ -99,6 +102,14 @@ def _raw(log: Path) -> Iterator[Row]:
         peer="one worker",
         peer_value=alone,
         command=COMMAND,
+    )
+
+
+def _processes_per_s() -> float:
+    """Return the rate of processes that start and end: a checker run anew for each state."""
+    count = 200
+    return count / wall_seconds(
+        lambda: [subprocess.run(["true"], check=True) for _ in range(count)]
     )
 
 

@@ -11,6 +11,9 @@ from nearfar.predict.model import DEFAULT_MODEL
 from nearfar_studies import cycle_intervals, cycle_level
 from nearfar_studies.cycle_profiles import profiles
 
+SECONDS = 90
+COMPUTES = True
+
 BARS = {
     ("nopf", "x2"): (3.0, 12.0),
     ("nopf", "x4"): (5.0, 15.0),

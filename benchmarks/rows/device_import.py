@@ -26,6 +26,8 @@ from nearfar.devices.load_logs import LoadLog, figures_of_logs
 from nearfar.devices.load_order import by_load
 from nearfar.documents.device import LoadedLatencyCurve
 
+SECONDS = 20
+
 TABLE = (
     Path(__file__).parents[3]
     / "shared"

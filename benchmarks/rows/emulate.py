@@ -12,6 +12,8 @@ from nearfar.documents import Emulation, load
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.probes import TOLERANCE, worst
 
+SECONDS = 90
+
 TARGETS = (
     "optane-100-1dimm",
     "optane-100-6dimm",

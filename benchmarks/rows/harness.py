@@ -20,6 +20,8 @@ from benchmarks import Row, make_row
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
+SECONDS = 30
+
 ROUNDS = 7
 MOST_PERCENT = 1.0
 

@@ -14,6 +14,8 @@ from benchmarks import Row, alternate, make_row, paired_ratio
 from nearfar.native_files import native_file, native_folder
 from nearfar.program.control import RUN_FOLDER_VARIABLE, Control
 
+SECONDS = 40
+
 HERE = Path(__file__).parent
 REPETITIONS = 9
 """Pairs of neighbours in time; their median ratio moves by about 2 % between runs."""

@@ -25,6 +25,8 @@ from benchmarks.map_runs import (
 )
 from nearfar.base.errors import NearfarError
 
+SECONDS = 90
+
 N = 50_000
 REPETITIONS = 5
 MOST = 1.1

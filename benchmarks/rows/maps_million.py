@@ -42,6 +42,9 @@ from benchmarks.turns import Turns
 from nearfar.base.errors import NearfarError
 from nearfar_bench.native import WorkloadRun, bench_file
 
+SECONDS = 600
+LONG = True
+
 N = 1_000_000
 OF_A_TURN = N // 10
 TURNS = {"insert": 10, "get": 5, "remove": 5}

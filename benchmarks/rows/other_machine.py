@@ -15,6 +15,9 @@ from pathlib import Path
 from benchmarks import Row, make_row
 from nearfar.devices.library import device_names
 
+SECONDS = 5
+QUICK = True
+
 PROFILE = Path(__file__).parents[2] / "tests" / "golden" / "inputs" / "lookup-wide.json"
 REPETITIONS = 5
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,9 @@ from nearfar.place.machine_file import FarMemory
 from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
+
+SECONDS = 15
+QUICK = True
 
 OBJECTS = 10_000
 BUDGETS = ("1%", "10%", "25%", "50%", "90%")
@@ -48,6 +52,14 @@ def rows() -> list[Row]:
         )
         for budget in BUDGETS
     ]
+    greedy_s = [
+        wall_seconds(
+            lambda budget=budget: place(
+                profile=workload, near=near, far=far, budget=budget, optimiser="greedy"
+            )
+        )
+        for budget in BUDGETS
+    ]
     gap = max(1.0 if plan.proven_gap is None else plan.proven_gap for plan in plans)
     command = "make benchmarks ONLY=place"
     return [
@@ -57,7 +69,8 @@ def rows() -> list[Row]:
             max(seconds),
             "s",
             bar=5.0,
-            peer="none: the limit is the issue's",
+            peer="greedy's plan, slowest",
+            peer_value=max(greedy_s),
             command=command,
         ),
         make_row(
@@ -90,7 +103,8 @@ def _several(workload: WorkloadProfile, near: DeviceProfile, command: str) -> It
         seconds,
         "s",
         bar=5.0,
-        peer="none: the limit is the issue's",
+        peer="greedy's plan",
+        peer_value=wall_seconds(lambda: place(replace(options, optimiser="greedy"))),
         command=command,
     )
     yield make_row(

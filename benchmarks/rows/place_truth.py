@@ -32,6 +32,9 @@ from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase, Traf
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
 
+SECONDS = 45
+COMPUTES = True
+
 COMMAND = "make benchmarks ONLY=place_truth"
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]

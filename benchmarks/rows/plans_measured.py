@@ -31,6 +31,8 @@ from nearfar_studies.applications import (
     profile,
 )
 
+SECONDS = 90
+
 COMMAND = "make benchmarks ONLY=plans_measured"
 SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 HUGE_BYTES = 2 << 20

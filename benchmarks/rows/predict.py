@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,8 @@ from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import problem_of
 from nearfar.predict.derive import near_memory
 from nearfar.predict.phases import phases_of
+
+SECONDS = 45
 
 OBJECTS, DEVICES, BUDGETS = 10_000, 50, 100
 REPETITIONS = 3
@@ -72,13 +75,20 @@ def rows() -> list[Row]:
         def quick() -> None:
             subprocess.run(command, check=True, env=environment)
 
-        seconds, quick_seconds, window_seconds = alternate(
-            [
-                lambda: wall_seconds(work),
-                lambda: wall_seconds(quick),
-                lambda: wall_seconds(with_window),
-            ],
-            REPETITIONS,
+        def start() -> None:
+            subprocess.run([sys.executable, "-m", "nearfar", "--version"], check=True, **silent)
+
+        def plain() -> None:
+            predict(profile=msgspec.structs.replace(fitted, bursts=None), near=near, far=devices)
+
+        silent = {"env": environment, "stdout": subprocess.DEVNULL}
+        encoded = msgspec.json.encode(workload)
+        timed = (
+            *(work, quick, with_window, start, plain),
+            lambda: msgspec.json.decode(encoded, type=WorkloadProfile),
+        )
+        seconds, quick_seconds, window_seconds, start_seconds, plain_seconds, decode_seconds = (
+            alternate([lambda run=run: wall_seconds(run) for run in timed], REPETITIONS)
         )
         assert len(load(Path(name) / "p.json", Prediction).devices) == DEVICES
     return [
@@ -88,7 +98,8 @@ def rows() -> list[Row]:
             sorted(quick_seconds)[len(quick_seconds) // 2],
             "s",
             bar=1.0,
-            peer="none: the limit is the issue's",
+            peer="starting nearfar alone (--version)",
+            peer_value=statistics.median(start_seconds),
             command="ONLY=predict python -m benchmarks",
         ),
         make_row(
@@ -97,7 +108,8 @@ def rows() -> list[Row]:
             sorted(seconds)[len(seconds) // 2],
             "s",
             bar=3.0,
-            peer="none: the limit is the issue's",
+            peer="making the profile's objects from JSON",
+            peer_value=statistics.median(decode_seconds),
             command="ONLY=predict python -m benchmarks",
         ),
         make_row(
@@ -106,7 +118,8 @@ def rows() -> list[Row]:
             sorted(window_seconds)[len(window_seconds) // 2],
             "s",
             bar=0.5,
-            peer="none: the limit is the issue's",
+            peer="the same without bursts",
+            peer_value=statistics.median(plain_seconds),
             command="ONLY=predict python -m benchmarks",
         ),
     ]

@@ -8,6 +8,10 @@ from benchmarks import Row, make_row
 from nearfar_studies import profet
 from nearfar_studies.cycle_level import CyclePrediction
 
+SECONDS = 8
+QUICK = True
+COMPUTES = True
+
 BARS = {"fast to slow": (1.7, 12.0), "slow to fast": (2.3, 25.0)}
 """Mean and greatest error, %. The greatest error slow to fast is a guard."""
 

@@ -20,6 +20,9 @@ from benchmarks.rows.tracing_accuracy import CACHE, LOADS, WAYS
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.toolchain import find_toolchain
 
+SECONDS = 120
+COMPUTES = True
+
 LARGE_SHARE = 0.01
 """Minimum share of all misses: objects with less are noise to the profile's reader."""
 

@@ -32,6 +32,8 @@ from nearfar.run.launch import run_environment
 from nearfar.run.local_memories import resolve_memories
 from nearfar.run.targets import make_targets
 
+SECONDS = 120
+
 REPETITIONS = 7
 """Pairs of neighbours in time."""
 MOST = 1.03

@@ -42,6 +42,8 @@ from nearfar.run.local_memories import LocalMemory, local_nodes, resolve_memorie
 from nearfar.run.sample_budget import SampleBudget, accessed_bit_ns
 from nearfar.run.targets import Targets, make_targets
 
+SECONDS = 180
+
 MOST = 1.02
 """At most 2 % slower than the static plan."""
 STATIC = ("static", "static again")

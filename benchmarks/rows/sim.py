@@ -34,6 +34,8 @@ from nearfar.sim.parameters import (
     WriteQueue,
 )
 
+SECONDS = 90
+
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parents[2] / "shared" / "reference" / "devices"
 ONE_DIMM = PUBLISHED / "optane100_vans_raw_noninterleaved.csv"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,6 +15,8 @@ from pathlib import Path
 from benchmarks import Row, alternate, make_row, wall_seconds
 from nearfar.options.simulate import SimulateOptions
 from nearfar.sim.simulate import simulate_pattern
+
+SECONDS = 60
 
 POINTS = 200
 LINES = 4_000_000
@@ -51,13 +55,15 @@ def rows() -> Iterable[Row]:
             peer_value=least[2] / least[3],
             command=COMMAND,
         )
+        process_ms = [wall_seconds(empty_process) * 1e3 for _ in range(9)]
         short = write(folder / "short.toml", SHORT_POINTS, SHORT_LINES)
         yield make_row(
             f"a point beside its own work: {SHORT_POINTS} short points, two workers",
             float(computed(short, 2)["overhead_ms_per_point"]),
             "ms",
             bar=20.0,
-            peer="none: the limit is the issue's",
+            peer="a process a point (python -c pass)",
+            peer_value=statistics.median(process_ms),
             command=COMMAND,
         )
         many = write(folder / "many.toml", PLANNED, SHORT_LINES)
@@ -66,9 +72,22 @@ def rows() -> Iterable[Row]:
             wall_seconds(lambda: verb(many, "--dry-run", "--quiet")),
             "s",
             bar=10.0,
-            peer="none: the limit is the issue's",
+            peer="a digest of each point's JSON",
+            peer_value=wall_seconds(digests),
             command=COMMAND,
         )
+
+
+def empty_process() -> None:
+    """Start Python and end it."""
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+
+
+def digests() -> None:
+    """Make what a plan needs at least: an id of each point."""
+    for seed in range(PLANNED):
+        content = {"far": "cxl-e3s-x8", "region": "16MiB", "pattern": "random", "seed": seed}
+        hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def write(path: Path, points: int, lines: int) -> Path:

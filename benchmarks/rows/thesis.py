@@ -6,6 +6,10 @@ from benchmarks import Row, make_row
 from nearfar_studies.studies.thesis_hashmap import CODE, COUNTERS, ThesisHashmap
 from nearfar_studies.study import StudyInputs
 
+SECONDS = 3
+QUICK = True
+COMPUTES = True
+
 
 def rows() -> list[Row]:
     """Predict table 6.1 and compare with both its models."""

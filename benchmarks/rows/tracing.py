@@ -25,6 +25,8 @@ from benchmarks.kernel_runs import (
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import write_atomically
 
+SECONDS = 240
+
 REPETITIONS = 5
 """Pairs of neighbours in time; the median of their ratios moves by about 3 % between runs."""
 CURVE = Path("build/tracing_curve.json")

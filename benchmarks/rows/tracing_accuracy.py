@@ -18,6 +18,9 @@ from pathlib import Path
 from benchmarks import Row, make_row
 from benchmarks.kernel_runs import build
 
+SECONDS = 180
+COMPUTES = True
+
 CACHE = "1MiB"
 WAYS = 16
 LOADS = {

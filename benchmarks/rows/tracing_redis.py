@@ -19,6 +19,8 @@ from pathlib import Path
 
 from benchmarks import Row, alternate, make_row, paired_ratio
 
+SECONDS = 180
+
 DEMO = Path("examples/demo")
 SESSIONS = {2_000_000: 3, 200_000: 5}
 """Keys to repetitions; the larger number takes long to load."""

@@ -2,6 +2,7 @@
 
 The programs are those of the study `population` that run alone and end within a fifth of 90 s, each
 with inputs of a quarter of the lines, in the order of its list. PROGRAMS=name,name tries some only.
+A run with a limit tries as many as fit; the next one of the same commit goes on.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks import Row, make_row
+from benchmarks import Row, in_time, make_row
+from benchmarks.kept import Kept
+from benchmarks.results import commit_of
 from nearfar_studies.population_list import (
     PopulationProgram,
     Recipe,
@@ -24,8 +27,10 @@ from nearfar_studies.population_list import (
     write_input,
 )
 
+SECONDS = 160
+
 COUNT = 30
-"""Number of programs that the issue asks for."""
+"""Number of programs that are tried."""
 FEWER = 4
 """Divisor of an input's lines: under QEMU, 12 s of a program are all that fits in 90 s."""
 MIN_LINES = 1000
@@ -53,6 +58,9 @@ class TriedProgram(msgspec.Struct, frozen=True):
 def rows() -> Iterator[Row]:
     """Try the programs one after the other."""
     tried = list(try_programs(os.environ.get("PROGRAMS", "")))
+    if not tried:
+        print("try_programs: no row, since none of the programs is installed")
+        return
     for program in tried:
         if program.code:
             print(f"{program.name}: exit code {program.code}: {program.error.splitlines()[-1:]}")
@@ -77,14 +85,22 @@ def try_programs(only: str) -> Iterator[TriedProgram]:
         if not program.driver and program.name not in NOT_TRIED
     ]
     chosen = [program for program in chosen if program.name in named] if named else chosen[:COUNT]
+    commit = commit_of(None)
+    kept = Kept("try_programs", [], commit, again=bool(named) or commit.endswith("+"))
     with tempfile.TemporaryDirectory(prefix="nearfar-try-") as folder:
         for program in chosen:
+            if not in_time() and not kept.has(program.name):
+                continue
             recipes = listed.inputs_of(program)
             paths = {
                 name: write_input(name, _shortened(recipe), Path(folder, "inputs"))
                 for name, recipe in recipes.items()
             }
-            yield _tried(program, paths)
+            yield kept.get(
+                program.name,
+                TriedProgram,
+                lambda program=program, paths=paths: _tried(program, paths),
+            )
 
 
 def _shortened(recipe: Recipe) -> Recipe:

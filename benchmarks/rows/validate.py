@@ -5,9 +5,11 @@ eight to fourteen minutes on a quiet machine and is saved as a file in build/val
 sessions can run separately:
 
     NEARFAR_TURN=0   builds and profiles the inputs of sessions, on a machine that may be busy
-    NEARFAR_TURN=1   runs one missing session and judges it with the saved ones
-    (neither)        deletes saved sessions and runs all
+    NEARFAR_TURN=N   runs up to N missing sessions and judges them with the saved ones
+    (without it)     judges the saved sessions
     NEARFAR_SESSIONS=N   N sessions instead of five
+
+To start again, delete build/validate/sessions.
 
 Where a hypervisor moves the cores, odd sessions use cores that share no cache, and even ones cores
 that do, if possible: the co-runner slows memory in both cases, differently.
@@ -34,6 +36,9 @@ from benchmarks.steered_cores import steered
 from nearfar.documents.validation import ValidationReport
 from nearfar.options.validate import ValidateOptions
 from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.validate import api
+
+SECONDS = 60
 
 SESSIONS = 5
 ROUNDS = 9
@@ -46,36 +51,12 @@ COMMAND = "make benchmarks ONLY=validate"
 
 def rows() -> Iterator[Row]:
     """Run missing sessions; judge all as they were predicted, then by today's models."""
-    from nearfar.validate import api
-
-    sys.path.insert(0, "examples/demo")
-    from source import SourceUnavailableError  # type: ignore[import-not-found]
-
-    count, turn = int(os.environ.get("NEARFAR_SESSIONS", SESSIONS)), os.environ.get("NEARFAR_TURN")
-    try:
-        programs = real_programs.commands()
-    except SourceUnavailableError as error:
-        print(f"validate: without programs, since their sources cannot be had: {error}")
-        programs = []
-    if turn is None:
-        for old in _sessions():
-            old.unlink()
-    words = [word for program in programs for word in [*program, "--"]]
-    options = ValidateOptions(quick=True, rounds=ROUNDS, program=words, learn=True)
-    prepared = api.prepare(FOLDER / "prepared", options)
-    lacking = count - len(_sessions())
-    for _ in range(lacking if turn is None else min(int(turn), lacking)):
-        number = 1 + max((int(each.stem.split("-")[1]) for each in _sessions()), default=0)
-        part = FOLDER / f"session-{number}.part"
-        part.unlink(missing_ok=True)
-        api.validate(
-            replace(options, store=part),
-            open_pairings=steered("apart" if number % 2 else "together"),
-            prepared=prepared,
-        )
-        part.rename(part.with_suffix(".jsonl"))
+    count = int(os.environ.get("NEARFAR_SESSIONS", SESSIONS))
+    if turn := os.environ.get("NEARFAR_TURN"):
+        _measure(min(int(turn), count - len(_sessions())))
     there = _sessions()
     if not there:
+        print(f"validate: no row, since there is no session: NEARFAR_TURN=1 {COMMAND} runs one")
         return
     frozen = api.pool(there)
     for number, file in enumerate(there, start=1):
@@ -154,6 +135,31 @@ def _judged(
         peer_value=null.interval_score,
         command=COMMAND,
     )
+
+
+def _measure(sessions: int) -> None:
+    """Run sessions, after their inputs are built and profiled."""
+    sys.path.insert(0, "examples/demo")
+    from source import SourceUnavailableError  # type: ignore[import-not-found]
+
+    try:
+        programs = real_programs.commands()
+    except SourceUnavailableError as error:
+        print(f"validate: without programs, since their sources cannot be had: {error}")
+        programs = []
+    words = [word for program in programs for word in [*program, "--"]]
+    options = ValidateOptions(quick=True, rounds=ROUNDS, program=words, learn=True)
+    prepared = api.prepare(FOLDER / "prepared", options)
+    for _ in range(sessions):
+        number = 1 + max((int(each.stem.split("-")[1]) for each in _sessions()), default=0)
+        part = FOLDER / f"session-{number}.part"
+        part.unlink(missing_ok=True)
+        api.validate(
+            replace(options, store=part),
+            open_pairings=steered("apart" if number % 2 else "together"),
+            prepared=prepared,
+        )
+        part.rename(part.with_suffix(".jsonl"))
 
 
 def _sessions() -> list[Path]:

@@ -2,43 +2,65 @@
 
 from __future__ import annotations
 
-import types
-from collections.abc import Iterator
-from math import isnan
+import subprocess
+import sys
+from math import isnan, nan
 from pathlib import Path
 
 import msgspec
 import pytest
+from patience import patience
 
-from benchmarks import Row, __main__, make_row, results
+from benchmarks import __main__, history, results
+from benchmarks.plan import QUICK_ROUNDS, QUICK_S, WHOLE_S, row_files, wall_seconds
+
+ROWS_OF_A_FILE = """
+from benchmarks import make_row
+
+SECONDS = {seconds}
+QUICK = True
 
 
-def _row(name: str, value: float) -> Row:
-    return make_row(name, value, "s", bar=2.0, peer="a clock", command="true")
+def rows():
+    yield make_row("{name}", {value}, "s", bar=2.0, peer="a clock", command="true")
+    {after}
+"""
+
+
+class RowFolder:
+    """A package of two row files that yield what they are told; NaN fails after one row."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.write(first=1.0, second=1.5)
+
+    def write(self, **values: float) -> None:
+        for name, value in values.items():
+            after = 'raise RuntimeError("a probe died")' if isnan(value) else ""
+            text = ROWS_OF_A_FILE.format(
+                name=name, value=1.0 if isnan(value) else value, after=after, seconds=20
+            )
+            (self.folder / f"{name}.py").write_text(text)
 
 
 @pytest.fixture
-def two_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, float]:
-    """Let two row files measure what the dictionary says; NaN fails after one row."""
-    values = {"first": 1.0, "second": 1.5}
-
-    def module(path: str) -> types.SimpleNamespace:
-        name = path.rpartition(".")[2]
-
-        def rows() -> Iterator[Row]:
-            value = values[name]
-            yield _row(name, 1.0 if isnan(value) else value)
-            if isnan(value):
-                raise RuntimeError("a probe died")
-
-        return types.SimpleNamespace(rows=rows)
-
-    files = [types.SimpleNamespace(name=name) for name in ("second", "first", "_shared")]
-    monkeypatch.setattr(__main__.importlib, "import_module", module)
-    monkeypatch.setattr(__main__.pkgutil, "iter_modules", lambda path: files)
-    monkeypatch.setattr(results, "_commit", lambda: "abc")
+def two_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RowFolder:
+    """Let two row files, in a package of their own, be all there are."""
+    made = RowFolder(tmp_path / "made_rows")
+    root = str(Path(__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{root}")
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(__main__, "ROWS", made.folder)
+    monkeypatch.setattr(__main__, "PACKAGE", "made_rows")
+    _at_commit(monkeypatch, "abc")
     monkeypatch.chdir(tmp_path)
-    return values
+    return made
+
+
+def _at_commit(monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
+    for module in (results, __main__):
+        monkeypatch.setattr(module, "commit_of", lambda checkout: commit)
 
 
 def _measured() -> dict[str, float]:
@@ -47,40 +69,84 @@ def _measured() -> dict[str, float]:
 
 
 def test_a_run_goes_on_and_only_replaces_its_own_rows(
-    two_files: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    two_files: RowFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert __main__.main() == 0
-    two_files |= {"first": 1.25, "second": 1.75}
+    two_files.write(first=1.25, second=1.75)
     assert __main__.main() == 0
     assert _measured() == {"first": 1.0, "second": 1.5}
     monkeypatch.setenv("ONLY", "second")
     assert __main__.main() == 0
     assert _measured() == {"first": 1.0, "second": 1.75}
     monkeypatch.delenv("ONLY")
-    monkeypatch.setattr(results, "_commit", lambda: "def")
+    _at_commit(monkeypatch, "def")
+    monkeypatch.setenv("RESULTS", "results.md")
     assert __main__.main() == 0
     assert _measured() == {"first": 1.25, "second": 1.75}
+    assert "Since commit abc" in Path("results.md").read_text()
 
 
 def test_a_row_that_fails_leaves_the_others(
-    two_files: dict[str, float],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    two_files: RowFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    two_files["first"] = float("nan")
+    two_files.write(first=nan)
     monkeypatch.setenv("RESULTS", "results.md")
     assert __main__.main() == 1
     assert _measured() == {"first": 1.0, "second": 1.5}
     assert "first: RuntimeError: a probe died" in capsys.readouterr().out
     assert "It ended early: RuntimeError: a probe died." in Path("results.md").read_text()
-    two_files["first"] = 3.0
+    two_files.write(first=3.0)
     assert __main__.main() == 1  # measured again, above its bar
     assert _measured()["first"] == 3.0
 
 
-def test_an_unknown_name_is_refused(
-    two_files: dict[str, float], monkeypatch: pytest.MonkeyPatch
+def test_a_row_that_hangs_is_stopped_and_what_it_measured_is_kept(
+    two_files: RowFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    hangs = "import subprocess; subprocess.run(['sleep', '1000'])"
+    two_files.folder.joinpath("first.py").write_text(
+        ROWS_OF_A_FILE.format(name="first", value=1.0, after=hangs, seconds=patience(1.0))
+    )
+    assert __main__.main() == 1
+    assert "first: stopped after its limit" in capsys.readouterr().out
+    assert _measured() == {"first": 1.0, "second": 1.5}
+
+
+def test_quick_rows_raise_an_alarm_where_they_became_worse(
+    two_files: RowFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("QUICK", "1")
+    assert __main__.main() == 0
+    assert "no earlier commit is known" in capsys.readouterr().out
+    assert len(list(history.folder("abc").iterdir())) == QUICK_ROUNDS
+    two_files.write(second=1.6)
+    _at_commit(monkeypatch, "def")
+    assert __main__.main() == 1
+    assert "worse than abc: second: 1.5 -> 1.6 s" in " ".join(capsys.readouterr().out.split())
+
+
+def test_an_unknown_name_is_refused(two_files: RowFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONLY", "third")
     assert __main__.main() == 2
     assert not Path("build").exists()
+
+
+def test_what_row_files_declare_fits_in_the_time_of_a_run() -> None:
+    files = row_files(Path(__main__.__file__).parent / "rows")
+    assert wall_seconds([file for file in files if not file.long], {}) <= WHOLE_S
+    both_checkouts = 2 * QUICK_ROUNDS * sum(file.seconds for file in files if file.quick)
+    assert 0 < both_checkouts <= QUICK_S
+
+
+def test_the_plan_runs_nothing(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks"],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PLAN": "1", "ONLY": "thesis", "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "thesis: 3 s" in done.stdout
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,64 @@
+"""Which files of rows run, in which order, and how long they take.
+
+A file of rows declares, as constants:
+
+- SECONDS: how long it takes on two quiet cores. It is stopped after `PATIENCE` times that.
+- COMPUTES (optional): its values are counts or errors, so other work beside it changes nothing.
+- QUICK (optional): it is part of `make benchmarks QUICK=1`.
+- LONG (optional): it is only run by its name (ONLY=) or with LONG=1.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 3.0
+"""Times SECONDS after which a file is stopped: machines are slower, or busy."""
+QUICK_ROUNDS = 3
+"""Repetitions of the quick files: what `nearfar compare` needs to tell a change from chance."""
+WHOLE_S, QUICK_S = 45 * 60, 6 * 60
+"""Goals of `make benchmarks` and of QUICK=1 on two quiet cores; a test adds up what is declared."""
+
+
+@dataclass(frozen=True)
+class RowFile:
+    """One file of rows, as it declares itself."""
+
+    name: str
+    seconds: float
+    computes: bool = False
+    quick: bool = False
+    long: bool = False
+
+
+def row_files(folder: Path) -> list[RowFile]:
+    """Return all files of rows, by name, without importing them."""
+    return [_declared(path) for path in sorted(folder.glob("[!_]*.py"))]
+
+
+def _declared(path: Path) -> RowFile:
+    declared: dict[str, float] = {}
+    for statement in ast.parse(path.read_text()).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            for target in statement.targets:
+                if isinstance(target, ast.Name) and isinstance(statement.value.value, int | float):
+                    declared[target.id] = statement.value.value
+    if "SECONDS" not in declared:
+        raise ValueError(f"{path} does not declare SECONDS")
+    return RowFile(
+        name=path.stem,
+        seconds=declared["SECONDS"],
+        **{key.lower(): bool(declared.get(key)) for key in ("COMPUTES", "QUICK", "LONG")},
+    )
+
+
+def wall_seconds(files: Iterable[RowFile], last_s: Mapping[str, float]) -> float:
+    """Return the expected time of files: what they took here last, or what they declare."""
+    together = min(2, os.cpu_count() or 1)
+    return sum(
+        last_s.get(file.name, file.seconds) / (together if file.computes else 1) for file in files
+    )
