@@ -106,7 +106,7 @@ def _raw(log: Path) -> Iterator[Row]:
 
 
 def _processes_per_s() -> float:
-    """Return the rate of processes that start and end: a checker run anew for each state."""
+    """Return the rate of processes that start and end: a checker started for each state."""
     count = 200
     return count / wall_seconds(
         lambda: [subprocess.run(["true"], check=True) for _ in range(count)]
