@@ -33,9 +33,8 @@ MIN_RAW_RATE = 20_000.0
 MIN_FLOOR_SHARE = 0.8
 """Rate over that of pmemobj_open and pmemobj_close alone."""
 MIN_TWO_WORKERS_RATIO = 1.7
-MAX_STORE_US = 100.0
-"""Maximum time to record a store: a fault, a step and two changes of a page's protection. More
-would be a defect."""
+MAX_STORE_US = 10.0
+"""Maximum time to record a store: a fault, a copy of the instruction, a record."""
 _LOG_ENTRIES = 1500
 _LIST_NODES = 20
 _FLOOR_TIMES = 200

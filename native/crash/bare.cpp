@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "crash/operand.hpp"
+
 // libgcc: the unwind table's entry of an instruction, and the begin of its function.
 extern "C" {
 struct dwarf_eh_bases {
@@ -179,32 +181,6 @@ void watch_segment(std::uint64_t begin, std::uint64_t end) {
   }
 }
 
-// Register by number, as instructions count them.
-std::uint64_t value_of(const ucontext_t& context, unsigned number) {
-  static constexpr int names[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                  REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                  REG_R12, REG_R13, REG_R14, REG_R15};
-  if (number == Instruction::none) return 0;
-  return static_cast<std::uint64_t>(context.uc_mcontext.gregs[names[number]]);
-}
-
-std::uint64_t segment_base(unsigned prefix) {
-  // asm/prctl.h: ARCH_GET_FS, ARCH_GET_GS.
-  unsigned long base = 0;
-  if (prefix != 0) syscall(SYS_arch_prctl, prefix == 0x64 ? 0x1003 : 0x1004, &base);
-  return base;
-}
-
-const void* operand_of(const Instruction& instruction, const ucontext_t& context,
-                       std::uint64_t next) {
-  std::uint64_t address = value_of(context, instruction.base) +
-                          (value_of(context, instruction.index) << instruction.scale) +
-                          static_cast<std::uint64_t>(std::int64_t{instruction.displacement}) +
-                          segment_base(instruction.segment);
-  if (instruction.from_next) address += next;
-  return reinterpret_cast<const void*>(address / NF_CRASH_LINE * NF_CRASH_LINE);
-}
-
 bool in_pool(const void* address) {
   Lock const lock;
   return recording() && mapping_of(address) != nullptr;
@@ -218,7 +194,8 @@ bool record_bare(const Instruction& instruction, std::uint64_t address, const uc
     if (matters) record_fence(stack_at(address));
     return matters;
   }
-  const void* const line = operand_of(instruction, context, address + instruction.length);
+  const std::uint64_t operand = operand_address(instruction, context, address + instruction.length);
+  const void* const line = reinterpret_cast<const void*>(operand / NF_CRASH_LINE * NF_CRASH_LINE);
   if (!in_pool(line)) return false;
   const Stack stack = stack_at(address);
   record_flush(line, 1, stack);

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "crash/bare.hpp"
+#include "crash/detour.hpp"
 #include "crash/instruction.hpp"
 #include "crash/recorder.hpp"
 #include "crash/schedule.hpp"
@@ -96,45 +97,7 @@ bool is_store_to_pool(const siginfo_t* info) {
   return recording() && mapping_of(info->si_addr) != nullptr && info->si_code == SEGV_ACCERR;
 }
 
-bool on_fault(siginfo_t* info, ucontext_t* context) {
-  if (!is_store_to_pool(info)) return false;
-  // No switch in the middle of a store that straddles two pages.
-  if (step.count == 0) may_switch();
-  Lock const lock;
-  if (!recording() || mapping_of(info->si_addr) == nullptr) return true;
-  greg_t* const registers = context->uc_mcontext.gregs;
-  const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
-  char* const page = page_of(info->si_addr);
-  count_threads();
-  record_pending();
-  note_code(address);
-  const Instruction instruction = instruction_at(address);
-  if (step.count == 0) {
-    step.stack = stack_at(address);
-    step.address = static_cast<char*>(info->si_addr);
-    step.is_whole = is_double_swap(instruction);
-    step.stream = inside_libpmem() ? 0 : stream_bytes(instruction);
-    if (is_locked(instruction) && has_unfenced_flush()) {
-      append(NF_CRASH_FENCE, 0, 0, &step.stack, nullptr, 0);
-    }
-  }
-  const bool repeated = repeats(instruction);
-  if (repeated || (step.stream == 0 && !is_worth_a_step(address))) {
-    if (!repeated) header()->coarse = 1;
-    open_until_next_event(page, step.stack);
-    return true;
-  }
-  if (step.count == max_open_pages) close_pages();
-  step.open[step.count++] = page;
-  protect(page, PROT_READ | PROT_WRITE);
-  header()->steps += 1;
-  registers[REG_EFL] |= trap_flag;
-  return true;
-}
-
-void end_step() {
-  Lock const lock;
-  const unsigned changed_lines = close_pages();
+void finish_store(unsigned changed_lines) {
   const Mapping* mapping = mapping_of(step.address);
   if (mapping == nullptr) return;
   const std::uint64_t offset = mapping->offset + (step.address - mapping->begin);
@@ -143,15 +106,90 @@ void end_step() {
   if (step.stream != 0) append(NF_CRASH_STREAM, offset, step.stream, &step.stack, nullptr, 0);
 }
 
-bool on_step(ucontext_t* context) {
-  if (step.count == 0) return on_expecting_step(context);
-  end_step();
-  context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+void after_store(ucontext_t* context) {
   if (step.stream != 0) {
     expect_fence(context);
-    return true;
+  } else {
+    on_expecting_step(context);
   }
-  on_expecting_step(context);
+}
+
+// Runs the store out of line and records it; false if that is impossible.
+bool detour(const Instruction& instruction, std::uint64_t address, ucontext_t& context) {
+  const std::uint64_t operand =
+      detour_operand(instruction, address, reinterpret_cast<std::uint64_t>(step.address), context);
+  if (operand == 0) return false;
+  char* const begin = reinterpret_cast<char*>(operand);
+  char* const writable = writable_at(begin, max_store_bytes);
+  if (writable == nullptr || !run_detour(instruction, address, writable, context)) return false;
+  header()->steps += 1;
+  step.address = begin;
+  char* const first = begin - operand % NF_CRASH_LINE;
+  const std::uint64_t last = (operand + max_store_bytes - 1) / NF_CRASH_LINE * NF_CRASH_LINE;
+  char* const end = reinterpret_cast<char*>(last + NF_CRASH_LINE);
+  finish_store(record_changes(*mapping_of(begin), first, end, step.stack, step.is_whole));
+  return true;
+}
+
+// What the store begins with; a store that straddles two pages comes here twice.
+void begin_store(const Instruction& instruction, std::uint64_t address, char* stored,
+                 const greg_t* registers) {
+  step.stack = stack_at(address, static_cast<std::uint64_t>(registers[REG_RSP]),
+                        static_cast<std::uint64_t>(registers[REG_RBP]));
+  step.address = stored;
+  step.is_whole = is_double_swap(instruction);
+  step.stream = inside_libpmem() ? 0 : stream_bytes(instruction);
+  if (is_locked(instruction) && has_unfenced_flush()) {
+    append(NF_CRASH_FENCE, 0, 0, &step.stack, nullptr, 0);
+  }
+}
+
+// Returns whether the store is done; otherwise its page is open now. The lock is held.
+bool record_store(char* stored, ucontext_t* context) {
+  greg_t* const registers = context->uc_mcontext.gregs;
+  const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
+  count_threads();
+  record_pending();
+  note_code(address);
+  const Instruction instruction = instruction_at(address);
+  if (step.count == 0) begin_store(instruction, address, stored, registers);
+  const bool repeated = repeats(instruction);
+  if (repeated || (step.stream == 0 && !is_worth_a_step(address))) {
+    if (!repeated) header()->coarse = 1;
+    open_until_next_event(page_of(stored), step.stack);
+    return false;
+  }
+  if (step.count == max_open_pages) close_pages();
+  if (step.count == 0 && detour(instruction, address, *context)) return true;
+  step.open[step.count++] = page_of(stored);
+  protect(page_of(stored), PROT_READ | PROT_WRITE);
+  header()->steps += 1;
+  registers[REG_EFL] |= trap_flag;
+  return false;
+}
+
+bool on_fault(siginfo_t* info, ucontext_t* context) {
+  if (!is_store_to_pool(info)) return false;
+  // No switch in the middle of a store that straddles two pages.
+  if (step.count == 0) may_switch();
+  bool done = false;
+  {
+    Lock const lock;
+    if (!recording() || mapping_of(info->si_addr) == nullptr) return true;
+    done = record_store(static_cast<char*>(info->si_addr), context);
+  }
+  if (done) after_store(context);
+  return true;
+}
+
+bool on_step(ucontext_t* context) {
+  if (step.count == 0) return on_expecting_step(context);
+  {
+    Lock const lock;
+    finish_store(close_pages());
+  }
+  context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
+  after_store(context);
   return true;
 }
 

@@ -163,7 +163,7 @@ struct Rex {
 };
 
 // Legacy prefixes and REX.
-unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex, bool& address32) {
+unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex) {
   unsigned char byte = bytes.next();
   for (; bytes.at < max_instruction_bytes; byte = bytes.next()) {
     if (byte == 0xF0) {
@@ -171,7 +171,7 @@ unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex, bo
     } else if (byte == 0x66) {
       instruction.operand16 = true;
     } else if (byte == 0x67) {
-      address32 = true;
+      instruction.address32 = true;
     } else if (byte == 0xF2 || byte == 0xF3) {
       instruction.repeat = true;
     } else if (byte == 0x64 || byte == 0x65) {
@@ -183,6 +183,7 @@ unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex, bo
   // A REX counts only right before the opcode.
   if ((byte & 0xF0) == 0x40) {
     instruction.wide = (byte & 8) != 0;
+    instruction.rex = true;
     rex = {(byte >> 2 & 1u) * 8, (byte >> 1 & 1u) * 8, (byte & 1u) * 8};
     byte = bytes.next();
   }
@@ -192,6 +193,7 @@ unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex, bo
 // VEX, XOP or EVEX; `byte` is its first. Returns the layout.
 unsigned read_vector(Bytes& bytes, unsigned char byte, Instruction& instruction, Rex& rex) {
   static constexpr unsigned sizes[] = {16, 32, 64, 64};
+  instruction.escape = byte;
   if (byte == 0xC5) {
     const unsigned char second = bytes.next();
     instruction.map = 1;
@@ -250,8 +252,7 @@ Instruction decode(const unsigned char* code, std::size_t available) {
   Instruction instruction;
   Bytes bytes(code, available < max_instruction_bytes ? available : max_instruction_bytes);
   Rex rex;
-  bool address32 = false;
-  unsigned char byte = read_prefixes(bytes, instruction, rex, address32);
+  unsigned char byte = read_prefixes(bytes, instruction, rex);
   instruction.opcode_at = bytes.at - 1;
   unsigned layout = 0;
   // XOP of some AMD processors shares 8F with POP.
@@ -272,13 +273,16 @@ Instruction decode(const unsigned char* code, std::size_t available) {
   if (layout == absent) return {};
   if ((layout & modrm_flag) != 0) {
     instruction.has_modrm = true;
+    instruction.modrm_at = bytes.at;
     instruction.modrm = bytes.next();
+    instruction.reg_high = rex.r;
     read_memory(bytes, instruction, rex);
   }
+  instruction.operand_end = bytes.at;
   bytes.at += immediate_bytes(instruction, layout);
   const bool absolute = instruction.map == 0 && instruction.vector_bytes == 0 &&
                         instruction.opcode >= 0xA0 && instruction.opcode < 0xA4;
-  if (absolute) bytes.at += address32 ? 4 : 8;
+  if (absolute) bytes.at += instruction.address32 ? 4 : 8;
   if (bytes.ended()) return {};
   instruction.length = bytes.at;
   return instruction;

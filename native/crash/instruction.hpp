@@ -18,11 +18,17 @@ struct Instruction {
   unsigned opcode = 0;
   unsigned opcode_at = 0;  // bytes of prefixes before the opcode or its 0F
   unsigned modrm = 0;
+  unsigned modrm_at = 0;     // bytes before ModRM
+  unsigned operand_end = 0;  // bytes before immediates
   bool has_modrm = false;
   bool lock = false;
-  bool operand16 = false;     // prefix 66
-  bool repeat = false;        // prefix F2 or F3
-  bool wide = false;          // REX.W
+  bool operand16 = false;  // prefix 66
+  bool repeat = false;     // prefix F2 or F3
+  bool address32 = false;  // prefix 67
+  bool wide = false;       // REX.W
+  unsigned reg_high = 0;   // 8 if REX or VEX extends the register operand
+  bool rex = false;
+  unsigned char escape = 0;   // first byte of VEX, EVEX or XOP, or 0
   unsigned vector_bytes = 0;  // VEX and EVEX: 16, 32 or 64
 
   // Memory operand.

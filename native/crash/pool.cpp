@@ -109,6 +109,18 @@ bool share_shadow() {
   return true;
 }
 
+void map_writable(Mapping& mapping, int file) {
+  const long mapped = syscall(SYS_mmap, nullptr, mapping.bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                              file, static_cast<long>(mapping.offset));
+  mapping.writable = mapped == -1 ? nullptr : reinterpret_cast<char*>(mapped);
+  mapping.in_file = 0;
+}
+
+void unmap_writable(Mapping& mapping, std::size_t bytes) {
+  if (mapping.writable != nullptr) syscall(SYS_munmap, mapping.writable, bytes);
+  mapping.writable = nullptr;
+}
+
 bool claim() {
   if (owns_pool) return true;
   if (shadow == nullptr && !share_shadow()) return false;
@@ -141,6 +153,25 @@ const Mapping* mapping_of(const void* address) {
   return nullptr;
 }
 
+char* writable_at(const char* address, std::size_t bytes) {
+  for (Mapping& mapping : mappings) {
+    const auto at = static_cast<std::size_t>(address - mapping.begin);
+    if (mapping.begin == nullptr || address < mapping.begin || at >= mapping.bytes) continue;
+    const std::size_t end = at + bytes;
+    if (mapping.writable == nullptr || end > mapping.bytes) return nullptr;
+    if (end > mapping.in_file) {
+      struct stat status {};
+      const char* const path = getenv(NF_CRASH_POOL);
+      const bool known = path != nullptr && stat(path, &status) == 0;
+      const auto size = known ? static_cast<std::uint64_t>(status.st_size) : 0;
+      mapping.in_file = size > mapping.offset ? size - mapping.offset : 0;
+    }
+    // Beyond the file's end the program itself gets the SIGBUS.
+    return end > mapping.in_file ? nullptr : mapping.writable + at;
+  }
+  return nullptr;
+}
+
 bool is_pool(int file) {
   const char* path = getenv(NF_CRASH_POOL);
   struct stat pool {};
@@ -161,10 +192,11 @@ void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset)
   record_pending();
   for (Mapping& mapping : mappings) {
     if (mapping.begin != nullptr) continue;
-    mapping = {static_cast<char*>(begin), whole_pages(bytes), offset};
+    mapping = {static_cast<char*>(begin), whole_pages(bytes), offset, nullptr, 0};
     // Nothing can be stored beyond the file's end.
     if (offset + mapping.bytes > header()->max_pool_bytes)
       mapping.bytes = header()->max_pool_bytes - offset;
+    map_writable(mapping, file);
     record_modules();
     append(NF_CRASH_SIZE, size, 0, nullptr, nullptr, 0);
     record_base(file, 0, size);
@@ -193,10 +225,14 @@ void pool_unmapping(void* begin, std::size_t bytes) {
       mapping.bytes = static_cast<std::size_t>(first - mapping.begin);
       remaining = true;
     } else if (last < end) {
-      mapping = {last, static_cast<std::size_t>(end - last),
-                 mapping.offset + static_cast<std::uint64_t>(last - mapping.begin)};
+      const auto removed = static_cast<std::size_t>(last - mapping.begin);
+      char* const writable = mapping.writable;
+      unmap_writable(mapping, removed);
+      mapping = {last, static_cast<std::size_t>(end - last), mapping.offset + removed,
+                 writable == nullptr ? nullptr : writable + removed};
       remaining = true;
     } else {
+      unmap_writable(mapping, mapping.bytes);
       mapping = {};
     }
   }
@@ -299,7 +335,7 @@ void record_file_write(int file, std::uint64_t offset, std::uint64_t bytes, cons
   for (std::uint64_t at = offset / NF_CRASH_PAGE * NF_CRASH_PAGE; at < end; at += NF_CRASH_PAGE) {
     memset(page, 0, sizeof page);
     if (syscall(SYS_pread64, file, page, sizeof page, at) <= 0) break;
-    const Mapping whole{page, sizeof page, at};
+    const Mapping whole{page, sizeof page, at, nullptr, 0};
     record_changes(whole, page, page + sizeof page, stack);
   }
 }
@@ -308,12 +344,14 @@ void remapped(void* before, void* after, std::size_t bytes) {
   for (Mapping& mapping : mappings) {
     if (mapping.begin != before) continue;
     const bool grew = bytes > mapping.bytes;
+    unmap_writable(mapping, mapping.bytes);
     mapping.begin = static_cast<char*>(after);
     mapping.bytes = whole_pages(bytes);
     append(NF_CRASH_MAP, mapping.offset, mapping.bytes, nullptr, nullptr, 0);
     const char* path = getenv(NF_CRASH_POOL);
-    const long file = grew ? syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+    const long file = grew ? syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC) : -1;
     struct stat status {};
+    if (file >= 0) map_writable(mapping, static_cast<int>(file));
     if (file >= 0 && fstat(static_cast<int>(file), &status) == 0) {
       append(NF_CRASH_SIZE, static_cast<std::uint64_t>(status.st_size), 0, nullptr, nullptr, 0);
       record_base(static_cast<int>(file), 0, static_cast<std::uint64_t>(status.st_size));

@@ -3,7 +3,9 @@
 //  pool       file named by NEARFAR_CRASH_POOL; offsets below are in it
 //  mapping    a shared, writable mapping of part of it; write-protected, so that stores are seen
 //  shadow     the pool as last recorded; a difference from it is a change to record
-//  step       one store, run alone (the processor's trap flag) with its page opened
+//  detour     one store, run out of line on a second, writable mapping (detour.hpp)
+//  step       one store, run alone (the processor's trap flag) with its page opened, where a detour
+//             is impossible
 //  open page  a page left writable; its changes are recorded at the next event. Used for
 //  rep-prefixed
 //             stores, and when max_steps is used up.
@@ -26,8 +28,10 @@ struct Stack {
 
 // Stack of the calling function; `frame_end` is its canonical frame address.
 Stack stack_above(std::uint64_t frame_end);
-// In a signal handler: stack of the interrupted instruction at `address`.
+// In a signal handler: stack of the interrupted instruction at `address`. With the program's stack
+// and frame pointer and the lock held it is remembered, for the next store of a loop.
 Stack stack_at(std::uint64_t address);
+Stack stack_at(std::uint64_t address, std::uint64_t stack_pointer, std::uint64_t frame_pointer);
 #define NEARFAR_CRASH_STACK \
   ::nearfar::crash::stack_above(reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa()))
 
@@ -35,6 +39,8 @@ struct Mapping {
   char* begin = nullptr;
   std::size_t bytes = 0;
   std::uint64_t offset = 0;
+  char* writable = nullptr;   // the same part, mapped once more for the recorder, or null
+  std::uint64_t in_file = 0;  // bytes of it that the file had when last asked
 };
 // libpmemobj maps a pool two or three times while opening it.
 constexpr unsigned max_mappings = 64;
@@ -64,6 +70,8 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
 std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
+// Where the recorder may write `bytes` at `address` of the pool, or null.
+char* writable_at(const char* address, std::size_t bytes);
 // Records differences from the shadow in [begin, end) of a mapping; returns the number of changed
 // lines. `is_whole`: the store cannot tear.
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,

@@ -1,6 +1,8 @@
 // Stack walks by libgcc's unwinder.
 #include <unwind.h>
 
+#include <algorithm>
+
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -9,8 +11,9 @@ namespace {
 
 struct Walk {
   Stack stack;
-  std::uint64_t frame_end;  // of the first frame to include, or 0
-  std::uint64_t address;    // of the first frame to include, or 0
+  const std::uint64_t* places[max_frames];  // of the return addresses
+  std::uint64_t frame_end;                  // of the first frame to include, or 0
+  std::uint64_t address;                    // of the first frame to include, or 0
   bool started;
 };
 
@@ -28,22 +31,59 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
     return _URC_NO_REASON;
   }
   if (walk.stack.count == max_frames) return _URC_END_OF_STACK;
+  // The call pushed it below this frame's stack pointer.
+  walk.places[walk.stack.count] =
+      reinterpret_cast<const std::uint64_t*>(_Unwind_GetCFA(context)) - 1;
   walk.stack.frames[walk.stack.count++] = address;
   return _URC_NO_REASON;
+}
+
+// A stack that was walked: it is the same if these registers and the return addresses in their
+// places are.
+struct Known {
+  std::uint64_t address = 0;
+  std::uint64_t stack_pointer = 0;
+  std::uint64_t frame_pointer = 0;
+  Stack stack;
+  const std::uint64_t* places[max_frames];
+};
+constexpr unsigned max_known = 256;
+Known known_stacks[max_known];
+
+bool has_returns(const Known& known) {
+  for (unsigned i = 1; i < known.stack.count; ++i) {
+    if (*known.places[i] != known.stack.frames[i]) return false;
+  }
+  return true;
+}
+
+Walk walk_from(std::uint64_t address) {
+  Walk walk{{}, {}, 0, address, false};
+  _Unwind_Backtrace(visit, &walk);
+  if (walk.stack.count == 0) walk.stack.frames[walk.stack.count++] = address + 1;
+  return walk;
 }
 
 }  // namespace
 
 Stack stack_above(std::uint64_t frame_end) {
-  Walk walk{{}, frame_end, 0, false};
+  Walk walk{{}, {}, frame_end, 0, false};
   _Unwind_Backtrace(visit, &walk);
   return walk.stack;
 }
 
-Stack stack_at(std::uint64_t address) {
-  Walk walk{{}, 0, address, false};
-  _Unwind_Backtrace(visit, &walk);
-  if (walk.stack.count == 0) walk.stack.frames[walk.stack.count++] = address + 1;
+Stack stack_at(std::uint64_t address) { return walk_from(address).stack; }
+
+Stack stack_at(std::uint64_t address, std::uint64_t stack_pointer, std::uint64_t frame_pointer) {
+  const std::uint64_t hash = (address * 31 + stack_pointer) * 0x9e3779b97f4a7c15ULL;
+  Known& known = known_stacks[(hash >> 32) % max_known];
+  if (known.address == address && known.stack_pointer == stack_pointer &&
+      known.frame_pointer == frame_pointer && has_returns(known)) {
+    return known.stack;
+  }
+  const Walk walk = walk_from(address);
+  known = {address, stack_pointer, frame_pointer, walk.stack, {}};
+  std::copy(walk.places, walk.places + walk.stack.count, known.places);
   return walk.stack;
 }
 

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from crash.crash_programs import built, explore
 
+from nearfar.crash.record import record
+from nearfar.crash.trace import EventKind
+
 
 @pytest.mark.parametrize(
     ("way", "bugs", "warning"),
@@ -42,3 +45,13 @@ def test_a_program_with_unusual_use_is_explored(
     assert warning in " ".join(report.warnings)
     if not warning:
         assert not report.warnings
+
+
+def test_recorded_stores_change_what_they_change_elsewhere(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = str(built("crash_stores", "-mno-red-zone"))
+    pool = tmp_path / "pool"
+    recorded = record([program, str(pool)], pool, tmp_path / "trace", json=True)
+    assert not recorded.failed, capfd.readouterr().err
+    assert recorded.trace.counts[EventKind.STORE] > 40
