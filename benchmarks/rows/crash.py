@@ -28,7 +28,7 @@ SECONDS = 60
 FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"
 ROUNDS = 5
-MIN_RAW_RATE = 20_000.0
+MIN_RAW_RATE = 100_000.0
 """States per second and core on a raw log."""
 MIN_FLOOR_SHARE = 0.8
 """Rate over that of pmemobj_open and pmemobj_close alone."""

@@ -38,7 +38,12 @@ from nearfar.documents.crash_report import CrashReport
 Say = Callable[[str], None]
 _MAX_REFUSAL_LINES = 6
 """Lines of a checker that refuses the pool without any crash: all that a map's oracle prints."""
-_CHECKER_MODES = ("started for each state", "forked for each state", "called as a function")
+_CHECKER_MODES = (
+    "started for each state",
+    "forked for each state",
+    "called as a function",
+    "kept and reads a line for each state",
+)
 
 
 @dataclass(frozen=True)

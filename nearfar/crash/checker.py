@@ -27,6 +27,8 @@ KEPT_BYTES = 4096
 """Bytes kept of the end of the checker's output."""
 _FUNCTION_SYMBOL = b"\0nearfar_crash_checker\0"
 """Entry of a program's symbol table if it uses NEARFAR_CRASH_CHECKER."""
+LOOP = "NEARFAR_CRASH_LOOP"
+"""Variable that asks a checker to stay: native/crash/explore/loop_checker.cpp."""
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]~#\n]")
 """Characters for which a check needs a shell."""
 
@@ -64,6 +66,8 @@ class CheckCommand:
     """The command takes the numbers of operations."""
     function: bool
     """The program may have its checker as a function (NEARFAR_CRASH_CHECKER)."""
+    loop: bool
+    """The checker knows the variable LOOP, with which it judges an image for each line."""
 
     def with_pool(self, pool: Path) -> list[str]:
         """Return the words with the image's path in them."""
@@ -88,22 +92,24 @@ def parse(text: str) -> CheckCommand:
     if not shell:
         words[0] = str(native_file(HOST)) if library else _program(words[0])
     by_operation = any(name in text for name in ("{done}", "{begun}", "{in_flight}"))
-    function = bool(library) or _names_function(text, words)
-    return CheckCommand(tuple(words), shell, library, by_operation, function)
+    function = bool(library) or _names_file_with(_FUNCTION_SYMBOL, text, words)
+    loop = not library and (LOOP in text or _names_file_with(LOOP.encode(), text, words))
+    return CheckCommand(tuple(words), shell, library, by_operation, function, loop)
 
 
-def _names_function(text: str, words: Sequence[str]) -> bool:
-    """Return whether a program that the command names has its checker as a function."""
+def _names_file_with(content: bytes, text: str, words: Sequence[str]) -> bool:
+    """Return whether the command names a program or script with this content."""
     for word in [*words[:1], *text.split()]:
-        path = shutil.which(word)
+        path = word if Path(word).is_file() else shutil.which(word)
         if path is None:
             continue
-        with contextlib.suppress(OSError, ValueError), Path(path).open("rb") as file:
-            if file.read(4) != b"\x7fELF":
-                continue
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                if content.find(_FUNCTION_SYMBOL) >= 0:
-                    return True
+        with (
+            contextlib.suppress(OSError, ValueError),
+            Path(path).open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        ):
+            if mapped.find(content) >= 0:
+                return True
     return False
 
 

@@ -99,7 +99,8 @@ class Engine:
         self._reader.start()
         ready = self.receive()
         self.modes = ready.numbers(len(plan.checks))
-        """How each check runs: 0 started for each state, 1 forked, 2 called as a function."""
+        """How each check runs: 0 started for each state, 1 forked, 2 called as a function,
+        3 kept and sent lines."""
 
     def send(self, kind: str, *values: int | str) -> None:
         """Send a frame."""
@@ -172,6 +173,7 @@ def _arguments(plan: ExplorationPlan, worker: int, image: Path) -> list[str]:
             "r": check.few_states,
             "d": command.by_operation,
             "f": command.function,
+            "l": command.loop,
         }
         flags = "".join(mark for mark, is_set in marks.items() if is_set) or "-"
         kept = _MAX_DUMP_BYTES if check.oracle else KEPT_BYTES

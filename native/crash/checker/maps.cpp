@@ -46,12 +46,72 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-bool is_image(int file) {
+// Fills in the file's status.
+bool is_image(int file, struct stat& status) {
   static const char* const path = getenv(NF_CRASH_IMAGE);
   struct stat image {};
-  struct stat status {};
   return path != nullptr && fstat(file, &status) == 0 && stat(path, &image) == 0 &&
          status.st_dev == image.st_dev && status.st_ino == image.st_ino;
+}
+
+bool is_image(int file) {
+  struct stat status {};
+  return is_image(file, status);
+}
+
+// A mapping of the image that is only read, kept mapped between checks.
+struct Kept {
+  char* begin = nullptr;
+  std::size_t bytes = 0;
+  std::int64_t offset = 0;
+  int protection = 0;
+  int flags = 0;
+  ino_t file = 0;
+  bool in_use = false;
+};
+constexpr unsigned max_kept = 16;
+Kept kept[max_kept];
+bool keeps_read_only = false;
+
+// Returns a kept mapping, or a place for one, or null.
+Kept* find_kept(const Kept& wanted) {
+  Kept* place = nullptr;
+  for (Kept& known : kept) {
+    const bool same = known.begin != nullptr && known.bytes == wanted.bytes &&
+                      known.offset == wanted.offset && known.protection == wanted.protection &&
+                      known.flags == wanted.flags && known.file == wanted.file;
+    if (same && !known.in_use) return &known;
+    if (known.begin == nullptr || (!known.in_use && known.file != wanted.file)) place = &known;
+  }
+  return place;
+}
+
+void* map_read_only(Kept wanted, int file) {
+  Kept* const place = find_kept(wanted);
+  if (place != nullptr && place->file == wanted.file && place->begin != nullptr) {
+    place->in_use = true;
+    return place->begin;
+  }
+  void* const begin = hooks::system_mmap(nullptr, wanted.bytes, wanted.protection, wanted.flags,
+                                         file, wanted.offset);
+  if (begin == MAP_FAILED || place == nullptr) return begin;
+  if (place->begin != nullptr) hooks::system_munmap(place->begin, place->bytes);
+  *place = wanted;
+  place->begin = static_cast<char*>(begin);
+  place->in_use = true;
+  return begin;
+}
+
+// Returns whether the mapping is a kept one, which stays.
+bool keep(const char* begin, std::size_t bytes) {
+  for (Kept& known : kept) {
+    if (!known.in_use || begin >= known.begin + known.bytes || begin + bytes <= known.begin)
+      continue;
+    known.in_use = false;
+    if (known.begin == begin && known.bytes == bytes) return true;
+    known = {};  // partly unmapped
+  }
+  return false;
 }
 
 void drop(unsigned index) { maps[index] = maps[--map_count]; }
@@ -129,8 +189,15 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
                std::int64_t offset) {
   if (private_maps && (flags & MAP_FIXED) != 0)
     move_away(static_cast<char*>(wanted), whole_pages(bytes));
-  const bool of_image = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0 &&
-                        (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
+  const bool of_file = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0;
+  const bool only_read = of_file && keeps_read_only && wanted == nullptr && map_count == 0 &&
+                         (protection & PROT_WRITE) == 0 && (flags & (MAP_FIXED | MAP_SYNC)) == 0;
+  if (struct stat status{}; only_read && is_image(file, status)) {
+    const int kept_flags = (flags & ~MAP_TYPE) | MAP_PRIVATE;
+    return map_read_only(
+        {nullptr, whole_pages(bytes), offset, protection, kept_flags, status.st_ino, false}, file);
+  }
+  const bool of_image = of_file && (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
   if (!of_image) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC) != 0) {
     errno = EOPNOTSUPP;  // like a file in memory
@@ -157,6 +224,7 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
 
 int unmap(char* begin, std::size_t bytes) {
   const std::size_t whole = whole_pages(bytes);
+  if (keep(begin, whole)) return 0;
   for (unsigned i = 0; private_maps && i < map_count; ++i) {
     if (maps[i].hidden || maps[i].begin != begin || maps[i].bytes != whole) continue;
     maps[i].hidden = true;
@@ -182,6 +250,7 @@ int unmap(char* begin, std::size_t bytes) {
 
 void keep_private(bool wanted) { private_maps = wanted; }
 bool keeps_private() { return private_maps; }
+void keep_read_only_maps() { keeps_read_only = true; }
 
 void forget_maps() {
   for (unsigned i = map_count; i-- > 0;) {
@@ -202,6 +271,17 @@ NEARFAR_HOOK_MMAP(return map_file(wanted, bytes, protection, flags, file, offset
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   return unmap(static_cast<char*>(begin), bytes);
+}
+
+// A kept mapping that can be written is an ordinary one from then on.
+int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
+  if ((protection & PROT_WRITE) != 0) {
+    for (Kept& known : kept) {
+      const auto* const at = static_cast<const char*>(begin);
+      if (at < known.begin + known.bytes && at + bytes > known.begin) known = {};
+    }
+  }
+  return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
 }
 
 // A hidden mapping keeps its file's lock, and libpmem locks a pool that it opens. No other program

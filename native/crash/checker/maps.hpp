@@ -8,6 +8,9 @@ void keep_private(bool on);
 bool keeps_private();
 // Removes hidden mappings.
 void forget_maps();
+// From here on, mappings of the image that are only read stay for the next check: mapping a pool
+// and its page faults can take longer than a check.
+void keep_read_only_maps();
 // 1 if the checker started another program, which may have changed the image's file.
 extern unsigned* may_have_changed;
 

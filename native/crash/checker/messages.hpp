@@ -8,6 +8,7 @@
 //  answer    server and child -> explorer
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace nearfar::crash {
@@ -19,6 +20,8 @@ struct Cut {
   std::int64_t begun = -1;
   std::uint32_t in_flight_count = 0;
   std::uint32_t shared = 0;  // 1: the pool is mapped as the checker requests, not privately
+  std::uint32_t batch = 0;   // states in the batch to judge; 0: the image as it is
+  std::uint32_t unused = 0;
   std::int64_t in_flight[max_in_flight] = {};
 };
 
@@ -33,11 +36,22 @@ struct Answer {
   CheckerStatus status;
   std::int32_t value;
   std::uint32_t
-      may_have_changed;  // 1: another program was started, which may have changed the image
-  std::uint32_t unused;
+      may_have_changed;    // 1: another program was started, which may have changed the image
+  std::uint32_t accepted;  // states of the batch that were accepted
 };
 
-// The checker's ends of the three pipes, as decimal numbers: control,ask,answer.
+// States of one failure point, which a function judges without a message for each. Memory that
+// explorer and checker share: this, then for each state its number of lines (8 bytes) and for each
+// line its offset in the pool (8 bytes) and content.
+struct Batch {
+  std::uint64_t judging;  // number of the state that is judged
+  std::int64_t begun_ms;  // begin of its check on the monotonic clock
+};
+constexpr std::size_t max_batch_bytes = 1 << 20;
+constexpr unsigned max_batch_states = 64;
+
+// The checker's ends of the three pipes and the batch's memory, as decimal numbers:
+// control,ask,answer,batch.
 #define NF_CRASH_SERVE "NEARFAR_CRASH_SERVE"
 // Path of the image.
 #define NF_CRASH_IMAGE "NEARFAR_CRASH_IMAGE"

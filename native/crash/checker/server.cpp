@@ -14,6 +14,7 @@
 
 #include <initializer_list>
 
+#include "crash/checker/batch.hpp"
 #include "crash/checker/maps.hpp"
 #include "crash/checker/messages.hpp"
 
@@ -30,9 +31,10 @@ Cut cut;
 int control = -1;
 int ask = -1;
 int answer = -1;
+Batch* batch = nullptr;
 
-void reply(CheckerStatus status, int value) {
-  const Answer message{status, value, *may_have_changed, 0};
+void reply(CheckerStatus status, int value, unsigned accepted = 0) {
+  const Answer message{status, value, *may_have_changed, accepted};
   while (write(answer, &message, sizeof message) < 0 && errno == EINTR) {
   }
 }
@@ -63,12 +65,13 @@ int call() {
 }
 
 [[noreturn]] void serve_calls() {
+  keep_read_only_maps();
   while (receive(ask, cut)) {
     keep_private(cut.shared == 0);
     *may_have_changed = 0;
-    const int result = call();
+    const Judged judged = judge_batch(batch, cut.batch, call);
     forget_maps();
-    reply(CheckerStatus::judged, result);
+    reply(CheckerStatus::judged, judged.result, judged.accepted);
   }
   _exit(0);
 }
@@ -147,16 +150,20 @@ int numbers(const char* text, std::int64_t* into, int max_count) {
 }
 
 void start_server(char** words) {
-  std::int64_t pipes[3];
-  const bool has_pipes = numbers(getenv(NF_CRASH_SERVE), pipes, 3) == 3;
+  std::int64_t pipes[4];
+  const bool has_pipes = numbers(getenv(NF_CRASH_SERVE), pipes, 4) == 4;
   unsetenv(NF_CRASH_SERVE);
   if (!has_pipes) return;
   control = static_cast<int>(pipes[0]);
   ask = static_cast<int>(pipes[1]);
   answer = static_cast<int>(pipes[2]);
   for (const int pipe : {control, ask, answer}) fcntl(pipe, F_SETFD, FD_CLOEXEC);
+  void* const memory = mmap(nullptr, max_batch_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                            static_cast<int>(pipes[3]), 0);
+  close(static_cast<int>(pipes[3]));
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) _exit(1);
+  if (page == MAP_FAILED || memory == MAP_FAILED) _exit(1);
+  batch = static_cast<Batch*>(memory);
   // Shared with the children, which may end without an answer.
   may_have_changed = static_cast<unsigned*>(page);
   prctl(PR_SET_PDEATHSIG, SIGKILL);

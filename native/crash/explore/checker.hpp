@@ -24,15 +24,37 @@ struct Command {
   std::string library;             // the checker's library, if it is one; words are then its host's
   std::string preload;             // the server
   bool function = false;           // may be a function, which the server calls
+  bool loop = false;               // judges an image for each line that it reads
   std::string image;
   int timeout_ms = 0;
   std::size_t keep = 0;  // bytes of output to keep
 };
 
+// A line of a state, to be patched into the image.
+struct PatchedLine {
+  std::uint64_t offset;
+  const char* content;
+};
+using Patch = std::vector<PatchedLine>;
+
+struct Accepted {
+  std::size_t states = 0;
+  bool may_have_changed = false;
+};
+
 class Checker {
  public:
   virtual ~Checker() = default;
+  // Judges the image as it is.
   virtual Verdict run(const Cut& cut) = 0;
+  // Patches one state after the other into the image and judges it. Returns how many were accepted
+  // before the first that is to be judged by `run`, or after which the image is to be restored.
+  virtual Accepted accept(const Cut& cut, const Patch* states, std::size_t count) {
+    (void)cut, (void)states, (void)count;
+    return {};
+  }
+  // Whether `accept` judges at all.
+  virtual bool takes_batches() const { return false; }
 };
 
 // A checker started for each cut, with its own mapping of the pool.
@@ -40,6 +62,9 @@ std::unique_ptr<Checker> plain_checker(const Command& command);
 // A checker that is loaded once; null if the command cannot be served. Sets `as_function` if it is
 // a function.
 std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function);
+
+// A checker that stays and reads a line for each cut; null if it does not.
+std::unique_ptr<Checker> loop_checker(const Command& command);
 
 // Captured output of a checker.
 class Output {
@@ -50,25 +75,30 @@ class Output {
   Output& operator=(const Output&) = delete;
   int write_end() const { return ends_[1]; }
   int read_end() const { return ends_[0]; }
+  // Lets the output end with the checker, and says whether it has.
+  void close_write_end();
+  bool ended() const { return ended_; }
   void drain();
+  const std::string& text() const { return text_; }
   std::string take();
 
  private:
   int ends_[2];
   std::size_t keep_;
   std::string text_;
+  bool ended_ = false;
 };
 
-// Starts words[0] in a new session with its output into `out`.
+// Starts words[0] in a new session with its output into `out` and its input from `in`, or none.
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
-            int out);
+            int out, int in = -1);
 std::string symptom_of(int wait_status);
 // Reads a message until the deadline and drains `output` meanwhile. 1: read, 0: timeout, -1: end.
 int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t deadline_ms);
 // The same for what a checker does within its time limit: time in which it waited for a processor
 // does not count, so that a busy machine makes no hangs.
 int await_checker(int file, void* into, std::size_t bytes, Output& output, int timeout_ms,
-                  pid_t checker);
+                  pid_t checker, std::int64_t begin_ms);
 std::int64_t now_ms();
 
 }  // namespace nearfar::crash

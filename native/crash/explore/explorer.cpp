@@ -32,43 +32,64 @@ std::uint64_t store_place(const std::uint64_t* frames, unsigned count) {
 }
 
 void Explorer::explore() {
-  std::uint64_t points = 1;
   trace_.walk([&](const Event& event) {
-    const auto kind = event.record->kind;
-    if (kind == NF_CRASH_POOL_CREATE && made_at_ == 0) made_at_ = event.position;
-    points += kind == NF_CRASH_END || kind == (plan_.eadr ? NF_CRASH_STORE : NF_CRASH_FENCE);
-    return true;
+    if (event.record->kind == NF_CRASH_POOL_CREATE) made_at_ = event.position;
+    return made_at_ == 0;
   });
+  std::uint64_t points = 0;
+  for_each_point([](const Event&) {},
+                 [&](const Point& point) {
+                   points_by_rank_[rank_of(point)] += 1;
+                   points += 1;
+                   return true;
+                 });
   Frame('K').number(points).send();
   for (auto rank = static_cast<unsigned>(plan_.first_rank); rank < ranks; ++rank) {
-    const bool counted = rank != plan_.first_rank;
-    if (counted && points_by_rank_[rank] == 0) {
-      Frame('Z').number(rank).send();
-      continue;
-    }
-    if (!walk(rank)) {
+    if (points_by_rank_[rank] != 0) {
+      if (!walk(rank)) {
+        send_tally();
+        Frame('X').number(judge_.states >= plan_.max_states ? 1 : 0).send();
+        return;
+      }
+      if (open_) end_chunk(rank);
       send_tally();
-      Frame('X').number(judge_.states >= plan_.max_states ? 1 : 0).send();
-      return;
     }
-    if (open_) end_chunk(rank);
-    send_tally();
     Frame('Z').number(rank).send();
   }
 }
 
+// Returns false once the budget is spent. It ends at the rank's last point.
 bool Explorer::walk(unsigned rank) {
   memory_.restart();
+  rank_points_ = chunk_ = 0;
+  open_ = false;
+  bool going = true;
+  for_each_point([&](const Event& event) { memory_.feed(event, number_); },
+                 [&](const Point& point) {
+                   going = visit(point, rank);
+                   return going && rank_points_ < points_by_rank_[rank];
+                 });
+  return going;
+}
+
+// Calls feed(event) for each event, and visit(point) for each point, before or after the event that
+// makes it, until it returns false.
+template <typename Feed, typename Visit>
+void Explorer::for_each_point(Feed feed, Visit visit) {
   visits_by_stack_.clear();
   stores_by_place_.clear();
   recent_stores_.clear();
   suspect_visits_.clear();
   near_suspect_ = 0;
-  number_ = rank_points_ = chunk_ = 0;
-  open_ = false;
-  for (std::uint64_t& count : points_by_rank_) count = 0;
+  number_ = 0;
   bool going = true;
   std::uint64_t last = 0;
+  const auto meet = [&](PointKind kind, std::uint64_t record, std::uint64_t position,
+                        std::uint64_t stack) {
+    const Point point{number_, kind, record, position, stack};
+    number_ += 1;
+    going = visit(point);
+  };
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
     // Fences are distinguished by all callers.
@@ -77,19 +98,20 @@ bool Explorer::walk(unsigned rank) {
         : kind == NF_CRASH_FENCE ? stack_hash(event.frames, event.record->frames)
                                  : 0;
     if (kind == NF_CRASH_FENCE && !plan_.eadr) {
-      going = visit({number_, PointKind::fence, event.at, event.position, stack}, rank);
+      meet(PointKind::fence, event.at, event.position, stack);
     }
-    memory_.feed(event, number_);
+    if (!going) return false;
+    feed(event);
     last = event.position + 1;
     if (kind == NF_CRASH_STORE && !plan_.eadr) recent_stores_.push_back(stack);
     if (kind == NF_CRASH_END) {
-      going = going && visit({number_, PointKind::operation, 0, last, operation_stack}, rank);
+      meet(PointKind::operation, 0, last, operation_stack);
     } else if (kind == NF_CRASH_STORE && plan_.eadr) {
-      going = going && visit({number_, PointKind::store, event.at, last, stack}, rank);
+      meet(PointKind::store, event.at, last, stack);
     }
     return going;
   });
-  return going && visit({number_, PointKind::end, 0, last, end_stack}, rank);
+  if (going) meet(PointKind::end, 0, last, end_stack);
 }
 
 unsigned Explorer::rank_of(const Point& point) {
@@ -116,10 +138,7 @@ unsigned Explorer::rank_of(const Point& point) {
 }
 
 bool Explorer::visit(const Point& point, unsigned rank) {
-  number_ += 1;
-  const unsigned point_rank = rank_of(point);
-  points_by_rank_[point_rank] += 1;
-  if (point_rank != rank) return true;
+  if (rank_of(point) != rank) return true;
   const std::uint64_t points = plan_.workers == 1 ? chunk_points : shared_chunk_points;
   const std::uint64_t chunk = rank_points_++ / points;
   if (chunk != chunk_ && open_) end_chunk(rank);
@@ -145,23 +164,47 @@ bool Explorer::explore_point(const Point& point) {
   points_ += 1;
   const std::vector<Candidate> lines = memory_.candidates();
   unsigned order = 0;
+  std::vector<State> batch;
+  std::size_t main = 0;
+  const auto judge_batch = [&] {
+    const bool going = judge(point, lines, batch, main);
+    batch.clear();
+    main = 0;
+    return going;
+  };
   // Each point has its own random numbers, so that one point's budget does not change the next
   // point.
-  return for_each_state(lines, mix(plan_.seed) ^ point.number, [&](const State& state) {
+  return for_each_state(lines, mix(plan_.seed) ^ point.number,
+                        [&](const State& state) {
+                          const bool is_main = order++ < main_states;
+                          if (!judge_.claim(memory_, state)) {
+                            duplicates_ += 1;
+                            return true;
+                          }
+                          batch.push_back(state);
+                          main += is_main ? 1 : 0;
+                          return batch.size() < judge_.batch_states() || judge_batch();
+                        }) &&
+         (batch.empty() || judge_batch());
+}
+
+bool Explorer::judge(const Point& point, const std::vector<Candidate>& lines,
+                     const std::vector<State>& states, std::size_t main) {
+  const std::uint64_t left = plan_.max_states - std::min(judge_.states, plan_.max_states);
+  std::vector<State> affordable(
+      states.begin(),
+      states.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(states.size(), left)));
+  const auto verdicts = judge_.judge_all(memory_, affordable, point.position, main);
+  for (std::size_t i = 0; i < affordable.size(); ++i) {
     if (exhausted()) return false;
-    const bool main = order++ < main_states;
-    if (!judge_.is_new(memory_, state)) {
-      duplicates_ += 1;
-      return true;
-    }
-    const Verdict& verdict = judge_.judge(memory_, state, point.position, main);
-    if (!verdict.symptom.empty()) {
-      report_failure(point, lines, state, verdict);
+    judge_.states += 1;
+    if (!verdicts[i]->symptom.empty()) {
+      report_failure(point, lines, affordable[i], *verdicts[i]);
     } else if (judge_.states - sent_states_ >= tally_states) {
       send_tally();
     }
-    return true;
-  });
+  }
+  return affordable.size() == states.size();
 }
 
 void Explorer::send_tally() {

@@ -61,11 +61,15 @@ class Explorer {
     std::uint64_t stack;
   };
 
+  template <typename Feed, typename Visit>
+  void for_each_point(Feed feed, Visit visit);
   // These return false once the budget is spent.
   bool walk(unsigned rank);
   bool visit(const Point& point, unsigned rank);
   unsigned rank_of(const Point& point);
   bool explore_point(const Point& point);
+  bool judge(const Point& point, const std::vector<Candidate>& lines,
+             const std::vector<State>& states, std::size_t main);
   bool exhausted() const;
   void report_failure(const Point& point, const std::vector<Candidate>& lines, const State& state,
                       const Verdict& verdict);

@@ -31,6 +31,16 @@ Cut cut_of(const Memory& memory) {
   return cut;
 }
 
+Patch patch_of(const Memory& memory, const State& state) {
+  Patch patch;
+  patch.reserve(state.size());
+  for (const InState& written : state) {
+    patch.push_back(
+        {written.offset, memory.line(written.offset)->stores[written.stores - 1].content});
+  }
+  return patch;
+}
+
 }  // namespace
 
 std::size_t KeySet::slot_of(std::uint64_t key) const {
@@ -74,8 +84,76 @@ std::uint64_t Judge::key_of(const Memory& memory, const State& state) const {
   return key;
 }
 
-bool Judge::is_new(const Memory& memory, const State& state) const {
-  return !seen_.has(key_of(memory, state));
+bool Judge::claim(const Memory& memory, const State& state) {
+  return seen_.add(key_of(memory, state));
+}
+
+std::size_t Judge::batch_states() const {
+  const bool batches = checks_.front().served != nullptr && !checks_.front().oracle &&
+                       checks_.front().served->takes_batches();
+  return batches ? max_batch_states : 1;
+}
+
+const Verdict& Judge::keep(std::uint64_t key, Verdict verdict) {
+  if (verdict.symptom.empty()) {
+    accepted_ = std::move(verdict);
+    return accepted_;
+  }
+  const Verdict& kept =
+      verdicts_.try_emplace(verdict.symptom + '\n' + verdict.output, verdict).first->second;
+  rejected_.emplace(key, &kept);
+  return kept;
+}
+
+std::vector<const Verdict*> Judge::judge_all(const Memory& memory, const std::vector<State>& batch,
+                                             std::uint64_t position, std::size_t main) {
+  const std::uint64_t begin_ns = now_ns();
+  std::vector<Verdict> results(batch.size());
+  for (Check& check : checks_) {
+    std::vector<std::size_t> wanted;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (results[i].symptom.empty() && (i < main || !check.main_states_only)) wanted.push_back(i);
+    }
+    run_batch(check, memory, batch, wanted, position, results);
+  }
+  time_ns += now_ns() - begin_ns;
+  std::vector<const Verdict*> verdicts;
+  verdicts.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    verdicts.push_back(&keep(key_of(memory, batch[i]), std::move(results[i])));
+  }
+  return verdicts;
+}
+
+void Judge::run_batch(Check& check, const Memory& memory, const std::vector<State>& batch,
+                      const std::vector<std::size_t>& wanted, std::uint64_t position,
+                      std::vector<Verdict>& results) {
+  std::vector<Patch> patches;
+  const bool batches = check.served != nullptr && !check.oracle && check.served->takes_batches() &&
+                       wanted.size() > 1;
+  if (batches) {
+    patches.reserve(wanted.size());
+    for (const std::size_t i : wanted) patches.push_back(patch_of(memory, batch[i]));
+  }
+  for (std::size_t at = 0; at < wanted.size();) {
+    if (batches && check.served != nullptr) {
+      Accepted accepted;
+      try {
+        accepted = check.served->accept(cut_of(memory), patches.data() + at, wanted.size() - at);
+      } catch (const std::exception&) {
+        check.served.reset();
+      }
+      at += accepted.states;
+      // Whoever ended in the middle has left a state in the image.
+      if (at < wanted.size()) undo(batch[wanted[at]]);
+      image_.restore(!accepted.may_have_changed);
+      if (at == wanted.size()) return;
+      if (accepted.states != 0 && accepted.may_have_changed && check.served != nullptr) continue;
+    }
+    const std::size_t i = wanted[at++];
+    Verdict verdict = run_once(check, memory, batch[i], position, false);
+    if (results[i].output.empty() || !verdict.symptom.empty()) results[i] = std::move(verdict);
+  }
 }
 
 const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint64_t position,
@@ -89,14 +167,7 @@ const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint6
   Verdict verdict = run(memory, state, position, main, false);
   time_ns += now_ns() - begin_ns;
   states += 1;
-  if (verdict.symptom.empty()) {
-    accepted_ = std::move(verdict);
-    return accepted_;
-  }
-  const Verdict& kept =
-      verdicts_.try_emplace(verdict.symptom + '\n' + verdict.output, verdict).first->second;
-  rejected_.emplace(key, &kept);
-  return kept;
+  return keep(key, std::move(verdict));
 }
 
 Verdict Judge::judge_by_plain(const Memory& memory, const State& state, std::uint64_t position) {
@@ -109,23 +180,31 @@ void Judge::patch(const Memory& memory, const State& state) {
   }
 }
 
+void Judge::undo(const State& state) {
+  for (const InState& written : state) image_.undo(written.offset);
+}
+
 Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t position, bool main,
                    bool plain) {
   Verdict result;
-  const Cut cut = cut_of(memory);
   for (Check& check : checks_) {
     if (check.main_states_only && !main) continue;
-    // Patched for each checker: the previous one may have changed the image.
-    patch(memory, state);
-    Verdict verdict = run_check(check, cut, plain);
-    for (const InState& written : state) image_.undo(written.offset);
-    image_.restore(!verdict.may_have_changed);
-    if (check.oracle) verdict = ask_oracle(memory, position, verdict);
+    Verdict verdict = run_once(check, memory, state, position, plain);
     const bool rejected = !verdict.symptom.empty();
     if (result.output.empty() || rejected) result = std::move(verdict);
     if (rejected) break;
   }
   return result;
+}
+
+// The image is patched for each checker, since the previous one may have changed it.
+Verdict Judge::run_once(Check& check, const Memory& memory, const State& state,
+                        std::uint64_t position, bool plain) {
+  patch(memory, state);
+  Verdict verdict = run_check(check, cut_of(memory), plain);
+  undo(state);
+  image_.restore(!verdict.may_have_changed);
+  return check.oracle ? ask_oracle(memory, position, verdict) : verdict;
 }
 
 Verdict Judge::run_check(Check& check, const Cut& cut, bool plain) {
@@ -152,7 +231,7 @@ void Judge::send_image(const Memory& memory, const State& state) {
   for (const std::uint64_t page : pages) {
     frame.number(page).bytes(image_.mapped() + page, NF_CRASH_PAGE);
   }
-  for (const InState& written : state) image_.undo(written.offset);
+  undo(state);
   frame.send();
 }
 

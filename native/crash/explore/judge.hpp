@@ -39,8 +39,15 @@ class Judge {
  public:
   Judge(Image& image, std::vector<Check>& checks) : image_(image), checks_(checks) {}
 
-  bool is_new(const Memory& memory, const State& state) const;
-  // Returns the verdict, cached if known. `position`: number of events so far.
+  // Whether the state has an image of its own; from here on, equal ones are not new.
+  bool claim(const Memory& memory, const State& state);
+  // Judges claimed states of one point, in their order; the first `main` are main states.
+  // `position`: number of events so far.
+  std::vector<const Verdict*> judge_all(const Memory& memory, const std::vector<State>& batch,
+                                        std::uint64_t position, std::size_t main);
+  // States that are worth judging together.
+  std::size_t batch_states() const;
+  // Returns the verdict, cached if known.
   const Verdict& judge(const Memory& memory, const State& state, std::uint64_t position, bool main);
   // Judges by the plain commands, without the cache.
   Verdict judge_by_plain(const Memory& memory, const State& state, std::uint64_t position);
@@ -53,7 +60,14 @@ class Judge {
 
  private:
   std::uint64_t key_of(const Memory& memory, const State& state) const;
+  const Verdict& keep(std::uint64_t key, Verdict verdict);
   void patch(const Memory& memory, const State& state);
+  void undo(const State& state);
+  void run_batch(Check& check, const Memory& memory, const std::vector<State>& batch,
+                 const std::vector<std::size_t>& wanted, std::uint64_t position,
+                 std::vector<Verdict>& results);
+  Verdict run_once(Check& check, const Memory& memory, const State& state, std::uint64_t position,
+                   bool plain);
   static Verdict run_check(Check& check, const Cut& cut, bool plain);
   Verdict run(const Memory& memory, const State& state, std::uint64_t position, bool main,
               bool plain);

@@ -3,12 +3,12 @@
 //  Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, remaining ms, maximum
 //  states, ms per check, first rank, first chunk, whether to serve checkers, library to preload;
 //  then for each check: flags (s shell, o oracle, r main states only, d receives operations, f may
-//  be a function,
+//  be a function, l reads lines,
 //  - none), library or empty, bytes of output to keep, number of words, words.
 //
-//  Sends R (for each check: 0 plain, 1 forked, 2 a function) and serves requests: U judges the pool
-//  as the program left it (V by the served checkers, V by the plain ones), E explores. It ends at
-//  end of input.
+//  Sends R (for each check: 0 plain, 1 forked, 2 a function, 3 reads lines) and serves requests: U
+//  judges the pool as the program left it (V by the served checkers, V by the plain ones), E
+//  explores. It ends at end of input.
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +43,7 @@ Check parse_check(Arguments& arguments, const Command& common) {
   check.command = common;
   const std::string flags = arguments.text();
   check.command.function = flags.find('f') != std::string::npos;
+  check.command.loop = flags.find('l') != std::string::npos;
   check.command.shell = flags.find('s') != std::string::npos;
   check.oracle = flags.find('o') != std::string::npos;
   check.main_states_only = flags.find('r') != std::string::npos;
@@ -60,9 +61,12 @@ void serve_checks(std::vector<Check>& checks, bool serve) {
   Frame ready('R');
   for (Check& check : checks) {
     bool is_function = false;
-    if (serve) check.served = served_checker(check.command, is_function);
-    check.by_operation = check.by_operation || is_function;
-    ready.number(check.served == nullptr ? 0 : is_function ? 2 : 1);
+    bool is_loop = false;
+    if (serve) check.served = loop_checker(check.command);
+    is_loop = check.served != nullptr;
+    if (serve && !is_loop) check.served = served_checker(check.command, is_function);
+    check.by_operation = check.by_operation || is_function || is_loop;
+    ready.number(check.served == nullptr ? 0 : is_loop ? 3 : is_function ? 2 : 1);
   }
   ready.send();
 }

@@ -78,8 +78,7 @@ void Memory::store(const Event& event, std::uint64_t point) {
     line.first = highest_;
   }
   line.point = point;
-  line.stores.push_back({event.payload, event.at, line_hash(offset, event.payload),
-                         stack_hash(event.frames, event.record->frames)});
+  line.stores.push_back({event.payload, event.at, line_hash(offset, event.payload)});
 }
 
 void Memory::flush(std::uint64_t begin, std::uint64_t bytes, std::uint32_t thread) {

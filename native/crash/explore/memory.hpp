@@ -19,7 +19,6 @@ struct Store {
   const char* content;   // of the line after the store; points into the trace
   std::uint64_t record;  // position in the trace
   std::uint64_t hash;    // of the content
-  std::uint64_t place;   // hash of the stack
 };
 
 struct Line {

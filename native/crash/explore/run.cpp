@@ -26,13 +26,19 @@ Output::Output(std::size_t keep) : keep_(keep) {
 
 Output::~Output() {
   close(ends_[0]);
-  close(ends_[1]);
+  close_write_end();
+}
+
+void Output::close_write_end() {
+  if (ends_[1] >= 0) close(ends_[1]);
+  ends_[1] = -1;
 }
 
 void Output::drain() {
   char piece[1 << 16];
   for (;;) {
     const ssize_t received = read(ends_[0], piece, sizeof piece);
+    ended_ = received == 0;
     if (received <= 0) return;
     text_.append(piece, static_cast<std::size_t>(received));
     if (text_.size() > 2 * keep_) text_.erase(0, text_.size() - keep_);
@@ -53,7 +59,7 @@ std::int64_t now_ms() {
 }
 
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
-            int out) {
+            int out, int in) {
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -74,7 +80,11 @@ pid_t start(const std::vector<std::string>& words, const std::vector<std::string
   environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  if (in < 0) {
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  } else {
+    posix_spawn_file_actions_adddup2(&actions, in, 0);
+  }
   posix_spawn_file_actions_adddup2(&actions, out, 1);
   posix_spawn_file_actions_adddup2(&actions, out, 2);
   posix_spawnattr_t attributes;
@@ -115,7 +125,7 @@ int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t 
     const std::int64_t left = deadline_ms - now_ms();
     const int ready = poll(files, 2, left > 0 ? static_cast<int>(left) : 0);
     if (ready < 0 && errno == EINTR) continue;
-    if ((files[1].revents & POLLIN) != 0) output.drain();
+    if (files[1].revents != 0) output.drain();
     if (files[0].revents != 0) {
       if (into == nullptr) return 1;
       const ssize_t received = read(file, into, bytes);
@@ -145,8 +155,7 @@ std::int64_t waited_ms(pid_t process, int depth = 0) {
 }  // namespace
 
 int await_checker(int file, void* into, std::size_t bytes, Output& output, int timeout_ms,
-                  pid_t checker) {
-  const std::int64_t begin = now_ms();
+                  pid_t checker, std::int64_t begin) {
   std::int64_t deadline = begin + timeout_ms;
   for (;;) {
     const int result = await(file, into, bytes, output, deadline);

@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <stdexcept>
 
 #include "crash/explore/checker.hpp"
+#include "crash/trace.h"
 
 namespace nearfar::crash {
 
@@ -50,6 +53,59 @@ class Pipe {
   int ends_[2];
 };
 
+// The memory of batches, shared with the server.
+class BatchMemory {
+ public:
+  BatchMemory() : file_(memfd_create("nearfar-batch", MFD_CLOEXEC)) {
+    if (file_ < 0 || ftruncate(file_, max_batch_bytes) != 0)
+      throw std::runtime_error("no memory for a batch of states");
+    const int high = fcntl(file_, F_DUPFD_CLOEXEC, 200);
+    if (high >= 0) close_file();
+    if (high >= 0) file_ = high;
+    void* const begin =
+        mmap(nullptr, max_batch_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (begin == MAP_FAILED) throw std::runtime_error("no memory for a batch of states");
+    batch_ = static_cast<Batch*>(begin);
+  }
+  ~BatchMemory() {
+    munmap(batch_, max_batch_bytes);
+    close_file();
+  }
+  BatchMemory(const BatchMemory&) = delete;
+  BatchMemory& operator=(const BatchMemory&) = delete;
+  int file() const { return file_; }
+  void close_file() {
+    if (file_ >= 0) close(file_);
+    file_ = -1;
+  }
+  const Batch& batch() const { return *batch_; }
+  // Writes states, as many as fit; returns how many.
+  std::uint32_t write(const Patch* states, std::size_t count) {
+    char* at = reinterpret_cast<char*>(batch_ + 1);
+    const char* const end = reinterpret_cast<char*>(batch_) + max_batch_bytes;
+    *batch_ = {};
+    batch_->begun_ms = now_ms();
+    std::uint32_t written = 0;
+    for (; written < count && written < max_batch_states; ++written) {
+      const Patch& state = states[written];
+      const std::uint64_t lines = state.size();
+      if (at + 8 + lines * (8 + NF_CRASH_LINE) > end) break;
+      memcpy(at, &lines, sizeof lines);
+      at += sizeof lines;
+      for (const PatchedLine& line : state) {
+        memcpy(at, &line.offset, sizeof line.offset);
+        memcpy(at + sizeof line.offset, line.content, NF_CRASH_LINE);
+        at += sizeof line.offset + NF_CRASH_LINE;
+      }
+    }
+    return written;
+  }
+
+ private:
+  int file_;
+  Batch* batch_ = nullptr;
+};
+
 class ServedChecker final : public Checker {
  public:
   explicit ServedChecker(const Command& command) : command_(command), output_(command.keep) {}
@@ -71,15 +127,18 @@ class ServedChecker final : public Checker {
   // Returns false if it cannot be served.
   bool begin(bool& as_function) {
     // The checker inherits only its ends of the pipes.
-    for (const int end : {control_.end(0), ask_.end(0), answer_.end(1)}) fcntl(end, F_SETFD, 0);
+    for (const int end : {control_.end(0), ask_.end(0), answer_.end(1), memory_.file()}) {
+      fcntl(end, F_SETFD, 0);
+    }
     std::vector<std::string> variables{
         "LD_PRELOAD=" + command_.preload, NF_CRASH_IMAGE "=" + command_.image,
         NF_CRASH_SERVE "=" + std::to_string(control_.end(0)) + "," + std::to_string(ask_.end(0)) +
-            "," + std::to_string(answer_.end(1))};
+            "," + std::to_string(answer_.end(1)) + "," + std::to_string(memory_.file())};
     if (!command_.library.empty()) {
       variables.push_back(NF_CRASH_CHECKER_LIBRARY "=" + command_.library);
     }
     server_ = start(command_.words, variables, output_.write_end());
+    memory_.close_file();
     control_.close_end(0);
     ask_.close_end(0);
     answer_.close_end(1);
@@ -92,25 +151,68 @@ class ServedChecker final : public Checker {
     return is_ready;
   }
 
+  bool takes_batches() const override { return is_function_ && keep_; }
+
+  Accepted accept(const Cut& cut, const Patch* states, std::size_t count) override {
+    if (!takes_batches()) return {};
+    Cut batch = cut;
+    batch.batch = memory_.write(states, count);
+    if (batch.batch == 0) return {};
+    if (child_ == 0) fork_child(batch);
+    send(ask_, batch);
+    Answer last{};
+    int result = 0;
+    do {
+      const std::int64_t begun_ms = __atomic_load_n(&memory_.batch().begun_ms, __ATOMIC_ACQUIRE);
+      result = await_checker(answer_.end(0), &last, sizeof last, output_, command_.timeout_ms,
+                             child_, begun_ms);
+      if (result == 0 && begun_ms == __atomic_load_n(&memory_.batch().begun_ms, __ATOMIC_ACQUIRE))
+        break;
+    } while (result == 0);
+    if (result < 0) throw std::runtime_error("the checker's server ended");
+    output_.drain();
+    output_.take();
+    if (result == 1 && last.status == CheckerStatus::judged) {
+      served_ += last.accepted;
+      refused_ = last.value != 0;
+      if (refused_) end_child();
+      return {last.accepted, last.may_have_changed != 0};
+    }
+    // It hangs, or it ended: the state is judged again in a new process.
+    if (result == 0) {
+      end_child();
+    } else {
+      kill(-child_, SIGKILL);
+      child_ = 0;
+    }
+    return {memory_.batch().judging, true};
+  }
+
   Verdict run(const Cut& cut) override {
     const bool fresh = child_ == 0;
     Verdict verdict = once(cut);
+    if (fresh && refused_) note_repeated(verdict);
     if (!is_function_ || verdict.symptom.empty()) return verdict;
     // A persistent process's rejection counts only if a new process confirms it.
     end_child();
     if (fresh) return verdict;
     Verdict again = once(cut);
-    if (!again.symptom.empty()) {
-      end_child();
-    } else if (served_ < early_checks && ++affected_ == max_affected) {
-      keep_ = false;
-    }
-    served_ = 0;
+    if (!again.symptom.empty()) end_child();
+    note_repeated(again);
     again.may_have_changed = again.may_have_changed || verdict.may_have_changed;
     return again;
   }
 
  private:
+  // Notes what a new process says of a state that a persistent one refused.
+  void note_repeated(const Verdict& verdict) {
+    refused_ = false;
+    if (verdict.symptom.empty() && served_ < early_checks && ++affected_ == max_affected) {
+      keep_ = false;
+    }
+    served_ = 0;
+  }
+
   int listen(Answer& into, std::int64_t deadline) {
     return await(answer_.end(0), &into, sizeof into, output_, deadline);
   }
@@ -135,8 +237,8 @@ class ServedChecker final : public Checker {
     if (child_ == 0) fork_child(cut);
     if (is_function_) send(ask_, cut);
     Answer last{};
-    const int result =
-        await_checker(answer_.end(0), &last, sizeof last, output_, command_.timeout_ms, child_);
+    const int result = await_checker(answer_.end(0), &last, sizeof last, output_,
+                                     command_.timeout_ms, child_, now_ms());
     if (result < 0) throw std::runtime_error("the checker's server ended");
     if (result == 0) {
       end_child();
@@ -176,6 +278,7 @@ class ServedChecker final : public Checker {
   }
 
   Command command_;
+  BatchMemory memory_;
   Output output_;
   Pipe control_;
   Pipe ask_;
@@ -184,6 +287,7 @@ class ServedChecker final : public Checker {
   pid_t child_ = 0;
   bool is_function_ = false;
   bool keep_ = true;
+  bool refused_ = false;  // by a persistent process, in a batch
   unsigned served_ = 0;
   int affected_ = 0;
 };

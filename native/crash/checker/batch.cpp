@@ -1,0 +1,115 @@
+#include "crash/checker/batch.hpp"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hooks.hpp"
+#include "crash/checker/maps.hpp"
+#include "crash/trace.h"
+
+namespace nearfar::crash {
+
+namespace {
+
+// The image, mapped as it is. The explorer makes a new file when a checker removed or cut it.
+class ImageFile {
+ public:
+  // False: it cannot be mapped.
+  bool open_again() {
+    struct stat now {};
+    const char* const path = getenv(NF_CRASH_IMAGE);
+    if (path == nullptr || stat(path, &now) != 0) return false;
+    if (begin_ != nullptr && now.st_ino == known_.st_ino && now.st_dev == known_.st_dev &&
+        now.st_size == known_.st_size) {
+      known_ = now;
+      return true;
+    }
+    if (begin_ != nullptr) hooks::system_munmap(begin_, size());
+    begin_ = nullptr;
+    const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    known_ = now;
+    void* const mapped = hooks::system_mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+                                            static_cast<int>(file), 0);
+    syscall(SYS_close, file);
+    if (mapped == MAP_FAILED) return false;
+    begin_ = static_cast<char*>(mapped);
+    return true;
+  }
+
+  bool has_changed() const {
+    struct stat now {};
+    return stat(getenv(NF_CRASH_IMAGE), &now) != 0 || now.st_ino != known_.st_ino ||
+           now.st_size != known_.st_size || now.st_mode != known_.st_mode ||
+           memcmp(&now.st_mtim, &known_.st_mtim, sizeof now.st_mtim) != 0;
+  }
+
+  // Exchanges a line's content with that of the file; what lies beyond its end stays.
+  void exchange(std::uint64_t offset, char* content) {
+    if (offset >= size()) return;
+    const std::size_t left = size() - offset;
+    const std::size_t bytes = left < NF_CRASH_LINE ? left : NF_CRASH_LINE;
+    char before[NF_CRASH_LINE];
+    memcpy(before, begin_ + offset, bytes);
+    memcpy(begin_ + offset, content, bytes);
+    memcpy(content, before, bytes);
+  }
+
+ private:
+  std::size_t size() const { return static_cast<std::size_t>(known_.st_size); }
+  char* begin_ = nullptr;
+  struct stat known_ {};
+};
+ImageFile image;
+
+// Exchanges the lines of the state at `at`; returns the end of the state.
+char* exchange_lines(char* at) {
+  std::uint64_t lines = 0;
+  memcpy(&lines, at, sizeof lines);
+  at += sizeof lines;
+  for (; lines != 0; --lines) {
+    std::uint64_t offset = 0;
+    memcpy(&offset, at, sizeof offset);
+    image.exchange(offset, at + sizeof offset);
+    at += sizeof offset + NF_CRASH_LINE;
+  }
+  return at;
+}
+
+std::int64_t now_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+}
+
+}  // namespace
+
+Judged judge_batch(Batch* batch, unsigned states, int (*check)()) {
+  if (states == 0) return {check(), 0};
+  if (!image.open_again()) return {0, 0};
+  char* at = reinterpret_cast<char*>(batch + 1);
+  for (unsigned state = 0; state < states; ++state) {
+    batch->begun_ms = now_ms();
+    __atomic_store_n(&batch->judging, state, __ATOMIC_RELEASE);
+    char* const end = exchange_lines(at);
+    const int result = check();
+    exchange_lines(at);
+    if (result != 0) return {result, state};
+    if (*may_have_changed != 0) return {0, state + 1};
+    if (image.has_changed()) {
+      *may_have_changed = 1;
+      return {0, state + 1};
+    }
+    forget_maps();
+    at = end;
+  }
+  return {0, states};
+}
+
+}  // namespace nearfar::crash
