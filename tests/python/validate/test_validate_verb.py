@@ -90,6 +90,7 @@ needs_two_cores = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @needs_two_cores
 def test_two_kernels_are_predicted_and_measured(
@@ -108,14 +109,7 @@ def test_two_kernels_are_predicted_and_measured(
     left_out = [text for text in report.warnings if "is left out" in text]
     assert len(report.results) + len(left_out) == 2
     assert {each.name for each in report.results} <= {"gather", "chase_arithmetic"}
-    for each in report.results:
-        assert len(each.near_samples_ns) == len(each.far_samples_ns) >= 2
-        assert min(each.near_samples_ns) > 0
-        assert each.models["null"].slowdown == 1.0
-        assert each.inputs is not None
-    assert report.near_device is not None
-    assert report.near_device.chains
-    assert report.floor >= 0.0
+    _check_what_was_measured(report)
     assert len(store.read_bytes().splitlines()) == len(report.results)
     assert not _leftovers(tmp_path)
 
@@ -143,7 +137,20 @@ def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> 
     report = load(output, ValidationReport)
     assert report.ended == "interrupted"
     assert 1 <= len(report.results) < 3
+    _check_what_was_measured(report)
+    assert len(store.read_bytes().splitlines()) == len(report.results)
     assert not _leftovers(tmp_path)
+
+
+def _check_what_was_measured(report: ValidationReport) -> None:
+    for each in report.results:
+        assert len(each.near_samples_ns) == len(each.far_samples_ns) >= 2
+        assert min(each.near_samples_ns) > 0
+        assert each.models["null"].slowdown == 1.0
+        assert each.inputs is not None
+    assert report.near_device is not None
+    assert report.near_device.chains
+    assert report.floor >= 0.0
 
 
 def _leftovers(folder: Path) -> list[str]:
