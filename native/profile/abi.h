@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define NF_ABI_VERSION 2u
+#define NF_ABI_VERSION 3u
 
 /* An odd 31-bit constant (2^31 / golden ratio): the product's middle bits mix all page bits. */
 #define NF_HASH_MULTIPLIER 0x4F1BBCDDull
@@ -60,6 +60,9 @@ struct nf_site {
   uint8_t operation;       /* enum nf_operation */
   uint8_t access_class;    /* enum nf_class */
   uint16_t tests_per_line; /* accesses that one tested on entering a line represents */
+  /* Touched fields, the first touched one first, a line each: type, its bytes, field, offset in the
+   * type, bytes, 1 (always touched) or 0 (perhaps), separated by tabs. "": unknown. */
+  const char* fields;
 };
 
 /* One per instrumented translation unit, registered by its constructor. */

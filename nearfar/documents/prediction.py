@@ -8,6 +8,7 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.fields import Bytes, Whole
+from nearfar.documents.fields_of_types import FieldEffect
 from nearfar.documents.header import Document
 from nearfar.documents.inputs import PredictionInputs
 from nearfar.documents.noise import MeasurementNoise
@@ -205,6 +206,9 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     """How times came about, of the phases and objects that were asked for."""
     pipeline: Pipeline | None = None
     """Two phases as a pipeline; None: not requested."""
+    fields: list[FieldEffect] = []
+    """The whole run by type and field, those that add most first; empty: the profile has no types,
+    or no field moves lines."""
     paged: PagedAxis | None = None
     """Set where the memory is moved in pages: `phases` and `total` are then of the first budget,
     and an object's misses and write-backs are pages that come back and that are written."""

@@ -16,6 +16,7 @@ from nearfar.documents.contradictions import contradictions
 from nearfar.documents.counters import CounterInterval
 from nearfar.documents.fields import Amount, Bytes, Part, Positive, Size, Whole
 from nearfar.documents.header import Document
+from nearfar.documents.touched_field import TouchedField
 
 
 class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -214,6 +215,9 @@ class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     operation: Literal["load", "store", "both"]
     access_class: Literal["chase", "indirect", "stream", "opaque"]
     bytes: Bytes
+    fields: list[TouchedField] = []
+    """Fields that it touches, with those of accesses merged with it, the first touched one first.
+    Empty: neither debug information nor TBAA tells the type, or an older profile."""
 
 
 class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -223,6 +227,8 @@ class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tru
     """Index into `WorkloadProfile.instructions`."""
     object: Whole
     misses: Amount
+    accesses: Amount = 0.0
+    """0 in older profiles."""
 
 
 class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nearfar.base.estimate import scale_estimate
+from nearfar.base.estimate import Estimate, scale_estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile, origin, producer
 from nearfar.documents.prediction import (
@@ -27,6 +27,7 @@ from nearfar.predict.breakdown import ExplainedName, breakdowns, largest, subjec
 from nearfar.predict.calibration import load_calibrations, with_calibrations
 from nearfar.predict.caveats import common_caveats, flushes_unknown
 from nearfar.predict.derive import far_memory, near_on_machine
+from nearfar.predict.field_effects import field_effects
 from nearfar.predict.from_counters import models_beside
 from nearfar.predict.in_situ import stages_of, with_pipeline
 from nearfar.predict.inputs import recorded
@@ -165,9 +166,15 @@ def _device(
         latency_from=far.latency_from,
         phases=phases,
         total=total,
+        fields=field_effects(workload, outcomes[0], _slowed(total)),
         caveats=sentences,
         explained=breakdowns(asked, *outcomes),
     )
+
+
+def _slowed(total: PhasePrediction) -> Estimate:
+    """Return slowdown times near time: an error of near time is none of what fields add."""
+    return scale_estimate(total.slowdown, total.near_time_ns.value)
 
 
 def _beyond_curves(model: Model) -> list[str]:

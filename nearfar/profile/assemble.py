@@ -26,7 +26,7 @@ from nearfar.profile.page_curves import page_curves
 from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.sources.process_files import name_instructions, scale_to_counts
 from nearfar.profile.sources.source import phase_share
-from nearfar.profile.traffic import RunTraffic, gather, most_missing, sampling
+from nearfar.profile.traffic import RunTraffic, gather, instructions_to_keep, sampling
 from nearfar.profile.warnings import collect_warnings
 from nearfar.program.control import PHASE_BEFORE
 from nearfar.program.names import fortran_name
@@ -46,7 +46,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
     curves = miss_curves(files, object_of)
     page_curve_bytes, pages = page_curves(files, object_of)
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
-    kept = most_missing(traffic, set(names))
+    kept = instructions_to_keep(traffic, set(names))
     phases = _phases(gathered, traffic, (curves, pages), names, kept)
     objects = resident_objects(objects, phases, 64, gathered.instrumented.outcome.peak_bytes)
     header = files[0].header
@@ -126,7 +126,12 @@ def _phases(
                     for object_id in sorted(rows)
                 ],
                 instructions=[
-                    InstructionTraffic(instruction=index_of[i], object=object_id, misses=misses)
+                    InstructionTraffic(
+                        instruction=index_of[i],
+                        object=object_id,
+                        misses=misses,
+                        accesses=traffic.accesses[(phase, i, object_id)],
+                    )
                     for (phase, i, object_id), misses in traffic.misses.items()
                     if phase == number and i in index_of
                 ],

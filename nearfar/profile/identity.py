@@ -106,6 +106,7 @@ def instruction_identity(instruction: Instruction) -> tuple[object, ...]:
         instruction.operation,
         instruction.access_class,
         instruction.bytes,
+        *((touched.type, touched.offset) for touched in instruction.fields),
     )
 
 

@@ -183,6 +183,7 @@ def _phase(
 ) -> Phase:
     rows: dict[int, list[tuple[ObjectTraffic, float]]] = {}
     misses: dict[tuple[int, int], float] = {}
+    accesses: dict[tuple[int, int], float] = {}
     parts: list[tuple[Phase, float]] = []
     for at, (profile, weight) in enumerate(zip(profiles, weights, strict=True)):
         for phase in profile.phases:
@@ -194,6 +195,7 @@ def _phase(
             for traffic in phase.instructions:
                 key = (places[at][traffic.instruction], number_of[at][traffic.object])
                 misses[key] = misses.get(key, 0.0) + weight * traffic.misses
+                accesses[key] = accesses.get(key, 0.0) + weight * traffic.accesses
     operations = [
         None if phase.operations is None else weight * phase.operations for phase, weight in parts
     ]
@@ -206,8 +208,10 @@ def _phase(
         operations=sum(known) if len(known) == len(operations) else None,
         objects=[_row(number, rows[number]) for number in sorted(rows)],
         instructions=[
-            InstructionTraffic(instruction=instruction, object=number, misses=count)
-            for (instruction, number), count in misses.items()
+            InstructionTraffic(
+                instruction=key[0], object=key[1], misses=count, accesses=accesses[key]
+            )
+            for key, count in misses.items()
         ],
         counted=_counted(parts),
     )

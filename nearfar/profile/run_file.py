@@ -16,7 +16,7 @@ from nearfar.program.named_frames import NAMED_FRAME_BIT
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
-VERSION = 6
+VERSION = 7
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -61,7 +61,7 @@ _HEADER = record_type(
 _RECORDS = {
     "instructions": record_type(
         "key u8, function u4, file u4, line u4, column u4, bytes u2, operation u1,"
-        "access_class u1, tests_per_line u4"
+        "access_class u1, tests_per_line u4, fields u4, reserved u4"
     ),
     "sites": record_type(
         "key u8, kind u4, depth u4, frames u8 8, path u8, size_class u4, tag u4, allocations u8,"

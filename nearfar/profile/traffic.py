@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.documents.touched_field import TouchedField
 from nearfar.documents.workload import AccessClasses, Instruction, ObjectTraffic, Sampling, Traffic
 from nearfar.profile.events import add_events
 from nearfar.profile.objects import Site
@@ -29,6 +30,8 @@ CHANCE_SHARE = 0.05
 
 KEPT_SHARE = 0.99
 """Share of all misses that the kept instructions cover, those with most misses first."""
+KEPT_ACCESSES = 0.002
+"""Share of a type's accesses from which an instruction without misses is kept."""
 MAX_KEPT = 500
 """Largest number of instructions kept."""
 
@@ -42,6 +45,8 @@ class RunTraffic:
     instructions: list[Instruction] = field(default_factory=list)
     misses: dict[tuple[int, int, int], float] = field(default_factory=dict)
     """Misses by phase number, index in `instructions`, object."""
+    accesses: dict[tuple[int, int, int], float] = field(default_factory=dict)
+    """Accesses by the same keys."""
 
 
 def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTraffic:
@@ -65,7 +70,8 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             described = _instruction(file, known.get(instruction))
             name = described.access_class
             weight = int(known[instruction]["tests_per_line"]) if instruction in known else 1
-            traffic.accesses += float(row["accesses"]) * file.rate * weight
+            accesses = float(row["accesses"]) * file.rate * weight
+            traffic.accesses += accesses
             # A read-modify-write misses as a load: later instructions wait for the line.
             waited = reads + writes if described.operation == "both" else reads
             followed = sequential_share(row)
@@ -73,20 +79,13 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             _add(traffic.write_misses, name, reads + writes - waited)
             _add(traffic.read_sequential, name, waited * followed)
             _add(traffic.write_sequential, name, (reads + writes - waited) * followed)
-            if reads + writes:
-                identity = (
-                    described.function,
-                    described.file,
-                    described.line,
-                    described.column,
-                    described.operation,
-                    name,
-                )
-                number = numbers.setdefault(identity, len(run.instructions))
+            if reads + writes or described.fields:
+                number = numbers.setdefault(_identity(described), len(run.instructions))
                 if number == len(run.instructions):
                     run.instructions.append(described)
                 place = (phase, number, object_id)
                 run.misses[place] = run.misses.get(place, 0.0) + reads + writes
+                run.accesses[place] = run.accesses.get(place, 0.0) + accesses
     add_events(files, object_of, run.objects)
     return run
 
@@ -104,8 +103,41 @@ def sequential_share(row: Records) -> float:
     return share if share >= CHANCE_SHARE else 0.0
 
 
-def most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
-    """Return the instructions to keep, those with most misses in `phases` first."""
+def _identity(instruction: Instruction) -> tuple[object, ...]:
+    return (
+        instruction.function,
+        instruction.file,
+        instruction.line,
+        instruction.column,
+        instruction.operation,
+        instruction.access_class,
+        *((touched.type, touched.offset) for touched in instruction.fields),
+    )
+
+
+def instructions_to_keep(run: RunTraffic, phases: set[int]) -> list[int]:
+    """Return the instructions to keep, those with most misses in `phases` first.
+
+    Those that hit are kept where they touch the types of those that miss: with the type split,
+    they may miss.
+    """
+    kept = _most_missing(run, phases)
+    types = {touched.type for number in kept for touched in run.instructions[number].fields}
+    by_type: dict[str, float] = dict.fromkeys(types, 0.0)
+    totals: dict[int, float] = {}
+    for (phase, number, _), accesses in run.accesses.items():
+        fields = run.instructions[number].fields
+        if phase in phases and fields and fields[0].type in types:
+            totals[number] = totals.get(number, 0.0) + accesses
+            by_type[fields[0].type] += accesses
+    for number in sorted(set(totals) - set(kept), key=lambda number: -totals[number]):
+        least = KEPT_ACCESSES * by_type[run.instructions[number].fields[0].type]
+        if len(kept) < MAX_KEPT and totals[number] > least:
+            kept.append(number)
+    return kept
+
+
+def _most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
     totals = [0.0] * len(run.instructions)
     for (phase, instruction, _), misses in run.misses.items():
         if phase in phases:
@@ -164,7 +196,26 @@ def _instruction(file: ProcessFile, row: Records | None) -> Instruction:
         operation=_OPERATIONS[int(row["operation"]) & 3],
         access_class=_CLASSES[int(row["access_class"]) & 3],
         bytes=int(row["bytes"]),
+        fields=_fields(file.text(int(row["fields"]))),
     )
+
+
+def _fields(text: str) -> list[TouchedField]:
+    """Return the fields of the compiler pass's text (native/profile/abi.h)."""
+    fields = []
+    for line in text.splitlines():
+        name, size, path, offset, count, always = line.split("\t")
+        fields.append(
+            TouchedField(
+                type=name,
+                type_bytes=int(size),
+                field=path,
+                offset=int(offset),
+                bytes=int(count),
+                always=always == "1",
+            )
+        )
+    return fields
 
 
 def _add(classes: AccessClasses, name: str, amount: float) -> None:

@@ -54,7 +54,8 @@ def _rows(
             where = position[row.object]
             objects[where] = objects.get(where, 0.0) + row.misses
     totals = {key: sum(objects.values()) for key, objects in by_line.items()}
-    most = sorted(totals, key=lambda key: (-totals[key], key))[:MAX_LINES]
+    missing = [key for key in totals if totals[key] > 0.0]
+    most = sorted(missing, key=lambda key: (-totals[key], key))[:MAX_LINES]
     rows = []
     for key in most:
         file, line, function, operation, access_class = key

@@ -55,6 +55,7 @@ bool join_in_block(Group& group, const Access& access, std::int64_t offset) {
   const std::int64_t low = std::min(group.low, offset);
   const std::int64_t high = std::max(group.high, end);
   if (high - low > line_bytes) return false;
+  group.members.push_back({access, true});
   group.low = low;
   group.high = high;
   group.alignment = std::max(group.alignment, base_alignment(access, offset));
@@ -65,16 +66,19 @@ bool join_in_block(Group& group, const Access& access, std::int64_t offset) {
   return true;
 }
 
-bool join_from_before(const Group& group, const Access& access, std::int64_t offset) {
+bool join_from_before(Group& group, const Access& access, std::int64_t offset) {
   // A store would have to make the line dirty, but this block may not run.
   if (access.stores && !group.stores) return false;
-  return covers(group, offset, offset + static_cast<std::int64_t>(access.bytes));
+  if (!covers(group, offset, offset + static_cast<std::int64_t>(access.bytes))) return false;
+  group.members.push_back({access, false});
+  return true;
 }
 
 Group begin_group(const Access& access, const SCEV* base, std::int64_t offset) {
   Group group;
   group.base = base;
   group.leader = access;
+  group.members.push_back({access, true});
   group.offset = offset;
   group.low = offset;
   group.high = offset + static_cast<std::int64_t>(access.bytes);

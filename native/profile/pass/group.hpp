@@ -11,6 +11,11 @@
 
 namespace nearfar::pass {
 
+struct Member {
+  Access access;
+  bool always;  // whether it follows whenever the group's test runs
+};
+
 struct Group {
   Access leader;                     // the first access; the test precedes it
   const llvm::SCEV* base = nullptr;  // the pointer without its constant offset
@@ -20,6 +25,7 @@ struct Group {
   std::uint64_t alignment = 1;  // known alignment of the base
   bool stores = false;
   nf_operation operation = NF_LOAD;
+  std::vector<Member> members;  // the leader first
 
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(high - low); }
   // Whether the bytes may lie in two lines.

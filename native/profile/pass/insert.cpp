@@ -82,8 +82,12 @@ Entries::Entries(Module& module) {
   string = declare(module, "__nf_string", entry(nothing, {pointer, pointer, i64, i32, i32}));
 }
 
-Inserter::Inserter(Module& module, const Options& options, Sites& sites)
-    : options_(options), filter_(options.rate_log2), entries_(module), sites_(sites) {}
+Inserter::Inserter(Module& module, const Options& options, Sites& sites, const Fields& fields)
+    : options_(options),
+      filter_(options.rate_log2),
+      entries_(module),
+      sites_(sites),
+      fields_(fields) {}
 
 Instruction* Inserter::cold(Value* sampled, Instruction* before) {
   if (options_.every_access() && isa<ConstantInt>(sampled)) return before;
@@ -105,8 +109,8 @@ Value* Inserter::is_sampled(IRBuilder<>& builder, const Group& group, Anchor* an
 
 void Inserter::group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first) {
   const Access& leader = group.leader;
-  const std::uint32_t site =
-      sites_.add(*leader.instruction, group.bytes(), group.operation, access_class);
+  const std::uint32_t site = sites_.add(*leader.instruction, group.bytes(), group.operation,
+                                        access_class, fields_.of_group(group));
   IRBuilder<> builder(leader.instruction);
   Value* sampled = is_sampled(builder, group, anchor, is_first);
   builder.SetInsertPoint(cold(sampled, leader.instruction));
@@ -132,7 +136,8 @@ void Inserter::lanes(const LaneAccess& access, nf_class access_class) {
                                 : access.instruction->getType();
   const std::uint64_t bytes = element->getScalarSizeInBits() / 8;
   const std::uint32_t site =
-      sites_.add(*access.instruction, bytes, access.stores ? NF_STORE : NF_LOAD, access_class);
+      sites_.add(*access.instruction, bytes, access.stores ? NF_STORE : NF_LOAD, access_class,
+                 fields_.of_access(*access.instruction, access.pointers, bytes));
   Value* addresses =
       builder.CreatePtrToInt(access.pointers, FixedVectorType::get(builder.getInt64Ty(), count));
   Value* sampled = builder.CreateAnd(filter_.line(builder, addresses), access.mask);
@@ -168,7 +173,8 @@ void Inserter::range(const RangeAccess& access, nf_class access_class) {
   const std::uint64_t known = constant != nullptr ? constant->getZExtValue() : 0;
   if (constant != nullptr && known == 0) return;
   const std::uint32_t site =
-      sites_.add(*access.instruction, known, access.stores ? NF_STORE : NF_LOAD, access_class);
+      sites_.add(*access.instruction, known, access.stores ? NF_STORE : NF_LOAD, access_class,
+                 fields_.of_access(*access.instruction, access.pointer, known));
   Value* first = builder.CreatePtrToInt(access.pointer, builder.getInt64Ty());
   Value* last = builder.CreateSub(builder.CreateAdd(first, bytes), builder.getInt64(1));
   Value* sampled = options_.every_access()    ? builder.getTrue()
@@ -206,7 +212,8 @@ void Inserter::fence(Instruction* before) {
 
 void Inserter::string(const StringAccess& access, nf_class access_class) {
   IRBuilder<> builder(access.call);
-  const std::uint32_t site = sites_.add(*access.call, 1, NF_LOAD, access_class);
+  const std::uint32_t site = sites_.add(*access.call, 1, NF_LOAD, access_class,
+                                        fields_.of_access(*access.call, access.first, 1));
   Value* window = builder.getInt64(string_window_bytes);
   Value* limit =
       access.limit != nullptr ? as_i64(builder, access.limit) : builder.getInt64(UINT64_MAX);

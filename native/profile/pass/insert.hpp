@@ -6,6 +6,7 @@
 
 #include "access.hpp"
 #include "anchor.hpp"
+#include "fields.hpp"
 #include "filter.hpp"
 #include "group.hpp"
 #include "options.hpp"
@@ -29,7 +30,7 @@ struct Entries {
 
 class Inserter {
  public:
-  Inserter(llvm::Module& module, const Options& options, Sites& sites);
+  Inserter(llvm::Module& module, const Options& options, Sites& sites, const Fields& fields);
 
   // `anchor` is shared with other groups' tests (may be null); `is_first`: this group computes it.
   void group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first);
@@ -49,6 +50,7 @@ class Inserter {
   const Filter& filter() const { return filter_; }
   const Entries& entries() const { return entries_; }
   Sites& sites() { return sites_; }
+  const Fields& fields() const { return fields_; }
   unsigned rate_log2() const { return options_.rate_log2; }
 
  private:
@@ -59,6 +61,7 @@ class Inserter {
   Filter filter_;
   Entries entries_;
   Sites& sites_;
+  const Fields& fields_;
 };
 
 }  // namespace nearfar::pass

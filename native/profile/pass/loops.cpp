@@ -82,7 +82,7 @@ bool LoopPlan::extend_stream(Hoisted& hoisted, const Stream& stream) {
     } else {
       continue;
     }
-    ++known.merged;
+    known.merged.push_back(stream.group);
     return true;
   }
   return false;
@@ -108,7 +108,8 @@ bool LoopPlan::add_stream(Hoisted& hoisted, const Group& group, std::size_t inde
   start = evolution_.getAddExpr(
       start, evolution_.getConstant(start->getType(),
                                     static_cast<std::uint64_t>(group.low - group.offset), true));
-  const Stream stream{index, start, step_bytes, group.bytes(), 1, group.stores, group.operation};
+  const Stream stream{index,   start,        step_bytes,     group.bytes(),
+                      {index}, group.stores, group.operation};
   if (extend_stream(hoisted, stream)) return true;
   if (hoisted.streams.size() == max_streams) return false;
   hoisted.streams.push_back(stream);
@@ -283,9 +284,12 @@ void LoopPlan::apply(const std::vector<Group>& groups, const std::vector<nf_clas
     compute_extents(hoisted, inserter.filter());
     for (Stream& stream : hoisted.streams) {
       const auto step = static_cast<std::uint64_t>(std::abs(stream.step));
+      SmallVector<const Group*, 4> merged;
+      for (const std::size_t group : stream.merged) merged.push_back(&groups[group]);
       stream.site = inserter.sites().add(*groups[stream.group].leader.instruction, stream.bytes,
                                          stream.operation, classes[stream.group],
-                                         stream.merged * std::max<std::uint64_t>(1, 64 / step));
+                                         inserter.fields().of_groups(merged),
+                                         merged.size() * std::max<std::uint64_t>(1, 64 / step));
     }
   }
   if (max_count == 0) return;

@@ -40,7 +40,7 @@ class LoopPlan {
     const llvm::SCEV* start;  // address in iteration 0, an integer
     std::int64_t step;
     std::uint64_t bytes;
-    std::uint64_t merged;  // number of groups in this stream
+    std::vector<std::size_t> merged;  // all groups in this stream
     bool stores;
     nf_operation operation;
     llvm::Value* first_address = nullptr;

@@ -18,6 +18,8 @@ Options read_options() {
       options.rate_log2 = static_cast<unsigned>(value);
   }
   if (const char* text = std::getenv("NEARFAR_LOOPS")) options.loops = std::string(text) != "0";
+  if (const char* text = std::getenv("NEARFAR_ONLY_LINES"))
+    options.only_lines = std::string(text) == "1";
   if (options.every_access()) options.loops = false;
   return options;
 }

@@ -13,15 +13,16 @@
 namespace nearfar::pass {
 
 struct Options {
-  unsigned rate_log2 = 6;  // one line in 2^6 is sampled: one per page
-  bool loops = true;       // whether streams are hoisted out of loops
+  unsigned rate_log2 = 6;   // one line in 2^6 is sampled: one per page
+  bool loops = true;        // whether streams are hoisted out of loops
+  bool only_lines = false;  // whether to leave only line tables of the debug information
 
   // At rate 1 every access calls the runtime, without merging: the reference for other rates.
   bool every_access() const { return rate_log2 == 0; }
 };
 
-// Reads NEARFAR_RATE_LOG2 and NEARFAR_LOOPS, set by the driver: clang parses -mllvm options before
-// it loads a pass plugin.
+// Reads NEARFAR_RATE_LOG2, NEARFAR_LOOPS and NEARFAR_ONLY_LINES, set by the driver: clang parses
+// -mllvm options before it loads a pass plugin.
 Options read_options();
 
 }  // namespace nearfar::pass

@@ -1,5 +1,6 @@
 // The pass: its steps for each function, in order.
 
+#include <llvm/IR/DebugInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
@@ -7,6 +8,7 @@
 
 #include "access.hpp"
 #include "classify.hpp"
+#include "fields.hpp"
 #include "group.hpp"
 #include "insert.hpp"
 #include "loops.hpp"
@@ -60,7 +62,8 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     const Options options = read_options();
     auto& functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
     Sites sites(module, options.rate_log2);
-    Inserter inserter(module, options, sites);
+    Fields fields(module);
+    Inserter inserter(module, options, sites, fields);
     std::vector<Function*> todo;
     for (Function& function : module)
       if (!function.isDeclarationForLinker()) todo.push_back(&function);
@@ -68,11 +71,14 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     for (Function* function : todo) {
       if (const StringRef reason = reason_to_skip(*function); !reason.empty())
         sites.skip(*function, reason);
-      else
+      else {
+        fields.enter(*function);
         instrument(*function, options, inserter, functions, flushes);
+      }
       tag_allocations(*function);
     }
     sites.finish();
+    if (options.only_lines) stripNonLineTableDebugInfo(module);
     return PreservedAnalyses::none();
   }
 

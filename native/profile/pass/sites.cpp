@@ -21,8 +21,8 @@ StructType* site_type(LLVMContext& context) {
   Type* pointer = PointerType::get(context, 0);
   Type* i32 = Type::getInt32Ty(context);
   Type* i8 = Type::getInt8Ty(context);
-  return StructType::get(context,
-                         {pointer, pointer, i32, i32, i32, i8, i8, Type::getInt16Ty(context)});
+  Type* i16 = Type::getInt16Ty(context);
+  return StructType::get(context, {pointer, pointer, i32, i32, i32, i8, i8, i16, pointer});
 }
 
 std::string path_of(const DIFile& file) {
@@ -99,7 +99,7 @@ Constant* Sites::string(StringRef text) {
 }
 
 std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
-                         nf_operation operation, nf_class access_class,
+                         nf_operation operation, nf_class access_class, StringRef fields,
                          std::uint64_t tests_per_line) {
   LLVMContext& context = module_.getContext();
   std::string function = instruction.getFunction()->getName().str();
@@ -126,7 +126,8 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
        ConstantInt::get(i32, std::min<std::uint64_t>(bytes, UINT32_MAX)),
        ConstantInt::get(i8, operation), ConstantInt::get(i8, access_class),
        ConstantInt::get(Type::getInt16Ty(context),
-                        std::clamp<std::uint64_t>(tests_per_line, 1, UINT16_MAX))});
+                        std::clamp<std::uint64_t>(tests_per_line, 1, UINT16_MAX)),
+       string(fields)});
   const auto [known, is_new] =
       indices_.try_emplace(site, static_cast<std::uint32_t>(sites_.size()));
   if (is_new) sites_.push_back(site);

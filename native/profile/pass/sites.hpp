@@ -18,9 +18,10 @@ class Sites {
  public:
   Sites(llvm::Module& module, unsigned rate_log2);
 
-  // Adds a site at `instruction`'s source location; returns its index in the module.
+  // Adds a site at `instruction`'s source location that touches `fields` (of Fields); returns its
+  // index in the module.
   std::uint32_t add(const llvm::Instruction& instruction, std::uint64_t bytes, nf_operation,
-                    nf_class, std::uint64_t tests_per_line = 1);
+                    nf_class, llvm::StringRef fields, std::uint64_t tests_per_line = 1);
 
   // Returns the site's ID in the whole program, known only at run time, after registration.
   llvm::Value* id(llvm::IRBuilder<>& builder, std::uint32_t index);

@@ -21,14 +21,14 @@ struct InstrumentedModule {
 constexpr std::uint32_t max_modules = 1u << 16;
 // The first module contains the sites of library functions.
 const nf_site sites_of_libraries[library_sites] = {
-    {"malloc", "(C library)", 0, 0, 8, NF_STORE, NF_OPAQUE, 1},
-    {"calloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
-    {"realloc", "(C library)", 0, 0, 64, NF_LOAD, NF_STREAM, 1},
-    {"realloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
-    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_OPAQUE, 1},
-    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_STREAM, 1},
-    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_OPAQUE, 1},
-    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_STREAM, 1},
+    {"malloc", "(C library)", 0, 0, 8, NF_STORE, NF_OPAQUE, 1, ""},
+    {"calloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1, ""},
+    {"realloc", "(C library)", 0, 0, 64, NF_LOAD, NF_STREAM, 1, ""},
+    {"realloc", "(C library)", 0, 0, 64, NF_STORE, NF_STREAM, 1, ""},
+    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_OPAQUE, 1, ""},
+    {"memcpy, memcmp ...", "(libraries not instrumented)", 0, 0, 64, NF_LOAD, NF_STREAM, 1, ""},
+    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_OPAQUE, 1, ""},
+    {"memcpy, memset ...", "(libraries not instrumented)", 0, 0, 64, NF_STORE, NF_STREAM, 1, ""},
 };
 InstrumentedModule modules[max_modules] = {{sites_of_libraries, 0, library_sites}};
 std::uint32_t module_count = 1;
@@ -55,6 +55,7 @@ void record_instruction(std::uint32_t site) {
   if (known == nullptr || runtime.instructions.find(key) != nullptr) return;
   const std::uint32_t function = runtime.strings.intern(known->function);
   const std::uint32_t file = runtime.strings.intern(known->file);
+  const std::uint32_t fields = runtime.strings.intern(known->fields);
   runtime.instructions.find_or_add(key, thread_id(), [&](InstructionRecord& record) {
     record.function = function;
     record.file = file;
@@ -64,6 +65,7 @@ void record_instruction(std::uint32_t site) {
     record.operation = known->operation;
     record.access_class = known->access_class;
     record.tests_per_line = known->tests_per_line;
+    record.fields = fields;
   });
 }
 

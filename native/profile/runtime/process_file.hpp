@@ -10,7 +10,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 6;
+inline constexpr std::uint32_t process_version = 7;
 
 // Sites 0 to 3 are not allocation sites: memory not looked up yet, allocation sites beyond the
 // table, unknown memory, the stacks.
@@ -44,6 +44,8 @@ struct InstructionRecord {
   std::uint8_t operation;     // enum nf_operation
   std::uint8_t access_class;  // enum nf_class
   std::uint32_t tests_per_line;
+  std::uint32_t fields;  // offset into `strings`: touched fields, see abi.h
+  std::uint32_t reserved;
 };
 
 // An allocation site and its bytes. Blocks below 8 KiB are estimated from those that touch sampled

@@ -116,7 +116,7 @@ def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValu
     for name in phases:
         for row in _named(profile, name).instructions:
             line = profile.instructions[row.instruction]
-            if line.file:
+            if line.file and row.misses > 0.0:
                 where = f"{Path(line.file).name}:{line.line} {bare_name(line.function)}"
                 counts[where] = counts.get(where, 0.0) + row.misses
     total = sum(_misses(_named(profile, name)) for name in phases)

@@ -38,6 +38,9 @@ _SIDE_FILES_WITH_VALUE = frozenset(
     ("-MF", "-MT", "-MQ", "-MJ", "-serialize-diagnostics", "--serialize-diagnostics")
 )
 
+LESS_THAN_TYPES = frozenset(("-g0", "-g1", "-gmlt", "-gline-tables-only", "-gline-directives-only"))
+"""Options that ask for less debug information than types and fields."""
+
 
 class UsageError(Exception):
     """A wrong command line; its text is one sentence."""
@@ -66,6 +69,7 @@ class CompilerCommand:
         self.stdin_file: str | None = None
         """Copy of standard input, since two compilers read it."""
         self.has_debug_information = False
+        """Whether debug information with types is asked for."""
         self.optimisation = ""
         self.compiler = ""
         """The compiler that made LLVM IR of the source, such as "rustc 1.72.1"; "": clang."""
@@ -151,7 +155,7 @@ def _option(command: CompilerCommand, word: str, position: int, language: str | 
     elif word.startswith("-g") and not word.startswith(
         ("-gcc", "-gsplit", "-gz", "-gno-", "-grec")
     ):
-        command.has_debug_information = word != "-g0"
+        command.has_debug_information = word not in LESS_THAN_TYPES
     return language
 
 

@@ -8,7 +8,11 @@ import sys
 from nearfar.profile.compiler import elf
 from nearfar.profile.compiler.allocators import wrapping
 from nearfar.profile.compiler.bitcode import compile_objects
-from nearfar.profile.compiler.commandline import CompilerCommand, without_side_files
+from nearfar.profile.compiler.commandline import (
+    LESS_THAN_TYPES,
+    CompilerCommand,
+    without_side_files,
+)
 from nearfar.profile.compiler.plain import (
     LINK_SECTION,
     NOTE_SECTION,
@@ -30,6 +34,10 @@ _LINES = (
 )
 """Options of the plain twin, whose allocation sites `run` and `--bursts` identify by line and
 inlined call. The second keeps full names of inlined functions. None changes code."""
+
+_TYPES = ("-g", "-Xclang", "-debug-info-kind=limited")
+"""Options by which the pass knows the fields of every type that the source uses. By default clang
+leaves a C++ class to the file that defines its constructor."""
 
 
 def drive(command: CompilerCommand, toolchain: Toolchain) -> int:
@@ -177,13 +185,13 @@ def _instrumented(command: CompilerCommand, toolchain: Toolchain) -> list[str]:
     words = [word for word in command.arguments if not word.startswith(_LTO)]
     result = [toolchain.clang]
     if command.sources:
-        # clang loads the pass and reports its errors; accesses need line information.
+        # clang loads the pass and reports its errors; accesses need lines, types and fields.
         result.append(f"-fpass-plugin={toolchain.plugin}")
         # After a crash, clang would preprocess the source for minutes for a report.
         result.append("-fno-crash-diagnostics")
         if not command.has_debug_information:
-            words = [word for word in words if word != "-g0"]
-            result.append("-gline-tables-only")
+            words = [word for word in words if word not in LESS_THAN_TYPES]
+            result += _TYPES
     return result + words
 
 
@@ -194,6 +202,8 @@ def _environment(command: CompilerCommand, toolchain: Toolchain) -> dict[str, st
         **os.environ,
         "NEARFAR_RATE_LOG2": str(command.rate.bit_length() - 1),
         "NEARFAR_COMPILER_TEXT": text,
+        # The pass has read the types by then; what was not asked for would only take space.
+        "NEARFAR_ONLY_LINES": "0" if command.has_debug_information else "1",
     }
 
 

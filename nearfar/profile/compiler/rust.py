@@ -98,7 +98,7 @@ def rustc(program: str, words: list[str]) -> int:
     options = ["-C", "linker-plugin-lto", "-C", f"linker={_beside('nearfar-cc')}"]
     options += ["-C", "strip=none", "-C", f"link-arg=--nearfar-compiler={compiler.version}"]
     if not any(value.startswith("debuginfo=") for value in _codegen(words)) and "-g" not in words:
-        options += ["-C", "debuginfo=1"]
+        options += ["-C", "debuginfo=2"]
     environment = {**os.environ, "NEARFAR_CLANG": toolchain.clang}
     code = ToolProcess([_path(program), *_kept(words, _DROPPED), *options], environment).wait()
     like = parse([f"--nearfar-compiler={compiler.version}"], os.environ)
@@ -155,7 +155,7 @@ def _kept(words: list[str], dropped: tuple[str, ...]) -> list[str]:
         if value.partition("=")[0] not in dropped:
             kept += [
                 "-C",
-                value if value not in ("debuginfo=0", "debuginfo=none") else "debuginfo=1",
+                value if value not in ("debuginfo=0", "debuginfo=none") else "debuginfo=2",
             ]
     return kept
 

@@ -116,20 +116,24 @@ def matters(joined: JoinedProfiles, name: str) -> bool:
 def instructions_at_target(
     joined: JoinedProfiles, last: Phase, results: dict[int, RowAtTarget]
 ) -> list[InstructionTraffic]:
-    """Return the largest size's instructions, their misses scaled with their object's."""
+    """Return the largest size's instructions, their counts scaled with their object's misses."""
     object_of = {member: k for k, members in enumerate(joined.members[-1]) for member in members}
     before = {
         k: sum(r.traffic.misses() for r in last.objects if object_of.get(r.object) == k)
         for k in results
     }
     misses: dict[tuple[int, int], float] = {}
+    accesses: dict[tuple[int, int], float] = {}
     for row in last.instructions:
         k = object_of.get(row.object)
         if k is not None and before.get(k):
             factor = results[k].misses.estimate.value / before[k]
             place = (row.instruction, k)
             misses[place] = misses.get(place, 0.0) + row.misses * factor
+            accesses[place] = accesses.get(place, 0.0) + row.accesses * factor
     return [
-        InstructionTraffic(instruction=instruction, object=k, misses=misses)
-        for (instruction, k), misses in misses.items()
+        InstructionTraffic(
+            instruction=place[0], object=place[1], misses=count, accesses=accesses[place]
+        )
+        for place, count in misses.items()
     ]

@@ -40,6 +40,8 @@ class Site:
     access_class: str
     tests_per_line: int
     count: int
+    fields: str = ""
+    """As the pass wrote them, with ``|`` between columns and ``;`` after lines."""
 
 
 def nearfar(

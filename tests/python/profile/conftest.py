@@ -15,6 +15,7 @@ from patience import patience
 
 sys.path.insert(0, str(Path(__file__).parent))
 from by_hand import Build, Result, Run
+from counting import Counts
 
 from nearfar.base.errors import NearfarError
 from nearfar.native_files import include_folder, native_file, native_folder
@@ -104,3 +105,25 @@ def run(tmp_path: Path) -> Run:
         return Result(process.returncode, output, files, objects, traffic, phases, message)
 
     return run_
+
+
+@pytest.fixture(scope="session")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a runtime library that counts each site's reports."""
+    folder = tmp_path_factory.mktemp("counting")
+    subprocess.run(
+        [
+            *("g++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'native'}"),
+            str(Path(__file__).parent / "counting_runtime.cpp"),
+            str(ROOT / "native/profile/events.cpp"),
+            *("-Wl,-soname,libnearfar_profile.so", "-o", str(folder / "libnearfar_profile.so")),
+        ],
+        check=True,
+    )
+    return folder
+
+
+@pytest.fixture
+def counts(counting: Path, tmp_path: Path) -> Counts:
+    """Return what compiles and runs programs with that library."""
+    return Counts(counting, tmp_path)

@@ -1,7 +1,9 @@
 // A run-time library for tests of the pass: counts what each site reports, prints it at exit.
 // Sampling is left as it is reported: a count is of sampled accesses, not multiplied.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "profile/abi.h"
@@ -22,8 +24,12 @@ void print() {
   if (file == nullptr) return;
   for (std::size_t i = 0; i < sites().size(); ++i) {
     const nf_site& site = *sites()[i];
-    std::fprintf(file, "%s\t%s\t%u\t%u\t%d\t%d\t%d\t%lu\n", site.function, site.file, site.line,
-                 site.bytes, site.operation, site.access_class, site.tests_per_line, counts[i]);
+    std::string fields = site.fields;  // "struct item|96|key|8|8|1;..."
+    std::replace(fields.begin(), fields.end(), '\t', '|');
+    std::replace(fields.begin(), fields.end(), '\n', ';');
+    std::fprintf(file, "%s\t%s\t%s\t%u\t%u\t%d\t%d\t%d\t%lu\n", site.function, site.file,
+                 fields.c_str(), site.line, site.bytes, site.operation, site.access_class,
+                 site.tests_per_line, counts[i]);
   }
   std::fclose(file);
 }

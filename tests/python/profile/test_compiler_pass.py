@@ -2,79 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from compiling import CLASSES, KERNELS, ROOT, Site, driver_of, nearfar, run
+from compiling import KERNELS, Site
+from counting import Counts
 
-from nearfar.native_files import include_folder
 from nearfar.profile.compiler.twin import notes
-
-
-@pytest.fixture(scope="module")
-def counting(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a runtime library that counts each site's reports."""
-    folder = tmp_path_factory.mktemp("counting")
-    subprocess.run(
-        [
-            *("g++", "-std=c++20", "-O2", "-shared", "-fPIC", f"-I{ROOT / 'native'}"),
-            str(Path(__file__).parent / "counting_runtime.cpp"),
-            str(ROOT / "native/profile/events.cpp"),
-            *("-Wl,-soname,libnearfar_profile.so", "-o", str(folder / "libnearfar_profile.so")),
-        ],
-        check=True,
-    )
-    return folder
-
-
-class Counts:
-    """Compiles and runs a program with the counting library."""
-
-    def __init__(self, library: Path, folder: Path) -> None:
-        self.library = library
-        self.folder = folder
-
-    def of(self, source: Path, *options: str, arguments: tuple[str, ...] = ()) -> list[Site]:
-        """Return each site of `source` with its reports."""
-        program = self.folder / "program"
-        nearfar(
-            driver_of(source),
-            "-O2",
-            *options,
-            f"-I{include_folder()}",
-            source,
-            "-o",
-            program,
-            cwd=self.folder,
-        )
-        output = self.folder / "counts"
-        code, _ = run(
-            program,
-            *arguments,
-            env={"LD_LIBRARY_PATH": str(self.library), "COUNTING_RUNTIME_OUTPUT": str(output)},
-        )
-        assert code == 0
-        sites = []
-        for line in output.read_text().splitlines():
-            function, file, *numbers = line.split("\t")
-            place, size, operation, access_class, per_line, count = map(int, numbers)
-            sites.append(
-                Site(function, file, place, size, operation, CLASSES[access_class], per_line, count)
-            )
-        return sites
-
-    def of_text(self, text: str, *options: str, language: str = "c") -> list[Site]:
-        """Return each site of the program `text` with its reports."""
-        source = self.folder / f"text.{'cpp' if language == 'c++' else 'c'}"
-        source.write_text(text)
-        return self.of(source, *options)
-
-
-@pytest.fixture
-def counts(counting: Path, tmp_path: Path) -> Counts:
-    return Counts(counting, tmp_path)
 
 
 def total(sites: list[Site], function: str, **fields: object) -> int:

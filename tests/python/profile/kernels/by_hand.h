@@ -14,11 +14,11 @@
 enum { OPAQUE, STREAM, INDIRECT, CHASE, WRITER };
 
 static const struct nf_site by_hand_sites[] = {
-    {"opaque", "by_hand.c", 1, 1, 8, NF_LOAD, NF_OPAQUE, 1},
-    {"stream", "by_hand.c", 2, 1, 8, NF_LOAD, NF_STREAM, 1},
-    {"indirect", "by_hand.c", 3, 1, 8, NF_LOAD, NF_INDIRECT, 1},
-    {"chase", "by_hand.c", 4, 1, 8, NF_LOAD, NF_CHASE, 1},
-    {"writer", "by_hand.c", 5, 1, 8, NF_STORE, NF_STREAM, 1},
+    {"opaque", "by_hand.c", 1, 1, 8, NF_LOAD, NF_OPAQUE, 1, ""},
+    {"stream", "by_hand.c", 2, 1, 8, NF_LOAD, NF_STREAM, 1, ""},
+    {"indirect", "by_hand.c", 3, 1, 8, NF_LOAD, NF_INDIRECT, 1, ""},
+    {"chase", "by_hand.c", 4, 1, 8, NF_LOAD, NF_CHASE, 1, ""},
+    {"writer", "by_hand.c", 5, 1, 8, NF_STORE, NF_STREAM, 1, ""},
 };
 static struct nf_module by_hand_module = {
     NF_ABI_VERSION, RATE_LOG2, 5, 0, by_hand_sites, "clang by hand",

@@ -1,0 +1,54 @@
+// The fields of types that accesses touch, from TBAA and debug information.
+#pragma once
+
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "access.hpp"
+#include "group.hpp"
+#include "layout.hpp"
+
+namespace nearfar::pass {
+
+class Fields {
+ public:
+  explicit Fields(llvm::Module& module);
+
+  // Collects the debug variables of `function`, whose accesses are described next.
+  void enter(const llvm::Function& function);
+
+  // Each of these returns one line per touched field (abi.h), the first touched one first; empty
+  // if neither TBAA nor debug information tells the type.
+  std::string of_group(const Group& group) const;
+  std::string of_groups(llvm::ArrayRef<const Group*> groups) const;
+  std::string of_access(const llvm::Instruction& instruction, const llvm::Value* pointer,
+                        std::uint64_t bytes) const;
+
+ private:
+  std::optional<Place> place_of(const llvm::Instruction& instruction,
+                                const llvm::Value* pointer) const;
+  std::optional<Place> by_tbaa(const llvm::Instruction& instruction) const;
+  std::optional<Place> by_pointer(const llvm::Value* pointer, unsigned depth) const;
+  std::optional<Place> in_llvm_type(const llvm::GEPOperator& gep, std::int64_t beyond) const;
+  // Returns the type that `base` points to according to debug information, or null.
+  const llvm::DIType* pointee_of(const llvm::Value* base, unsigned depth) const;
+  const llvm::DIType* loaded_type(const llvm::LoadInst& load, unsigned depth) const;
+  const llvm::DIType* variable_type(const llvm::Value* value) const;
+
+  const llvm::DataLayout& layout_;
+  Layouts layouts_;
+  struct Variable {
+    const llvm::DIType* type;
+    std::uint64_t offset;  // bytes of the variable that the value is at
+  };
+  llvm::DenseMap<const llvm::Value*, Variable> variables_;
+};
+
+}  // namespace nearfar::pass
