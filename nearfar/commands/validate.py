@@ -26,14 +26,17 @@ def validate(options: ValidateOptions, delivery: ValidationFiles) -> int:
     from nearfar.documents import save
     from nearfar.plots import check_ending
     from nearfar.validate.kernel import kernel_names
+    from nearfar.validate.paged import paged_kernels
 
     if options.only == "list":
         if not delivery.quiet:
-            print("\n".join(kernel_names()))
+            print("\n".join(paged_kernels() if options.paged else kernel_names()))
         return ExitCode.DONE
     if delivery.plot is not None:
         check_ending(delivery.plot)
     check_output(delivery.plot, delivery.output)
+    if options.paged:
+        return _paged(options, delivery)
     report, others = _validated(options, delivery)
     if delivery.output is not None:
         save(report, delivery.output)
@@ -43,6 +46,35 @@ def validate(options: ValidateOptions, delivery: ValidationFiles) -> int:
         draw(report, delivery.plot)
     _print(report, others, delivery)
     return ExitCode.INTERRUPTED if report.ended == "interrupted" else ExitCode.DONE
+
+
+def _paged(options: ValidateOptions, delivery: ValidationFiles) -> int:
+    from rich.console import Console
+
+    from nearfar.base.errors import CommandError
+    from nearfar.base.terminate import exit_when_terminated
+    from nearfar.commands._deliver import print_json
+    from nearfar.documents import save
+    from nearfar.measure.show import progress
+    from nearfar.validate.paged import dry_run, validate_paged
+    from nearfar.validate.paged_scores import print_paged
+
+    if delivery.plot is not None:
+        raise CommandError("--plot draws sessions of memories that serve each access: leave it out")
+    if not options.yes:
+        print(f"nearfar validate --far {options.far} would do this, as root; --yes does it:")
+        print("\n".join(f"  {line}" for line in dry_run(options)))
+        return ExitCode.DONE
+    exit_when_terminated()
+    with progress(delivery.quiet, "validate") as tell:
+        report = validate_paged(options, tell)
+    if delivery.output is not None:
+        save(report, delivery.output)
+    if delivery.json:
+        print_json(report)
+    elif not delivery.quiet:
+        print_paged(report, Console())
+    return ExitCode.DONE
 
 
 def _validated(

@@ -25,6 +25,7 @@ from nearfar.documents.header import (
 )
 from nearfar.documents.machine import MachineProfile
 from nearfar.documents.machine_check import MachineCheck
+from nearfar.documents.paged_validation import PagedValidation
 from nearfar.documents.plan import Plan
 from nearfar.documents.prediction import HostRule, Prediction
 from nearfar.documents.run_record import RunRecord
@@ -47,6 +48,7 @@ __all__ = [
     "HostRule",
     "MachineCheck",
     "MachineProfile",
+    "PagedValidation",
     "Plan",
     "Prediction",
     "Producer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ class ValidateOptions(Options):
     far: str = ""
     """The far memory, such as node:1, file:/mnt/pmem0, devdax:/dev/dax0.0 (overwritten) or
     dram,pages=4k,load=store. Default: another NUMA node, else a DAX file system, else
-    dram,pages=4k,load=store, slower by page walks and a contending core."""
+    dram,pages=4k,load=store, slower by page walks and a contending core. Or a paged memory (zram,
+    zswap, swap:FILE), at limits of 75, 50 and 25 % of the memory of each program."""
     near: str = "dram,pages=thp"
     """The near memory."""
     quick: bool = False
@@ -42,6 +44,8 @@ class ValidateOptions(Options):
     cores: Cores | None = None
     """Use only samples during which both CPUs share a last-level cache (together) or do not
     (apart); for virtual machines. Default: all; only samples of one pairing are compared."""
+    yes: bool = False
+    """With a paged --far: set its swap up for the session; without it, only show how."""
     learn: bool = False
     """Add every result to the store."""
     store: Path | None = None
@@ -58,10 +62,26 @@ class ValidateOptions(Options):
         measures = bool(self.program or self.learn or kernels or memories)
         if self.pool and measures:
             raise CommandError("--pool measures nothing: leave programs and other options out")
+        self._check_paged()
         if self.again and not self.pool:
             raise CommandError("--again predicts kept runs: name them with --pool")
         if self.store is not None and not self.learn:
             raise CommandError("--store is where --learn keeps results: add --learn")
+
+    @property
+    def paged(self) -> bool:
+        """Whether the far memory is moved in pages."""
+        return re.split("[:,]", self.far)[0] in ("zram", "zswap", "swap")
+
+    def _check_paged(self) -> None:
+        """Refuse what sessions in a paged memory do not know."""
+        if self.yes and not self.paged:
+            raise CommandError("--yes is for a paged --far, such as zram: nothing else is set up")
+        other = self.near != ValidateOptions.near or self.cores or self.learn
+        if self.paged and other:
+            raise CommandError(
+                f"--far {self.far} limits a program's memory: leave out --near, --cores, --learn"
+            )
 
     def programs(self) -> list[list[str]]:
         """Return the commands between further ``--``."""

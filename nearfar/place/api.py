@@ -77,7 +77,7 @@ def place(options: PlaceOptions) -> Plan:
     allow = frozenset(EXTENSIONS if "all" in options.allow else options.allow)
     _check_options(options, budget, allow)
     if any(far.device.technology == "paged" for far in fars):
-        return paged_plan(options, budget, fars, load_device(near), _prices(options, file))
+        return paged_plan(options, budget, fars, load_device(near).name, _prices(options, file))
     problem, merged, machine = _problem(options, file, load_device(near), fars)
     problem, budget_bytes = with_budget(problem, budget)
     task = PlaceTask(problem, merged, options.optimiser, allow)

@@ -76,10 +76,10 @@ def paged_plan(
     options: PlaceOptions,
     budget: str | None,
     fars: Sequence[FarMemory],
-    near: DeviceProfile,
+    near_name: str,
     prices: Prices,
 ) -> Plan:
-    """Return which data to lock near for a budget.
+    """Return which data to lock for a budget of the near memory with this name.
 
     Raises NearfarError for options that such a plan does not know.
     """
@@ -105,7 +105,7 @@ def paged_plan(
     return Plan(
         producer=producer(),
         profile=origin(options.profile[0]),
-        near=near.name,
+        near=near_name,
         far=device.name,
         phase=options.phase,
         budget_bytes=budget_bytes,
@@ -124,7 +124,7 @@ def paged_plan(
         frontier=[],
         prices=prices,
         proven_gap=None,
-        memories=_memories(near, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
+        memories=_memories(near_name, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
         phases=_offers(workload, every, choice, budget_bytes / PAGE_BYTES),
         caveats=[*_caveats(choice), *alone.caveats],
     )
@@ -202,12 +202,12 @@ def _bars(
 
 
 def _memories(
-    near: DeviceProfile, device: DeviceProfile, budget_bytes: int, used: float, prices: Prices
+    near_name: str, device: DeviceProfile, budget_bytes: int, used: float, prices: Prices
 ) -> list[PlanMemory]:
     return [
         PlanMemory(
             name=NEAR,
-            device=near.name,
+            device=near_name,
             capacity_bytes=budget_bytes,
             used_bytes=round(used),
             price_per_byte=prices.near_per_byte,

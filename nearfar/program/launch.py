@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.terminate import end_with_parent
@@ -44,6 +45,7 @@ class Job:
     longest_s: float | None = None
     """Refuse a run that takes longer. None: any."""
     stdout_to_stderr: bool = False
+    discard_output: bool = False
 
 
 @dataclass(frozen=True)
@@ -197,13 +199,19 @@ def _start(
             job.command,
             executable=executable,
             env=variables,
-            stdout=sys.stderr if job.stdout_to_stderr else None,
+            stdout=_output(job),
             # Other threads hold no lock that this needs.
             preexec_fn=before_exec,  # noqa: PLW1509
         )
     except (OSError, subprocess.SubprocessError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise CommandError(f"cannot run {job.command[0]}: {why}") from error
+
+
+def _output(job: Job) -> IO[str] | int | None:
+    if job.discard_output:
+        return subprocess.DEVNULL
+    return sys.stderr if job.stdout_to_stderr else None
 
 
 def _start_driver(

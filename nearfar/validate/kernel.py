@@ -97,7 +97,7 @@ def profile(command: Sequence[str], output: Path, llc_bytes: int) -> WorkloadPro
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
     if qemu_user.installed():
         options += ["--bursts", "--sample", f"{MAX_BURSTS_S}s"]
-    _run([sys.executable, "-m", "nearfar", "profile", *options, "--", *command])
+    run_tool(["profile", *options, "--", *command])
     return load_profile(output)
 
 
@@ -121,8 +121,7 @@ def _build(name: str, folder: Path) -> Kernel:
     program = folder / name
     sources = [FOLDER / f"{name}.c", *sorted((FOLDER / "harness").glob("*.c"))]
     options = [OPTIMISATION, "-std=gnu11", f"-I{FOLDER / 'harness'}", f"-I{include_folder()}"]
-    compiler = [sys.executable, "-m", "nearfar", "cc"]
-    _run([*compiler, *options, *map(str, sources), "-o", str(program)])
+    run_tool(["cc", *options, *map(str, sources), "-o", str(program)])
     # A folder of its own: instrumented and plain file have the same name.
     plain = extract_plain(program, folder / "plain")
     if plain is None:
@@ -130,11 +129,12 @@ def _build(name: str, folder: Path) -> Kernel:
     return Kernel(name, program, plain)
 
 
-def _run(command: Sequence[str]) -> None:
+def run_tool(words: Sequence[str]) -> None:
+    """Run a verb of nearfar; raises NearfarError with its message."""
     # In this process group: Ctrl-C reaches the tool too, which ends its children.
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, check=False,
+        [sys.executable, "-m", "nearfar", *words], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
     )  # fmt: skip
     if done.returncode == 0:
         return

@@ -33,6 +33,8 @@ MIN_ROUNDS = 4
 """At least two in each half."""
 SHARES = (0.1, 0.5, 1.0)
 """Random bytes of a page: what compressors make small, by half, and not at all."""
+EXCHANGE_SWEEPS = 2
+"""Sweeps of `exchange_ns`."""
 SOURCE = "here"
 _ROOM = 4
 """Swap is this many regions: slots of pages that came back may still be taken."""
@@ -120,6 +122,23 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
     # Its own pages come back from swap: that is what was measured.
     context.warnings.extend(text for text in warnings if "read back from swap" not in text)
     return _profile(options, request, swap, samples, context)
+
+
+def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> float:
+    """Return the time of a page that comes while another goes, ns: random reads, half random data.
+
+    The memory is set up for it and taken down.
+    """
+    point, samples = PagePoint(SHARES[1], at_limit=True), PageSamples()
+    place = find_place()
+    with open_ledger() as ledger:
+        set_up.set_up(ledger, spec, _ROOM * region_bytes + _OWN_BYTES)
+        group = make_group(ledger, place)
+        with worker_in(group) as worker:
+            sampler = PageSampler(worker, group, region_bytes, sorted(os.sched_getaffinity(0)))
+            for _ in range(EXCHANGE_SWEEPS):
+                sampler.sample(point, samples)
+    return statistics.median(samples.fault_ns)
 
 
 def _rounds(

@@ -1,0 +1,136 @@
+"""Scores of a session in a paged memory, and its tables."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from nearfar.base.tables import say, table
+from nearfar.base.units import format_bytes
+from nearfar.documents import DeviceProfile, PagedValidation, producer
+from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedScore
+from nearfar.validate.report import rank_correlation
+
+SLOWDOWNS = (1.1, 20.0)
+"""Measured slowdowns that scores of time are of: below, faults hardly matter, and above nobody
+would run the program so."""
+MIN_FAULTS = 1000
+"""Faults below which a count says more of the process's start than of its data."""
+MIN_RANKED = 3
+"""Cases from which a rank correlation says something."""
+GAIN = 1.2
+"""Predicted gain of plans from which their mean gain is judged."""
+
+
+def scored(
+    far: str, device: DeviceProfile, cases: list[PagedCase], left_out: dict[str, str]
+) -> PagedValidation:
+    """Return the document of a session."""
+    judged = [case for case in cases if SLOWDOWNS[0] <= case.slowdown <= SLOWDOWNS[1]]
+    counted = [case for case in cases if case.faults >= MIN_FAULTS]
+    locked = [case.locked for case in cases if case.locked is not None]
+    gains = [run.measured_gain for run in locked if run.predicted_gain >= GAIN]
+    names = ["paged", *(judged[0].models if judged else ())]
+    return PagedValidation(
+        producer=producer(),
+        far=far,
+        device=device,
+        cases=cases,
+        models={name: _score(name, judged) for name in names},
+        fault_error=statistics.fmean(
+            abs(case.predicted_faults.value / case.faults - 1) for case in counted
+        )
+        if counted
+        else None,
+        coverage=statistics.fmean(
+            case.predicted.low <= case.slowdown <= case.predicted.high for case in judged
+        )
+        if judged
+        else None,
+        gain=math.exp(statistics.fmean(math.log(gain) for gain in gains)) if gains else None,
+        worst_gain=min((run.measured_gain for run in locked), default=None),
+        left_out=left_out,
+    )
+
+
+def _score(name: str, cases: Sequence[PagedCase]) -> PagedScore:
+    predicted = [case.predicted.value if name == "paged" else case.models[name] for case in cases]
+    errors = [abs(p / case.slowdown - 1) for p, case in zip(predicted, cases, strict=True)]
+    return PagedScore(
+        mean_error=statistics.fmean(errors) if errors else 0.0,
+        rank=rank_correlation(predicted, [case.slowdown for case in cases])
+        if len(cases) >= MIN_RANKED
+        else None,
+        cases=len(cases),
+    )
+
+
+def print_paged(report: PagedValidation, console: Console) -> None:
+    """Print the cases, the scores and what was left out."""
+    columns = ["kernel or program", "near", "faults", "predicted", "slowdown", "predicted", "90 %"]
+    _print_numbers(console, columns, [_row(case) for case in report.cases])
+    columns = ["plan", "near", "locked", "faults", "quicker than the kernel", "predicted"]
+    plans = [_plan_row(case, case.locked) for case in report.cases if case.locked is not None]
+    _print_numbers(console, columns, plans)
+    scores = [
+        [name, f"{score.mean_error:.1%}", "" if score.rank is None else f"{score.rank:.2f}"]
+        for name, score in report.models.items()
+    ]
+    _print_numbers(console, ["model", "mean error of time", "rank"], scores)
+    say(console, *sentences(report))
+
+
+def _print_numbers(console: Console, columns: list[str], rows: list[list[str]]) -> None:
+    if rows:
+        console.print(table(columns, rows, right=slice(1, None), wrap=False, edge=False))
+        console.print()
+
+
+def _row(case: PagedCase) -> list[str]:
+    return [
+        case.name,
+        f"{case.near_share:.0%}",
+        f"{case.faults:,.0f}",
+        f"{case.predicted_faults.value:,.0f}",
+        f"{case.slowdown:.2f}",
+        f"{case.predicted.value:.2f}",
+        f"{case.predicted.low:.2f}-{case.predicted.high:.2f}",
+    ]
+
+
+def _plan_row(case: PagedCase, locked: LockedRun) -> list[str]:
+    return [
+        case.name,
+        f"{case.near_share:.0%}",
+        format_bytes(locked.locked_bytes),
+        f"{locked.faults:,.0f}",
+        f"{locked.measured_gain:.2f}x",
+        f"{locked.predicted_gain:.2f}x",
+    ]
+
+
+def sentences(report: PagedValidation) -> list[str]:
+    """Return the sentences below the tables."""
+    cases = next(iter(report.models.values())).cases if report.models else 0
+    lines = [
+        f"Errors of time are |predicted / measured - 1| of slowdowns from {SLOWDOWNS[0]} to "
+        f"{SLOWDOWNS[1]:g}: {cases} of {len(report.cases)} cases."
+    ]
+    if report.fault_error is not None:
+        lines.append(
+            f"Faults: mean error {report.fault_error:.1%} of cases with {MIN_FAULTS:,} or more."
+        )
+    if report.coverage is not None:
+        lines.append(f"Inside the predicted 90 % interval: {report.coverage:.0%}.")
+    if report.gain is not None:
+        lines.append(
+            f"Plans predicted to be {GAIN}x quicker than the kernel alone: {report.gain:.2f}x in "
+            "the geometric mean."
+        )
+    if report.worst_gain is not None:
+        lines.append(f"The plan that gained least: {report.worst_gain:.2f}x.")
+    lines += [f"left out: {name}: {why}" for name, why in report.left_out.items()]
+    return lines
