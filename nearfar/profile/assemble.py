@@ -108,12 +108,13 @@ def _phases(
             continue
         share = phase_share(gathered.seen.shares, number)
         near, wall = _near(gathered, name, time, share)
+        timed = gathered.seen.timed
         phases.append(
             Phase(
                 name=name,
-                near_cpu_time_ns=median_estimate(near),
+                near_cpu_time_ns=timed.cpu_ns if timed else median_estimate(near),
                 near_repetitions=len(near),
-                near_wall_time_ns=median_estimate(wall).value,
+                near_wall_time_ns=timed.wall_ns if timed else median_estimate(wall).value,
                 operations=time.operations * share or None,
                 counted=gathered.seen.counted.get(number, {}),
                 objects=[

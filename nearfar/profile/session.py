@@ -19,7 +19,7 @@ from nearfar.profile.sources.compiled import CompiledSource
 from nearfar.profile.sources.source import AccessSource, SourceReport
 from nearfar.program.control import Control
 from nearfar.program.executable import Build, find_executable
-from nearfar.program.launch import Job, RunOutcome, run_job
+from nearfar.program.launch import Job, RunOutcome, run_job, too_long
 from nearfar.program.phases import PhaseTime, phase_times
 
 LIVE_INTERVAL_US = 10_000
@@ -118,8 +118,11 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
             control.close()
         _check_gathered(gathered, name)
         _check_same_end(runs[0].outcome, outcome, name)
-        failed = outcome.failed or runs[0].outcome.failed
-        for repetition in range(2, 1 if failed else request.repetitions + 1):
+        ends_itself = request.job.duration_s is None and request.job.driver is None
+        if ends_itself and seen.timed is None and not runs[0].outcome.finished:
+            raise too_long(name, request.longest_s)
+        once = outcome.failed or runs[0].outcome.failed or seen.timed is not None
+        for repetition in range(2, 1 if once else request.repetitions + 1):
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
             runs.append(_plain(request, plain))
             _check_same_end(runs[-1].outcome, outcome, name)
@@ -129,6 +132,10 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
 def _plain(request: ProfileRequest, build: Build) -> ProfiledRun:
     with run_folder(request) as (folder, control):
         job = replace(request.job, longest_s=request.longest_s)
+        if request.source.times_parts and request.longest_s is not None and job.driver is None:
+            # What it does later is not sampled.
+            limit = f"{request.longest_s:.1f} s"
+            job = replace(job, duration_s=job.duration_s or request.longest_s, limit=limit)
         outcome = run_job(job, build.executable, build.environment, folder)
         return ProfiledRun(outcome, phase_times(control, outcome))
 

@@ -49,13 +49,13 @@ def collect_warnings(
     """Return one sentence for each limit of the profile."""
     return [
         *_runs(request, gathered, profile),
+        *gathered.seen.caveats,
         *_tables(gathered, request),
         *_allocator(gathered, profile),
         *_precision(request, profile),
         *(_unseen(request, gathered, profile) if request.source.is_built_in else []),
         *reserved_warnings(profile),
         *undivided_warnings(profile),
-        *gathered.seen.caveats,
         *_notes(gathered),
     ]
 

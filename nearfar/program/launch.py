@@ -149,11 +149,12 @@ def _wait_for_end(
         _stop(process.pid)
         _wait(process.pid, None)
     elif not ends_within(job.longest_s):
-        raise _too_long(job.command[0], job.longest_s)
+        raise too_long(job.command[0], job.longest_s)
     return reason
 
 
-def _too_long(what: str, longest_s: float | None) -> CommandError:
+def too_long(what: str, longest_s: float | None) -> CommandError:
+    """Return the refusal of a program, or a driver, that had not ended after `longest_s`."""
     return CommandError(
         f"{what} had not ended after {longest_s:.1f} s: give it less work or more time; for a "
         "server, say how long with --duration or --driver",
@@ -249,7 +250,7 @@ def _wait_for_driver(
         for handle in handles:
             os.close(handle)
     if not ready:
-        raise _too_long(f"the driver {shlex.quote(command)}", job.longest_s)
+        raise too_long(f"the driver {shlex.quote(command)}", job.longest_s)
     if driver.poll() is None and "driver" not in (handles[handle] for handle in ready):
         _, code, _ = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)

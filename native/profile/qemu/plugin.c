@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "profile/qemu/blocks.h"
 #include "profile/qemu/plugin_api.h"
 #include "profile/qemu/ring.h"
 
@@ -29,6 +30,9 @@ struct place {
 };
 
 static struct nf_ring* ring;
+/* Counted blocks by address, in an open hash table; NULL: none are counted. */
+static struct nf_block* blocks;
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 /* True in the child of a fork, which must not write into its parent's ring. */
 static bool silent;
 static __thread uint32_t thread_number;
@@ -41,6 +45,34 @@ static uint32_t thread(void) {
 static void count_instructions(struct qemu_plugin_tb* block) {
   qemu_plugin_register_vcpu_tb_exec_inline(block, QEMU_PLUGIN_INLINE_ADD_U64, &ring->instructions,
                                            qemu_plugin_tb_n_insns(block));
+}
+
+static struct nf_block* block_at(uint64_t address) {
+  const uint64_t first = (address * 0x9E3779B97F4A7C15ull) >> 48;
+  for (uint64_t tries = 0; tries < NF_BLOCKS / 4; ++tries) {
+    struct nf_block* block = &blocks[(first + tries) % NF_BLOCKS];
+    if (block->address == address) return block;
+    if (block->address == 0) {
+      block->address = address;
+      return block;
+    }
+  }
+  return NULL;
+}
+
+static void count_executions(struct qemu_plugin_tb* translated_block) {
+  if (blocks == NULL) return;
+  const size_t last = qemu_plugin_tb_n_insns(translated_block) - 1;
+  const struct qemu_plugin_insn* end = qemu_plugin_tb_get_insn(translated_block, last);
+  const uint64_t address = qemu_plugin_tb_vaddr(translated_block);
+  pthread_mutex_lock(&blocks_lock);
+  struct nf_block* block = block_at(address);
+  pthread_mutex_unlock(&blocks_lock);
+  if (block == NULL) return;
+  const uint64_t bytes = qemu_plugin_insn_vaddr(end) + qemu_plugin_insn_size(end) - address;
+  if (bytes > block->bytes) block->bytes = bytes;
+  qemu_plugin_register_vcpu_tb_exec_inline(translated_block, QEMU_PLUGIN_INLINE_ADD_U64,
+                                           &block->count, 1);
 }
 
 static void report(uint64_t address, const struct place* place, qemu_plugin_meminfo_t info) {
@@ -80,6 +112,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb* block) {
   (void)id;
   count_instructions(block);
+  count_executions(block);
   /* Code translated before sampling ended keeps its calls: retranslating everything
    * (qemu_plugin_reset) sometimes kills programs under QEMU 7.2. */
   if (!__atomic_load_n(&ring->sampling, __ATOMIC_RELAXED)) return;
@@ -192,21 +225,29 @@ static void in_child(void) {
   if (mmap(ring, sizeof *ring, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) _exit(127);
   ring->mask = UINT64_MAX;
   ring->page_mask = UINT64_MAX;
+  if (blocks == NULL) return;
+  if (mmap(blocks, NF_BLOCKS * sizeof *blocks, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+    _exit(127);
+}
+
+/* Returns the shared memory of a file in the run folder; NULL if there is none. */
+static void* shared_file(const char* folder, const char* name, size_t bytes) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  const int file = open(path, O_RDWR | O_CLOEXEC);
+  if (file < 0) return NULL;
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  return memory == MAP_FAILED ? NULL : memory;
 }
 
 int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count, char** words) {
   (void)count, (void)words;
   const char* folder = getenv("NEARFAR_RUN_DIR");
-  char path[512];
   if (folder == NULL || info->system_emulation) return 1;
-  snprintf(path, sizeof path, "%s/%s", folder, NF_RING_FILE);
-  const int file = open(path, O_RDWR | O_CLOEXEC);
-  if (file < 0) return 1;
-  void* memory = mmap(NULL, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) return 1;
-  ring = memory;
-  if (ring->magic != NF_RING_MAGIC) return 1;
+  ring = shared_file(folder, NF_RING_FILE, sizeof *ring);
+  if (ring == NULL || ring->magic != NF_RING_MAGIC) return 1;
+  blocks = shared_file(folder, NF_BLOCKS_FILE, NF_BLOCKS * sizeof *blocks);
   pthread_atfork(before_fork, NULL, in_child);
   qemu_plugin_register_vcpu_init_cb(id, on_thread);
   qemu_plugin_register_vcpu_syscall_cb(id, on_call);

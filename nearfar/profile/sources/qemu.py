@@ -11,11 +11,14 @@ from nearfar.native_files import native_file
 from nearfar.options.profile import ProfileOptions
 from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
+from nearfar.profile.sources.sampled_end import SampledEnd, TimedPart
 from nearfar.profile.sources.source import SOURCES, AccessSource, SourceReport
 from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, preload
 from nearfar.program.language_runtimes import GO_HEAP, runs_other_code
 from nearfar.program.launch import Job, RunOutcome, run_job
 
+START_S = 2.0
+"""Time that a program may take to start, s."""
 REST_FACTOR = 4
 """Further run time over the sampled time that a program may take, to tell the sampled share of its
 work; then it is stopped."""
@@ -40,6 +43,7 @@ class QemuSource(AccessSource):
     run_as = "under qemu"
     runs = "program under QEMU"
     finer = ("give a smaller --rate", "; --rate 1 sees every line", "give a smaller --rate")
+    times_parts = True
     how_to_get = f"install QEMU to profile it as it is ({qemu_user.HOW_TO_INSTALL})"
 
     @classmethod
@@ -102,8 +106,9 @@ class QemuSource(AccessSource):
         )
         environment = {k: v for k, v in plain.environment.items() if k != PRELOAD}
         watched = self._bounded(replace(job, command=self._command(job, plain)))
-        with replay.running():
-            outcome = run_job(watched, self._qemu.path, environment, folder)
+        end = SampledEnd(folder, self._sample_s)
+        with replay.running(), end.watching(replay.sampled_instructions):
+            outcome = run_job(watched, self._qemu.path, environment, folder, end.note_process)
         if replay.facts.replaced:
             raise CommandError(
                 f"{job.command[0]} replaced itself with another program (exec), which QEMU does "
@@ -112,8 +117,12 @@ class QemuSource(AccessSource):
             )
         replay.check_attached(f"{job.command[0]} {outcome.status}", "does it run without nearfar?")
         cut_off = job.duration_s is None and job.driver is None and not outcome.finished
-        caveats = self._caveats(replay, outcome, cut_off)
-        return outcome, SourceReport(sampled_shares(replay.facts), caveats=caveats)
+        timed = None
+        sampled = [count for count in replay.facts.sampled if count]
+        if cut_off and len(sampled) == 1:
+            timed = end.time_part(job, plain, sampled[0], START_S + self._sample_s)
+        caveats = self._caveats(replay, outcome, cut_off, timed)
+        return outcome, SourceReport(sampled_shares(replay.facts), caveats=caveats, timed=timed)
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
@@ -135,10 +144,19 @@ class QemuSource(AccessSource):
         longest = self._sample_s * (1 + REST_FACTOR)
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
-    def _caveats(self, replay: Replay, outcome: RunOutcome, cut_off: bool) -> list[str]:
+    def _caveats(
+        self, replay: Replay, outcome: RunOutcome, cut_off: bool, timed: TimedPart | None
+    ) -> list[str]:
         facts = replay.facts
         known = "" if replay.runs_other_code else "; build with `nearfar cc` to know them"
-        caveats = [
+        caveats = []
+        if timed is not None:
+            caveats.append(
+                f"only the first {format_ns(timed.cpu_ns.value)} of the program's CPU time were "
+                f"sampled, in {format_ns(self._sample_s * 1e9)} under QEMU: times are of that "
+                "part; give a longer --sample to see more"
+            )
+        caveats += [
             f"the program was not rebuilt: it ran under QEMU {self._qemu.version}, which "
             "reports no values or address dependences, so all access classes are opaque except "
             f"sequences from page to page{known}"
@@ -155,7 +173,7 @@ class QemuSource(AccessSource):
             )
         if facts.forks:
             caveats.append(_about_children(facts.forks, outcome))
-        if not facts.sampled_to_the_end:
+        if timed is None and not facts.sampled_to_the_end:
             part = sum(facts.sampled) / max(1, sum(facts.instructions))
             sampled = f"{format_ns(self._sample_s * 1e9)} under QEMU"
             if self.instructions:
@@ -165,7 +183,7 @@ class QemuSource(AccessSource):
                 f"accesses were sampled in the first {sampled}, {part:.0%} of the instructions "
                 "executed; near times and operations are scaled to that share"
             )
-        if cut_off:
+        if cut_off and timed is None:
             caveats.append(
                 f"the program was stopped before its end, {SHARE_UNKNOWN} and "
                 "near times are too long for the counts; give it less work, or a longer --sample"

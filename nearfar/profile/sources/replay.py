@@ -55,6 +55,7 @@ class Replay:
         text, u32, u64 = ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint64
         library.nf_replay_open.argtypes = [text, u32, u64, ctypes.c_int, u64, ctypes.c_int]
         library.nf_replay_module.argtypes = [u64, u64, text]
+        library.nf_replay_sampled_instructions.restype = u64
         file = program_file(executable)
         self.is_static = file.is_static
         """Whether nothing can be preloaded into the program."""
@@ -88,6 +89,10 @@ class Replay:
                 f"{run} before nearfar's library was loaded into it: {hint}",
                 ExitCode.PROGRAM_FAILED,
             )
+
+    def sampled_instructions(self) -> int:
+        """Return the instructions executed so far, or 0 once sampling has ended."""
+        return int(self._library.nf_replay_sampled_instructions())
 
     def runs_natively(self) -> None:
         """Expect a program that runs without QEMU."""

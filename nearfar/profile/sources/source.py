@@ -11,6 +11,7 @@ from typing import ClassVar
 from nearfar.base.errors import CommandError
 from nearfar.base.registry import Registry
 from nearfar.options.profile import ProfileOptions
+from nearfar.profile.sources.sampled_end import TimedPart
 from nearfar.program.executable import HOW_TO_BUILD, Build
 from nearfar.program.launch import Job, RunOutcome
 
@@ -24,6 +25,8 @@ class SourceReport:
     counted: dict[int, dict[str, float]] = field(default_factory=dict)
     """The processor's counts by phase number and name of CounterInterval."""
     caveats: list[str] = field(default_factory=list)
+    timed: TimedPart | None = None
+    """Native times of the sampled part, where they were taken apart."""
 
 
 class AccessSource(ABC):
@@ -46,6 +49,8 @@ class AccessSource(ABC):
     """Whether the program was built to count itself, and has a plain twin."""
     counts_children: ClassVar[bool] = False
     """Whether accesses of processes that the program starts are counted, whatever they run."""
+    times_parts: ClassVar[bool] = False
+    """Whether a program that takes too long is sampled in part, and that part timed alone."""
     names_instructions: ClassVar[bool] = False
     """Whether records name instructions; otherwise they hold addresses to look up after the run."""
     compiler: str

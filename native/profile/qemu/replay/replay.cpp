@@ -276,6 +276,11 @@ void nf_replay_run() {
 
 void nf_replay_stop() { __atomic_store_n(&stop, true, __ATOMIC_RELEASE); }
 
+std::uint64_t nf_replay_sampled_instructions() {
+  if (ring == nullptr || __atomic_load_n(&ring->sampling, __ATOMIC_ACQUIRE) == 0) return 0;
+  return __atomic_load_n(&ring->instructions, __ATOMIC_RELAXED);
+}
+
 void nf_replay_close() {
   if (ring == nullptr) return;
   __atomic_store_n(&ring->closed, 1, __ATOMIC_RELEASE);

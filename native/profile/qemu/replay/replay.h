@@ -28,6 +28,9 @@ void nf_replay_run(void);
 void nf_replay_stop(void);
 void nf_replay_close(void);
 
+/* Instructions executed so far while sampling goes on; 0 once it has ended. */
+uint64_t nf_replay_sampled_instructions(void);
+
 /* Further facts that the plugin reports. */
 struct nf_replay_facts {
   uint32_t attached; /* 0: the program did not preload the library */

@@ -1,0 +1,134 @@
+"""Parts of programs that are too long for QEMU: where sampling ended, and the native time to it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from patience import patience
+from unmodified_runs import needs_qemu, run
+
+from nearfar.native_files import native_file
+from nearfar.profile.sources.sampled_end import BLOCK, CodePlace, mappings, places
+
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+ROUNDS = 200
+SOURCE = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void each_round(volatile long* sum) {
+  for (int i = 0; i < 20000; ++i) *sum += i;
+}
+static void* in_thread(void* sum) { each_round(sum); return sum; }
+int main(int count, char** words) {
+  const int rounds = atoi(words[1]);
+  volatile long sum = 0;
+  puts("begins");
+  fflush(stdout);
+  if (count > 2) {
+    int status = 0;
+    if (fork() == 0) { each_round(&sum); _exit(0); }
+    wait(&status);
+    if (status != 0) return 9;
+    pthread_t thread;
+    pthread_create(&thread, NULL, in_thread, (void*)&sum);
+    pthread_join(thread, NULL);
+  }
+  for (int round = 0; round < rounds; ++round) each_round(&sum);
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rounds")
+    (folder / "rounds.c").write_text(SOURCE)
+    command = ["gcc", "-O1", "-g", "-pthread", str(folder / "rounds.c"), "-o", str(folder / "run")]
+    subprocess.run(command, check=True)
+    return folder / "run"
+
+
+def offset_of(program: Path, name: str) -> int:
+    """Return a function's offset in the file; gcc maps code at equal offsets and addresses."""
+    table = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
+    (address,) = [line.split()[0] for line in table.splitlines() if line.endswith(f" {name}")]
+    return int(address, 16)
+
+
+def reach(
+    program: Path, folder: Path, times: int, *words: str, file: Path | None = None
+) -> tuple[int, list[int], str]:
+    """Return exit code, times written and what was printed."""
+    result = folder / "result"
+    offset = offset_of(program, "each_round")
+    helper = native_file("nearfar_reach")
+    command = [helper, file or program, str(offset), str(times), result, program, "run", *words]
+    done = subprocess.run(command, capture_output=True, timeout=patience(60), check=False)
+    times_ns = [int(word) for word in result.read_text().split()] if result.exists() else []
+    return done.returncode, times_ns, done.stdout.decode()
+
+
+@needs_gcc
+def test_a_program_is_timed_to_a_place_and_ended_there(program: Path, tmp_path: Path):
+    code, early, printed = reach(program, tmp_path, ROUNDS // 10, str(10 * ROUNDS))
+    assert (code, printed) == (0, "")
+    code, late, _ = reach(program, tmp_path, 10 * ROUNDS, str(10 * ROUNDS))
+    assert code == 0
+    # A hundred times the work, in the time of the program's thread.
+    assert late[0] > 5 * early[0]
+
+
+@needs_gcc
+def test_children_and_threads_pass_the_place(program: Path, tmp_path: Path):
+    # The thread's round counts, the child's does not.
+    assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS), "more")[0] == 0
+    assert reach(program, tmp_path, ROUNDS + 2, str(ROUNDS), "more")[0] == 1
+
+
+@needs_gcc
+def test_a_place_that_is_not_reached_or_not_loaded_has_no_time(program: Path, tmp_path: Path):
+    assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS))[:2] == (1, [])
+    assert reach(program, tmp_path, 1, "1", file=tmp_path / "other")[:2] == (2, [])
+
+
+def blocks(*rows: tuple[int, int, int]) -> np.ndarray:
+    return np.array(list(rows), dtype=BLOCK)
+
+
+def test_places_are_blocks_that_ran_at_last_and_no_others_share(tmp_path: Path):
+    file = tmp_path / "program"
+    code = bytearray(4096)
+    code[0x300:0x303] = b"\xf3\x48\xa5"  # rep movsq
+    file.write_bytes(code)
+    before = blocks((0x1100, 16, 7), (0x1200, 32, 5), (0x1210, 8, 5), (0x1300, 3, 1), (0, 0, 0))
+    after = blocks((0x1100, 16, 7), (0x1200, 32, 6), (0x1210, 8, 6), (0x1300, 3, 2), (0x1400, 8, 3))
+    maps = mappings(
+        f"1000-2000 r--p 00000000 fe:01 12 {file}\n"
+        f"3000-4000 rw-p 00000000 00:00 0 [heap]\n5000-6000 rw-p 00000000 00:00 0\n"
+    )
+    assert places(before, after, maps, str(file)) == [
+        CodePlace(str(file), 0x400, 3),
+        CodePlace(str(file), 0x200, 6),
+    ]
+
+
+@needs_qemu
+@needs_gcc
+@pytest.mark.timing
+def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path):
+    source = tmp_path / "spins.c"
+    source.write_text("int main(void) { for (volatile long i = 0; i < 600000000; i++) {} }")
+    program = tmp_path / "spins"
+    subprocess.run(["gcc", "-O1", str(source), "-o", str(program)], check=True)
+    done, output = run(tmp_path, str(program), options=("--sample", "400ms"))
+    assert done.returncode == 0, done.stderr
+    assert output is not None
+    assert any("the sampled share is not known" in warning for warning in output["warnings"])
