@@ -50,6 +50,18 @@ class PagedCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """None: the plan locks nothing here."""
 
 
+class PagedCliff(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Where the time of a program doubles: it was run 5 % of its pages above and below."""
+
+    name: str
+    near_share: float
+    """Predicted, with near time and the time of a page as measured beside."""
+    slowdown_above: float
+    """With 5 % of its pages more than that."""
+    slowdown_below: float
+    """With 5 % of its pages less."""
+
+
 class PagedScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Accuracy over cases of measured slowdowns from 1.1 to 20."""
 
@@ -80,6 +92,7 @@ class PagedValidation(Document, kw_only=True, forbid_unknown_fields=True):
     gain: float | None
     """Geometric mean of measured gains of plans that were predicted to gain a fifth or more; None:
     no plan was."""
+    cliffs: list[PagedCliff]
     worst_gain: float | None
     """Least measured gain of any plan that locks; None: no plan does."""
     left_out: dict[str, str] = {}

@@ -9,6 +9,7 @@ measured with them.
 
 from __future__ import annotations
 
+import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,9 +23,9 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import PAGE_BYTES, parse_size_bytes
 from nearfar.documents import DeviceProfile, Plan, RunRecord, WorkloadProfile
-from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedValidation
+from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff, PagedValidation
 from nearfar.documents.plan import Prices
-from nearfar.documents.prediction import PagedBudget
+from nearfar.documents.prediction import PagedAxis
 from nearfar.measure.paged.measure import exchange_ns, measure_paged
 from nearfar.measure.settings import Progress
 from nearfar.memories.paged import set_up
@@ -57,6 +58,10 @@ ROUNDS = {False: 3, True: 1}
 """Runs of each program at each limit, full and quick."""
 MAX_SLOWDOWN = 40.0
 """Predicted slowdown beyond which a limit is left out: such runs take minutes."""
+CLIFF_ERROR = 0.05
+"""Part of a program's pages by which the near share where time doubles may be off."""
+MIN_SHARE = 0.08
+"""Near share below which no cliff is looked for: a process needs some pages at once."""
 KERNELS = FOLDER / "paged" / "paged.c"
 
 
@@ -78,6 +83,8 @@ class PagedSubject:
     """CPU times by budget, and by budget under the plan (`locked_key`)."""
     faults: dict[str, list[float]] = field(default_factory=dict)
     exchange_ns: list[float] = field(default_factory=list)
+    cliff_share: float = 0.0
+    """Predicted near share at which time doubles; 0: none."""
 
     def job(self, program: Path) -> Job:
         """Return a run of `program` with this one's arguments."""
@@ -94,30 +101,42 @@ class PagedSubject:
         self.faults.setdefault(key, []).append(faults)
 
 
+def cliff_shares(share: float) -> tuple[str, str]:
+    """Return the limits around a predicted cliff, as shares of the pages."""
+    return f"{100 * (share + CLIFF_ERROR):.4f}%", f"{100 * (share - CLIFF_ERROR):.4f}%"
+
+
 def locked_key(budget: str) -> str:
     """Return the key of runs under the plan."""
     return f"{budget} locked"
 
 
-def validate_paged(options: ValidateOptions, progress: Progress) -> PagedValidation:
-    """Predict and measure kernels and programs in a paged memory; refuse what cannot be set up."""
+def validate_paged(
+    options: ValidateOptions, progress: Progress, device: DeviceProfile | None = None
+) -> PagedValidation:
+    """Predict and measure kernels and programs in a paged memory; refuse what cannot be set up.
+
+    `device`: the memory as measured before; None: it is measured.
+    """
     spec = parse_spec(options.far, paged=True)
     set_up.check(spec, PAGE_BYTES)
     find_place()
     left_out: dict[str, str] = {}
     with preparing() as prepared:
         subjects = list(_subjects(options, prepared.folder, progress))
-        progress(f"measuring {spec}", 0.0)
-        device = measure_paged(MeasureOptions(memory=options.far, quick=True, samples=False))
+        if device is None:
+            progress(f"measuring {spec}", 0.0)
+            device = measure_paged(MeasureOptions(memory=options.far, quick=True, samples=False))
         for subject in subjects:
             plan_all(subject, device, left_out)
         rounds = options.rounds or ROUNDS[options.quick]
         for number in range(rounds * len(subjects)):
             subject = subjects[number % len(subjects)]
             progress(f"running {subject.name}", number / (rounds * len(subjects)))
-            run_round(subject, options.far, left_out)
+            run_round(subject, options.far, device, left_out)
     cases = [case for subject in subjects for case in cases_of(subject, device, left_out)]
-    return scored(str(spec), device, cases, left_out)
+    cliffs = [cliff for subject in subjects if (cliff := cliff_of(subject)) is not None]
+    return scored(str(spec), device, cases, cliffs, left_out)
 
 
 def dry_run(options: ValidateOptions) -> list[str]:
@@ -195,7 +214,39 @@ def locks(plan: Plan) -> bool:
     return plan.memories[0].used_bytes > 0
 
 
-def run_round(subject: PagedSubject, far: str, left_out: dict[str, str]) -> None:
+def around(subject: PagedSubject) -> list[str]:
+    """Return the limits around the predicted cliff, where there is one to look for."""
+    inside = MIN_SHARE + CLIFF_ERROR < subject.cliff_share < 1.0 - CLIFF_ERROR
+    return list(cliff_shares(subject.cliff_share)) if inside else []
+
+
+def _cliff(subject: PagedSubject, device: DeviceProfile) -> float:
+    scaled = scaled_device(device, statistics.median(subject.exchange_ns))
+    near = median_estimate(subject.near_ns)
+    axis = predicted_axis(subject, scaled, subject.budget_bytes(BUDGETS[0]), near)
+    return 0.0 if axis.cliff_share is None else axis.cliff_share.value
+
+
+def cliff_of(subject: PagedSubject) -> PagedCliff | None:
+    """Return the slowdowns around the predicted cliff; None: it was not looked for."""
+    if not around(subject):
+        return None
+    near_ns = statistics.median(subject.near_ns)
+    times = [subject.cpu_ns.get(key) for key in cliff_shares(subject.cliff_share)]
+    above, below = (math.inf if each is None else statistics.median(each) for each in times)
+    if math.inf in (above, below):
+        return None
+    return PagedCliff(
+        name=subject.name,
+        near_share=subject.cliff_share,
+        slowdown_above=above / near_ns,
+        slowdown_below=below / near_ns,
+    )
+
+
+def run_round(
+    subject: PagedSubject, far: str, device: DeviceProfile, left_out: dict[str, str]
+) -> None:
     """Run a program once without a limit, and at each limit alone and under its plan."""
     spec = parse_spec(far, paged=True)
     place = find_place()
@@ -207,7 +258,9 @@ def run_round(subject: PagedSubject, far: str, left_out: dict[str, str]) -> None
         if full.ended.failed:
             raise NearfarError(f"{subject.name} {full.ended.status} without a limit")
         subject.near_ns.append(_judged(subject, full)[0])
-        for budget in subject.plans:
+        if not subject.cliff_share:
+            subject.cliff_share = _cliff(subject, device)
+        for budget in [*subject.plans, *around(subject)]:
             run = run_limited(
                 ledger, place, subject.budget_bytes(budget), job, subject.plain,
                 environment=subject.environment,
@@ -255,7 +308,7 @@ def cases_of(
         if budget not in BUDGETS or f"{subject.name} at {budget}" in left_out:
             continue
         size = subject.budget_bytes(budget)
-        row = predicted_row(subject, scaled, size, near)
+        row = predicted_axis(subject, scaled, size, near).budgets[0]
         cpu = median_estimate(subject.cpu_ns[budget])
         yield PagedCase(
             name=subject.name,
@@ -289,9 +342,9 @@ def _locked(subject: PagedSubject, budget: str, alone_ns: float) -> LockedRun | 
     )
 
 
-def predicted_row(
+def predicted_axis(
     subject: PagedSubject, device: DeviceProfile, size_bytes: int, near: Estimate
-) -> PagedBudget:
+) -> PagedAxis:
     """Return the prediction at a limit with near time as it was measured beside."""
     phases = subject.workload.phases
     judged = [phase for phase in phases if not subject.phase or phase.name == subject.phase]
@@ -312,7 +365,7 @@ def predicted_row(
     names = [subject.phase] if subject.phase else []
     prediction = paged_device(timed, device, [f"{size_bytes}B"], names, 1)
     assert prediction.paged is not None
-    return prediction.paged.budgets[0]
+    return prediction.paged
 
 
 def scaled_device(device: DeviceProfile, beside_ns: float) -> DeviceProfile:

@@ -11,7 +11,8 @@ from rich.console import Console
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile, PagedValidation, producer
-from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedScore
+from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff, PagedScore
+from nearfar.predict.paged_device import CLIFF
 from nearfar.validate.report import rank_correlation
 
 SLOWDOWNS = (1.1, 20.0)
@@ -26,7 +27,11 @@ GAIN = 1.2
 
 
 def scored(
-    far: str, device: DeviceProfile, cases: list[PagedCase], left_out: dict[str, str]
+    far: str,
+    device: DeviceProfile,
+    cases: list[PagedCase],
+    cliffs: list[PagedCliff],
+    left_out: dict[str, str],
 ) -> PagedValidation:
     """Return the document of a session."""
     judged = [case for case in cases if SLOWDOWNS[0] <= case.slowdown <= SLOWDOWNS[1]]
@@ -51,6 +56,7 @@ def scored(
         if judged
         else None,
         gain=math.exp(statistics.fmean(math.log(gain) for gain in gains)) if gains else None,
+        cliffs=cliffs,
         worst_gain=min((run.measured_gain for run in locked), default=None),
         left_out=left_out,
     )
@@ -66,6 +72,11 @@ def _score(name: str, cases: Sequence[PagedCase]) -> PagedScore:
         else None,
         cases=len(cases),
     )
+
+
+def held(cliff: PagedCliff) -> bool:
+    """Return whether time doubles between the limits around the predicted cliff."""
+    return cliff.slowdown_above <= CLIFF <= cliff.slowdown_below
 
 
 def print_paged(report: PagedValidation, console: Console) -> None:
@@ -125,6 +136,11 @@ def sentences(report: PagedValidation) -> list[str]:
         )
     if report.coverage is not None:
         lines.append(f"Inside the predicted 90 % interval: {report.coverage:.0%}.")
+    if report.cliffs:
+        lines.append(
+            f"Time doubles within 5 % of the pages of where it was predicted to: "
+            f"{sum(held(cliff) for cliff in report.cliffs)} of {len(report.cliffs)}."
+        )
     if report.gain is not None:
         lines.append(
             f"Plans predicted to be {GAIN}x quicker than the kernel alone: {report.gain:.2f}x in "

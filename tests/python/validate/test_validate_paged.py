@@ -15,7 +15,7 @@ from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import PagedValidation, loaded
-from nearfar.documents.paged_validation import LockedRun, PagedCase
+from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place
 from nearfar.memories.spec import parse_spec
@@ -67,7 +67,12 @@ def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None
         case(1.01, 1.4, faults=10.0),
         case(50.0, 20.0),
     ]
-    report = scored("zram", load_device("zram-lz4"), cases, {"hash at 25%": "was killed"})
+    cliffs = [
+        PagedCliff(name="loop", near_share=0.9, slowdown_above=1.1, slowdown_below=4.0),
+        PagedCliff(name="hash", near_share=0.4, slowdown_above=1.1, slowdown_below=1.6),
+    ]
+    left_out = {"hash at 25%": "was killed"}
+    report = scored("zram", load_device("zram-lz4"), cases, cliffs, left_out)
     paged = report.models["paged"]
     assert paged.cases == 3
     assert paged.mean_error == pytest.approx((0.1 + 0.25 + 0.0) / 3)
@@ -79,7 +84,12 @@ def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None
     assert report.worst_gain == 0.9
     text = StringIO()
     print_paged(report, Console(file=text, width=100))
-    for shown in ("1.50x", "3 of 5 cases", "left out: hash at 25%: was killed"):
+    for shown in (
+        "1.50x",
+        "3 of 5 cases",
+        "predicted to: 1 of 2",
+        "left out: hash at 25%: was killed",
+    ):
         assert shown in text.getvalue()
 
 
