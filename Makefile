@@ -4,12 +4,13 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 NEARFAR := $(VENV)/bin/nearfar
+CORE_STAMP := $(VENV)/.set-up-core
 STAMP := $(VENV)/.set-up
 PROJECTS := pyproject.toml $(wildcard companions/*/pyproject.toml) scripts/companion_extras.py
 NATIVE_SOURCES := CMakeLists.txt $(shell find native include companions/bench/CMakeLists.txt companions/bench/native -type f 2>/dev/null)
 NATIVE_TESTS := $(shell find tests/native companions/bench/tests/native -type f 2>/dev/null)
 
-.PHONY: help setup demo test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheels clean
+.PHONY: help setup demo demo-source test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheels clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -22,16 +23,24 @@ build/modules.txt: FORCE
 	cmp -s build/modules.new $@ || cp build/modules.new $@
 FORCE:
 
+$(CORE_STAMP): build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES)
+	@scripts/setup.sh core
+	@touch $@
+
 $(STAMP): build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES)
 	@scripts/setup.sh run
-	@touch $@
+	@touch $(CORE_STAMP) $@
 
 $(VENV)/.set-up-tests: build/modules.txt $(PROJECTS) scripts/setup.sh $(NATIVE_SOURCES) $(NATIVE_TESTS)
 	@scripts/setup.sh test
-	@touch $(STAMP) $@
+	@touch $(CORE_STAMP) $(STAMP) $@
 
-demo: setup ## build Redis, profile it, predict, place; open the report
+demo: demo-source $(CORE_STAMP) ## build Redis, profile it, predict, place; open the report
 	@$(PYTHON) examples/demo/demo.py
+
+# Fetched while nearfar is built; the demo waits for it, and fetches it itself if this fails.
+demo-source:
+	@mkdir -p build/demo; python3 examples/demo/source.py redis build/demo/source >build/demo/source.log 2>&1 &
 
 # Tests marked timing run once more when they fail (conftest.py), and are listed.
 test: $(VENV)/.set-up-tests native-test ## every test that fits in 10 minutes on two cores

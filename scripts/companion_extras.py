@@ -2,12 +2,14 @@
 
 scikit-build-core calls this when it builds nearfar. In a checkout a companion is the folder beside
 this one, so that `pip install '.[all]'` installs everything; with NEARFAR_RELEASE set, companions
-are named as an index knows them.
+are named as an index knows them. `companion_extras.py core|run|test` prints what set-up installs.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,3 +60,14 @@ def _requirement(name: str) -> str:
     if os.environ.get("NEARFAR_RELEASE") or not folder.is_dir():
         return f"nearfar-{name}"
     return f"nearfar-{name} @ {folder.resolve().as_uri()}"
+
+
+def requirements(what: str) -> list[str]:
+    """Return what set-up installs beside nearfar and its companions."""
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text()
+    core: list[str] = tomllib.loads(text)["project"]["dependencies"]
+    return [*core, *(OTHERS["dev"] if what == "test" else [])]
+
+
+if __name__ == "__main__":
+    print("\n".join(requirements(sys.argv[1])))

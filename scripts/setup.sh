@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, makes .venv and builds nearfar into it.
-#   scripts/setup.sh run    what running and the demo need
+#   scripts/setup.sh core   what the core and the demo need
+#   scripts/setup.sh run    and the companions
 #   scripts/setup.sh test   and what the tests need
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -83,16 +84,25 @@ if ! .venv/bin/python -c 'import nanobind, scikit_build_core' 2>/dev/null; then
   pip install "scikit-build-core>=0.11" "nanobind>=2.4"
 fi
 tests=OFF
-extra=""
-if [ "$what" = test ]; then
-  tests=ON
-  extra="[dev]"
+[ "$what" = test ] && tests=ON
+.venv/bin/python scripts/companion_extras.py "$what" >build/requirements.txt
+# In a new .venv, packages are downloaded into pip's cache while the native core is built.
+folder=$(mktemp -d) download=
+trap 'kill $download 2>/dev/null || true; rm -rf "$folder"' EXIT
+if ! .venv/bin/python -c 'import duckdb, scipy' 2>/dev/null; then
+  pip download -r build/requirements.txt -d "$folder" >build/download.log 2>&1 &
+  download=$!
 fi
-echo "nearfar set-up: building the core and its companions"
 build() {
-  pip install --no-build-isolation "$@" --config-settings cmake.define.NEARFAR_TESTS=$tests \
+  pip install --no-build-isolation --no-deps "$@" \
+    --config-settings cmake.define.NEARFAR_TESTS=$tests \
     --config-settings cmake.define.CMAKE_EXPORT_COMPILE_COMMANDS=ON
 }
-build -e ".$extra"
-build --no-deps -e companions/bench
+echo "nearfar set-up: building the core"
+build -e .
+[ -z "$download" ] || wait "$download" || true  # what it could not fetch, the next line names
+pip install -r build/requirements.txt
+[ "$what" = core ] && exit 0
+echo "nearfar set-up: building the companions"
+build -e companions/bench
 pip install --no-build-isolation --no-deps -e companions/like -e companions/studies

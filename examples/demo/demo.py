@@ -14,6 +14,8 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +60,13 @@ def nearfar(*words: str | Path, capture: bool = False) -> str:
         say(f"this step failed with exit code {done.returncode}: {typed}")
         sys.exit(done.returncode)
     return done.stdout or ""
+
+
+def side_by_side(verbs: Sequence[tuple[str | Path, ...]]) -> None:
+    """Run verbs that only compute, as many at a time as there are cores."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for run in [pool.submit(nearfar, *words) for words in verbs]:
+            run.result()
 
 
 def redis() -> Subject:
@@ -117,22 +126,27 @@ def main() -> None:
     # On a busy machine the measurement takes its rounds twice, then goes on with wider intervals.
     nearfar("measure", "dram", "--quick", "--quiet", "--accept-noise", "-o", near)
     nearfar("profile", "--near", near, "-o", run, *program.profile_command)
-    nearfar("predict", run, "--near", near, *far, "-o", FOLDER / "prediction.json", "--quiet")
-    plans = []
-    for name in FAR:
-        for budget in BUDGETS:
-            path = FOLDER / f"plan-{name}-{budget.rstrip('%')}.json"
-            nearfar(
-                *("place", run, "--near", near, "--far", name),
-                *("--budget", budget, "-o", path, "--quiet"),
-            )
-            plans.append(json.loads(path.read_text()))
-    nearfar("report", run, "--near", near, *far, "-o", report)
+    plans = {
+        (name, budget): FOLDER / f"plan-{name}-{budget.rstrip('%')}.json"
+        for name in FAR
+        for budget in BUDGETS
+    }
+    inputs = (run, "--near", near)
+    side_by_side(
+        [
+            ("report", *inputs, *far, "-o", report),
+            ("predict", *inputs, *far, "-o", FOLDER / "prediction.json", "--quiet"),
+            *(
+                ("place", *inputs, "--far", name, "--budget", budget, "-o", path, "--quiet")
+                for (name, budget), path in plans.items()
+            ),
+        ]
+    )
     print_summary(
         program.title,
         json.loads(run.read_text()),
         json.loads((FOLDER / "prediction.json").read_text()),
-        plans,
+        [json.loads(path.read_text()) for path in plans.values()],
     )
     say(f"the job took {time.monotonic() - started:.0f} s; the report is {report.resolve()}")
     if os.environ.get("DISPLAY") and shutil.which("xdg-open"):

@@ -2,12 +2,16 @@
 
 The machine's own apt configuration is read, never changed: its binary entries are copied to a
 private folder as `deb-src` entries, with private lists and cache, so no root is needed.
+
+    source.py PACKAGE FOLDER
 """
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 
@@ -18,6 +22,12 @@ class SourceUnavailableError(Exception):
 def fetch_source(package: str, folder: Path) -> Path:
     """Return the unpacked source tree of `package` below `folder`, fetched at most once."""
     folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # `make demo` fetches while nearfar is built
+        return _fetched(package, folder)
+
+
+def _fetched(package: str, folder: Path) -> Path:
     if (done := folder / "unpacked").is_symlink() and done.exists():
         return done.resolve()
     if shutil.which("apt-get") is None:
@@ -77,3 +87,7 @@ def _run(command: list[str], folder: Path) -> None:
     except subprocess.CalledProcessError as error:
         said = (error.stderr.strip().splitlines() or ["nothing"])[-1]
         raise SourceUnavailableError(f"{command[0]} {command[-1]} failed: {said}") from error
+
+
+if __name__ == "__main__":
+    fetch_source(sys.argv[1], Path(sys.argv[2]))
