@@ -52,12 +52,14 @@ def measured(
     limit_s = math.inf if seconds is None else PATIENCE * seconds
     limits = {} if seconds is None else {END_VARIABLE: str(time.monotonic() + seconds)}
     reading, writing = os.pipe()
+    root = checkout or Path(__file__).parents[1]
+    paths = [path for path in (os.environ.get("PYTHONPATH"),) if path]
     python = checkout / ".venv/bin/python" if checkout else sys.executable
     child = subprocess.Popen(
         [python, "-m", "benchmarks.child", module, str(writing)],
         pass_fds=[writing],
         cwd=checkout,
-        env={**os.environ, **limits},
+        env={**os.environ, **limits, "PYTHONPATH": os.pathsep.join([str(root), *paths])},
         start_new_session=True,
     )
     os.close(writing)

@@ -131,12 +131,22 @@ void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Bloc
   }
 }
 
+// Starts of parallel arrays in a memory whose size is a power of two.
+enum class Starts : std::uint8_t {
+  staggered,  // a few pages and lines beside powers of two, as arrays of programs are
+  aliased,    // powers of two apart: same sets, banks and low address bits
+};
+
 // The `count` equal arrays of a kernel. It stores to the target memory if there is one, else to the
 // last array.
 class Arrays {
  public:
-  Arrays(const Lane& lane, std::uint64_t count)
+  Arrays(const Lane& lane, std::uint64_t count, Starts starts)
       : lane_(lane), lines_(lane.lines / (lane.target == nullptr ? count : count - 1)) {
+    if (starts == Starts::staggered && lines_ >= stagger_lines * 64) {
+      lines_ -= stagger_lines;
+      first_ = lane.target == nullptr ? 0 : stagger_lines;
+    }
     target_ = lane.target == nullptr ? lane.line((count - 1) * lines_) : lane.target;
   }
   [[nodiscard]] std::uint64_t lines() const { return lines_; }  // per array
@@ -144,12 +154,16 @@ class Arrays {
     return target_ + line * cache_line.count;
   }
   [[nodiscard]] const std::byte* source(std::uint64_t number, std::uint64_t line) const {
-    return lane_.line(number * lines_ + line);
+    return lane_.line(first_ + number * lines_ + line);
   }
 
  private:
+  // 17 pages and 17 lines. Arrays of less than 4 MiB, which caches hold, lie as they come.
+  static constexpr std::uint64_t stagger_lines = 17 * (4096 / cache_line.count + 1);
+
   const Lane& lane_;
   std::uint64_t lines_;
+  std::uint64_t first_ = 0;
   std::byte* target_;
 };
 

@@ -15,7 +15,8 @@ namespace nearfar::measure {
 enum class Stores : std::uint8_t { ordinary, non_temporal };
 
 // `Operation`: member of Operations with a target, `sources` sources and a count.
-template <auto Operation, unsigned sources, Stores stores = Stores::ordinary>
+template <auto Operation, unsigned sources, Stores stores = Stores::ordinary,
+          Starts starts = Starts::staggered>
 class Streamed final : public Kernel {
  public:
   [[nodiscard]] Traffic traffic(const Shape& shape) const override {
@@ -28,7 +29,7 @@ class Streamed final : public Kernel {
     return nt && !operations.has_nt_store ? "has no non-temporal stores" : "";
   }
   std::uint64_t run(Lane& lane, std::uint64_t iterations) const override {
-    const Arrays arrays(lane, sources + 1);
+    const Arrays arrays(lane, sources + 1, starts);
     std::uint64_t sum = 0;
     in_sequence(lane, arrays.lines(), iterations, [&](std::uint64_t at, std::uint64_t count) {
       sum += operate(arrays, *lane.operations, at, count, std::make_index_sequence<sources>());

@@ -17,8 +17,9 @@ How = Literal["measured", "published", "fitted", "assumed"]
 """measured: by nearfar, here. published: in the source. fitted: computed from the source's data
 by a rule the note states. assumed: neither; the note says why."""
 
-Pattern = Literal["random", "sequential", "strided"]
-"""strided: one access in every `stride_bytes`; reads one by one in random order, else in order."""
+Pattern = Literal["random", "sequential", "strided", "aliased"]
+"""strided: one access in every `stride_bytes`; reads one by one in random order, else in order.
+aliased: in order, in arrays that lie a power of two apart."""
 Operation = Literal["read", "write", "nt-store", "clwb", "copy", "mixed"]
 
 

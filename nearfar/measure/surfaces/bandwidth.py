@@ -42,6 +42,10 @@ STRIDES_BYTES = (256, 1024, 4096)
 """Strides of single lines: media with larger blocks fetch more than is used."""
 
 
+ALIASED = "copy-aliased"
+"""Kernel beside `copy`, whose arrays lie a power of two apart: the penalty of that."""
+
+
 class BandwidthSurface(Surface):
     """Surface of bandwidth in GB/s of payload."""
 
@@ -80,6 +84,8 @@ class BandwidthSurface(Surface):
             for size in sizes
             for threads in (few[-1:] if plan.quick else few)
         ]
+        if plan.has(ALIASED):
+            points.append(point(ALIASED, few[0]))
         if not plan.quick:
             points += [
                 point(kernel, few[-1], stride=stride)
@@ -112,6 +118,11 @@ class BandwidthSurface(Surface):
             for point in samples
             if point.kernel in STRIDES
         ]
+        figures += [
+            _figure(point, "copy", "aliased", samples)
+            for point in samples
+            if point.kernel == ALIASED
+        ]
         return SurfaceFigures(bandwidth=figures)
 
     def lacking(self, plan: SurfacePlan) -> str:
@@ -126,13 +137,15 @@ def _figure(
     point: SamplePoint, operation: Operation, pattern: Pattern, samples: Samples
 ) -> BandwidthFigure:
     note = ""
-    if pattern != "sequential":
+    if pattern == "aliased":
+        note = "both arrays lie a power of two apart; compare with copy, sequential"
+    elif pattern != "sequential":
         note = "the lines that each access moves count"
     return BandwidthFigure(
         operation=operation,
         pattern=pattern,
         threads=point.threads,
-        access_bytes=None if pattern == "sequential" else point.access_bytes,
+        access_bytes=None if pattern in ("sequential", "aliased") else point.access_bytes,
         stride_bytes=point.stride_bytes or None,
         page_bytes=point.page_bytes,
         note=note,
