@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis_server
+from paged import PagedDemo, print_paged
 from source import SourceUnavailableError, fetch_source
 from summary import print_summary
 
@@ -62,11 +63,11 @@ def nearfar(*words: str | Path, capture: bool = False) -> str:
     return done.stdout or ""
 
 
-def side_by_side(verbs: Sequence[tuple[str | Path, ...]]) -> None:
-    """Run verbs that only compute, as many at a time as there are cores."""
+def side_by_side(verbs: Sequence[tuple[str | Path, ...]]) -> list[str]:
+    """Run verbs that only compute, as many at a time as there are cores; return their JSON."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for run in [pool.submit(nearfar, *words) for words in verbs]:
-            run.result()
+        runs = [pool.submit(nearfar, *words, capture="--json" in words) for words in verbs]
+        return [run.result() for run in runs]
 
 
 def redis() -> Subject:
@@ -126,15 +127,19 @@ def main() -> None:
     # On a busy machine the measurement takes its rounds twice, then goes on with wider intervals.
     nearfar("measure", "dram", "--quick", "--quiet", "--accept-noise", "-o", near)
     nearfar("profile", "--near", near, "-o", run, *program.profile_command)
+    paged = PagedDemo(nearfar, NEARFAR, FOLDER, say)
+    records = paged.records(run, near, program.profile_command)
+    beside = [word for path in records for word in ("--record", str(path))]
+    zram = ["--far", str(FOLDER / "zram.json")] if records else []
     plans = {
         (name, budget): FOLDER / f"plan-{name}-{budget.rstrip('%')}.json"
         for name in FAR
         for budget in BUDGETS
     }
     inputs = (run, "--near", near)
-    side_by_side(
+    page, *_ = side_by_side(
         [
-            ("report", *inputs, *far, "-o", report),
+            ("report", *inputs, *far, *zram, *beside, "-o", report, "--json"),
             ("predict", *inputs, *far, "-o", FOLDER / "prediction.json", "--quiet"),
             *(
                 ("place", *inputs, "--far", name, "--budget", budget, "-o", path, "--quiet")
@@ -148,6 +153,7 @@ def main() -> None:
         json.loads((FOLDER / "prediction.json").read_text()),
         [json.loads(path.read_text()) for path in plans.values()],
     )
+    print_paged(program.title, json.loads(page))
     say(f"the job took {time.monotonic() - started:.0f} s; the report is {report.resolve()}")
     if os.environ.get("DISPLAY") and shutil.which("xdg-open"):
         subprocess.run(["xdg-open", str(report)], check=False)

@@ -18,7 +18,7 @@ from nearfar.options.shared import (
 )
 
 if TYPE_CHECKING:
-    from nearfar.documents import DeviceProfile, Plan, Prediction
+    from nearfar.documents import DeviceProfile, Plan, Prediction, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,9 @@ class ReportOptions(HostOptions, FarsOptions, NearOptions, ProfiledOptions):
     """One more memory whose latency-load curve is drawn; repeat for several."""
     plan: Sequence[Path | Plan] = ()
     """A plan that `nearfar place` wrote, to be shown with the others; repeat for several."""
+    record: Sequence[Path | RunRecord] = ()
+    """A record of `nearfar run --far` (or of a plan in paged memory): the page shows it beside the
+    prediction of the paged --far; repeat for several."""
     budget: str | None = None
     """The budget of near memory the page opens with: 2GiB, or 25% of the objects' size."""
     against: Path | Prediction | None = None

@@ -13,7 +13,15 @@ import numpy as np
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.units import parse_budget_bytes
 from nearfar.devices.library import load_device, load_devices
-from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, loaded, producer
+from nearfar.documents import (
+    DeviceProfile,
+    Plan,
+    Prediction,
+    RunRecord,
+    WorkloadProfile,
+    loaded,
+    producer,
+)
 from nearfar.documents.attribution import Attribution
 from nearfar.documents.prediction import HostRule
 from nearfar.options.place import PlaceOptions
@@ -83,7 +91,7 @@ def report(options: ReportOptions) -> ReportData:
         source_folders=list(options.sources),
         how=how_predicted(prediction.model),
     )
-    data.paged = paged_facts(profile, paged)
+    data.paged = paged_facts(profile, paged, [loaded(each, RunRecord) for each in options.record])
     if against is not None:
         inputs = LoadedInputs(
             workload=profile,

@@ -307,12 +307,25 @@ class Method(Data, kw_only=True):
     """Which inputs make the difference to another prediction (A), if one was given."""
 
 
+class PagedMeasured(Data, kw_only=True):
+    """The program at a limit on this machine, beside its prediction."""
+
+    near_share: float
+    near_bytes: int
+    slowdown: float
+    """CPU time of the profile's phases at the limit over their near time."""
+    predicted: Estimate
+    faults: int
+    predicted_faults: Estimate
+
+
 class PagedFacts(Data, kw_only=True):
     """A memory that is moved in pages, by near budget."""
 
     title: str
     sentence: str
     axis: PagedAxis
+    measured: list[PagedMeasured] = []
 
 
 class ReportData(Data, kw_only=True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
-from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents import DeviceProfile, RunRecord, WorkloadProfile
 from nearfar.predict.paged_device import paged_device
 from nearfar.predict.paged_table import axis_sentence
-from nearfar.report.data import PagedFacts
+from nearfar.report.data import PagedFacts, PagedMeasured
 
 BUDGETS = ("90%", "75%", "60%", "50%", "40%", "25%")
 
@@ -25,12 +25,54 @@ def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], l
     return others, paged
 
 
-def paged_facts(profile: WorkloadProfile, paged: Sequence[DeviceProfile]) -> list[PagedFacts]:
-    """Return slowdowns by near budget of each memory."""
+def paged_facts(
+    profile: WorkloadProfile, paged: Sequence[DeviceProfile], records: Sequence[RunRecord] = ()
+) -> list[PagedFacts]:
+    """Return slowdowns by near budget of each memory; the records are beside the first."""
+    if records and not paged:
+        raise NearfarError(
+            "--record has runs in a paged memory, which the page does not have: name it by --far, "
+            "such as --far zram.json"
+        )
     facts = []
     for device in paged:
         prediction = paged_device(profile, device, BUDGETS, (), 1)
         if prediction.paged is not None:
             sentence = axis_sentence(prediction.paged)
-            facts.append(PagedFacts(title=device.title, sentence=sentence, axis=prediction.paged))
+            facts.append(
+                PagedFacts(
+                    title=device.title,
+                    sentence=sentence,
+                    axis=prediction.paged,
+                    measured=[
+                        measured(profile, device, record)
+                        for record in records
+                        if device is paged[0]
+                    ],
+                )
+            )
     return facts
+
+
+def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord) -> PagedMeasured:
+    """Return a run at a limit beside its prediction: of the phases that both have."""
+    if record.paged is None:
+        raise NearfarError("--record has a run without a limit of memory: use `nearfar run --far`")
+    counted = {row.phase: row for row in record.paged.phases}
+    names = [phase.name for phase in profile.phases if phase.name in counted and phase.name != "-"]
+    names = names or [phase.name for phase in profile.phases if phase.name in counted]
+    near_ns = sum(p.near_cpu_time_ns.value for p in profile.phases if p.name in names)
+    if not near_ns:
+        raise NearfarError("--record has none of the profile's phases: it is another program's run")
+    size = f"{record.paged.budget_bytes}B"
+    prediction = paged_device(profile, device, [size], names, 1)
+    assert prediction.paged is not None
+    budget = prediction.paged.budgets[0]
+    return PagedMeasured(
+        near_share=budget.near_share,
+        near_bytes=budget.near_bytes,
+        slowdown=sum(counted[name].cpu_time_ns for name in names) / near_ns,
+        predicted=budget.slowdown,
+        faults=sum(counted[name].major_faults for name in names),
+        predicted_faults=budget.faults,
+    )

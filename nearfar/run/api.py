@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -15,11 +13,10 @@ from nearfar.base.units import PAGE_BYTES, parse_seconds, parse_size_bytes
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import RunRecord
 from nearfar.options.run import RunOptions
-from nearfar.profile.compiler import twin
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job
 from nearfar.run.adapt import Adapter, Pace, can_move
-from nearfar.run.launch import check_not_nested, run_environment, run_planned
+from nearfar.run.launch import check_not_nested, plain_program, run_environment, run_planned
 from nearfar.run.local_memories import memory_warnings, resolve_memories
 from nearfar.run.paged_plan import alone, check_limit, locking, paged_room, paged_spec
 from nearfar.run.paged_run import limit_warnings
@@ -64,7 +61,7 @@ def run_plan(
     # Raises for memories whose pages cannot move.
     adapts = options.adapt and can_move(memories, pace)
     with owned_folder("nearfar-plain-", None) as twins:
-        program, environment = _plain_program(executable, twins, say)
+        program, environment = plain_program(executable, twins, say)
         warnings = [*blind_spots(program), *memory_warnings(memories, plan)]
         if warning := check_plan(program, plan, force=options.force):
             warnings.append(warning)
@@ -113,7 +110,7 @@ def _run_paged(
     memories = locking(resolved, plan.budget_bytes)
     executable = find_executable(job.command[0])
     with owned_folder("nearfar-plain-", None) as twins, contextlib.ExitStack() as stack:
-        program, environment = _plain_program(executable, twins, say)
+        program, environment = plain_program(executable, twins, say)
         warnings = blind_spots(program)
         if warning := check_plan(program, plan, force=options.force):
             warnings.append(warning)
@@ -152,15 +149,3 @@ def _pace(options: RunOptions) -> Pace:
     if pace.region_bytes < PAGE_BYTES or pace.bytes_per_s < PAGE_BYTES:
         raise CommandError("--region and --rate are at least a page: 4KiB")
     return pace
-
-
-def _plain_program(
-    executable: Path, folder: Path, say: Callable[[str], None]
-) -> tuple[Path, Mapping[str, str]]:
-    """Return the program to run and its environment: of an instrumented one, its plain build."""
-    if twin.is_instrumented(executable):
-        plain = twin.extract_plain(executable, folder)
-        if plain is not None:
-            say(f"{executable.name} is instrumented: its plain build runs")
-            return plain, dict(twin.plain_environment(folder))
-    return executable, dict(os.environ)

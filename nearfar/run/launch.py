@@ -13,6 +13,7 @@ from nearfar.base.errors import CommandError
 from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.documents.plan import Plan
+from nearfar.profile.compiler import twin
 from nearfar.program.control import Control
 from nearfar.program.executable import preloadable
 from nearfar.program.launch import Job, RunOutcome, run_job
@@ -114,3 +115,15 @@ def check_not_nested() -> None:
             "this already runs under nearfar run (two preloads at once): give the inner program "
             "to the outer nearfar run, or unset LD_PRELOAD and " + layout.VARIABLE
         )
+
+
+def plain_program(
+    executable: Path, folder: Path, say: Callable[[str], None]
+) -> tuple[Path, Mapping[str, str]]:
+    """Return the program to run and its environment: of an instrumented one, its plain build."""
+    if twin.is_instrumented(executable):
+        plain = twin.extract_plain(executable, folder)
+        if plain is not None:
+            say(f"{executable.name} is instrumented: its plain build runs")
+            return plain, dict(twin.plain_environment(folder))
+    return executable, dict(os.environ)

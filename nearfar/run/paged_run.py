@@ -25,6 +25,7 @@ from nearfar.options.run import RunOptions
 from nearfar.program.control import Control
 from nearfar.program.executable import check_program, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job
+from nearfar.run.launch import plain_program
 from nearfar.run.paged_watch import PagedWatch
 
 MIN_BUDGET_BYTES = 1 << 20
@@ -163,12 +164,13 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
     check_program(executable)
     room = most_bytes()
     set_up.check(spec, room if share is None else PAGE_BYTES)
-    with open_ledger() as ledger:
+    with owned_folder("nearfar-plain-", None) as twins, open_ledger() as ledger:
+        executable, environment = plain_program(executable, twins, say)
         full = None
         budget = 0 if share is not None else parse_size_bytes(options.near or "")
         if share is not None:
             say("runs it without a limit first, for its peak")
-            full = _unlimited(ledger, place, job, executable)
+            full = _unlimited(ledger, place, job, executable, environment)
             budget = round(share * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
             room = round(_ROOM * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
             if budget < MIN_BUDGET_BYTES:
@@ -178,13 +180,15 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
                 )
         swap = set_up.set_up(ledger, spec, room)
         say(f"limits its memory to {format_bytes(budget)}")
-        run = run_limited(ledger, place, budget, job, executable)
+        run = run_limited(ledger, place, budget, job, executable, environment=environment)
     limit = PagedLimit(spec, swap.algorithm, budget)
     return _record(limit, run, full, command=list(job.command), executable=executable)
 
 
-def _unlimited(ledger: Ledger, place: Place, job: Job, executable: Path) -> PagedOutcome:
-    full = run_limited(ledger, place, None, job, executable)
+def _unlimited(
+    ledger: Ledger, place: Place, job: Job, executable: Path, environment: Mapping[str, str]
+) -> PagedOutcome:
+    full = run_limited(ledger, place, None, job, executable, environment=environment)
     if full.ended.failed:
         raise NearfarError(
             f"the program {full.ended.status} without a limit, so its peak is not known: name "
