@@ -102,6 +102,8 @@ echo "nearfar set-up: building the core"
 build -e .
 [ -z "$download" ] || wait "$download" || true  # what it could not fetch, the next line names
 pip install -r build/requirements.txt
+# As installed packages are: else every start compiles, where bytecode is not written.
+.venv/bin/python -m compileall -q nearfar companions
 [ "$what" = core ] && exit 0
 echo "nearfar set-up: building the companions"
 build -e companions/bench
