@@ -115,7 +115,7 @@ def _in_words(error: CycloptsError) -> str:
 def _with_negatives(arguments: list[str]) -> list[str]:
     """Join an option and its negative value, as ``--budget=-5%``, up to ``--``.
 
-    So the verb refuses it in its own words; taken for an option, it would be said to be missing.
+    So the verb refuses it in its own words; read as an option, it would be reported as missing.
     """
     joined: list[str] = []
     if arguments[:1] and arguments[0] in TAKE_PROGRAMS and "--" not in arguments:

@@ -40,7 +40,7 @@ if [ "$what" = test ]; then
     "kmod=ls /usr/sbin/depmod:lists that machine's modules"
     "busybox-static=busybox:is that machine's shell"
     "e2fsprogs=ls /usr/sbin/mkfs.ext4:makes that machine's disks"
-    "ndctl=ndctl:makes namespaces there, and tells of CXL"
+    "ndctl=ndctl:makes namespaces there, and lists CXL"
     "daxctl=daxctl:makes nodes there"
     "numactl=numactl:shows nodes there"
   )

@@ -41,7 +41,7 @@ def rows() -> Iterator[Row]:
     try:
         tree = fetch_source("redis", folder / "source")
     except SourceUnavailableError as error:
-        print(f"tracing_redis: no row, since Redis' source cannot be had: {error}")
+        print(f"tracing_redis: no row, since Redis' source is not available: {error}")
         return
     compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
     traced = redis_server.build(tree.resolve(), compiler, folder.resolve() / "redis-build.log")

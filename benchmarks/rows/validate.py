@@ -145,7 +145,7 @@ def _measure(sessions: int) -> None:
     try:
         programs = real_programs.commands()
     except SourceUnavailableError as error:
-        print(f"validate: without programs, since their sources cannot be had: {error}")
+        print(f"validate: without programs, since their sources are not available: {error}")
         programs = []
     words = [word for program in programs for word in [*program, "--"]]
     options = ValidateOptions(quick=True, rounds=ROUNDS, program=words, learn=True)

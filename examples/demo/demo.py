@@ -1,6 +1,6 @@
 """The demo: a real program, Redis, from Debian's source to a report of what must stay near.
 
-Every step is a command that is printed as a person would type it. Where the source cannot be had
+Every step is a command that is printed as a person would type it. Where the source is not available
 (offline), the program in examples/inverted_index takes its place, and the demo says so.
 """
 

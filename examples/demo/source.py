@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 class SourceUnavailableError(Exception):
-    """The source package could not be had; the message says why."""
+    """The source package is not available; the message says why."""
 
 
 def fetch_source(package: str, folder: Path) -> Path:

@@ -3,7 +3,7 @@
 The rest of a profile counts; bursts keep the order. Each holds the blocks of code a thread went
 through and every access to memory these made, with lines renamed: line n + 1 lies behind line n,
 numbers further apart mean nothing. The code is kept once, as what each instruction reads and
-writes, so that it can be said what waits for what.
+writes, which shows what waits for what.
 """
 
 from __future__ import annotations

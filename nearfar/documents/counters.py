@@ -1,4 +1,4 @@
-"""CounterProfile: what a machine's counters said of a whole program, interval by interval."""
+"""CounterProfile: counts of a machine's counters for a whole program, interval by interval."""
 
 from __future__ import annotations
 

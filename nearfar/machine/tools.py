@@ -1,7 +1,7 @@
 """Ask the tools that know more than sysfs (ndctl, ipmctl, cxl): their text, never their status.
 
 These tools end with 0 although they failed, and speak to root alone of some things. So what they
-print is read, and no answer is never taken for a good one. In a captured tree their answers are
+print is read, and a tool that prints nothing counts as failed. In a captured tree their answers are
 files of the folder `tools`, named after the command with ``_`` for blanks.
 """
 

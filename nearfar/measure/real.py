@@ -124,7 +124,7 @@ def page_kinds(spec: MemorySpec) -> list[Pages]:
 def plan(
     options: MemoryOptions, machine: Topology, kinds: list[Pages], *, quick: bool
 ) -> tuple[room.Room, list[str]]:
-    """Return the sizes that fit, and what has to be said of them."""
+    """Return the sizes that fit, and a note on them."""
     spec = parse_spec(options.memory)
     usable = _usable_bytes(spec, kinds)
     warnings: list[str] = []

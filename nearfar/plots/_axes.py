@@ -20,7 +20,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def size_text(size_bytes: float) -> str:
-    """Return bytes as short as they can be said: ``64 B``, ``4 KiB``, ``1.5 MiB``."""
+    """Return bytes in their shortest form: ``64 B``, ``4 KiB``, ``1.5 MiB``."""
     value = float(size_bytes)
     for unit in UNITS[:-1]:
         if value < 1024:

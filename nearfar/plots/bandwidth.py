@@ -56,7 +56,7 @@ def _most(line: dict[int, BandwidthFigure]) -> float:
 
 
 def said(key: Key, value: int | None) -> str:
-    """Return what a line is of beside its x; of sequential accesses no size is to be said."""
+    """Return what a line shows beside its x; sequential accesses have no size."""
     if key == "access_bytes":
         return f", {_axes.size_text(value)}" if value else ""
     if value is None:

@@ -162,7 +162,7 @@ def _near(
 def _uncounted_share(request: ProfileRequest, gathered: GatheredRuns) -> float:
     """Return the share of the plain runs' CPU time in processes that nothing was counted of.
 
-    More than one counted process: those that the program starts are taken for counted too.
+    More than one counted process: those that the program starts count as counted too.
     """
     if request.source.counts_children or len(gathered.files) > 1:
         return 0.0

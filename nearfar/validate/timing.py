@@ -165,7 +165,7 @@ class TimingLoop:
             for curves in (self.state.near, self.state.far):
                 curves.sample_share(number % parts + 1, parts)
             self.tell(f"measuring {name}", min((number + 1) / rounds, 1.0))
-            # Half of the samples there would be had the cores stayed.
+            # Half of the samples that there would be if the cores had stayed.
             enough = [p for p in self._matching(halves) if halves.count(p) >= rounds]
             if number + 1 >= rounds and enough and self._complete(enough[0]):
                 return enough[0]

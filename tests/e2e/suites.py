@@ -26,7 +26,7 @@ def source_tree(package: str) -> Path:
     try:
         return fetch_source(package, ROOT / "build/suites" / package)
     except SourceUnavailableError as error:
-        pytest.skip(f"the source of {package} cannot be had here: {error}")
+        pytest.skip(f"the source of {package} is not available here: {error}")
 
 
 def configured(tree: Path, *options: str) -> Path:

@@ -35,7 +35,7 @@ def redis_tree() -> Path:
     try:
         tree = fetch_source("redis", folder / "source")
     except SourceUnavailableError as error:
-        pytest.skip(f"Redis' source cannot be had here: {error}")
+        pytest.skip(f"Redis' source is not available here: {error}")
     redis_server.build(tree, f"{NEARFAR} cc", folder / "redis-build.log")
     return tree
 

@@ -124,7 +124,7 @@ def _check(sizes: list[int], where: str, memory_bytes: int, free_bytes: int, hin
     each = "a buffer" if len(sizes) == 1 else f"{len(sizes)} buffers"
     max_mib = usable // len(sizes) >> 20
     raise NearfarError(
-        f"{each} of {format_bytes(max(sizes))} cannot be had on {where}: it has "
+        f"{each} of {format_bytes(max(sizes))} do not fit on {where}: it has "
         f"{format_bytes(memory_bytes)}, of which {format_bytes(free_bytes)} are free; use "
         + (f"-b{max_mib}m or less" if max_mib else "another node, or free memory")
         + hint,

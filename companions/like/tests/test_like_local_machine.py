@@ -38,7 +38,7 @@ def test_a_buffer_beyond_one_sockets_memory_is_refused() -> None:
 
 def test_buffers_of_all_threads_count_together() -> None:
     threads = [worker(0, 40 * GIB), worker(1, 40 * GIB)]
-    with pytest.raises(NearfarError, match=r"2 buffers of 40\.0 GiB cannot be had on node 0"):
+    with pytest.raises(NearfarError, match=r"2 buffers of 40\.0 GiB do not fit on node 0"):
         local_machine.check_free_memory(None, threads, CXL, PLENTY)
     local_machine.check_free_memory(None, threads[:1], CXL, PLENTY)
     local_machine.check_free_memory(

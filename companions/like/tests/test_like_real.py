@@ -105,7 +105,7 @@ def test_instruction_sets(like: Like) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (["mlc", "--idle_latency", "-b4096g"], 3, "cannot be had on node 0"),
+        (["mlc", "--idle_latency", "-b4096g"], 3, "do not fit on node 0"),
         (["mlc", "--idle_latency", "-c4000"], 3, "this process may not use CPU 4000"),
         (["mlc", "--idle_latency", "-j99"], 3, "there is no node 99"),
         (["mlc", "--idle_latency", "-J/nowhere"], 3, "there is no /nowhere"),

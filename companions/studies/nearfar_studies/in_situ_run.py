@@ -55,7 +55,7 @@ def run_pipeline_here(
     `far` is such as ``node:1`` or ``file:/mnt/pmem0``.
 
     Its sums are compared with those found without threads; raises NearfarError where they differ,
-    where `far` cannot be had, and where there is no C compiler.
+    where `far` is not available, and where there is no C compiler.
     """
     place = program_memory(far, topology.detect())
     with tempfile.TemporaryDirectory(prefix="nearfar-in-situ-") as folder:

@@ -94,7 +94,7 @@ def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Seque
         wanted = set(members)
         count = sum(_misses(_named(profile, name), wanted) for name in phases)
         sigma = _sigma(profile, count)
-        # Whether a run has an object may be chance, which no count of one run tells of.
+        # Whether a run has an object may be chance, which no count of one run shows.
         value = ComparedValue(OBJECTS, same.name, "misses", count, sigma=sigma, total=total)
         values.append(value if wanted or sigma else None)
     return values[0], values[1]

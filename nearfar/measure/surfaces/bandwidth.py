@@ -130,7 +130,7 @@ class BandwidthSurface(Surface):
         missing = [name for name in KERNELS if not plan.has(name)]
         if not missing:
             return ""
-        return f"bandwidth of {', '.join(missing)} was not measured: not to be had here"
+        return f"bandwidth of {', '.join(missing)} was not measured: these kernels do not run here"
 
 
 def _figure(

@@ -55,7 +55,7 @@ class LoadedSurface(Surface):
         silent = sorted({kernel for (kernel, _), drive in plan.drives.items() if drive is None})
         if silent:
             return (
-                f"latency under load by {', '.join(silent)} was not measured: it cannot be said "
+                f"latency under load by {', '.join(silent)} was not measured: it is unknown "
                 "what these generators draw here"
             )
         return ""

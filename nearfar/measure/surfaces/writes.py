@@ -88,7 +88,7 @@ class WritesSurface(Surface):
         missing = [text for name, (text, _) in INSTRUCTIONS.items() if not plan.has(name)]
         if not missing:
             return ""
-        return f"latency of {', '.join(missing)} was not measured: not to be had here"
+        return f"latency of {', '.join(missing)} was not measured: these kernels do not run here"
 
 
 SURFACES.register("writes")(WritesSurface())

@@ -88,7 +88,7 @@ def _keep(group: Group, budget_bytes: int, keeper: Keeper, over: int) -> None:
             if event in ready:
                 os.eventfd_read(event)
             if group.counts().locked_bytes > LOCKED_SHARE * budget_bytes:
-                # The kernel tries in vain for ever, without a word, where a call locks too much.
+                # The kernel retries forever, without an error, where a call locks too much.
                 write(group.path / "memory.oom_control", "0")
                 return
             while _waits(group) and over not in select.select([over], [], [], 0)[0]:

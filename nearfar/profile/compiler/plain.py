@@ -25,7 +25,7 @@ _LIBRARIES = {
     "crates that use it, and was",
     "/libFortran": "flang's run-time library\tinput, output and functions of whole arrays",
 }
-"""Libraries of languages, by a part of their archives' paths, and what is said of them once."""
+"""Libraries of languages, by a part of their archives' paths, and a note, printed once."""
 
 
 def embed(path: str, twin: str, flags: int) -> None:

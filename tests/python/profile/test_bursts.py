@@ -1,4 +1,4 @@
-"""Bursts: what x86 instructions are taken for, which accesses miss, and a whole recording."""
+"""Bursts: how x86 instructions are classified, which accesses miss, and a whole recording."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def built(package: str, options: Sequence[str], *steps: Sequence[str]) -> Path:
     try:
         tree = Path(fetch_source(package, ROOT / "build/suites" / package))
     except SourceUnavailableError as error:
-        pytest.skip(f"the source of {package} cannot be had here: {error}")
+        pytest.skip(f"the source of {package} is not available here: {error}")
     folder = tree / "run-build"
     if not (folder / "Makefile").exists():
         folder.mkdir(exist_ok=True)

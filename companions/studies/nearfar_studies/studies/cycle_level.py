@@ -143,7 +143,7 @@ def _level(level: str) -> str:
 
 
 def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[str]:
-    """Return what is to be said of 90 % intervals, in sentences."""
+    """Return sentences about 90 % intervals."""
     plain = cycle_intervals.as_they_are(cases)
     sentences = [f"{plain.coverage:.0%} of {len(cases)} truths lie inside the 90 % intervals"]
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")

@@ -184,7 +184,7 @@ def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> N
     if ours:
         draft.steps.append(
             DraftStep(
-                why="the kernel is told nothing of it any more",
+                why="the kernel no longer reserves it",
                 expected=f"{DROP_IN} is gone",
                 holds=lambda tree: not tree.exists(DROP_IN[1:]),
                 argv=("rm", DROP_IN),

@@ -1,6 +1,6 @@
 """``--memory_bandwidth_scan``: read bandwidth of every 1 GiB of a node, and its histogram.
 
-All blocks are held until the end, so that each is other memory. Physical addresses are told only
+All blocks are held until the end, so that each is other memory. Physical addresses are shown only
 to root; without them the column says 0x0, as MLC does.
 """
 
@@ -42,7 +42,7 @@ def run(run: MlcRun) -> dict[str, Any]:
     for at in sorted(buckets):
         run.say(f"[{at}-{at + BUCKET_MB_PER_S - 1}]\t{buckets[at]}")
     if any(not block["physical_address"] for block in blocks):
-        run.note("physical addresses are told to root only: that column is not valid")
+        run.note("physical addresses are shown to root only: that column is not valid")
     run.say(f"\nDetailed BW report for each 1GB region allocated on NUMA node {memory}")
     run.say("phys_addr\tGBaligned_page#\tMB/sec")
     run.say("---------\t---------------\t------")
