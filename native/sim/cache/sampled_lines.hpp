@@ -43,20 +43,23 @@ class SampledLines {
   // Returns whether [begin, begin + size) overlaps a sampled line. Every malloc and free asks this,
   // so the usual rate has a fast path.
   bool any_in(std::uint64_t begin, std::uint64_t size) const {
+    if (size == 0) return false;
     return rate_log2_ == usual_rate_log2 ? any_in_at_usual_rate(begin, size)
                                          : any_in_at_any_rate(begin, size);
   }
   static constexpr unsigned usual_rate_log2 = 6;
+  // `size` is not 0.
   [[gnu::always_inline]] static bool any_in_at_usual_rate(std::uint64_t begin, std::uint64_t size) {
-    // One branch, on the distance to the next sampled line: a block's place in its page is random.
+    // No branch: a block's place in its page is random, so half of them would be mispredicted.
     constexpr std::uint64_t line_in_page = 63 << 6;
-    const std::uint64_t page = begin >> 12;
-    const std::uint64_t product = page * NF_HASH_MULTIPLIER;
-    const std::uint64_t here = page << 12 | (product >> NF_HASH_SHIFT & line_in_page);
+    const std::uint64_t page = begin & ~std::uint64_t{4095};
+    const std::uint64_t product = (begin >> 12) * NF_HASH_MULTIPLIER;
+    const std::uint64_t here = page + (product >> NF_HASH_SHIFT & line_in_page);
     const std::uint64_t next =
-        (page + 1) << 12 | ((product + NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT & line_in_page);
-    const std::uint64_t line = here + 64 > begin ? here : next;
-    return size > (line > begin ? line - begin : 0);
+        page + 4096 + ((product + NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT & line_in_page);
+    const unsigned in_this_page = here + 63 - begin < size + 63 ? 1 : 0;
+    const unsigned in_next_page = next - begin < size ? 1 : 0;
+    return (in_this_page | in_next_page) != 0;
   }
   [[gnu::noinline]] bool any_in_at_any_rate(std::uint64_t begin, std::uint64_t size) const {
     const std::uint64_t pages = ((begin + size - 1) >> 12) - (begin >> 12);
