@@ -75,6 +75,11 @@ def traced_seconds(kernel: Kernel, size: int, repetitions: int) -> float:
     return seconds
 
 
+def untraced_seconds(kernel: Kernel, size: int, repetitions: int) -> float:
+    """Return CPU seconds of the instrumented build run by itself."""
+    return kernel_seconds([str(kernel.traced), str(size), str(repetitions)])
+
+
 def cachegrind_seconds(kernel: Kernel, size: int, repetitions: int) -> float:
     """Return CPU seconds of the plain build under cachegrind."""
     tool = ["valgrind", "-q", "--tool=cachegrind", "--cachegrind-out-file=/dev/null"]

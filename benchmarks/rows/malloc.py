@@ -19,7 +19,7 @@ SECONDS = 40
 HERE = Path(__file__).parent
 REPETITIONS = 9
 """Pairs of neighbours in time; their median ratio moves by about 2 % between runs."""
-SIZES = ((16, 143), (64, 64))
+SIZES = ((16, 143), (64, 64), (256, 256), (4096, 4096))
 """Smallest and largest requested bytes; most programs' blocks have the first. The cost grows with
 the size, because more blocks contain a sampled line (one in twelve at 256 B, each at 4 KiB). At 4
 KiB it exceeds the plain pair, which is seldom where such a program spends its time."""
@@ -53,7 +53,7 @@ def rows() -> Iterator[Row]:
                 else f"malloc/free pair of {least} B, added cost",
                 peer_ns * (paired_ratio(ours, peer) - 1),
                 "ns",
-                bar=1.0,
+                bar=0.3,
                 judge="ratio",
                 peer="plain pair (glibc)",
                 peer_value=peer_ns,

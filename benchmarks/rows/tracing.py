@@ -1,5 +1,7 @@
 """The cost of tracing: the kernel phase under `nearfar profile` against the plain build.
 
+And the cost of being instrumented: the same build run by itself.
+
 The peer is cachegrind on the plain build, in the same run, with fewer repetitions or, where set-up
 dominates, a smaller size; its slowdown is relative to a plain run of the same size.
 """
@@ -21,6 +23,7 @@ from benchmarks.kernel_runs import (
     cachegrind_seconds,
     plain_seconds,
     traced_seconds,
+    untraced_seconds,
 )
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import write_atomically
@@ -66,30 +69,38 @@ def rows() -> Iterator[Row]:
     if shutil.which("valgrind") is None:
         raise NearfarError("valgrind is not installed: run `make setup`", ExitCode.MACHINE_LACKS)
     slowdowns: dict[str, float] = {}
+    untraced: dict[str, float] = {}
     peers: dict[str, float] = {}
     for name, load in LOADS.items():
         kernel = build(name)
-        slowdowns[name] = slowdown(kernel, load.ours, REPETITIONS)
+        slowdowns[name], untraced[name] = slowdowns_of(kernel, load.ours, REPETITIONS)
         peers[name] = cachegrind_seconds(kernel, *load.peer) / plain_seconds(kernel, *load.peer)
-        yield _row(f"tracing slowdown, {name}", slowdowns[name], peers[name], bar=2.5)
+        yield _row(f"tracing slowdown, {name}", slowdowns[name], peers[name], bar=1.5)
     memory_bound = [name for name, load in LOADS.items() if load.memory_bound]
     yield _row(
         "tracing slowdown, geometric mean of memory-bound kernels",
         geometric_mean([slowdowns[name] for name in memory_bound]),
         geometric_mean([peers[name] for name in memory_bound]),
-        bar=1.5,
+        bar=1.15,
+    )
+    yield make_row(
+        "instrumented program that is not traced, geometric mean of memory-bound kernels",
+        geometric_mean([untraced[name] for name in memory_bound]),
+        "x plain",
+        bar=1.05,
+        peer="plain build",
+        command="make benchmarks ONLY=tracing",
     )
     worst = max(slowdowns, key=lambda name: slowdowns[name])
-    yield _row(f"tracing slowdown, worst ({worst})", slowdowns[worst], peers[worst], bar=2.5)
+    yield _row(f"tracing slowdown, worst ({worst})", slowdowns[worst], peers[worst], bar=1.5)
     yield from _curve(slowdowns)
 
 
-def slowdown(kernel: Kernel, load: tuple[int, int], repetitions: int) -> float:
-    """Return the kernel phase's traced CPU time over its plain CPU time."""
-    plain, traced = alternate(
-        [partial(plain_seconds, kernel, *load), partial(traced_seconds, kernel, *load)], repetitions
-    )
-    return paired_ratio(traced, plain)
+def slowdowns_of(kernel: Kernel, load: tuple[int, int], repetitions: int) -> tuple[float, float]:
+    """Return the kernel phase's CPU time over its plain one: traced, and not traced."""
+    runs = (plain_seconds, traced_seconds, untraced_seconds)
+    plain, traced, untraced = alternate([partial(run, kernel, *load) for run in runs], repetitions)
+    return paired_ratio(traced, plain), paired_ratio(untraced, plain)
 
 
 def _row(name: str, value: float, peer: float, bar: float) -> Row:
@@ -116,7 +127,7 @@ def _curve(at_default: dict[str, float]) -> Iterator[Row]:
         costs = {
             name: at_default[name]
             if rate == 64
-            else slowdown(build(name, rate), LOADS[name].ours, 3)
+            else slowdowns_of(build(name, rate), LOADS[name].ours, 3)[0]
             for name in CURVE_KERNELS
         }
         errors = {

@@ -64,7 +64,7 @@ def rows() -> Iterator[Row]:
             f"tracing slowdown, Redis GET of {sessions:,} keys",
             slowdown,
             "x plain",
-            bar=1.4,
+            bar=1.2,
             peer=f"valgrind --tool=cachegrind, {CACHEGRIND_SESSIONS:,} keys",
             peer_value=peer / base,
             command="make benchmarks ONLY=tracing_redis",

@@ -70,7 +70,8 @@ struct nf_module {
   uint32_t abi_version;
   uint32_t rate_log2;
   uint32_t site_count;
-  uint32_t first_site; /* set by nf_register: global id of sites[0] */
+  /* Set by nf_register: global id of sites[0], not 0 if the module is traced. */
+  uint32_t first_site;
   const struct nf_site* sites;
   const char* compiler; /* "clang 16.0.6 -O2" */
 };

@@ -77,6 +77,12 @@ struct Accesses {
   std::vector<llvm::Instruction*> locked;
   bool inline_assembly = false;
   bool unknown_intrinsic = false;
+
+  // Whether there is any access to report.
+  bool any() const {
+    return !plain.empty() || !lanes.empty() || !ranges.empty() || !strings.empty() ||
+           !flushes.empty() || !stream_stores.empty() || !fences.empty() || !locked.empty();
+  }
 };
 
 // Whether `pointer` is practically always cached: a small local variable, a fixed place in a

@@ -14,6 +14,7 @@
 #include "loops.hpp"
 #include "options.hpp"
 #include "owners.hpp"
+#include "plain_version.hpp"
 #include "sites.hpp"
 
 using namespace llvm;
@@ -64,19 +65,21 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     Sites sites(module, options.rate_log2);
     Fields fields(module);
     Inserter inserter(module, options, sites, fields);
+    PlainVersions plain_versions(sites);
     std::vector<Function*> todo;
     for (Function& function : module)
       if (!function.isDeclarationForLinker()) todo.push_back(&function);
     const bool flushes = any_of(todo, [](Function* function) { return persists(*function); });
     for (Function* function : todo) {
+      tag_allocations(*function);
       if (const StringRef reason = reason_to_skip(*function); !reason.empty())
         sites.skip(*function, reason);
       else {
         fields.enter(*function);
-        instrument(*function, options, inserter, functions, flushes);
+        instrument(*function, options, inserter, functions, flushes, plain_versions);
       }
-      tag_allocations(*function);
     }
+    plain_versions.finish();
     sites.finish();
     if (options.only_lines) stripNonLineTableDebugInfo(module);
     return PreservedAnalyses::none();
@@ -84,7 +87,8 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
 
  private:
   static void instrument(Function& function, const Options& options, Inserter& inserter,
-                         FunctionAnalysisManager& analyses, bool module_flushes) {
+                         FunctionAnalysisManager& analyses, bool module_flushes,
+                         PlainVersions& plain_versions) {
     const DataLayout& layout = function.getParent()->getDataLayout();
     Accesses accesses;
     for (Instruction& instruction : instructions(function))
@@ -93,6 +97,8 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
       inserter.sites().skip(function, "its inline assembly was left out");
     if (accesses.unknown_intrinsic)
       inserter.sites().skip(function, "its processor-specific vector accesses were left out");
+    if (!accesses.any()) return;
+    plain_versions.keep(function);
 
     auto& loops = analyses.getResult<LoopAnalysis>(function);
     auto& evolution = analyses.getResult<ScalarEvolutionAnalysis>(function);

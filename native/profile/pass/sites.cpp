@@ -134,10 +134,17 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
   return known->second;
 }
 
-Value* Sites::id(IRBuilder<>& builder, std::uint32_t index) {
+Value* Sites::first_site(IRBuilder<>& builder) {
   Value* location = builder.CreateStructGEP(module_type(), record_, 3);
-  Value* first = builder.CreateLoad(builder.getInt32Ty(), location, "nf.first");
-  return builder.CreateAdd(first, builder.getInt32(index), "nf.site");
+  return builder.CreateLoad(builder.getInt32Ty(), location, "nf.first");
+}
+
+Value* Sites::id(IRBuilder<>& builder, std::uint32_t index) {
+  return builder.CreateAdd(first_site(builder), builder.getInt32(index), "nf.site");
+}
+
+Value* Sites::is_traced(IRBuilder<>& builder) {
+  return builder.CreateIsNotNull(first_site(builder), "nf.traced");
 }
 
 void Sites::skip(const Function& function, StringRef reason) {

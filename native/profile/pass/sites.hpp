@@ -26,6 +26,9 @@ class Sites {
   // Returns the site's ID in the whole program, known only at run time, after registration.
   llvm::Value* id(llvm::IRBuilder<>& builder, std::uint32_t index);
 
+  // Returns whether the module was registered with an active runtime.
+  llvm::Value* is_traced(llvm::IRBuilder<>& builder);
+
   // Records that `function` is not, or not completely, instrumented, and why.
   void skip(const llvm::Function& function, llvm::StringRef reason);
 
@@ -35,6 +38,7 @@ class Sites {
  private:
   llvm::Constant* string(llvm::StringRef text);
   llvm::StructType* module_type() const;
+  llvm::Value* first_site(llvm::IRBuilder<>& builder);
 
   llvm::Module& module_;
   unsigned rate_log2_;

@@ -16,7 +16,9 @@ class Counts:
         self.library = library
         self.folder = folder
 
-    def of(self, source: Path, *options: str, arguments: tuple[str, ...] = ()) -> list[Site]:
+    def of(
+        self, source: Path, *options: str, arguments: tuple[str, ...] = (), traced: bool = True
+    ) -> list[Site]:
         """Return each site of `source` with its reports."""
         program = self.folder / "program"
         nearfar(
@@ -33,7 +35,11 @@ class Counts:
         code, _ = run(
             program,
             *arguments,
-            env={"LD_LIBRARY_PATH": str(self.library), "COUNTING_RUNTIME_OUTPUT": str(output)},
+            env={
+                "LD_LIBRARY_PATH": str(self.library),
+                "COUNTING_RUNTIME_OUTPUT": str(output),
+                **({} if traced else {"COUNTING_RUNTIME_INERT": "1"}),
+            },
         )
         assert code == 0
         sites = []

@@ -35,6 +35,14 @@ def test_streams_report_one_line_of_every_page(counts: Counts) -> None:
     assert all(site.access_class == "stream" for site in sites if site.function == "triad")
 
 
+def test_program_that_is_not_traced_runs_without_tests(counts: Counts) -> None:
+    source = KERNELS / "gups.c"
+    assert total(counts.of(source, arguments=("65536", "1")), "update") > 0
+    sites = counts.of(source, arguments=("65536", "1"), traced=False)
+    assert sites
+    assert sum(site.count for site in sites) == 0
+
+
 @pytest.mark.parametrize("rate", [1, 2, 16, 64, 256])
 def test_rate_is_the_share_of_reported_lines(counts: Counts, rate: int) -> None:
     n = 1 << 16

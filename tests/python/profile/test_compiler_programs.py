@@ -1,4 +1,4 @@
-"""Instrumented kernels and difficult programs behave like the plain ones."""
+"""Instrumented kernels and difficult programs behave like the plain ones, traced or not."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from compiling import KERNELS, PROGRAMS, driver_of, nearfar, run
 
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.twin import extract_plain, is_instrumented
+from nearfar.profile.session import prepare_folder
+from nearfar.program.control import RUN_FOLDER_VARIABLE
 
 # Small enough for -O0, large enough that every loop runs twice.
 SIZES = {
@@ -49,6 +51,13 @@ def both_outputs(
     assert (code, output) == run(plain, *arguments)
     assert code == 0
     assert output
+    (folder / "run").mkdir()
+    control = prepare_folder(
+        folder / "run", cache_bytes=1 << 20, cache_ways=16, memory_bytes=64 << 20
+    )
+    traced = run(program, *arguments, env={RUN_FOLDER_VARIABLE: str(folder / "run")})
+    control.close()
+    assert traced == (code, output)
 
 
 def test_every_kernel_has_a_size() -> None:
