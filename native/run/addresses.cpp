@@ -11,12 +11,26 @@ namespace nearfar::run {
 
 namespace {
 
-// Next free address of extents [0] and of divided blocks [1], which are in the upper half of a far
-// target's slot.
-std::uint64_t next_address[2][NF_RUN_TARGETS];
+// Next free address by purpose and target.
+std::uint64_t next_address[3][NF_RUN_TARGETS];
 std::uint64_t slot_begin(unsigned target) {
   const std::uint64_t slot = target == 0 ? 0 : near_slots + target - 1;
   return first_address + (slot << slot_bits);
+}
+
+struct Range {
+  std::uint64_t begin;
+  std::uint64_t end;
+};
+// Divided blocks are in the upper half of a far target's slot.
+Range range_of(unsigned target, Purpose purpose) {
+  constexpr std::uint64_t half = 1ull << (slot_bits - 1);
+  const std::uint64_t tables = slot_begin(1) - 2 * half;
+  const std::uint64_t begin = slot_begin(target);
+  if (purpose == Purpose::heap_tables) return {tables, slot_begin(1)};
+  if (target == 0) return {begin, tables};
+  return purpose == Purpose::divided ? Range{begin + half, begin + 2 * half}
+                                     : Range{begin, begin + half};
 }
 
 }  // namespace
@@ -33,23 +47,21 @@ bool back_with_memory(std::uint64_t begin, std::uint64_t bytes) {
 }
 
 std::uint64_t near_end() {
-  const std::uint64_t end = __atomic_load_n(&next_address[false][0], __ATOMIC_SEQ_CST);
+  const std::uint64_t end = __atomic_load_n(&next_address[0][0], __ATOMIC_SEQ_CST);
   return end == 0 ? first_address : end;
 }
 
-void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, Purpose purpose,
             Backing backing) {
   const std::uint64_t unit = alignment > huge_page ? alignment : huge_page;
-  constexpr std::uint64_t half = 1ull << (slot_bits - 1);
-  const std::uint64_t first = slot_begin(target) + (divided ? half : 0);
-  const std::uint64_t end = target == 0 ? slot_begin(1) : first + half;
-  std::uint64_t& next = next_address[divided][target];
+  const Range range = range_of(target, purpose);
+  std::uint64_t& next = next_address[static_cast<unsigned>(purpose)][target];
   for (;;) {
     std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
-    const std::uint64_t begin = round_up(seen == 0 ? first : seen, unit);
+    const std::uint64_t begin = round_up(seen == 0 ? range.begin : seen, unit);
     // Whole huge pages: a device can map nothing smaller.
     const std::uint64_t after = begin + round_up(bytes, huge_page);
-    if (after > end || after < begin) return nullptr;
+    if (after > range.end || after < begin) return nullptr;
     // Before reading `shadow`: a thread that maps it meanwhile sees this claim, or this thread sees
     // the shadow.
     if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_SEQ_CST,

@@ -20,9 +20,12 @@ void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, st
 // it exceeds what the machine could ever have. `nothing`: no memory yet, not counted.
 enum class Backing { memory, nothing };
 
-// Returns unused addresses; `divided`: for a block that is divided among memories. Null: the kernel
-// refuses, or all addresses are used.
-void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, bool divided,
+// What addresses are for: extents of a target, one block of it that is divided among memories, or
+// tables of the far heap, which are near.
+enum class Purpose : unsigned { extent, divided, heap_tables };
+
+// Returns unused addresses. Null: the kernel refuses, or all addresses are used.
+void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, Purpose purpose,
             Backing backing);
 // Backs claimed addresses by anonymous memory if they have none; false: the kernel refuses.
 bool back_with_memory(std::uint64_t begin, std::uint64_t bytes);

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "run/far_heap.hpp"
 #include "run/jemalloc.hpp"
 #include "run/lock.hpp"
 #include "run/placement.hpp"
@@ -91,10 +92,14 @@ void destroy_caches(void*) {
   }
 }
 
-unsigned make_arena(Lane& lane, unsigned target) {
+void set_hooks(Lane& lane, unsigned target) {
   lane.target = target;
   lane.hooks = {extent_alloc, extent_dalloc, extent_destroy, extent_commit, extent_decommit,
                 nullptr,      extent_purge,  extent_split,   extent_merge};
+}
+
+unsigned make_arena(Lane& lane, unsigned target) {
+  set_hooks(lane, target);
   ArenaConfig config{&lane.hooks, false};
   unsigned arena = 0;
   size_t size = sizeof arena;
@@ -104,12 +109,16 @@ unsigned make_arena(Lane& lane, unsigned target) {
   return arena + 1;
 }
 
+unsigned lanes_wanted() {
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  return cpus < 1 ? 1 : cpus > max_lanes ? max_lanes : static_cast<unsigned>(cpus);
+}
+
 unsigned arena_of(unsigned target) {
   if (caches.lane_plus_one == 0) {
     Lock const lock(lanes_lock);
     if (lane_count == 0) {
-      const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-      lane_count = cpus < 1 ? 1 : cpus > max_lanes ? max_lanes : static_cast<unsigned>(cpus);
+      lane_count = lanes_wanted();
       has_key = pthread_key_create(&at_thread_end, destroy_caches) == 0;
     }
     caches.lane_plus_one = next_lane++ % lane_count + 1;
@@ -170,7 +179,14 @@ std::size_t divided_size(void* block) {
 }  // namespace
 
 std::size_t usable_size(void* block) {
-  return is_divided(block) ? divided_size(block) : je_malloc_usable_size(block);
+  if (is_divided(block)) return divided_size(block);
+  return in_far_heap(block) ? jf_malloc_usable_size(block) : je_malloc_usable_size(block);
+}
+
+void make_far_heap(unsigned target) {
+  Lane& lane = lanes[target][0];
+  set_hooks(lane, target);
+  if (target != 0 && start_far_heap(&lane.hooks, lanes_wanted())) far_heap_target = target;
 }
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {
@@ -180,9 +196,11 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
     // New from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }
-  const int where = flags_of(target);
+  const bool own_heap = target == far_heap_target;
+  const int where = own_heap ? 0 : flags_of(target);
   if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
-  void* block = je_mallocx(size == 0 ? 1 : size, where | flags);
+  void* block = own_heap ? far_heap_mallocx(size == 0 ? 1 : size, flags)
+                         : je_mallocx(size == 0 ? 1 : size, where | flags);
   if (block != nullptr) return block;
   // The target is out of addresses or memory: near memory is better than none.
   block = je_mallocx(size == 0 ? 1 : size, flags);
@@ -200,6 +218,7 @@ void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
     far_free(target, block);
     return moved;
   }
+  if (target == far_heap_target) return jf_rallocx(block, size == 0 ? 1 : size, flags);
   const int where = flags_of(target);
   return where == -1 ? nullptr : je_rallocx(block, size == 0 ? 1 : size, where | flags);
 }
@@ -207,6 +226,8 @@ void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
 void far_free(unsigned target, void* block) {
   if (is_divided(block)) {
     release_extent(static_cast<char*>(block) - page_bytes, divided_size(block) + page_bytes);
+  } else if (target == far_heap_target) {
+    jf_free(block);
   } else {
     je_dallocx(block, cache_flags(target));
   }

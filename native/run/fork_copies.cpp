@@ -21,7 +21,7 @@ __thread int copied_pipe[2] __attribute__((tls_model("initial-exec"))) = {-1, -1
 // Copies an extent that the kernel shares between parent and child into the child's own memory.
 void copy_to_child(nf_run_extent& extent) {
   constexpr int out_of_memory = 127;  // without a copy the child would overwrite the parent's data
-  void* target = claim(extent.target, extent.bytes, huge_page, false, Backing::nothing);
+  void* target = claim(extent.target, extent.bytes, huge_page, Purpose::extent, Backing::nothing);
   if (target == nullptr) _exit(out_of_memory);
   const auto begin = reinterpret_cast<std::uint64_t>(target);
   if (!place_in_memory(begin, extent.bytes, extent.memory)) {

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "run/arenas.hpp"
+#include "run/far_heap.hpp"
 #include "run/foreign_blocks.hpp"
 #include "run/jemalloc.hpp"
+#include "run/placement.hpp"
 #include "run/shadow.hpp"
 #include "run/snapshot_requests.hpp"
 #include "run/stack_objects.hpp"
@@ -81,7 +83,15 @@ inline bool countdown_ended(std::size_t size) {
   errno = error;
 }
 
-[[gnu::noinline]] void* allocate_placed(std::size_t size, int flags, Call call) {
+// Records a small block whose target was decided by its call alone. Its whole stack may show that
+// the call decides too little: then the stacks of later blocks decide.
+[[gnu::noinline]] void record_decided(void* block, std::size_t size, unsigned target, Call call) {
+  const Recognised recognised = recognise(call, size, false);
+  if (recognised.target != target) leave_undecided(call.return_address);
+  record(block, size, recognised);
+}
+
+[[gnu::noinline]] void* allocate_recognised(std::size_t size, int flags, Call call) {
   const Recognised recognised = recognise(call, size, false);
   void* block = nullptr;
   if (recognised.target != 0) {
@@ -98,13 +108,29 @@ inline bool countdown_ended(std::size_t size) {
   return block;
 }
 
-[[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call) {
+[[gnu::noinline]] void* allocate_placed(std::size_t size, int flags, Call call) {
+  if (size >= min_interpreted_bytes || flags != 0) return allocate_recognised(size, flags, call);
+  const unsigned target = decided_target(call.return_address);
+  void* block = nullptr;
+  if (target == 0) {
+    block = je_malloc(size);
+  } else if (target == far_heap_target) {
+    block = far_heap_malloc(size);
+  }
+  // An undecided call, another far memory, or no memory.
+  if (__builtin_expect(block == nullptr, 0)) return allocate_recognised(size, flags, call);
+  if (__builtin_expect(is_recorded(block, size), 0)) record_decided(block, size, target, call);
+  return block;
+}
+
+[[gnu::noinline]] void* allocate_sample(std::size_t size, int flags, Call call) {
   // Libraries allocate in constructors that run before this library's.
   if (mode == Mode::inert) wake();
-  countdown = mode == Mode::every     ? below_any_countdown
-              : mode == Mode::samples ? next_distance()
-                                      : inert_distance;
-  if (mode == Mode::every) return allocate_placed(size, flags, call);
+  if (mode == Mode::every) {
+    countdown = below_any_countdown;
+    return allocate_placed(size, flags, call);
+  }
+  countdown = mode == Mode::samples ? next_distance() : inert_distance;
   void* block = mode == Mode::samples ? far_malloc(sampled, size, own_page(flags))
                                       : je_mallocx(size == 0 ? 1 : size, flags);
   if (block == nullptr) {
@@ -115,6 +141,11 @@ inline bool countdown_ended(std::size_t size) {
   return block;
 }
 
+[[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call) {
+  return mode == Mode::every ? allocate_placed(size, flags, call)
+                             : allocate_sample(size, flags, call);
+}
+
 // `flags` as for mallocx.
 inline void* allocate(std::size_t size, int flags, Call call) {
   if (countdown_ended(size)) return allocate_at_countdown_end(size, flags, call);
@@ -123,18 +154,18 @@ inline void* allocate(std::size_t size, int flags, Call call) {
   return block;
 }
 
-[[gnu::noinline]] void free_checked(void* block) {
-  if (block == nullptr) return;
-  if (!is_ours(block)) {
-    foreign_free(block);
+void free_checked(void* block) {
+  if (__builtin_expect(!is_ours(block), 0)) {
+    if (block != nullptr) foreign_free(block);
     return;
   }
-  if (may_be_recorded(block)) forget_recorded(block);
-  const unsigned target = target_of(block);
-  if (target == 0) {
+  if (__builtin_expect(may_be_recorded(block), 0)) forget_recorded(block);
+  if (in_near_heap(block)) {
     je_free(block);
+  } else if (in_far_heap(block) && !is_divided(block)) {
+    jf_free(block);
   } else {
-    far_free(target, block);
+    far_free(target_of(block), block);
   }
 }
 
@@ -142,7 +173,9 @@ inline void* allocate(std::size_t size, int flags, Call call) {
   const Recognised recognised =
       mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
   const unsigned wanted = mode == Mode::samples ? sampled : recognised.target;
-  const unsigned target = target_of(block);
+  // No target: a block that went near because its thread ended.
+  const unsigned target =
+      target_of(block) == 0 && !in_near_heap(block) ? NF_RUN_TARGETS : target_of(block);
   const int alignment = wanted == sampled && mode == Mode::samples ? own_page(0) : 0;
   const std::size_t old = usable_size(block);
   if (shadow != nullptr && may_be_recorded(block)) forget_block(block, old);
@@ -269,7 +302,7 @@ void* pvalloc(std::size_t size) noexcept {
 }
 
 std::size_t malloc_usable_size(void* block) noexcept {
-  if (__builtin_expect(is_near(block), 1)) return je_malloc_usable_size(block);
+  if (__builtin_expect(in_near_heap(block), 1)) return je_malloc_usable_size(block);
   if (block == nullptr) return 0;
   return is_ours(block) ? usable_size(block) : foreign_usable_size(block);
 }

@@ -218,27 +218,44 @@ void* placed(unsigned target, void* memory, std::size_t bytes) {
   return memory;
 }
 
-}  // namespace
-
-void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
-  void* memory = claim(target, bytes, alignment, false, backing(target));
-  return memory == nullptr ? nullptr : placed(target, memory, bytes);
-}
-
-void* place_divided(unsigned target, std::size_t bytes) {
-  void* memory = claim(target, bytes, huge_page, true, backing(target));
-  return memory == nullptr ? nullptr : placed(target, memory, bytes);
-}
-
-void* place_addresses(std::size_t bytes) {
-  void* begin = claim(0, bytes, page_bytes, false, Backing::nothing);
-  return begin == nullptr ? nullptr : placed(0, begin, bytes);
-}
-
 void place_again(void* begin, std::size_t bytes) {
   if (table == nullptr) return;
   bind_again(reinterpret_cast<std::uint64_t>(begin), bytes, table->targets[0].memory[0]);
   ask_for_huge_pages(begin, bytes);
+}
+
+// New near memory for a heap, or addresses that it maps memory over later (`place_again`).
+void* place_near(Purpose purpose, std::size_t bytes, bool backed) {
+  void* begin = claim(0, bytes, page_bytes, purpose, backed ? Backing::memory : Backing::nothing);
+  return begin == nullptr ? nullptr : placed(0, begin, bytes);
+}
+
+void* map_for_heap(Purpose purpose, void* wanted, std::size_t bytes, int protection, int flags,
+                   int file, off_t offset) {
+  const bool written = (protection & PROT_WRITE) != 0;
+  if (wanted == nullptr && file == -1) {
+    void* memory = place_near(purpose, bytes, written);
+    if (memory != nullptr) return memory;
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  const long result = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
+  // Where the kernel never overcommits, jemalloc maps its addresses again when it begins to use
+  // them.
+  if (result != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
+  return reinterpret_cast<void*>(result);
+}
+
+}  // namespace
+
+void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
+  void* memory = claim(target, bytes, alignment, Purpose::extent, backing(target));
+  return memory == nullptr ? nullptr : placed(target, memory, bytes);
+}
+
+void* place_divided(unsigned target, std::size_t bytes) {
+  void* memory = claim(target, bytes, huge_page, Purpose::divided, backing(target));
+  return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
 void release_extent(void* begin, std::size_t bytes) {
@@ -267,26 +284,24 @@ bool is_purgeable(unsigned target) { return !any_file(target); }
 
 }  // namespace nearfar::run
 
-// mmap of jemalloc, for near memory and its own tables.
-extern "C" __attribute__((visibility("hidden"))) void* nf_os_mmap(void* wanted, std::size_t bytes,
-                                                                  int protection, int flags,
-                                                                  int file, off_t offset) {
+// mmap of the two heaps: near memory and their tables.
+#pragma GCC visibility push(hidden)
+extern "C" {
+void* nf_os_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
+                 off_t offset) {
   using namespace nearfar::run;
-  const bool written = (protection & PROT_WRITE) != 0;
-  if (wanted == nullptr && file == -1) {
-    void* memory = written ? place_extent(0, bytes, page_bytes) : place_addresses(bytes);
-    if (memory != nullptr) return memory;
-    errno = ENOMEM;
-    return MAP_FAILED;
-  }
-  const long result = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
-  // Where the kernel never overcommits, jemalloc maps its addresses again when it begins to use
-  // them.
-  if (result != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
-  return reinterpret_cast<void*>(result);
+  return map_for_heap(Purpose::extent, wanted, bytes, protection, flags, file, offset);
 }
 
-extern "C" __attribute__((visibility("hidden"))) int nf_os_munmap(void* begin, std::size_t bytes) {
+void* nf_far_os_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
+                     off_t offset) {
+  using namespace nearfar::run;
+  return map_for_heap(Purpose::heap_tables, wanted, bytes, protection, flags, file, offset);
+}
+
+int nf_os_munmap(void* begin, std::size_t bytes) {
   nearfar::run::release_extent(begin, bytes);
   return 0;
 }
+}
+#pragma GCC visibility pop

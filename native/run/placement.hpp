@@ -12,9 +12,6 @@ namespace nearfar::run {
 // up. What does not fit the target's memories goes near and is counted.
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
 void release_extent(void* begin, std::size_t bytes);
-// Returns addresses of near memory without backing; `place_again` places memory mapped over them.
-void* place_addresses(std::size_t bytes);
-void place_again(void* begin, std::size_t bytes);
 
 // Places a mapping of the program in `target`; forgets an unmapped one.
 void place_mapping(unsigned target, void* begin, std::size_t bytes);

@@ -16,6 +16,9 @@
 
 namespace nearfar::run {
 
+std::uint64_t decisions[1u << decision_bits];
+__thread std::uint32_t tag_root __attribute__((tls_model("initial-exec")));
+
 namespace {
 
 using profile::Call;
@@ -32,9 +35,6 @@ constexpr std::uint32_t leaf = 1u << 31;
 // The frame's size changes between calls: its stacks are unwound each time.
 constexpr std::uint32_t varies = UINT32_MAX;
 
-// Reading the interpreter's frames takes a microsecond, so blocks below have native stacks.
-constexpr std::size_t min_interpreted_bytes = 4 << 10;
-
 // One return address after the path to its node.
 struct Edge {
   std::uint64_t key;   // written last; 0: free
@@ -50,7 +50,6 @@ std::uint32_t edges_lock;
 
 struct Thread {
   const char* tag;
-  std::uint32_t root;
   bool inside;  // has the lock: a signal handler on this thread must not wait for it
   bool forks;   // has the lock during its fork
 };
@@ -116,9 +115,16 @@ Recognised from_leaf(std::uint32_t next) {
   return {static_cast<std::uint16_t>(next), static_cast<std::uint16_t>((next & ~leaf) >> 16)};
 }
 
+// Decides for a call, unless its stacks have to.
+void decide(std::uint64_t return_address, unsigned target) {
+  std::uint64_t& word = decision_of(return_address);
+  if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & undecided) == undecided) return;
+  __atomic_store_n(&word, return_address << target_bits | target, __ATOMIC_RELAXED);
+}
+
 // Returns the root node; 0 without tag and size classes.
 std::uint32_t root_of(std::size_t size, bool mapped) {
-  std::uint32_t root = thread.root;
+  std::uint32_t root = tag_root;
   if (mapped) root ^= 1u << 30;
   if (table->split_sizes != 0 && size != 0) {
     root ^= static_cast<std::uint32_t>(64 - __builtin_clzll(size)) << 24;
@@ -127,7 +133,7 @@ std::uint32_t root_of(std::size_t size, bool mapped) {
 }
 
 Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
-                    unsigned& depth) {
+                    unsigned& depth, bool& alike) {
   nf_run_ask question{};
   nf_run_answer answer{};
   question.message = NF_RUN_STACK;
@@ -143,6 +149,7 @@ Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t siz
     return unknown;
   }
   depth = answer.depth < 1 ? 1 : answer.depth > count ? count : answer.depth;
+  alike = answer.alike != 0;
   return {answer.object, answer.target};
 }
 
@@ -193,7 +200,9 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
   // Another thread may have requested the same stack meanwhile.
   if (follow(root, frames, count, recognised)) return recognised;
   unsigned depth = 0;
-  recognised = ask_verb(frames, count, size, mapped, depth);
+  bool alike = false;
+  recognised = ask_verb(frames, count, size, mapped, depth, alike);
+  if (root == 0 && call != nullptr && (depth == 1 || alike)) decide(frames[0], recognised.target);
   Call calls[NF_RUN_FRAMES];
   const bool fixed = call != nullptr && profile::fixed_stack(*call, calls, depth) == depth;
   insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
@@ -244,22 +253,34 @@ Recognised recognise(Call call, std::size_t size, bool mapped) {
     return recognised;
   }
   std::uint32_t node = root;
-  Call here = call;
+  // Not a copy of `call`: a compiler would load it as a whole from two stores, which is slow.
+  std::uint64_t return_address = call.return_address;
+  std::uint64_t frame_end = call.frame_end;
   for (unsigned i = 0; i < NF_RUN_FRAMES; ++i) {
-    const Edge* edge = find(key_of(node, here.return_address));
+    const Edge* edge = find(key_of(node, return_address));
     if (edge == nullptr) break;
-    if ((edge->next & leaf) != 0) return from_leaf(edge->next);
+    if ((edge->next & leaf) != 0) {
+      recognised = from_leaf(edge->next);
+      if (i == 0 && root == 0) decide(return_address, recognised.target);
+      return recognised;
+    }
     if (edge->step == varies) break;
     node = edge->next;
-    here.frame_end += edge->step;
-    here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
+    frame_end += edge->step;
+    return_address = *reinterpret_cast<const std::uint64_t*>(frame_end - 8);
   }
   return recognise_by_walk(call, root, size, mapped);
+}
+
+void leave_undecided(std::uint64_t return_address) {
+  __atomic_store_n(&decision_of(return_address), return_address << target_bits | undecided,
+                   __ATOMIC_RELAXED);
 }
 
 void forget_stacks() {
   thread.inside = true;
   acquire(edges_lock);
+  for (std::uint64_t& word : decisions) __atomic_store_n(&word, std::uint64_t{0}, __ATOMIC_RELAXED);
   profile::reset_steps();
   // Node numbers are not reused, so a thread on an old path finds nothing.
   for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
@@ -306,6 +327,6 @@ extern "C" [[gnu::visibility("default")]] const char* nearfar_tag_set(const char
     }
     hash = (hash & 0xFFFFFFu) | 1u << 31;
   }
-  thread.root = hash;
+  nearfar::run::tag_root = hash;
   return before;
 }

@@ -103,6 +103,7 @@ void wake() {
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = mapped;
   register_process();
+  if (mapped->heap_target != 0) make_far_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);
   tell(NF_RUN_HELLO);
   mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;

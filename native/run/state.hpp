@@ -23,6 +23,8 @@ extern nf_run_state state;
 inline constexpr std::uint64_t first_address = 1ull << 44;
 inline constexpr unsigned slot_bits = 40;  // 1 TiB
 inline constexpr unsigned near_slots = 8;
+// The last of them has the tables of the far heap (far_heap.hpp).
+inline constexpr unsigned heap_tables_slot = near_slots - 1;
 inline constexpr unsigned slots = near_slots + NF_RUN_TARGETS - 1;
 inline constexpr std::uint64_t end_address = first_address + (std::uint64_t{slots} << slot_bits);
 
@@ -31,10 +33,9 @@ inline bool is_ours(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < end_address - first_address;
 }
 
-// Whether an address is in this library's near memory: the first slots, so one comparison is
-// enough.
-inline bool is_near(const void* block) {
-  return reinterpret_cast<std::uint64_t>(block) - first_address < std::uint64_t{near_slots}
+// Whether an address is a block of the near heap: the first slots, so one comparison is enough.
+inline bool in_near_heap(const void* block) {
+  return reinterpret_cast<std::uint64_t>(block) - first_address < std::uint64_t{heap_tables_slot}
                                                                       << slot_bits;
 }
 

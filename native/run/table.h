@@ -72,6 +72,8 @@ struct nf_run_table {
   uint32_t target_count;
   uint32_t split_sizes; /* 1: objects also differ by block size */
   uint32_t huge_pages; /* 1: requested by madvise; 2: refused by madvise; 0: the system's setting */
+  uint32_t heap_target; /* far target with most objects, which has a heap of its own; 0: none */
+  uint32_t unused;
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];
@@ -152,6 +154,8 @@ struct nf_run_answer {
   uint16_t object;
   uint16_t target;
   uint32_t depth; /* number of frames that decided; others are not needed */
+  /* 1: all objects of the plan that are allocated from the first frame have this target. */
+  uint32_t alike;
 };
 
 #endif

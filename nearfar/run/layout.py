@@ -75,6 +75,8 @@ class Table(ctypes.Structure):
         ("target_count", ctypes.c_uint32),
         ("split_sizes", ctypes.c_uint32),
         ("huge_pages", ctypes.c_uint32),
+        ("heap_target", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
         ("memories", TableMemory * MEMORIES),
         ("targets", Target * TARGETS),
         ("users", User * USERS),
@@ -152,4 +154,5 @@ class LibraryAnswer(ctypes.Structure):
         ("object", ctypes.c_uint16),
         ("target", ctypes.c_uint16),
         ("depth", ctypes.c_uint32),
+        ("alike", ctypes.c_uint32),
     )

@@ -42,6 +42,8 @@ class StackMatch:
     placement: Placement | None
     depth: int
     """Number of return addresses that decided the match."""
+    same_call: tuple[Placement, ...] = ()
+    """All placements that stacks with this first return address may be, if it names one."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ class Matcher:
             )
             if best is None or score > best_score:
                 best, best_score = placement, score
-        return StackMatch(best, rest[min(compared, len(rest)) - 1][0] + 1)
+        same_call = tuple(chain.placement for chain in chains) if rest[0][0] == 0 else ()
+        return StackMatch(best, rest[min(compared, len(rest)) - 1][0] + 1, same_call)
 
     def _names(self, frame: Frame) -> list[str]:
         """Return the plan's names of a frame's function.

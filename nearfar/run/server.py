@@ -180,7 +180,16 @@ class Server:
             return layout.LibraryAnswer(layout.NO_OBJECT, 0, matched.depth)
         number = self._number[id(matched.placement)]
         self.seen.matched.add(number)
-        return layout.LibraryAnswer(number + 1, self._target.get(number, 0), matched.depth)
+        target = self._target.get(number, 0)
+        alike = heap is None and self._all_have(matched.same_call, target)
+        return layout.LibraryAnswer(number + 1, target, matched.depth, alike)
+
+    def _all_have(self, placements: Sequence[Placement], target: int) -> bool:
+        """Return whether there are placements and all have a target, whatever the block's size."""
+        return bool(placements) and all(
+            not placement.split and self._target.get(self._number[id(placement)], 0) == target
+            for placement in placements
+        )
 
     def _frames(self, pid: int, address: int) -> list[Frame]:
         if address & NAMED_FRAME_BIT:

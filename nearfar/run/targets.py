@@ -5,6 +5,7 @@ A target is one memory, or several by weights or by shares.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -134,6 +135,12 @@ def _largest_part_target(shapes: Sequence[Shape], shape: Shape) -> int:
     return shapes.index(single) if single in shapes else 0
 
 
+def _largest_far_target(targets: Targets) -> int:
+    """Return the far target with most objects; 0 if no object is far."""
+    objects = Counter(target for target in targets.of_object.values() if target != 0)
+    return max(objects, key=lambda target: (objects[target], -target), default=0)
+
+
 def make_table(
     targets: Targets,
     memories: Sequence[LocalMemory],
@@ -149,6 +156,7 @@ def make_table(
     table.recognise_every = every
     table.memory_count, table.target_count = len(memories), len(targets.shapes)
     table.split_sizes, table.huge_pages = split_sizes, huge_pages
+    table.heap_target = _largest_far_target(targets) if every else 0
     for row, memory in zip(table.memories, memories, strict=False):
         row.kind = memory.kind
         row.node = -1 if memory.spec.node is None else memory.spec.node

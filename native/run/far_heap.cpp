@@ -1,0 +1,53 @@
+#include "run/far_heap.hpp"
+
+#include <errno.h>
+#include <stdio.h>
+
+extern "C" {
+int jf_mallctl(const char* name, void* old, std::size_t* old_size, void* value, std::size_t size);
+extern const char* jf_malloc_conf_2_conf_harder;
+}
+
+namespace nearfar::run {
+
+unsigned far_heap_target;
+__thread bool joined_far_heap __attribute__((tls_model("initial-exec")));
+
+namespace {
+
+// Arena 0 has what jemalloc needs for itself. Arenas 1 to this number have the blocks.
+unsigned block_arenas;
+unsigned next_arena;
+
+bool join(unsigned arena) {
+  return jf_mallctl("thread.arena", nullptr, nullptr, &arena, sizeof arena) == 0;
+}
+
+}  // namespace
+
+bool start_far_heap(extent_hooks_t* hooks, unsigned arenas) {
+  // Large blocks must not get an arena of their own, which would have other hooks.
+  static char settings[96];
+  snprintf(settings, sizeof settings,
+           "dss:disabled,percpu_arena:disabled,oversize_threshold:0,narenas:%u", arenas + 1);
+  jf_malloc_conf_2_conf_harder = settings;
+  for (unsigned arena = 1; arena <= arenas; ++arena) {
+    char name[32];
+    snprintf(name, sizeof name, "arena.%u.extent_hooks", arena);
+    // Joining makes the arena; its tables keep the hooks that it is made with, so they are near.
+    if (!join(arena) || jf_mallctl(name, nullptr, nullptr, &hooks, sizeof hooks) != 0) {
+      return false;
+    }
+  }
+  block_arenas = arenas;
+  return true;
+}
+
+void join_far_heap() {
+  joined_far_heap = true;
+  const int error = errno;
+  join(__atomic_fetch_add(&next_arena, 1u, __ATOMIC_RELAXED) % block_arenas + 1);
+  errno = error;
+}
+
+}  // namespace nearfar::run

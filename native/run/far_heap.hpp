@@ -1,0 +1,50 @@
+// The heap of the far target with most objects: a second jemalloc, whose fast path serves its
+// blocks as jemalloc serves near ones. Other far targets have arenas of the first (arenas.hpp).
+#pragma once
+
+#include <cstddef>
+
+#include "run/jemalloc.hpp"
+#include "run/state.hpp"
+
+// CMakeLists.txt makes this copy of jemalloc.
+extern "C" {
+void* jf_malloc(std::size_t size);
+void jf_free(void* block);
+void* jf_mallocx(std::size_t size, int flags);
+void* jf_rallocx(void* block, std::size_t size, int flags);
+std::size_t jf_malloc_usable_size(void* block);
+}
+
+namespace nearfar::run {
+
+// Target of the far heap; 0: there is none.
+extern unsigned far_heap_target __attribute__((visibility("hidden")));
+
+// Whether this library's block is of the far heap, or divided.
+inline bool in_far_heap(const void* block) {
+  const std::uint64_t slot = (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;
+  return slot == heap_tables_slot || (far_heap_target != 0 && target_of(block) == far_heap_target);
+}
+
+// Makes the heap with so many arenas for blocks, all with these hooks. Before the library's fork
+// handlers are registered, because jemalloc's must run inside of them. Returns false if it cannot
+// be made.
+bool start_far_heap(extent_hooks_t* hooks, unsigned arenas);
+
+// Gives a thread one of the arenas; until then it has the first, which is near and has the tables.
+void join_far_heap();
+extern __thread bool joined_far_heap __attribute__((tls_model("initial-exec")))
+__attribute__((visibility("hidden")));
+
+// Null: no memory. `flags` as for mallocx.
+inline void* far_heap_malloc(std::size_t size) {
+  if (__builtin_expect(!joined_far_heap, 0)) join_far_heap();
+  return jf_malloc(size);
+}
+inline void* far_heap_mallocx(std::size_t size, int flags) {
+  if (__builtin_expect(!joined_far_heap, 0)) join_far_heap();
+  return jf_mallocx(size, flags);
+}
+
+}  // namespace nearfar::run
