@@ -108,27 +108,12 @@ inline bool countdown_ended(std::size_t size) {
   return block;
 }
 
-[[gnu::noinline]] void* allocate_placed(std::size_t size, int flags, Call call) {
-  if (size >= min_interpreted_bytes || flags != 0) return allocate_recognised(size, flags, call);
-  const unsigned target = decided_target(call.return_address);
-  void* block = nullptr;
-  if (target == 0) {
-    block = je_malloc(size);
-  } else if (target == far_heap_target) {
-    block = far_heap_malloc(size);
-  }
-  // An undecided call, another far memory, or no memory.
-  if (__builtin_expect(block == nullptr, 0)) return allocate_recognised(size, flags, call);
-  if (__builtin_expect(is_recorded(block, size), 0)) record_decided(block, size, target, call);
-  return block;
-}
-
 [[gnu::noinline]] void* allocate_sample(std::size_t size, int flags, Call call) {
   // Libraries allocate in constructors that run before this library's.
   if (mode == Mode::inert) wake();
   if (mode == Mode::every) {
     countdown = below_any_countdown;
-    return allocate_placed(size, flags, call);
+    return allocate_recognised(size, flags, call);
   }
   countdown = mode == Mode::samples ? next_distance() : inert_distance;
   void* block = mode == Mode::samples ? far_malloc(sampled, size, own_page(flags))
@@ -142,8 +127,15 @@ inline bool countdown_ended(std::size_t size) {
 }
 
 [[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call) {
-  return mode == Mode::every ? allocate_placed(size, flags, call)
+  return mode == Mode::every ? allocate_recognised(size, flags, call)
                              : allocate_sample(size, flags, call);
+}
+
+// Serves a small block whose target is decided by its call; null: its stack has to decide, or
+// another heap serves it.
+inline void* allocate_decided(std::size_t size, unsigned target) {
+  if (target == 0) return je_malloc(size);
+  return target == far_heap_target ? far_heap_malloc(size) : nullptr;
 }
 
 // `flags` as for mallocx.
@@ -229,8 +221,20 @@ void check_next_allocation() {
 extern "C" {
 
 void* malloc(std::size_t size) noexcept {
-  if (countdown_ended(size)) return allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);
-  return je_malloc(size);
+  if (!countdown_ended(size)) return je_malloc(size);
+  if (mode != Mode::every || size >= min_interpreted_bytes) {
+    return allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);
+  }
+  // The call is not a variable: it would be kept in registers, which have to be saved.
+  const unsigned target = decided_target(NEARFAR_THIS_CALL.return_address);
+  void* block = allocate_decided(size, target);
+  if (__builtin_expect(block == nullptr, 0)) {
+    return allocate_recognised(size, 0, NEARFAR_THIS_CALL);
+  }
+  if (__builtin_expect(is_recorded(block, size), 0)) {
+    record_decided(block, size, target, NEARFAR_THIS_CALL);
+  }
+  return block;
 }
 
 void free(void* block) noexcept {

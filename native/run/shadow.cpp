@@ -19,11 +19,9 @@ template <typename F>
 void for_each_page(const void* block, std::size_t size, F f) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   const std::uint64_t end = begin + size;
-  for (std::uint64_t page = begin / page_bytes; page * page_bytes < end; ++page) {
-    const std::uint64_t hash = hash_of_page(page);
-    if (!is_sampled(hash)) continue;
-    const std::uint64_t place = place_of(page, hash);
-    if (place >= begin && place < end) f(page);
+  for (std::uint64_t group = begin >> group_bits; group << group_bits < end; ++group) {
+    const std::uint64_t place = place_in(group);
+    if (place >= begin && place < end) f(place / page_bytes);
   }
 }
 

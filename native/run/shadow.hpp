@@ -1,9 +1,10 @@
 // The shadow: the object of each sampled page, in a table with one word per page of block
 // addresses.
 //
-// One page in eight is sampled, by a hash of its number. It counts for the object whose block
-// covers one chosen place of the page, so its probability is the object's share of the page. A
-// block without such a place costs an addition and a comparison at malloc and one load at free.
+// One page in each group of eight is sampled, by a hash of the group's number. It counts for the
+// object whose block covers one chosen place of the page, so its probability is the object's share
+// of the page. A block without such a place costs a multiplication and a comparison at malloc and
+// one load at free.
 #pragma once
 
 #include <cstddef>
@@ -25,31 +26,30 @@ inline constexpr std::size_t sample_bytes = NF_RUN_CHOSEN_BYTES;
 // The same in sampled pages.
 inline constexpr std::uint64_t sample_pages = sample_bytes >> NF_RUN_PAGE_BITS >> 12;
 
-inline std::uint64_t hash_of_page(std::uint64_t page) { return page * NF_RUN_PAGE_FACTOR; }
-inline bool is_sampled(std::uint64_t hash) { return hash >> (64 - NF_RUN_PAGE_BITS) == 0; }
-// The byte of a page that decides its object.
-inline std::uint64_t place_of(std::uint64_t page, std::uint64_t hash) {
-  return page * page_bytes + (hash >> (64 - NF_RUN_PAGE_BITS - 9) & 511) * 8;
+// The address that decides its page's object: one in each group of eight pages, so its page is the
+// sampled one. Hashed, because programs allocate in patterns.
+inline constexpr unsigned group_bits = 12 + NF_RUN_PAGE_BITS;
+inline std::uint64_t place_in(std::uint64_t group) {
+  const std::uint64_t hash = group * NF_RUN_PAGE_FACTOR;
+  return group << group_bits | (hash >> (64 - group_bits) & ~std::uint64_t{7});
 }
 
 // Whether malloc must record the block.
 inline bool is_recorded(const void* block, std::size_t size) {
   if (size > page_bytes) return true;
   const auto begin = reinterpret_cast<std::uint64_t>(block);
-  // Without branches: one page in eight is sampled, and no processor predicts which.
-  const std::uint64_t page = begin / page_bytes;
-  const std::uint64_t last = (begin + size - 1) / page_bytes;
-  const std::uint64_t hash = hash_of_page(page);
-  const std::uint64_t last_hash = hash_of_page(last);
-  const unsigned first_covers = is_sampled(hash) & (place_of(page, hash) - begin < size);
-  const unsigned last_covers = is_sampled(last_hash) & (place_of(last, last_hash) - begin < size);
-  return (first_covers | last_covers) != 0;
+  const std::uint64_t group = begin >> group_bits;
+  // As unsigned numbers: a place before the block is far beyond its end.
+  if (__builtin_expect(place_in(group) - begin < size, 0)) return true;
+  const std::uint64_t last = (begin + size - 1) >> group_bits;
+  return __builtin_expect(last != group, 0) && place_in(last) - begin < size;
 }
 
 // Whether free may have to remove the block from the table; sometimes true without need.
 inline bool may_be_recorded(const void* block) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
   const std::uint32_t* entry = shadow + (begin - first_address) / page_bytes;
+  // The next page's entry too: a block that is recorded there only.
   std::uint64_t both = 0;
   __builtin_memcpy(&both, entry, sizeof both);
   const auto here = static_cast<std::uint32_t>(both);

@@ -79,8 +79,8 @@ struct nf_run_table {
   struct nf_run_user users[NF_RUN_USERS];
 };
 
-/* One page in 2^NF_RUN_PAGE_BITS is sampled: those whose number times the factor has as many
- * leading zeros. The next nine bits choose eight bytes of the page. */
+/* One page in each group of 2^NF_RUN_PAGE_BITS is sampled: the first bits of the group's number
+ * times the factor are its number in the group. The next nine bits choose eight bytes of it. */
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu

@@ -98,9 +98,12 @@ def _windows(begin: int, size: int) -> Iterator[tuple[int, int]]:
 
 def sampled_pages(begin: int, size: int) -> NDArray[np.uint64]:
     """Return the numbers of the sampled pages between two addresses."""
-    pages = np.arange(begin // layout.PAGE, (begin + size) // layout.PAGE, dtype=np.uint64)
-    hashes = pages * np.uint64(layout.PAGE_FACTOR)
-    sampled: NDArray[np.uint64] = pages[hashes >> np.uint64(64 - layout.PAGE_BITS) == 0]
+    first, end = begin // layout.PAGE, (begin + size) // layout.PAGE
+    bits = np.uint64(layout.PAGE_BITS)
+    groups = np.arange(first >> layout.PAGE_BITS, (end >> layout.PAGE_BITS) + 1, dtype=np.uint64)
+    hashes = groups * np.uint64(layout.PAGE_FACTOR)
+    pages = groups << bits | hashes >> (np.uint64(64) - bits)
+    sampled: NDArray[np.uint64] = pages[(pages >= first) & (pages < end)]
     return sampled
 
 
