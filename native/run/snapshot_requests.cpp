@@ -26,6 +26,7 @@ void request_snapshot_after_growth() {
   if (pages < wanted || pages >> 63 != 0) return;
   if (__atomic_compare_exchange_n(&next_snapshot, &wanted, pages * growth_percent / 100, false,
                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    introduce();
     tell(NF_RUN_GROWN);
     mark_snapshot_due();
   }
@@ -33,6 +34,7 @@ void request_snapshot_after_growth() {
 
 void request_snapshot_before_free(std::size_t bytes) {
   if (bytes >= large_bytes && __atomic_exchange_n(&snapshot_due, false, __ATOMIC_RELAXED)) {
+    introduce();
     tell(NF_RUN_GROWN);
   }
 }

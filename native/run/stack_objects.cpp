@@ -11,6 +11,7 @@
 #include "nearfar/mark.h"
 #include "profile/runtime/interpreter.hpp"
 #include "run/lock.hpp"
+#include "run/shared_answers.hpp"
 #include "run/state.hpp"
 #include "run/verb_socket.hpp"
 
@@ -132,10 +133,10 @@ std::uint32_t root_of(std::size_t size, bool mapped) {
   return root;
 }
 
-Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
-                    unsigned& depth, bool& alike) {
+// Sets `answer` to the verb's; returns false if it does not answer.
+bool ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
+              nf_run_answer& answer) {
   nf_run_ask question{};
-  nf_run_answer answer{};
   question.message = NF_RUN_STACK;
   question.size = size;
   question.mapped = mapped;
@@ -143,14 +144,14 @@ Recognised ask_verb(const std::uint64_t* frames, unsigned count, std::size_t siz
   memcpy(question.frames, frames, count * sizeof *frames);
   if (thread.tag != nullptr) strncpy(question.tag, thread.tag, sizeof question.tag - 1);
   add(state.stacks_asked, std::uint64_t{1});
+  introduce();
   if (!ask(question, answer)) {
     add(state.stacks_unanswered, std::uint64_t{1});
-    depth = count;
-    return unknown;
+    answer = {unknown.object, unknown.target, count, 0};
+    return false;
   }
-  depth = answer.depth < 1 ? 1 : answer.depth > count ? count : answer.depth;
-  alike = answer.alike != 0;
-  return {answer.object, answer.target};
+  answer.depth = answer.depth < 1 ? 1 : answer.depth > count ? count : answer.depth;
+  return true;
 }
 
 // Whether the tree has the path of these frames; sets `recognised` to its object.
@@ -196,13 +197,19 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
                      std::uint32_t root, std::size_t size, bool mapped) {
   Recognised recognised = unknown;
   if (follow(root, frames, count, recognised)) return recognised;
+  const SharedKeys keys = shared_keys(root, frames, count);
   Lock const lock(edges_lock);
   // Another thread may have requested the same stack meanwhile.
   if (follow(root, frames, count, recognised)) return recognised;
-  unsigned depth = 0;
-  bool alike = false;
-  recognised = ask_verb(frames, count, size, mapped, depth, alike);
-  if (root == 0 && call != nullptr && (depth == 1 || alike)) decide(frames[0], recognised.target);
+  nf_run_answer answer{};
+  if (!find_shared(keys, answer) && ask_verb(frames, count, size, mapped, answer)) {
+    share(keys, answer);
+  }
+  recognised = {answer.object, answer.target};
+  const unsigned depth = answer.depth;
+  if (root == 0 && call != nullptr && (depth == 1 || answer.alike != 0)) {
+    decide(frames[0], recognised.target);
+  }
   Call calls[NF_RUN_FRAMES];
   const bool fixed = call != nullptr && profile::fixed_stack(*call, calls, depth) == depth;
   insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
@@ -282,6 +289,7 @@ void forget_stacks() {
   acquire(edges_lock);
   for (std::uint64_t& word : decisions) __atomic_store_n(&word, std::uint64_t{0}, __ATOMIC_RELAXED);
   profile::reset_steps();
+  forget_files();
   // Node numbers are not reused, so a thread on an old path finds nothing.
   for (std::uint32_t i = first_edges; i < 2 * edges_size; ++i) {
     __atomic_store_n(&edges[i].key, std::uint64_t{0}, __ATOMIC_RELEASE);

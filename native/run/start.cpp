@@ -30,6 +30,9 @@ void check_next_allocation();
 
 namespace {
 
+// Sampled pages that a process got from its parent.
+std::uint64_t pages_before;
+
 nf_run_table* map_table(const char* folder) {
   char path[512];
   const int length = snprintf(path, sizeof path, "%s/table", folder);
@@ -71,7 +74,17 @@ void in_child() {
   mappings_in_child();
   recognise_in_child();
   places_in_child();
-  if (mode != Mode::inert) tell(NF_RUN_HELLO);
+  if (mode == Mode::inert) return;
+  introduce_again_in_child();
+  pages_before = state.sampled_pages;
+  __atomic_fetch_add(&table->process_count, 1u, __ATOMIC_RELAXED);
+  if (table->adapts != 0) introduce();
+}
+
+// Whether the verb has to look at this process before it ends.
+bool is_worth_a_snapshot() {
+  constexpr std::uint64_t min_pages = 8;  // 256 KiB
+  return is_introduced() || state.sampled_pages >= pages_before + min_pages;
 }
 
 // For programs that allocate nothing before main.
@@ -79,7 +92,10 @@ __attribute__((constructor(101))) void wake_at_start() { wake(); }
 
 __attribute__((destructor(101))) void end() {
   if (mode == Mode::inert) return;
-  tell(NF_RUN_BYE);
+  if (is_worth_a_snapshot()) {
+    introduce();
+    tell(NF_RUN_BYE);
+  }
   unregister_process();
 }
 
@@ -105,7 +121,9 @@ void wake() {
   register_process();
   if (mapped->heap_target != 0) make_far_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);
-  tell(NF_RUN_HELLO);
+  // The first process is the program; without it the verb would not know that the library runs.
+  const bool first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;
+  if (first || mapped->adapts != 0) introduce();
   mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;
   check_next_allocation();
 }

@@ -28,6 +28,8 @@
 #define NF_RUN_MAPPED 1024
 /* Processes at a time whose bytes are freed when they end, however they end. */
 #define NF_RUN_USERS 256
+/* Answers that processes share; where there is no room for more, each process asks itself. */
+#define NF_RUN_ANSWERS 16384
 
 enum nf_run_kind {
   NF_RUN_DEFAULT = 0,
@@ -62,6 +64,14 @@ struct nf_run_user {
   uint64_t used_bytes[NF_RUN_MEMORIES];
 };
 
+/* An answer of the verb, for all processes: children seldom have a stack that none had before. */
+struct nf_run_shared {
+  uint64_t key; /* of the frames that decided, relative to their files; 0: free, 1: being written */
+  uint16_t object;
+  uint16_t target;
+  uint32_t alike;
+};
+
 struct nf_run_table {
   char magic[8];
   uint32_t version;
@@ -73,10 +83,13 @@ struct nf_run_table {
   uint32_t split_sizes; /* 1: objects also differ by block size */
   uint32_t huge_pages; /* 1: requested by madvise; 2: refused by madvise; 0: the system's setting */
   uint32_t heap_target; /* far target with most objects, which has a heap of its own; 0: none */
+  uint32_t adapts; /* 1: pages move, so the verb has to know each child at once */
+  uint32_t process_count; /* processes that ran under the plan so far */
   uint32_t unused;
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];
+  struct nf_run_shared answers[NF_RUN_ANSWERS];
 };
 
 /* One page in each group of 2^NF_RUN_PAGE_BITS is sampled: the first bits of the group's number

@@ -17,6 +17,7 @@ namespace {
 
 sockaddr_un address{};
 bool known = false;
+bool introduced = false;
 
 // Longer than the verb needs to read the symbols of a large program. After this time, the verb has
 // ended or stopped.
@@ -62,5 +63,13 @@ void tell(nf_run_message message) {
   question.message = message;
   ask(question, answer);
 }
+
+void introduce() {
+  if (!__atomic_exchange_n(&introduced, true, __ATOMIC_ACQ_REL)) tell(NF_RUN_HELLO);
+}
+
+bool is_introduced() { return introduced; }
+
+void introduce_again_in_child() { introduced = false; }
 
 }  // namespace nearfar::run

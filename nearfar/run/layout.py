@@ -9,6 +9,7 @@ VERSION = 4
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
+ANSWERS = 16384
 
 DEFAULT, NODE, FILE, DEVICE, LOCKED, PAGED = range(6)
 SINGLE, INTERLEAVE, IN_PARTS = range(3)
@@ -64,6 +65,17 @@ class User(ctypes.Structure):
     )
 
 
+class SharedAnswer(ctypes.Structure):
+    """struct nf_run_shared."""
+
+    _fields_ = (
+        ("key", ctypes.c_uint64),
+        ("object", ctypes.c_uint16),
+        ("target", ctypes.c_uint16),
+        ("alike", ctypes.c_uint32),
+    )
+
+
 class Table(ctypes.Structure):
     """struct nf_run_table."""
 
@@ -76,10 +88,13 @@ class Table(ctypes.Structure):
         ("split_sizes", ctypes.c_uint32),
         ("huge_pages", ctypes.c_uint32),
         ("heap_target", ctypes.c_uint32),
+        ("adapts", ctypes.c_uint32),
+        ("process_count", ctypes.c_uint32),
         ("unused", ctypes.c_uint32),
         ("memories", TableMemory * MEMORIES),
         ("targets", Target * TARGETS),
         ("users", User * USERS),
+        ("answers", SharedAnswer * ANSWERS),
     )
 
 

@@ -67,7 +67,7 @@ def make_record(
         out_of_sight_bytes=max(fullest.outside_bytes if fullest else 0, seen.unserved_bytes),
         fallback_bytes=unlocked if paged else kernel_bytes + _library_fallback_bytes(run),
         pictures=seen.snapshots,
-        processes=len(seen.pids),
+        processes=seen.process_count,
         migrations=[] if run.adapter is None else run.adapter.done,
         warnings=[
             *warnings,

@@ -58,6 +58,9 @@ class RunObservations:
     objects: dict[int, ObjectBytes] = field(default_factory=dict)
     """Bytes of each object at the moment when most of it was present."""
     pids: set[int] = field(default_factory=set)
+    """Processes that asked for a stack, grew, or were the program itself."""
+    process_count: int = 0
+    """Processes that had the library."""
     refused: str = ""
     """Why the kernel refused the nodes of pages."""
     matched: set[int] = field(default_factory=set)
@@ -110,11 +113,17 @@ class Server:
             return self.seen
         os.write(self._woken, b".")
         self._thread.join()
+        self.seen.process_count = self._process_count()
         self._socket.close()
         os.close(self._wake)
         os.close(self._woken)
         self._symbolizer.close()
         return self.seen
+
+    def _process_count(self) -> int:
+        with (self.folder / "table").open("rb") as file:
+            file.seek(layout.Table.process_count.offset)
+            return int.from_bytes(file.read(layout.Table.process_count.size), "little")
 
     def present(self) -> dict[int, PlacedProcess]:
         """Return the processes with the library now; other threads may call this."""
@@ -150,10 +159,13 @@ class Server:
             return
         request = layout.LibraryRequest.from_buffer_copy(data)
         answer = layout.LibraryAnswer(object=layout.NO_OBJECT, target=0, depth=layout.FRAMES)
+        # A thread may ask before another thread's HELLO arrives.
+        if request.message == layout.HELLO or (
+            request.message in (layout.STACK, layout.GROWN) and request.pid not in self.processes
+        ):
+            self.processes[request.pid] = PlacedProcess(request.pid, request.state)
+            self.seen.pids.add(request.pid)
         match request.message:
-            case layout.HELLO:
-                self.processes[request.pid] = PlacedProcess(request.pid, request.state)
-                self.seen.pids.add(request.pid)
             case layout.CANNOT:
                 self.seen.without_addresses.add(request.pid)
             case layout.STACK:

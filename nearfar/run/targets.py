@@ -156,6 +156,7 @@ def make_table(
     table.recognise_every = every
     table.memory_count, table.target_count = len(memories), len(targets.shapes)
     table.split_sizes, table.huge_pages = split_sizes, huge_pages
+    table.adapts = bool(targets.moving)
     table.heap_target = _largest_far_target(targets) if every else 0
     for row, memory in zip(table.memories, memories, strict=False):
         row.kind = memory.kind

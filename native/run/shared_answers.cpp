@@ -1,0 +1,137 @@
+#include "run/shared_answers.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+
+#include "profile/runtime/interpreter.hpp"
+#include "run/state.hpp"
+
+// Finds the file of an address without a lock; in glibc since 2.35.
+extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
+
+namespace nearfar::run {
+
+namespace {
+
+constexpr std::uint64_t free_key = 0;
+constexpr std::uint64_t key_being_written = 1;
+constexpr unsigned max_probes = 8;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
+  return hash ^ hash >> 29;
+}
+
+// A file of code in this process. Processes see the same file by its inode, and by its time, since
+// a build may replace it.
+struct CodeFile {
+  const void* begin;  // written last; null: free
+  std::uint64_t identity;
+};
+CodeFile code_files[256];
+
+std::uint64_t identity_of(const link_map& map) {
+  struct stat status {};
+  // The program itself has no name.
+  if (stat(map.l_name[0] == '\0' ? "/proc/self/exe" : map.l_name, &status) != 0) return 0;
+  std::uint64_t hash = mix(mix(1, status.st_dev), status.st_ino);
+  hash = mix(hash, static_cast<std::uint64_t>(status.st_mtim.tv_sec));
+  return mix(hash, static_cast<std::uint64_t>(status.st_mtim.tv_nsec)) | 1;
+}
+
+// Returns 0 if it is unknown which file this is.
+std::uint64_t file_identity(const dl_find_object& object) {
+  const auto start = reinterpret_cast<std::uint64_t>(object.dlfo_map_start) / page_bytes;
+  CodeFile& file = code_files[mix(0, start) >> 56];
+  if (__atomic_load_n(&file.begin, __ATOMIC_ACQUIRE) == object.dlfo_map_start) {
+    return file.identity;
+  }
+  const std::uint64_t identity = identity_of(*object.dlfo_link_map);
+  const void* nobody = nullptr;
+  // Two files may share an entry: only the first is kept.
+  static const char claimed = 0;
+  if (identity != 0 && __atomic_compare_exchange_n(&file.begin, &nobody, &claimed, false,
+                                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+    file.identity = identity;
+    __atomic_store_n(&file.begin, object.dlfo_map_start, __ATOMIC_RELEASE);
+  }
+  return identity;
+}
+
+// Returns 0 for a frame that other processes cannot have.
+std::uint64_t frame_hash(std::uint64_t frame) {
+  if ((frame & profile::named_frame_bit) != 0) {
+    std::uint64_t hash = 2;
+    const auto* text = reinterpret_cast<const char*>(frame & ~profile::named_frame_bit);
+    for (; *text != '\0'; ++text) hash = mix(hash, static_cast<unsigned char>(*text));
+    return hash | 1;
+  }
+  dl_find_object object{};
+  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(frame), &object) != 0) {
+    return 0;
+  }
+  const std::uint64_t identity = file_identity(object);
+  const std::uint64_t offset = frame - reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+  return identity == 0 ? 0 : mix(identity, offset) | 1;
+}
+
+nf_run_shared& slot_of(std::uint64_t key, unsigned probe) {
+  return table->answers[((key >> 32) + probe) % NF_RUN_ANSWERS];
+}
+
+}  // namespace
+
+SharedKeys shared_keys(std::uint32_t root, const std::uint64_t* frames, unsigned count) {
+  SharedKeys keys{};
+  std::uint64_t hash = mix(root, 3);
+  for (; keys.count < count; ++keys.count) {
+    const std::uint64_t frame = frame_hash(frames[keys.count]);
+    if (frame == 0) break;
+    hash = mix(hash, frame);
+    keys.key[keys.count] = hash | 2;
+  }
+  return keys;
+}
+
+bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
+  for (unsigned depth = 1; depth <= keys.count; ++depth) {
+    const std::uint64_t key = keys.key[depth - 1];
+    for (unsigned probe = 0; probe < max_probes; ++probe) {
+      const nf_run_shared& shared = slot_of(key, probe);
+      const std::uint64_t seen = __atomic_load_n(&shared.key, __ATOMIC_ACQUIRE);
+      if (seen == free_key) break;
+      if (seen != key) continue;
+      answer = {shared.object, shared.target, depth, shared.alike};
+      return true;
+    }
+  }
+  return false;
+}
+
+void share(const SharedKeys& keys, const nf_run_answer& answer) {
+  if (answer.depth > keys.count) return;
+  const std::uint64_t key = keys.key[answer.depth - 1];
+  for (unsigned probe = 0; probe < max_probes; ++probe) {
+    nf_run_shared& shared = slot_of(key, probe);
+    std::uint64_t seen = free_key;
+    if (!__atomic_compare_exchange_n(&shared.key, &seen, key_being_written, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      if (seen == key) return;
+      continue;
+    }
+    shared.object = answer.object;
+    shared.target = answer.target;
+    shared.alike = answer.alike;
+    __atomic_store_n(&shared.key, key, __ATOMIC_RELEASE);
+    return;
+  }
+}
+
+void forget_files() {
+  for (CodeFile& file : code_files) {
+    __atomic_store_n(&file.begin, static_cast<const void*>(nullptr), __ATOMIC_RELEASE);
+  }
+}
+
+}  // namespace nearfar::run

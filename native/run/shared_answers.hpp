@@ -1,0 +1,27 @@
+// Answers of the verb that all processes of the run share, in the table's file. Frames are keyed by
+// their file and the offset in it, so a child at other addresses finds its parent's answers.
+#pragma once
+
+#include <cstdint>
+
+#include "run/table.h"
+
+namespace nearfar::run {
+
+// Keys of a stack's first frame, first two frames and so on.
+struct SharedKeys {
+  std::uint64_t key[NF_RUN_FRAMES];
+  unsigned count;  // less than the stack's if a frame is in no file
+};
+
+// Outside of locks, because files are looked up. `root`: of tag and size.
+SharedKeys shared_keys(std::uint32_t root, const std::uint64_t* frames, unsigned count);
+
+// Sets `answer` to the answer for a stack; returns false if no process has asked for it.
+bool find_shared(const SharedKeys& keys, nf_run_answer& answer);
+void share(const SharedKeys& keys, const nf_run_answer& answer);
+
+// Forgets the files after a library was unloaded.
+void forget_files();
+
+}  // namespace nearfar::run
