@@ -1,4 +1,4 @@
-"""Overhead of `nearfar run` with a plan that keeps everything near, and its recognition rate.
+"""Overhead of `nearfar run` where all or some objects are near, and its recognition rate.
 
 The peer is the same program under the same allocator, jemalloc, preloaded as Debian ships it. Both
 run in turns; CPU time is the program's own, without the verb's.
@@ -38,6 +38,8 @@ REPETITIONS = 7
 """Pairs of neighbours in time."""
 MOST = 1.03
 """Maximum CPU time and memory relative to the same allocator's."""
+MOST_FAR = 1.2
+"""The same where some objects are far."""
 LEAST_RECOGNISED = 0.95
 HEAVY_ROUNDS = "64"
 """More than a second: querying some stacks at the start is then negligible."""
@@ -54,6 +56,7 @@ def rows() -> Iterator[Row]:
         return
     heavy = _child([str(build_heavy()), HEAVY_ROUNDS])
     yield from _overhead("an allocation-heavy program", heavy_plan("near"), heavy)
+    yield from _far_cost(heavy)
     for make, driven in ((sqlite, _sqlite), (redis, _redis)):
         try:
             program = make()
@@ -65,12 +68,23 @@ def rows() -> Iterator[Row]:
         yield from _recognised(program)
 
 
+def _far_cost(heavy: Measured) -> Iterator[Row]:
+    """Yield the cost where one of two objects is far: far is the same node here."""
+    for far in range(2):
+        plan = heavy_plan("near")
+        plan.placements[far].memory = "far"
+        name = f"an allocation-heavy program with {plan.placements[far].name} far"
+        yield next(_overhead(name, plan, heavy, maps=["far=node:0"], most=MOST_FAR))
+
+
 Measured = Callable[[Mapping[str, str]], tuple[float, float]]
 """Runs a program in an environment; returns its CPU time in s and its peak memory in bytes."""
 
 
-def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
-    places = resolve_memories(plan, [])
+def _overhead(
+    name: str, plan: Plan, measured: Measured, *, maps: Sequence[str] = (), most: float = MOST
+) -> Iterator[Row]:
+    places = resolve_memories(plan, list(maps))
     targets = make_targets(plan, places, adapt=False)
     with run_environment(plan, places, targets) as served:
         ours, peers = served.variables(os.environ), {**os.environ, "LD_PRELOAD": str(JEMALLOC)}
@@ -87,10 +101,10 @@ def _overhead(name: str, plan: Plan, measured: Measured) -> Iterator[Row]:
     )
     peer = statistics.median(peer_s)
     yield make_row(
-        f"CPU time of {name} under an all-near plan",
+        f"CPU time of {name} under {'a' if maps else 'an all-near'} plan",
         peer * paired_ratio(our_s, peer_s),
         "s",
-        bar=MOST,
+        bar=most,
         judge="ratio",
         peer="jemalloc preloaded",
         peer_value=peer,

@@ -56,6 +56,8 @@ struct Thread {
 };
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
+bool found_object;
+
 constexpr Recognised unknown{NF_RUN_NO_OBJECT, 0};
 
 std::uint64_t key_of(std::uint32_t node, std::uint64_t return_address) {
@@ -204,6 +206,7 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
   nf_run_answer answer{};
   if (!find_shared(keys, answer) && ask_verb(frames, count, size, mapped, answer)) {
     share(keys, answer);
+    if (answer.object != NF_RUN_NO_OBJECT) found_object = true;
   }
   recognised = {answer.object, answer.target};
   const unsigned depth = answer.depth;
@@ -279,6 +282,8 @@ Recognised recognise(Call call, std::size_t size, bool mapped) {
   return recognise_by_walk(call, root, size, mapped);
 }
 
+bool found_an_object() { return __atomic_load_n(&found_object, __ATOMIC_RELAXED); }
+
 void leave_undecided(std::uint64_t return_address) {
   __atomic_store_n(&decision_of(return_address), return_address << target_bits | undecided,
                    __ATOMIC_RELAXED);
@@ -315,6 +320,7 @@ void recognise_in_parent() {
 }
 
 void recognise_in_child() {
+  found_object = false;
   if (thread.forks) thread.inside = false;
   release(edges_lock);
 }

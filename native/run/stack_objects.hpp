@@ -42,6 +42,9 @@ inline unsigned decided_target(std::uint64_t return_address) {
 // Lets the stacks of this call decide from now on.
 void leave_undecided(std::uint64_t return_address);
 
+// Whether this process was the first with a stack of an object.
+bool found_an_object();
+
 // Forgets all stacks after a library was unloaded: its addresses may be reused.
 void forget_stacks();
 

@@ -32,6 +32,8 @@ namespace {
 
 // Sampled pages that a process got from its parent.
 std::uint64_t pages_before;
+// Whether this process is the program that the verb started.
+bool is_first;
 
 nf_run_table* map_table(const char* folder) {
   char path[512];
@@ -76,15 +78,25 @@ void in_child() {
   places_in_child();
   if (mode == Mode::inert) return;
   introduce_again_in_child();
+  is_first = false;
   pages_before = state.sampled_pages;
   __atomic_fetch_add(&table->process_count, 1u, __ATOMIC_RELAXED);
   if (table->adapts != 0) introduce();
 }
 
-// Whether the verb has to look at this process before it ends.
+// Whether the verb has to look at this process before it ends: the program itself, one that found
+// an object of the plan first, or one that is larger than those before.
 bool is_worth_a_snapshot() {
   constexpr std::uint64_t min_pages = 8;  // 256 KiB
-  return is_introduced() || state.sampled_pages >= pages_before + min_pages;
+  const std::uint64_t pages = state.sampled_pages;
+  std::uint32_t fullest = __atomic_load_n(&table->fullest_pages, __ATOMIC_RELAXED);
+  const bool larger = pages >= pages_before + min_pages && 10 * pages > 11ull * fullest;
+  while (pages > fullest && pages <= UINT32_MAX &&
+         !__atomic_compare_exchange_n(&table->fullest_pages, &fullest,
+                                      static_cast<std::uint32_t>(pages), false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
+  }
+  return is_first || found_an_object() || larger;
 }
 
 // For programs that allocate nothing before main.
@@ -122,8 +134,8 @@ void wake() {
   if (mapped->heap_target != 0) make_far_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);
   // The first process is the program; without it the verb would not know that the library runs.
-  const bool first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;
-  if (first || mapped->adapts != 0) introduce();
+  is_first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;
+  if (is_first || mapped->adapts != 0) introduce();
   mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;
   check_next_allocation();
 }

@@ -85,7 +85,7 @@ struct nf_run_table {
   uint32_t heap_target; /* far target with most objects, which has a heap of its own; 0: none */
   uint32_t adapts; /* 1: pages move, so the verb has to know each child at once */
   uint32_t process_count; /* processes that ran under the plan so far */
-  uint32_t unused;
+  uint32_t fullest_pages; /* most sampled pages of a process that has ended */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];

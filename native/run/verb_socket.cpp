@@ -68,8 +68,6 @@ void introduce() {
   if (!__atomic_exchange_n(&introduced, true, __ATOMIC_ACQ_REL)) tell(NF_RUN_HELLO);
 }
 
-bool is_introduced() { return introduced; }
-
 void introduce_again_in_child() { introduced = false; }
 
 }  // namespace nearfar::run

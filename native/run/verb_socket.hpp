@@ -16,7 +16,6 @@ void tell(nf_run_message message);
 // Makes this process known to the verb, which looks at its pages from then on: at once or, for the
 // sake of short-lived children, when they ask or grow.
 void introduce();
-bool is_introduced();
 void introduce_again_in_child();
 
 }  // namespace nearfar::run

@@ -157,6 +157,10 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     """Number of times the kernel was asked for the location of pages."""
     processes: int
     """That the library was loaded into."""
+    verb_cpu_ns: float = 0.0
+    """CPU time of nearfar's process for call stacks and snapshots, `cpu_time_ns` not included."""
+    stacks_asked: int = 0
+    """Call stacks that no process of the run had met before; their allocations waited."""
     migrations: list[Migration] = []
     paged: PagedRun | None = None
     """None: memory was not limited."""

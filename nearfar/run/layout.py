@@ -90,7 +90,7 @@ class Table(ctypes.Structure):
         ("heap_target", ctypes.c_uint32),
         ("adapts", ctypes.c_uint32),
         ("process_count", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
+        ("fullest_pages", ctypes.c_uint32),
         ("memories", TableMemory * MEMORIES),
         ("targets", Target * TARGETS),
         ("users", User * USERS),

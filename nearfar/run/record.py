@@ -68,6 +68,8 @@ def make_record(
         fallback_bytes=unlocked if paged else kernel_bytes + _library_fallback_bytes(run),
         pictures=seen.snapshots,
         processes=seen.process_count,
+        verb_cpu_ns=float(seen.cpu_ns),
+        stacks_asked=seen.stacks,
         migrations=[] if run.adapter is None else run.adapter.done,
         warnings=[
             *warnings,

@@ -61,6 +61,10 @@ class RunObservations:
     """Processes that asked for a stack, grew, or were the program itself."""
     process_count: int = 0
     """Processes that had the library."""
+    cpu_ns: int = 0
+    """CPU time of the server's thread."""
+    stacks: int = 0
+    """Call stacks that were asked for."""
     refused: str = ""
     """Why the kernel refused the nodes of pages."""
     matched: set[int] = field(default_factory=set)
@@ -143,6 +147,7 @@ class Server:
             for key, _ in selector.select(POLL_S):
                 if key.fileobj == self._wake:
                     selector.close()
+                    self.seen.cpu_ns = time.thread_time_ns()
                     return
                 with contextlib.suppress(OSError):
                     connection, _ = self._socket.accept()
@@ -169,6 +174,7 @@ class Server:
             case layout.CANNOT:
                 self.seen.without_addresses.add(request.pid)
             case layout.STACK:
+                self.seen.stacks += 1
                 answer = self.match_stack(request)
             case layout.GROWN | layout.BYE if request.pid in self.processes:
                 self._take_snapshot(self.processes[request.pid])

@@ -36,6 +36,11 @@ def print_record(record: RunRecord, console: Console) -> None:
         f"{record.exit_status} after {format_ns(record.wall_time_ns)}, "
         f"{format_ns(record.cpu_time_ns)} of CPU"
     ]
+    if record.verb_cpu_ns:
+        lines.append(
+            f"nearfar's own part: {format_ns(record.verb_cpu_ns)} of CPU, "
+            f"{record.stacks_asked} new call stacks, {record.pictures} snapshots"
+        )
     if record.paged is not None:
         lines += _paged(record.paged, record)
     if record.pages_by_memory:

@@ -10,6 +10,7 @@ import pytest
 
 from nearfar.documents import RunRecord, load, save
 from nearfar.documents.plan import Part
+from nearfar.documents.workload import Frame
 from nearfar.native_files import include_folder
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -155,3 +156,37 @@ def test_uncontrolled_bytes_of_a_static_program_are_reported(tmp_path: Path) -> 
     record = run(tmp_path, "--map", "far=node:0", "--", *words)
     assert any("linked statically" in warning for warning in record.warnings)
     assert record.out_of_sight_bytes > 8 << 20
+
+
+def test_a_path_that_no_object_has_does_not_follow_its_call(tmp_path: Path) -> None:
+    """All objects of the call are far, so it decides alone until another path shows."""
+    compiled("cc", "-O1", "-g", str(PROGRAMS / "paths.c"), "-o", str(tmp_path / "paths"))
+    names = ("make_planned", "make_also_planned")
+    placements = [
+        placement(
+            number, name, "far", frames=[Frame(function="take"), Frame(function=name)], told_by=2
+        )
+        for number, name in enumerate(names)
+    ]
+    save(plan(placements), tmp_path / "plan.json")
+    record = run(tmp_path, "--map", "far=file:/dev/shm", "--", str(tmp_path / "paths"))
+    for each in record.objects:
+        assert each.recognised_bytes > 2 << 20, each
+        assert each.on_plan is not None
+        assert each.on_plan >= 0.99, each
+    # 4 MiB are on the plan's objects' side twice, and only a few blocks of the third are there.
+    assert 7 << 20 < record.pages_by_memory["far"] < 9.5 * (1 << 20)
+    assert record.pages_by_memory["near"] > 2 << 20
+
+
+def test_children_share_the_answers_of_the_first(tmp_path: Path) -> None:
+    compiled("cc", "-O1", "-g", str(PROGRAMS / "paths.c"), "-o", str(tmp_path / "paths"))
+    save(plan([placement(0, "take", "far")]), tmp_path / "plan.json")
+    program = str(tmp_path / "paths")
+    words = ("--map", "far=file:/dev/shm", "--force", "--", "sh", "-c")
+    once = run(tmp_path, *words, f"{program} 8192")
+    many = run(tmp_path, *words, f"for i in 1 2 3 4 5 6 7 8 9; do {program} 8192; done")
+    assert many.processes == once.processes + 8
+    assert once.stacks_asked > 0
+    assert many.stacks_asked < 2 * once.stacks_asked
+    assert many.recognised_share_of_profile == 1.0
