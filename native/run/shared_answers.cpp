@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t free_key = 0;
 constexpr std::uint64_t key_being_written = 1;
-constexpr unsigned max_probes = 8;
+constexpr unsigned max_shared_probes = 8;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
@@ -97,7 +97,7 @@ SharedKeys shared_keys(std::uint32_t root, const std::uint64_t* frames, unsigned
 bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
   for (unsigned depth = 1; depth <= keys.count; ++depth) {
     const std::uint64_t key = keys.key[depth - 1];
-    for (unsigned probe = 0; probe < max_probes; ++probe) {
+    for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
       const nf_run_shared& shared = slot_of(key, probe);
       const std::uint64_t seen = __atomic_load_n(&shared.key, __ATOMIC_ACQUIRE);
       if (seen == free_key) break;
@@ -112,7 +112,7 @@ bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
 void share(const SharedKeys& keys, const nf_run_answer& answer) {
   if (answer.depth > keys.count) return;
   const std::uint64_t key = keys.key[answer.depth - 1];
-  for (unsigned probe = 0; probe < max_probes; ++probe) {
+  for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
     nf_run_shared& shared = slot_of(key, probe);
     std::uint64_t seen = free_key;
     if (!__atomic_compare_exchange_n(&shared.key, &seen, key_being_written, false, __ATOMIC_ACQ_REL,

@@ -10,6 +10,7 @@
 
 #include "profile/runtime/interpreter.cpp"
 #include "profile/runtime/stack_walk.cpp"
+#include "run/shared_answers.cpp"
 
 namespace nearfar::run {
 
@@ -30,13 +31,58 @@ constexpr Call only_call{0x1234, UINT64_MAX};
 bool ask(nf_run_ask&, nf_run_answer& answer) {
   ++requests;
   while (!may_answer) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  answer = {7, 1, 1};
+  answer = {7, 1, 1, 0};
   return true;
 }
+
+void introduce() {}
 
 }  // namespace nearfar::run
 
 using namespace nearfar::run;
+
+TEST_CASE("a call whose objects have one target decides until another stack shows") {
+  static nf_run_table storage{};
+  table = &storage;
+  may_answer = true;
+  constexpr std::uint64_t address = 0x5678;
+  CHECK(decided_target(address) == undecided);
+  recognise({address, UINT64_MAX}, 64, false);
+  CHECK(decided_target(address) == 1);
+  leave_undecided(address);
+  recognise({address, UINT64_MAX}, 64, false);
+  CHECK(decided_target(address) == undecided);
+  forget_stacks();
+  recognise({address, UINT64_MAX}, 64, false);
+  CHECK(decided_target(address) == 1);
+  const char* before = nearfar_tag_set("tag");
+  CHECK(decided_target(address) == undecided);
+  nearfar_tag_set(before);
+  CHECK(decided_target(address) == 1);
+}
+
+TEST_CASE("another process finds the answer for a stack by files and offsets") {
+  static nf_run_table storage{};
+  table = &storage;
+  const std::uint64_t frames[] = {reinterpret_cast<std::uint64_t>(&recognise),
+                                  reinterpret_cast<std::uint64_t>(&printf), 0x1234};
+  const SharedKeys keys = shared_keys(5, frames, 3);
+  REQUIRE(keys.count == 2);
+  nf_run_answer answer{};
+  CHECK_FALSE(find_shared(keys, answer));
+  share(keys, {7, 2, 2, 1});
+  CHECK(find_shared(keys, answer));
+  CHECK(answer.object == 7);
+  CHECK(answer.target == 2);
+  CHECK(answer.depth == 2);
+  CHECK(answer.alike == 1);
+  // Another size or tag, and another caller.
+  CHECK_FALSE(find_shared(shared_keys(6, frames, 3), answer));
+  CHECK_FALSE(find_shared(shared_keys(5, frames + 1, 2), answer));
+  // An answer that needs a frame outside of files is not shared.
+  share(keys, {8, 2, 3, 0});
+  CHECK(answer.object == 7);
+}
 
 TEST_CASE("a fork waits for another thread's pending stack, and the child inherits the answer") {
   static nf_run_table storage{};
