@@ -14,8 +14,10 @@ namespace {
 constexpr unsigned max_new_visits = 3;
 // Points per chunk; a resumed exploration continues at a chunk.
 constexpr std::uint64_t chunk_points = 4;
-// Points per chunk with several workers, which judge duplicate states at chunk boundaries.
-constexpr std::uint64_t shared_chunk_points = 64;
+// Several workers judge equal states at chunk boundaries, so chunks are larger then; but each
+// worker is to get some of every rank.
+constexpr std::uint64_t max_shared_chunk_points = 64;
+constexpr std::uint64_t chunks_per_worker = 8;
 constexpr unsigned store_frames = 3;
 // A mistake shows where a later store survives: mostly within the next fences.
 constexpr unsigned points_near_suspect = 3;
@@ -139,14 +141,20 @@ unsigned Explorer::rank_of(const Point& point) {
 
 bool Explorer::visit(const Point& point, unsigned rank) {
   if (rank_of(point) != rank) return true;
-  const std::uint64_t points = plan_.workers == 1 ? chunk_points : shared_chunk_points;
-  const std::uint64_t chunk = rank_points_++ / points;
+  const std::uint64_t chunk = rank_points_++ / chunk_size(rank);
   if (chunk != chunk_ && open_) end_chunk(rank);
   chunk_ = chunk;
   if (chunk % plan_.workers != plan_.worker) return true;
   if (rank == plan_.first_rank && chunk < plan_.first_chunk) return true;
   open_ = true;
   return explore_point(point);
+}
+
+std::uint64_t Explorer::chunk_size(unsigned rank) const {
+  if (plan_.workers == 1) return chunk_points;
+  const std::uint64_t chunks = plan_.workers * chunks_per_worker;
+  return std::clamp((points_by_rank_[rank] + chunks - 1) / chunks, chunk_points,
+                    max_shared_chunk_points);
 }
 
 void Explorer::end_chunk(unsigned rank) {

@@ -75,6 +75,7 @@ class Explorer {
                       const Verdict& verdict);
   void send_tally();
   void end_chunk(unsigned rank);
+  std::uint64_t chunk_size(unsigned rank) const;
 
   const TraceFile& trace_;
   Memory& memory_;

@@ -12,6 +12,13 @@
 
 namespace nearfar::crash {
 
+namespace {
+
+// More are cheaper to map anew.
+constexpr std::size_t max_cleared_pages = 256;
+
+}  // namespace
+
 Image::Image(std::string path, std::uint64_t bytes)
     : path_(std::move(path)),
       bytes_(bytes),
@@ -56,6 +63,17 @@ void Image::record_status() {
 }
 
 void Image::clear() {
+  const auto touched = static_cast<std::size_t>(std::count(touched_.begin(), touched_.end(), true));
+  if (touched <= max_cleared_pages) {
+    for (std::size_t page = 0; page < touched_.size(); ++page) {
+      if (!touched_[page]) continue;
+      const std::uint64_t at = page * NF_CRASH_PAGE;
+      memset(durable_ + at, 0, std::min<std::uint64_t>(NF_CRASH_PAGE, bytes_ - at));
+      memset(mapped_file_ + at, 0, std::min<std::uint64_t>(NF_CRASH_PAGE, bytes_ - at));
+    }
+    touched_.assign(touched_.size(), false);
+    return;
+  }
   // A new mapping instead of writing zeros: untouched pages take no memory.
   if (mmap(durable_, whole_, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {

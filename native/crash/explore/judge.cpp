@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <exception>
 #include <set>
 
@@ -109,18 +110,32 @@ std::vector<const Verdict*> Judge::judge_all(const Memory& memory, const std::ve
                                              std::uint64_t position, std::size_t main) {
   const std::uint64_t begin_ns = now_ns();
   std::vector<Verdict> results(batch.size());
+  std::vector<std::uint64_t> keys;
+  keys.reserve(batch.size());
+  for (const State& state : batch) keys.push_back(key_of(memory, state));
+  std::vector<bool> known(batch.size());
+  for (std::size_t i = 0; shared_ != nullptr && i < batch.size(); ++i) {
+    known[i] = shared_->has(keys[i]);
+  }
   for (Check& check : checks_) {
     std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (results[i].symptom.empty() && (i < main || !check.main_states_only)) wanted.push_back(i);
+      const bool judged = known[i] || !results[i].symptom.empty();
+      if (!judged && (i < main || !check.main_states_only)) wanted.push_back(i);
     }
     run_batch(check, memory, batch, wanted, position, results);
   }
   time_ns += now_ns() - begin_ns;
+  const bool some_are_main_only = std::any_of(
+      checks_.begin(), checks_.end(), [](const Check& check) { return check.main_states_only; });
   std::vector<const Verdict*> verdicts;
   verdicts.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    verdicts.push_back(&keep(key_of(memory, batch[i]), std::move(results[i])));
+    // A check may have left out a state that is no main state.
+    if (shared_ != nullptr && results[i].symptom.empty() && (i < main || !some_are_main_only)) {
+      shared_->add(keys[i]);
+    }
+    verdicts.push_back(&keep(keys[i], std::move(results[i])));
   }
   return verdicts;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "crash/explore/accepted_states.hpp"
 #include "crash/explore/checker.hpp"
 #include "crash/explore/image.hpp"
 #include "crash/explore/memory.hpp"
@@ -37,7 +38,9 @@ class KeySet {
 
 class Judge {
  public:
-  Judge(Image& image, std::vector<Check>& checks) : image_(image), checks_(checks) {}
+  // `accepted`: what all workers share, or null.
+  Judge(Image& image, std::vector<Check>& checks, AcceptedStates* accepted)
+      : image_(image), checks_(checks), shared_(accepted) {}
 
   // Whether the state has an image of its own; from here on, equal ones are not new.
   bool claim(const Memory& memory, const State& state);
@@ -75,6 +78,7 @@ class Judge {
 
   Image& image_;
   std::vector<Check>& checks_;
+  AcceptedStates* shared_;
   KeySet seen_;
   // Each verdict once: thousands of images are rejected with the same output.
   std::unordered_map<std::uint64_t, const Verdict*> rejected_;

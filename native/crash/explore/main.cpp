@@ -80,7 +80,7 @@ void judge_uncrashed(const TraceFile& trace, Image& image, std::vector<Check>& c
     events = event.position + 1;
     return true;
   });
-  Judge judge(image, checks);
+  Judge judge(image, checks, nullptr);
   for (const bool plain : {false, true}) {
     const Verdict verdict =
         plain ? judge.judge_by_plain(memory, {}, events) : judge.judge(memory, {}, events, true);
@@ -121,6 +121,11 @@ void work(int count, char** words) {
   std::vector<Check> checks;
   Image image(image_path, pool_bytes);
   while (arguments.left()) checks.push_back(parse_check(arguments, common));
+  std::unique_ptr<AcceptedStates> accepted;
+  if (plan.workers > 1) {
+    const std::string folder = image_path.substr(0, image_path.rfind('/') + 1);
+    accepted = std::make_unique<AcceptedStates>(folder + "accepted-states", plan.worker == 0);
+  }
   serve_checks(checks, serve);
   for (;;) {
     Request request = Request::receive();
@@ -130,7 +135,7 @@ void work(int count, char** words) {
       plan.deadline_ms = now_ms() + left_ms;
       plan.suspects = receive_suspects(request);
       Memory memory(image, plan.eadr);
-      Judge judge(image, checks);
+      Judge judge(image, checks, accepted.get());
       Explorer(trace, memory, judge, plan).explore();
     }
   }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -134,6 +135,13 @@ class ServedChecker final : public Checker {
         "LD_PRELOAD=" + command_.preload, NF_CRASH_IMAGE "=" + command_.image,
         NF_CRASH_SERVE "=" + std::to_string(control_.end(0)) + "," + std::to_string(ask_.end(0)) +
             "," + std::to_string(answer_.end(1)) + "," + std::to_string(memory_.file())};
+    // Opening and closing a pool takes most of its time in malloc and free, of the same sizes again
+    // and again.
+    if (getenv("GLIBC_TUNABLES") == nullptr) {
+      variables.emplace_back(
+          "GLIBC_TUNABLES=glibc.malloc.tcache_count=60000:glibc.malloc.trim_threshold=1000000000:"
+          "glibc.malloc.top_pad=16000000:glibc.malloc.mmap_threshold=1000000000");
+    }
     if (!command_.library.empty()) {
       variables.push_back(NF_CRASH_CHECKER_LIBRARY "=" + command_.library);
     }

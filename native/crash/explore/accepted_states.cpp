@@ -1,0 +1,57 @@
+#include "crash/explore/accepted_states.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace nearfar::crash {
+
+namespace {
+
+// 2 MiB: each page of a larger table would be a page fault for each worker. A key whose
+// neighbourhood is full is not shared.
+constexpr std::uint64_t slots = 1 << 18;
+constexpr std::uint64_t bytes = slots * sizeof(std::uint64_t);
+constexpr unsigned max_probes = 32;
+
+}  // namespace
+
+AcceptedStates::AcceptedStates(const std::string& path, bool first) : path_(path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : 0), 0600);
+  if (file < 0) throw std::runtime_error("cannot create " + path);
+  void* mapped = ftruncate(file, bytes) != 0
+                     ? MAP_FAILED
+                     : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (mapped == MAP_FAILED) throw std::runtime_error("cannot map " + path);
+  slots_ = static_cast<std::uint64_t*>(mapped);
+}
+
+AcceptedStates::~AcceptedStates() {
+  munmap(slots_, bytes);
+  unlink(path_.c_str());
+}
+
+bool AcceptedStates::has(std::uint64_t key) const {
+  for (unsigned i = 0; i < max_probes; ++i) {
+    const std::uint64_t found = __atomic_load_n(&slots_[(key + i) % slots], __ATOMIC_RELAXED);
+    if (found == key) return true;
+    if (found == 0) return false;
+  }
+  return false;
+}
+
+void AcceptedStates::add(std::uint64_t key) {
+  for (unsigned i = 0; i < max_probes; ++i) {
+    std::uint64_t found = 0;
+    if (__atomic_compare_exchange_n(&slots_[(key + i) % slots], &found, key, false,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+        found == key) {
+      return;
+    }
+  }
+}
+
+}  // namespace nearfar::crash

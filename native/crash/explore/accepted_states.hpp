@@ -1,0 +1,28 @@
+// Keys of the states that some worker has found accepted, in memory that all workers map.
+//
+// What another worker accepted counts as judged here, so the numbers in a report do not depend on
+// which worker came first. Refused states are not shared: each worker reports its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace nearfar::crash {
+
+class AcceptedStates {
+ public:
+  // The first worker makes the file. Throws std::runtime_error with the reason.
+  AcceptedStates(const std::string& path, bool first);
+  ~AcceptedStates();
+  AcceptedStates(const AcceptedStates&) = delete;
+  AcceptedStates& operator=(const AcceptedStates&) = delete;
+
+  bool has(std::uint64_t key) const;
+  void add(std::uint64_t key);
+
+ private:
+  std::string path_;
+  std::uint64_t* slots_ = nullptr;
+};
+
+}  // namespace nearfar::crash
