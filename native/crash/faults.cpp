@@ -32,6 +32,8 @@ struct Step {
   unsigned count;
   bool is_whole;    // the store cannot tear
   unsigned stream;  // bytes that it stores past the caches
+  char loaded[8];   // what it has loaded, if it loads, changes and stores without a lock
+  unsigned loaded_bytes;
 };
 __attribute__((tls_model("initial-exec"))) thread_local Step step;
 std::uint64_t first_thread = 0;
@@ -121,7 +123,9 @@ bool detour(const Instruction& instruction, std::uint64_t address, ucontext_t& c
   if (operand == 0) return false;
   char* const begin = reinterpret_cast<char*>(operand);
   char* const writable = writable_at(begin, max_store_bytes);
-  if (writable == nullptr || !run_detour(instruction, address, writable, context)) return false;
+  if (writable == nullptr) return false;
+  memcpy(writable, step.loaded, step.loaded_bytes);
+  if (!run_detour(instruction, address, writable, context)) return false;
   header()->steps += 1;
   step.address = begin;
   char* const first = begin - operand % NF_CRASH_LINE;
@@ -129,6 +133,24 @@ bool detour(const Instruction& instruction, std::uint64_t address, ucontext_t& c
   char* const end = reinterpret_cast<char*>(last + NF_CRASH_LINE);
   finish_store(record_changes(*mapping_of(begin), first, end, step.stack, step.is_whole));
   return true;
+}
+
+// An instruction that loads, changes and stores is not atomic without a lock: another thread may
+// store between its load and its store.
+void load_operand(const char* stored, ucontext_t* context) {
+  Lock const lock;
+  step.loaded_bytes = 0;
+  if (!recording() || mapping_of(stored) == nullptr) return;
+  const auto address = static_cast<std::uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
+  const Instruction instruction = instruction_at(address);
+  const unsigned bytes = modified_bytes(instruction);
+  if (bytes == 0) return;
+  const auto fault = reinterpret_cast<std::uint64_t>(stored);
+  const std::uint64_t operand = detour_operand(instruction, address, fault, *context);
+  if (operand == 0 || writable_at(reinterpret_cast<char*>(operand), max_store_bytes) == nullptr)
+    return;
+  memcpy(step.loaded, reinterpret_cast<const char*>(operand), bytes);
+  step.loaded_bytes = bytes;
 }
 
 // What the store begins with; a store that straddles two pages comes here twice.
@@ -171,7 +193,10 @@ bool record_store(char* stored, ucontext_t* context) {
 bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (!is_store_to_pool(info)) return false;
   // No switch in the middle of a store that straddles two pages.
-  if (step.count == 0) may_switch();
+  if (step.count == 0) {
+    if (scheduled()) load_operand(static_cast<char*>(info->si_addr), context);
+    may_switch();
+  }
   bool done = false;
   {
     Lock const lock;

@@ -309,6 +309,30 @@ bool is_locked(const Instruction& instruction) {
   return instruction.lock || exchange;
 }
 
+unsigned modified_bytes(const Instruction& instruction) {
+  if (instruction.length == 0 || !instruction.has_memory() || is_locked(instruction) ||
+      instruction.escape != 0) {
+    return 0;
+  }
+  const unsigned opcode = instruction.opcode;
+  const unsigned reg = instruction.reg();
+  bool modifies = false;
+  if (instruction.map == 0) {
+    // Arithmetic but CMP, its form with a number, shifts, NOT and NEG, INC and DEC.
+    modifies = (opcode < 0x38 && (opcode & 6) == 0) || ((opcode & 0xFC) == 0x80 && reg != 7) ||
+               (opcode & 0xFE) == 0xC0 || (opcode & 0xFC) == 0xD0 ||
+               ((opcode & 0xFE) == 0xF6 && (reg == 2 || reg == 3)) ||
+               ((opcode & 0xFE) == 0xFE && reg < 2);
+  } else if (instruction.map == 1) {
+    // CMPXCHG, XADD, shifts of two registers, changes of a numbered bit.
+    modifies = (opcode & 0xFE) == 0xB0 || (opcode & 0xFE) == 0xC0 || (opcode & 0xF6) == 0xA4 ||
+               (opcode == 0xBA && reg > 4);
+  }
+  if (!modifies) return 0;
+  const bool byte = (opcode & 1) == 0 && opcode != 0xA4 && opcode != 0xAC && opcode != 0xBA;
+  return byte ? 1 : instruction.wide ? 8 : instruction.operand16 ? 2 : 4;
+}
+
 unsigned stream_bytes(const Instruction& instruction) {
   if (instruction.length == 0) return 0;
   const unsigned opcode = instruction.opcode;

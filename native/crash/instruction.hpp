@@ -52,6 +52,8 @@ enum class BareKind { none, clflush, clflushopt, clwb, fence };
 BareKind bare_kind(const Instruction& instruction);
 // A locked instruction, which is a fence too (SDM volume 3, 9.2.2 and CLWB's page).
 bool is_locked(const Instruction& instruction);
+// Bytes of memory that an instruction without a lock loads, changes and stores, or 0.
+unsigned modified_bytes(const Instruction& instruction);
 // Bytes that a non-temporal or direct store writes past the caches, or 0.
 unsigned stream_bytes(const Instruction& instruction);
 

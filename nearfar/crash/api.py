@@ -133,6 +133,7 @@ class _Test:
         self._begun_s = time.monotonic()
         self._states_before = 0
         self._known = KnownBugs(request.baseline)
+        self._judges_refused = False
         self.bugs = Bugs()
         self.summary = CrashSummary()
 
@@ -141,7 +142,8 @@ class _Test:
 
         Ctrl-C or the end of the budget stops it; the trace is then saved for `--resume`.
         """
-        first, trace, recorded, progress = 0, self._folder / "trace", None, Progress()
+        first, trace, recorded = 0, self._folder / "trace", None
+        progress = Progress()
         if self._request.resume:
             assert self._request.keep is not None
             saved, recorded = resume.load(self._request.keep, self._identity())
@@ -151,21 +153,49 @@ class _Test:
             self.summary.progress.complete = True
             self.bugs.restore(saved.bugs)
             self._states_before = progress.states + self.summary.progress.states
+        refused: dict[int, _RefusedError] = {}
         for schedule in range(first, self._request.schedules):
             if recorded is None:
                 recorded = self._record(trace, schedule)
             try:
                 self._explore(schedule, trace, recorded, progress)
+            except _RefusedError as error:
+                if not self._has_orders(recorded):
+                    raise
+                refused[schedule] = error
             except KeyboardInterrupt:
                 self.summary.interrupted = True
                 self.summary.warn(["interrupted: the report has the bugs found so far"])
-            if not progress.complete:
+            if not progress.complete and schedule not in refused:
                 self._save(schedule, trace, recorded, progress)
                 return
-            self.summary.add(recorded, progress)
+            if schedule not in refused:
+                self.summary.add(recorded, progress)
             trace, recorded, progress = self._folder / "trace", None, Progress()
+        if refused:
+            self._explore_refused(refused, trace)
         if self._request.keep is not None:
             resume.forget(self._request.keep)
+
+    def _has_orders(self, recorded: RecordedRun) -> bool:
+        """Return whether another order of the threads may leave another pool."""
+        return self._request.schedules > 1 and recorded.trace.several_threads
+
+    def _explore_refused(self, refused: dict[int, _RefusedError], trace: Path) -> None:
+        """Report an order of the threads that leaves a refused pool, unless all orders do."""
+        if len(refused) == self._request.schedules:
+            raise next(iter(refused.values()))
+        schedule = min(refused)
+        self.summary.warn(
+            [
+                f"{len(refused)} of {self._request.schedules} orders of the threads leave a pool "
+                "that the checker refuses without a power cut: the threads race"
+            ]
+        )
+        recorded, progress = self._record(trace, schedule), Progress()
+        self._judges_refused = True
+        self._explore(schedule, trace, recorded, progress)
+        self.summary.add(recorded, progress)
 
     def _identity(self) -> dict[str, str]:
         """Return what must be the same when the exploration is resumed."""
@@ -255,9 +285,10 @@ class _Test:
             self._explore_with(plan, recorded, oracle, progress)
         except _RefusedError:
             # The lints may say why.
-            self._lint(recorded, symbols)
-            for lint in self.summary.lints:
-                self._say(f"lint: {lint_text(lint)}")
+            if not self._has_orders(recorded):
+                self._lint(recorded, symbols)
+                for lint in self.summary.lints:
+                    self._say(f"lint: {lint_text(lint)}")
             raise
         except ServedDiffersError:
             progress.reset(before)
@@ -311,7 +342,8 @@ class _Test:
         try:
             for worker in range(plan.workers):
                 engines.append(Engine(plan, worker, self._folder / f"state-{worker}", oracle))
-            if not _accepts_uncrashed(recorded, engines[0]) and plan.served:
+            accepts = self._judges_refused or _accepts_uncrashed(recorded, engines[0])
+            if not accepts and plan.served:
                 raise ServedDiffersError
             self._say(f"the checker is {_CHECKER_MODES[engines[0].modes[0]]}")
             judge = Judge(time.monotonic() + plan.seconds)

@@ -59,6 +59,18 @@ Compared compare(const std::string& file) {
 
 }  // namespace
 
+TEST_CASE("instructions that load, change and store without a lock are known by their width") {
+  CHECK(modified_bytes(of({0x48, 0x83, 0x00, 0x01})) == 8);        // addq $1, (%rax)
+  CHECK(modified_bytes(of({0xF0, 0x48, 0x83, 0x00, 0x01})) == 0);  // lock addq
+  CHECK(modified_bytes(of({0x48, 0x83, 0x38, 0x01})) == 0);        // cmpq
+  CHECK(modified_bytes(of({0xFE, 0x00})) == 1);                    // incb
+  CHECK(modified_bytes(of({0x66, 0x01, 0x08})) == 2);              // addw %cx, (%rax)
+  CHECK(modified_bytes(of({0x0F, 0xC1, 0x08})) == 4);              // xaddl %ecx, (%rax)
+  CHECK(modified_bytes(of({0x87, 0x08})) == 0);                    // xchgl is locked
+  CHECK(modified_bytes(of({0x48, 0x89, 0x08})) == 0);              // movq
+  CHECK(modified_bytes(of({0x48, 0x01, 0xC8})) == 0);              // addq %rcx, %rax
+}
+
 TEST_CASE("flushes, fences and streams are told apart") {
   CHECK(bare_kind(of({0x66, 0x0F, 0xAE, 0x37})) == BareKind::clwb);
   CHECK(bare_kind(of({0x66, 0x41, 0x0F, 0xAE, 0x3C, 0x24})) == BareKind::clflushopt);

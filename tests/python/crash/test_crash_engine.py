@@ -89,6 +89,18 @@ def test_a_bug_of_two_threads_shows_in_some_schedule(tmp_path: Path) -> None:
     assert not right.warnings
 
 
+def test_an_update_of_one_instruction_is_lost_in_some_order(tmp_path: Path) -> None:
+    race, locked = built("crash_race"), built("crash_race", "-DLOCKED")
+    wrong = explore(tmp_path, f"{race} {{pool}} check", [str(race), "{pool}"], "--schedules", "12")
+    assert [bug.symptom for bug in wrong.bugs] == ["exit 1"]
+    (warning,) = wrong.warnings
+    assert "orders of the threads leave a pool that the checker refuses" in warning
+    check = f"{locked} {{pool}} check"
+    right = explore(tmp_path, check, [str(locked), "{pool}"], "--schedules", "12")
+    assert not right.bugs
+    assert not right.warnings
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_keeps_the_bugs_found_so_far(number: signal.Signals, tmp_path: Path) -> None:
     output = tmp_path / "crash.json"
