@@ -43,6 +43,7 @@ class Pitfall:
     pool: list[str] = field(default_factory=list)
     published: str = ""
     files: bool = False
+    schedules: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,9 @@ class PitfallReport:
     replays: list[str]
     text: str
     seconds: float
+    first_states: int | None
+    first_s: float
+    """States and seconds to the first bug; without one, to the report of its lints."""
 
     def kinds(self) -> list[str]:
         """Return "bug" if there is one, and the kinds of lints, as in `expect`."""
@@ -111,6 +115,8 @@ def explore(
     options = ["--check" if pitfall.check else "--dump", command, "--seconds", str(seconds)]
     if pitfall.files:
         options += ["--files", str(folder / "absent")]
+    if pitfall.schedules > 1:
+        options += ["--schedules", str(pitfall.schedules)]
     if pitfall.pool:
         pool = folder / f"{pitfall.name}.pool"
         maker, *words = pitfall.pool
@@ -126,12 +132,16 @@ def explore(
     if code not in (ExitCode.DONE, ExitCode.FOUND, ExitCode.UNFINISHED):
         raise RuntimeError(f"nearfar crash ended with {code} on {name}")
     report = load(output, CrashReport)
+    seconds = time.monotonic() - start_s
+    first = report.bugs[0] if report.bugs else None
     return PitfallReport(
         bugs=[bug.symptom for bug in report.bugs],
         lints=[lint.kind for lint in report.lints],
         replays=[bug.replay for bug in report.bugs],
         text=output_text.getvalue(),
-        seconds=time.monotonic() - start_s,
+        seconds=seconds,
+        first_states=first.found_states if first else None,
+        first_s=first.found_s if first else seconds,
     )
 
 

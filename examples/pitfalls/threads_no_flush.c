@@ -1,0 +1,10 @@
+/* Wrong: the threads only store. That they have ended makes nothing durable. */
+#include "threads.h"
+
+void fill(struct board* board, int worker) {
+  board->entries[worker].value = (uint64_t)(worker + 1);
+}
+void finish(struct board* board) {
+  board->length = THREADS;
+  pmem_persist(&board->length, sizeof board->length);
+}
