@@ -23,7 +23,7 @@ from nearfar.crash.scratch import copy_sparse, scratch
 from nearfar.crash.trace import EventKind
 from nearfar.native_files import include_folder
 
-SECONDS = 60
+SECONDS = 120
 
 FOLDER = Path(__file__).parent
 COMMAND = "make benchmarks ONLY=crash"
@@ -84,12 +84,21 @@ def _raw(log: Path) -> Iterator[Row]:
         "states/s a core",
         bar=MIN_RAW_RATE,
         at_most=False,
-        peer="the issue",
+        peer="starting a process a state (true)",
+        peer_value=_processes_per_s(),
         command=COMMAND,
     )
     with scratch() as folder:
         recorded = _recorded([str(log), "{pool}", str(_SHARED_LOG_ENTRIES)], folder)
         yield _two_workers("a raw log", log, recorded, folder)
+
+
+def _processes_per_s() -> float:
+    """Return the rate of processes that start and end: a checker started for each state."""
+    count = 200
+    return count / wall_seconds(
+        lambda: [subprocess.run(["true"], check=True) for _ in range(count)]
+    )
 
 
 def _two_workers(what: str, checker: Path, recorded: RecordedRun, folder: Path) -> Row:

@@ -22,8 +22,8 @@ from nearfar.crash.bugs import Bugs, FoundBug
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.coverage import code_of, places_of
 from nearfar.crash.engine import Engine, ExplorationPlan, Oracle
-from nearfar.crash.explore import Exploration, Progress, ServedDiffersError
-from nearfar.crash.judge import ExplorationBudget, Judge
+from nearfar.crash.explore import Exploration, Progress
+from nearfar.crash.judge import ExplorationBudget, Judge, ServedDiffersError
 from nearfar.crash.limits import MAX_SEED
 from nearfar.crash.lint_trace import lints_of, suspects_of
 from nearfar.crash.record import MAX_POOL_BYTES, RecordedRun, environment, record

@@ -14,14 +14,9 @@ from typing import Literal
 from nearfar.crash.bugs import POINT_KINDS, Bugs, FailurePoint, without_numbers
 from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.engine import RANKS, Engine, ExplorationPlan, ReceivedFrame
-from nearfar.crash.judge import FailureContext, Judge
+from nearfar.crash.judge import FailureContext, Judge, ServedDiffersError
 from nearfar.crash.memory import PendingLine
 from nearfar.crash.trace import CrashTrace
-
-
-class ServedDiffersError(Exception):
-    """A loaded checker refuses an image that the same command accepts when started."""
-
 
 Ended = Literal["", "states", "seconds", "first bug", "interrupted"]
 COUNTS = (

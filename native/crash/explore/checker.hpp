@@ -27,6 +27,7 @@ struct Command {
   bool loop = false;               // judges an image for each line that it reads
   std::string image;
   int timeout_ms = 0;
+  std::shared_ptr<int> limit_ms;  // of a check: the timeout, or less where checks have hung
   std::size_t keep = 0;  // bytes of output to keep
 };
 

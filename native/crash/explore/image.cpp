@@ -14,7 +14,7 @@ namespace nearfar::crash {
 
 namespace {
 
-// More are cheaper to map anew.
+// A new mapping is cheaper than clearing more.
 constexpr std::size_t max_cleared_pages = 256;
 
 }  // namespace

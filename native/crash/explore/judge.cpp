@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <set>
+#include <utility>
 
 #include "crash/explore/hash.hpp"
 #include "crash/explore/wire.hpp"
@@ -153,12 +154,14 @@ void Judge::run_batch(Check& check, const Memory& memory, const std::vector<Stat
   for (std::size_t at = 0; at < wanted.size();) {
     if (batches && check.served != nullptr) {
       Accepted accepted;
+      const std::uint64_t begin_ns = now_ns();
       try {
         accepted = check.served->accept(cut_of(memory), patches.data() + at, wanted.size() - at);
       } catch (const std::exception&) {
         check.served.reset();
       }
       at += accepted.states;
+      if (at == wanted.size()) note_hang({}, begin_ns);
       // Whoever ended in the middle has left a state in the image.
       if (at < wanted.size()) undo(batch[wanted[at]]);
       image_.restore(!accepted.may_have_changed);
@@ -186,7 +189,26 @@ const Verdict& Judge::judge(const Memory& memory, const State& state, std::uint6
 }
 
 Verdict Judge::judge_by_plain(const Memory& memory, const State& state, std::uint64_t position) {
-  return run(memory, state, position, true, true);
+  const Command& command = checks_.front().command;
+  const int limit_ms = std::exchange(*command.limit_ms, command.timeout_ms);
+  Verdict verdict = run(memory, state, position, true, true);
+  *command.limit_ms = limit_ms;
+  return verdict;
+}
+
+// A hang that has been waited for once is expected again: later checks get a hundred times what the
+// slowest took that did not hang.
+void Judge::note_hang(const Verdict& verdict, std::uint64_t begin_ns) {
+  constexpr std::uint64_t times = 100;
+  constexpr std::uint64_t least_ms = 50;
+  if (verdict.symptom != "hang") {
+    slowest_ns_ = std::max(slowest_ns_, now_ns() - begin_ns);
+  } else if (shortens_hangs) {
+    const Command& command = checks_.front().command;
+    const std::uint64_t short_ms = std::max(least_ms, times * slowest_ns_ / 1000000);
+    *command.limit_ms =
+        std::min(*command.limit_ms, static_cast<int>(std::min<std::uint64_t>(short_ms, INT32_MAX)));
+  }
 }
 
 void Judge::patch(const Memory& memory, const State& state) {
@@ -216,7 +238,9 @@ Verdict Judge::run(const Memory& memory, const State& state, std::uint64_t posit
 Verdict Judge::run_once(Check& check, const Memory& memory, const State& state,
                         std::uint64_t position, bool plain) {
   patch(memory, state);
+  const std::uint64_t begin_ns = now_ns();
   Verdict verdict = run_check(check, cut_of(memory), plain);
+  note_hang(verdict, begin_ns);
   undo(state);
   image_.restore(!verdict.may_have_changed);
   return check.oracle ? ask_oracle(memory, position, verdict) : verdict;

@@ -60,10 +60,13 @@ class Judge {
 
   std::uint64_t states = 0;
   std::uint64_t time_ns = 0;
+  // Whether checks get less time once one has hung; nearfar confirms each bug with the whole time.
+  bool shortens_hangs = false;
 
  private:
   std::uint64_t key_of(const Memory& memory, const State& state) const;
   const Verdict& keep(std::uint64_t key, Verdict verdict);
+  void note_hang(const Verdict& verdict, std::uint64_t begin_ns);
   void patch(const Memory& memory, const State& state);
   void undo(const State& state);
   void run_batch(Check& check, const Memory& memory, const std::vector<State>& batch,
@@ -79,6 +82,7 @@ class Judge {
   Image& image_;
   std::vector<Check>& checks_;
   AcceptedStates* shared_;
+  std::uint64_t slowest_ns_ = 0;  // check that did not hang
   KeySet seen_;
   // Each verdict once: thousands of images are rejected with the same output.
   std::unordered_map<std::uint64_t, const Verdict*> rejected_;

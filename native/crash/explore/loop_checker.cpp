@@ -60,7 +60,7 @@ class LoopChecker final : public Checker {
         command_.image + ' ' + std::to_string(cut.done) + ' ' + std::to_string(cut.begun) + '\n';
     while (write(lines_, line.data(), line.size()) < 0 && errno == EINTR) {
     }
-    const std::string answer = await_line({"accept", "refuse"}, command_.timeout_ms);
+    const std::string answer = await_line({"accept", "refuse"}, *command_.limit_ms);
     std::string output = output_->take();
     if (answer == "accept") return {"", std::move(output), true};
     if (answer == "refuse") {

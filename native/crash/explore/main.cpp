@@ -114,6 +114,7 @@ void work(int count, char** words) {
   Command common;
   common.image = image_path;
   common.timeout_ms = static_cast<int>(arguments.number());
+  common.limit_ms = std::make_shared<int>(common.timeout_ms);
   plan.first_rank = arguments.number();
   plan.first_chunk = arguments.number();
   const bool serve = arguments.number() != 0;
@@ -136,6 +137,7 @@ void work(int count, char** words) {
       plan.suspects = receive_suspects(request);
       Memory memory(image, plan.eadr);
       Judge judge(image, checks, accepted.get());
+      judge.shortens_hangs = serve;
       Explorer(trace, memory, judge, plan).explore();
     }
   }

@@ -54,7 +54,7 @@ class PlainChecker final : public Checker {
     const pid_t child = start(words, variables, output.write_end());
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     const bool in_time =
-        await_checker(ended, nullptr, 0, output, command_.timeout_ms, child, now_ms()) == 1;
+        await_checker(ended, nullptr, 0, output, *command_.limit_ms, child, now_ms()) == 1;
     // Ends its remaining processes, too, which might hold the pool.
     kill(-child, SIGKILL);
     int status = 0;

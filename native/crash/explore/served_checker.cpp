@@ -172,7 +172,7 @@ class ServedChecker final : public Checker {
     int result = 0;
     do {
       const std::int64_t begun_ms = __atomic_load_n(&memory_.batch().begun_ms, __ATOMIC_ACQUIRE);
-      result = await_checker(answer_.end(0), &last, sizeof last, output_, command_.timeout_ms,
+      result = await_checker(answer_.end(0), &last, sizeof last, output_, *command_.limit_ms,
                              child_, begun_ms);
       if (result == 0 && begun_ms == __atomic_load_n(&memory_.batch().begun_ms, __ATOMIC_ACQUIRE))
         break;
@@ -246,7 +246,7 @@ class ServedChecker final : public Checker {
     if (is_function_) send(ask_, cut);
     Answer last{};
     const int result = await_checker(answer_.end(0), &last, sizeof last, output_,
-                                     command_.timeout_ms, child_, now_ms());
+                                     *command_.limit_ms, child_, now_ms());
     if (result < 0) throw std::runtime_error("the checker's server ended");
     if (result == 0) {
       end_child();

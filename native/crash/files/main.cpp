@@ -198,7 +198,10 @@ int record(const char* path, const char* folder, std::uint64_t limit_bytes, char
   Recorder recorder(log, folder);
   if (write(ready[1], "", 1) != 1) return cannot_start;
   const int code = Session(recorder, program).run();
-  if (log.full()) fprintf(stderr, "the log is full\n");
+  if (log.full()) {
+    const int marker = open((std::string(path) + ".full").c_str(), O_WRONLY | O_CREAT, 0600);
+    if (marker >= 0) close(marker);
+  }
   return code;
 }
 

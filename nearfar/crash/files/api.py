@@ -112,7 +112,8 @@ def _check_seen(run: FileRun, recorded: RecordedFiles, data: Path, program: str)
         )
     if recorded.full:
         raise NearfarError(
-            f"cannot judge {program}: it wrote more than the log holds; let it do less",
+            f"cannot judge {program}: it wrote more than the log holds, or than {data.parent} has "
+            "room for; let it do less, or free some space there",
             ExitCode.PROGRAM_FAILED,
         )
     if not run.operations:

@@ -21,6 +21,8 @@ _CANNOT_START = 125
 """Exit code of the recorder."""
 _MAX_LOG_BYTES = 1 << 30
 """Data written; half of the free space where that is less."""
+_FULL = ".full"
+"""Suffix of an empty file that native/crash/files/main.cpp makes when a record did not fit."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ def record_files(command: Sequence[str], folder: Path, log: Path, *, json: bool)
             ExitCode.MACHINE_LACKS,
         )
     status = f"exited {code}" if code <= 128 else f"was killed by {_signal(code - 128)}"
-    # The recorder keeps room for no smaller record.
-    full = log.stat().st_size > limit - (limit >> 4)
+    full = log.with_name(log.name + _FULL)
+    recorded = RecordedFiles(content, status, code != 0, seconds, full.exists())
     log.unlink()
-    return RecordedFiles(content, status, code != 0, seconds, full)
+    full.unlink(missing_ok=True)
+    return recorded
 
 
 def _signal(number: int) -> str:

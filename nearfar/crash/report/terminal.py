@@ -70,6 +70,8 @@ def details(bug: CrashBug) -> list[str]:
     """Return the lines that survived and that were lost, the cause and the checker's output."""
     rows = [f"in memory:   {_line(line)}" for line in bug.survived[:_MAX_LINES]]
     rows += [f"not yet:     {_line(line)}" for line in bug.lost[:_MAX_LINES]]
+    if not rows:
+        rows.append("not yet:     nothing: all that was written until then is there")
     if bug.models:
         rows.append(f"models:      {', '.join(bug.models)}")
     if bug.cause:

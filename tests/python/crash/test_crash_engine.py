@@ -62,6 +62,29 @@ def test_states_beyond_a_budget_are_explored_by_the_next_run(tmp_path: Path) -> 
     assert not (tmp_path / "crash-resume").exists()
 
 
+def test_a_busy_machine_gives_the_same_report(tmp_path: Path) -> None:
+    check = f"{compiled('log_check')} {{pool}}"
+    program = [str(compiled("log_torn_pair")), "{pool}", "12"]
+    quiet = explore(tmp_path, check, program, "--states", "80")
+    command = [sys.executable, "-c", "while True: pass"]
+    loops = [subprocess.Popen(command) for _ in range(2 * len(os.sched_getaffinity(0)))]
+    try:
+        busy = explore(tmp_path, check, program, "--states", "80")
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert bug_keys(busy) == bug_keys(quiet)
+    assert [bug.found_states for bug in busy.bugs] == [bug.found_states for bug in quiet.bugs]
+    assert (busy.states, busy.duplicates, busy.points_explored) == (
+        quiet.states,
+        quiet.duplicates,
+        quiet.points_explored,
+    )
+    assert busy.lints == quiet.lints
+    assert not busy.complete
+
+
 def test_the_seed_decides_the_schedule_of_threads(tmp_path: Path) -> None:
     orders = []
     for schedule in (1, 2, 3, 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from crash.crash_programs import built, explore
+from crash.crash_programs import built, compiled, explore
 from patience import patience
 
 from nearfar.__main__ import main
@@ -54,6 +54,19 @@ def test_the_symptom_names_how_a_checker_fails(
         assert [bug.symptom for bug in report.bugs] == [symptom]
         if way == "crashes":
             assert main(["crash", "replay", report.bugs[0].replay, "-q"]) == 1
+
+
+@pytest.mark.long
+def test_after_the_first_hang_the_others_are_waited_for_shortly(tmp_path: Path) -> None:
+    check = f"{compiled('log_check')} {{pool}} > /dev/null || sleep 1000"
+    program = [str(compiled("log_torn_pair")), "{pool}", "6"]
+    report = explore(tmp_path, check, program, "--timeout", "10s")
+    (bug,) = report.bugs
+    assert bug.symptom == "hang"
+    assert bug.states >= 4
+    assert report.complete
+    # All but the first take a hundred times what an accepted check takes.
+    assert report.judge_s < 0.7 * 10 * bug.states
 
 
 def test_a_checker_that_behaves_differently_when_loaded_is_started_for_each_state(
