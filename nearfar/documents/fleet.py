@@ -95,6 +95,15 @@ class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The same factor for the high ends of the predicted intervals."""
 
 
+class BesideSaving(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Savings of another far memory at the same limits (`--beside`)."""
+
+    far: str
+    far_price_per_gib: float
+    """Where pages stay compressed in near memory: their part of its price."""
+    savings: list[Saving]
+
+
 class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     """Slowdown and saving of far memory for each type of host."""
 
@@ -120,6 +129,7 @@ class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     break_even: dict[str, float]
     """Slowdown limit to the price of far over near memory above which nothing is saved."""
     quick_form: QuickForm
+    beside: list[BesideSaving] = []
     left_out: dict[str, int] = {}
     """Why files were left out, to how many."""
     warnings: list[str] = []

@@ -109,7 +109,10 @@ class Sums:
     def set_types(
         self, types: Mapping[tuple[str, str], str], costs: Mapping[str, LineCosts]
     ) -> None:
-        """Give every profile its host type, and compute the cost of each object in far memory."""
+        """Give every profile its host type, and compute the cost of each object in far memory.
+
+        Without costs, only the types are set.
+        """
         connection = self.connection
         hosts = pa.table(
             {
@@ -134,6 +137,8 @@ class Sums:
                 "insert into chains values (?, ?, ?)",
                 [[name, step, ns] for step, ns in enumerate(cost.independent_ns)],
             )
+        if not costs:
+            return
         last = max(len(cost.independent_ns) for cost in costs.values()) - 1
         # Parallelism follows from the near time left for independent loads, at least 1 % of it.
         connection.execute(
@@ -175,6 +180,37 @@ class Sums:
                 f"order by profile limit {count}"
             )
         ]
+
+    def drawn(self, most: int) -> list[tuple[str, str, str]]:
+        """Return profile, uri and type of at most `most` profiles of each type."""
+        return [
+            (str(a), str(b), str(c))
+            for a, b, c in self.rows(
+                "select profile, uri, type from profiles join host_types using (host, cpu_model) "
+                "qualify row_number() over (partition by type order by profile) <= ? "
+                "order by profile",
+                [most],
+            )
+        ]
+
+    def set_slowdowns(
+        self, rows: Sequence[tuple[str, str, float, float, tuple[float, ...]]]
+    ) -> None:
+        """Take every profile's slowdown by share: profile, type, near time, bytes, slowdowns."""
+        names = ", ".join(f"s{i} double" for i in range(len(SHARES)))
+        self.connection.execute(
+            "create table slowdowns (profile text, type text, near_ns double, whole double, "
+            f"{names})"
+        )
+        places = ", ".join("?" for _ in range(4 + len(SHARES)))
+        self.connection.executemany(
+            f"insert into slowdowns values ({places})", [[*row[:4], *row[4]] for row in rows]
+        )
+
+    def forget(self) -> None:
+        """Drop what depends on the far memory and on types, before another far memory."""
+        for name in ("host_types", "costs", "chains", "placed", "slowdowns"):
+            self.connection.execute(f"drop table if exists {name}")
 
     def spread(self, factor: float) -> None:
         """Compute every profile's slowdown for every share of its memory that is far.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,13 +14,23 @@ from nearfar.base.folders import cache_folder
 from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, producer
-from nearfar.documents.fleet import Fleet, HostType, Judge, PricePoint, QuickForm, Saving
+from nearfar.documents.fleet import (
+    BesideSaving,
+    CheapObject,
+    Fleet,
+    HostType,
+    Judge,
+    PricePoint,
+    QuickForm,
+    Saving,
+)
 from nearfar.documents.header import read_document
 from nearfar.fleet.aggregate import Sums
 from nearfar.fleet.cache import condensed, problem
-from nearfar.fleet.costs import LineCosts, costs_of
+from nearfar.fleet.costs import costs_of
 from nearfar.fleet.hosts import HostsFile, parse_limits, read_hosts
 from nearfar.fleet.mix import Market, TypeRoom, break_even, cheapest_mix
+from nearfar.fleet.paged import paged_rows, price_per_gib
 from nearfar.fleet.sources import find_sources, read_source
 from nearfar.options.fleet import FleetOptions
 from nearfar.options.predict import PredictOptions
@@ -55,6 +65,18 @@ def fleet(options: FleetOptions, tell: Callable[[int, int], None] = lambda *_: N
         sums.close()
 
 
+@dataclass(frozen=True)
+class _FarSums:
+    """The sums of a fleet for one far memory."""
+
+    host_types: list[HostType]
+    market: Market
+    more: float
+    """Added time of high ends over that of values, where limits are of high ends."""
+    quick: QuickForm
+    objects: list[CheapObject]
+
+
 def _summed(
     options: FleetOptions,
     hosts: HostsFile,
@@ -62,59 +84,111 @@ def _summed(
     sums: Sums,
     far: DeviceProfile,
 ) -> Fleet:
-    prices = hosts.prices
     types = _types(sums, hosts)
-    nears = {
-        name: load_device(hosts.text_of(name).near or options.near) for name in set(types.values())
-    }
-    costs: dict[str, LineCosts] = {name: costs_of(near, far) for name, near in nears.items()}
-    sums.set_types(types, costs)
-    quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
-    sums.spread(quick.factor)
-    # High ends add so much more than values.
-    more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
-    host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(costs)]
-    market = Market(
-        prices.far_per_gib,
-        prices.adapter,
-        hosts.stock_bytes(),
-        math.inf if hosts.stock.adapters is None else hosts.stock.adapters,
-        options.mixes,
-    )
+    seen = _far_sums(options, hosts, sums, far, types)
     savings: list[Saving] = []
     sensitivity = [PricePoint(far_over_near=ratio, saved={}) for ratio in PRICE_RATIOS]
     even: dict[str, float] = {}
     for text, limit in limits.items():
-        rooms = [_room(sums, hosts, kind, 1.0 + (limit - 1.0) / more) for kind in host_types]
-        savings.append(cheapest_mix(rooms, market, limit))
+        rooms = _rooms(sums, hosts, seen, limit)
+        savings.append(cheapest_mix(rooms, seen.market, limit))
         dearest = max(room.near_price_per_gib for room in rooms)
         for point in sensitivity:
-            other = replace(market, far_price_per_gib=point.far_over_near * dearest)
+            other = replace(seen.market, far_price_per_gib=point.far_over_near * dearest)
             point.saved[text] = cheapest_mix(rooms, other, limit).saved
-        even[text] = break_even(rooms, market)
+        even[text] = break_even(rooms, seen.market)
     profiles, names, size, near_ns = sums.rows(
         "select count(*), count(distinct host), sum(bytes)::bigint, sum(near_ns) from profiles"
     )[0]
     return Fleet(
         producer=producer(),
         far=far.name,
-        far_price_per_gib=prices.far_per_gib,
-        adapter_price=prices.adapter,
-        currency=prices.currency,
+        far_price_per_gib=seen.market.far_price_per_gib,
+        adapter_price=seen.market.adapter,
+        currency=hosts.prices.currency,
         profiles=profiles,
         hosts=names,
         footprint_bytes=size,
         cpu_seconds=near_ns / 1e9,
-        types=host_types,
-        objects=sums.cheapest(quick.factor, MAX_OBJECTS),
+        types=seen.host_types,
+        objects=seen.objects,
         savings=savings,
         slo_by=options.slo_by,
         sensitivity=sensitivity,
         break_even=even,
-        quick_form=quick,
+        quick_form=seen.quick,
+        beside=[_beside(options, hosts, sums, text, types) for text in options.beside],
         left_out=sums.left_out,
-        warnings=[*sums.warnings, *_warnings(hosts, host_types, quick, options.slo_by)],
+        warnings=[*sums.warnings, *_warnings(hosts, seen.host_types, seen.quick, options.slo_by)],
     )
+
+
+def _beside(
+    options: FleetOptions,
+    hosts: HostsFile,
+    sums: Sums,
+    text: str,
+    types: dict[tuple[str, str], str],
+) -> BesideSaving:
+    """Return the savings of another far memory; the sums are of that one afterwards."""
+    far = load_device(text)
+    sums.forget()
+    seen = _far_sums(options, hosts, sums, far, types)
+    return BesideSaving(
+        far=far.name,
+        far_price_per_gib=seen.market.far_price_per_gib,
+        savings=[
+            cheapest_mix(_rooms(sums, hosts, seen, limit), seen.market, limit)
+            for limit in parse_limits(list(options.slo) or LIMITS).values()
+        ],
+    )
+
+
+def _rooms(sums: Sums, hosts: HostsFile, seen: _FarSums, limit: float) -> list[TypeRoom]:
+    return [_room(sums, hosts, kind, 1.0 + (limit - 1.0) / seen.more) for kind in seen.host_types]
+
+
+def _far_sums(
+    options: FleetOptions,
+    hosts: HostsFile,
+    sums: Sums,
+    far: DeviceProfile,
+    types: dict[tuple[str, str], str],
+) -> _FarSums:
+    """Compute every profile's slowdown by share of `far`."""
+    prices = hosts.prices
+    nears = {
+        name: load_device(hosts.text_of(name).near or options.near) for name in set(types.values())
+    }
+    if far.technology == "paged":
+        sums.set_types(types, {})
+        rows = list(paged_rows(sums, far, options.slo_by, leave_out_bad=options.leave_out_bad))
+        if not rows:
+            raise NearfarError("no profile of the fleet has page curves, which paged memory needs")
+        sums.set_slowdowns(
+            [(r.profile, r.host_type, r.near_ns, r.whole_bytes, r.slowdowns) for r in rows]
+        )
+        quick = QuickForm(profiles=len(rows), factor=1.0, low=1.0, high=1.0)
+        price = price_per_gib(rows, far, prices.near_per_gib, prices.far_per_gib)
+        # Swap and compressed memory take no slots and no cards.
+        more, adapter, objects = 1.0, 0.0, []
+    else:
+        sums.set_types(types, {name: costs_of(near, far) for name, near in nears.items()})
+        quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
+        sums.spread(quick.factor)
+        # High ends add so much more than values.
+        more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
+        price, adapter = prices.far_per_gib, prices.adapter
+        objects = sums.cheapest(quick.factor, MAX_OBJECTS)
+    market = Market(
+        price,
+        adapter,
+        hosts.stock_bytes(),
+        math.inf if hosts.stock.adapters is None else hosts.stock.adapters,
+        options.mixes,
+    )
+    host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(nears)]
+    return _FarSums(host_types, market, more, quick, objects)
 
 
 def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes
@@ -45,23 +46,47 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
             ],
         )
     )
-    console.print(
-        table(
-            ["cheapest far", "program", "profiles", "bytes", "adds"],
-            [
-                [
-                    cheap.object,
-                    cheap.program,
-                    f"{cheap.profiles:,}",
-                    format_bytes(cheap.bytes),
-                    f"{cheap.slowdown_cost:.3%}",
-                ]
-                for cheap in fleet.objects[:MAX_OBJECTS_SHOWN]
-            ],
-        )
-    )
+    if fleet.beside:
+        console.print(_beside(fleet))
+    if not fleet.objects:
+        say(console, "far memory is moved in pages: the kernel chooses the data", style="dim")
+    else:
+        console.print(_cheapest(fleet))
     say(console, *(f"warning: {warning}" for warning in fleet.warnings), wrap=False)
     say(console, *(f"left out: {n:,} files: {why}" for why, n in fleet.left_out.items()))
+
+
+def _beside(fleet: Fleet) -> Table:
+    """Return what each far memory saves at each limit, and how much of the memory is far."""
+    memories = [(fleet.far, fleet.savings), *((row.far, row.savings) for row in fleet.beside)]
+    whole = sum(kind.count * kind.memory_bytes for kind in fleet.types)
+    limits = [f"{saving.most_slowdown:g} x" for saving in fleet.savings]
+    return table(
+        ["far memory", *limits],
+        [
+            [
+                name,
+                *(f"{row.saved:.1%}, {row.far_bytes / max(whole, 1):.0%} far" for row in rows),
+            ]
+            for name, rows in memories
+        ],
+    )
+
+
+def _cheapest(fleet: Fleet) -> Table:
+    return table(
+        ["cheapest far", "program", "profiles", "bytes", "adds"],
+        [
+            [
+                cheap.object,
+                cheap.program,
+                f"{cheap.profiles:,}",
+                format_bytes(cheap.bytes),
+                f"{cheap.slowdown_cost:.3%}",
+            ]
+            for cheap in fleet.objects[:MAX_OBJECTS_SHOWN]
+        ],
+    )
 
 
 def _slowdowns(kind: HostType) -> list[str]:

@@ -24,7 +24,10 @@ class FleetOptions(Options):
     """The memory the programs were profiled in: a file of `nearfar measure`, or a library
     device."""
     far: str
-    """A library device (`nearfar device list`) or a device file."""
+    """A library device (`nearfar device list`) or a device file; also one that is moved in pages
+    (zram, swap)."""
+    beside: Sequence[str] = ()
+    """Another far memory, whose savings at the same limits are shown beside; repeat for several."""
     hosts: Path | None = None
     """TOML with types of hosts, prices and stock: docs/fleet.md. Default: types are processors,
     near memory costs five times far memory."""

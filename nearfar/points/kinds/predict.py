@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import ClassVar
 
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import parse_budget_bytes
 from nearfar.options.predict import PredictOptions
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import POINT_KINDS, with_options
@@ -26,6 +28,8 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
 
     phase: str | None = None
     """Only this phase; all of them where it is left out."""
+    near_budget: str | None = None
+    """Memory near where the far memory is moved in pages, such as 60% or 2GiB."""
 
     def check(self, inputs: PointInputs) -> None:
         """Refuse models, phases, pages and memories that predict refuses."""
@@ -36,6 +40,15 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
         self.check_profile(inputs, asked.model or DEFAULT_MODEL, phases, asked.host)
         if asked.pages is not None:
             parse_page_bytes(asked.pages)
+        paged = inputs.device(self.far).technology == "paged"
+        if paged != (self.near_budget is not None):
+            raise NearfarError(
+                f"far = {self.far!r} is moved in pages and needs near_budget, such as 60%"
+                if paged
+                else f"near_budget is for memory that is moved in pages, which {self.far} is not"
+            )
+        if self.near_budget is not None:
+            parse_budget_bytes(self.near_budget, 1)
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, None]:
         """Predict the times."""
@@ -45,14 +58,18 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
             near=inputs.device(self.near),
             far=[inputs.device(self.far)],
             phase=self.phase,
+            near_budget=() if self.near_budget is None else (self.near_budget,),
         )
         prediction = predict(asked)
-        total = prediction.devices[0].total
+        total, paged = prediction.devices[0].total, prediction.devices[0].paged
+        faults = {} if paged is None else {"faults": paged.budgets[0].faults.value}
         return PointValues(
             time_ns=total.far_time_ns.value,
             time_low_ns=total.far_time_ns.low,
             time_high_ns=total.far_time_ns.high,
             near_time_ns=total.near_time_ns.value,
+            near_bytes=None if paged is None else paged.budgets[0].near_bytes,
+            footprint_bytes=None if paged is None else paged.footprint_bytes,
             slowdown=total.slowdown.value,
             slowdown_low=total.slowdown.low,
             slowdown_high=total.slowdown.high,
@@ -60,6 +77,7 @@ class PredictPoint(ProfiledPoint, kw_only=True, frozen=True, forbid_unknown_fiel
             gb_per_s=total.far_read_gb_per_s + total.far_write_gb_per_s,
             more=json.dumps(
                 {
+                    **faults,
                     "models": {item.model: item.slowdown for item in total.models},
                     "phases": {
                         item.phase: item.slowdown.value for item in prediction.devices[0].phases

@@ -136,6 +136,16 @@ budget = ["25%", "1MiB"]
             "near = 'thesis-dram'\nfar = 'thesis-pmem'\nsize = { q = 1 }",
             "no size 'q'",
         ),
+        (
+            "[programs.a]\nformulas = 'thesis-hashmap'\n[[predict]]\nprogram = 'a'\n"
+            "near = 'thesis-dram'\nfar = 'zram-lz4'",
+            "needs near_budget",
+        ),
+        (
+            "[programs.a]\nformulas = 'thesis-hashmap'\n[[predict]]\nprogram = 'a'\n"
+            "near = 'thesis-dram'\nfar = 'thesis-pmem'\nnear_budget = '50%'",
+            "near_budget is for memory that is moved in pages",
+        ),
     ],
 )
 def test_impossible_points_are_refused(tmp_path: Path, text: str, said: str) -> None:

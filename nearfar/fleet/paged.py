@@ -1,0 +1,93 @@
+"""Fleets with memory that is moved in pages: slowdowns of each profile by share that is offloaded.
+
+The sums of a fleet are of lines; faults follow from page curves, which only the profiles have. So
+profiles are read again, at most `MAX_PROFILES` of a type, drawn by their names' order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.units import PAGE_BYTES
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents.fleet import Judge
+from nearfar.documents.header import read_document
+from nearfar.fleet.aggregate import SHARES, Sums
+from nearfar.fleet.cache import problem
+from nearfar.fleet.sources import read_source
+from nearfar.predict.paged import footprint_pages, paged_phases
+from nearfar.predict.paged_device import paged_device
+
+MAX_PROFILES = 2000
+"""Profiles of a type that are read: some ten minutes; the others are taken to be like them."""
+MIDDLE_COMPRESSED = 0.5
+"""Compressed share of pages where no profile says it."""
+
+
+@dataclass(frozen=True)
+class PagedRow:
+    """One profile's slowdown by share of its pages that is offloaded."""
+
+    profile: str
+    host_type: str
+    near_ns: float
+    whole_bytes: float
+    slowdowns: tuple[float, ...]
+    compressed_share: float
+
+
+def paged_rows(
+    sums: Sums,
+    device: DeviceProfile,
+    judge: Judge,
+    *,
+    leave_out_bad: bool,
+) -> Iterator[PagedRow]:
+    """Yield the slowdowns of the fleet's profiles in `device`; refuse those without page curves."""
+    for profile, uri, name in sums.drawn(MAX_PROFILES):
+        try:
+            workload = read_document(read_source(uri), uri, WorkloadProfile)
+            yield _row(profile, name, workload, device, judge)
+        except OSError as error:
+            raise problem(f"{uri} can no longer be read: {error}") from error
+        except NearfarError as error:
+            if not leave_out_bad:
+                raise problem(f"{uri} cannot be predicted: {error}") from error
+            why = "has no page curves, or too few pages"
+            sums.left_out[why] = sums.left_out.get(why, 0) + 1
+
+
+def _row(
+    profile: str, name: str, workload: WorkloadProfile, device: DeviceProfile, judge: Judge
+) -> PagedRow:
+    phases = paged_phases(workload)
+    pages = footprint_pages(phases)
+    least = phases[0].sizes_pages[0] * PAGE_BYTES
+    whole = pages * PAGE_BYTES
+    # No program runs in less than the least near memory: what is beyond it cannot be offloaded.
+    budgets = [f"{round(max((1.0 - share) * whole, least))}B" for share in SHARES]
+    prediction = paged_device(workload, device, budgets, (), 1)
+    assert prediction.paged is not None
+    slowdowns = [getattr(row.slowdown, judge) for row in prediction.paged.budgets]
+    shares = [phase.compressed_share for phase in phases if phase.compressed_share is not None]
+    return PagedRow(
+        profile=profile,
+        host_type=name,
+        near_ns=sum(phase.near_cpu_time_ns.value for phase in workload.phases),
+        whole_bytes=whole,
+        slowdowns=(1.0, *slowdowns[1:]),
+        compressed_share=sum(shares) / len(shares) if shares else MIDDLE_COMPRESSED,
+    )
+
+
+def price_per_gib(
+    rows: list[PagedRow], device: DeviceProfile, near_per_gib: float, far_per_gib: float
+) -> float:
+    """Return the price of a GiB of offloaded pages: compressed ones stay in near memory."""
+    if device.paged is None or not device.paged.in_dram:
+        return far_per_gib
+    whole = sum(row.whole_bytes for row in rows)
+    kept = sum(row.whole_bytes * row.compressed_share for row in rows)
+    return near_per_gib * kept / whole
