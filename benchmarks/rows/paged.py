@@ -60,6 +60,7 @@ def models_commit() -> str:
         "nearfar/place/paged.py",
         "nearfar/validate/paged.py",
         "nearfar/validate/kernels/paged",
+        "nearfar/run/targets.py",
     ]
     command = ["git", "log", "-1", "--format=%h", "--", *files]
     return subprocess.check_output(command, text=True).strip()

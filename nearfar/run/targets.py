@@ -61,7 +61,7 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     left_out = 0
     for index in by_size:
         placement = plan.placements[index]
-        shape = _shape(placement, numbers)
+        shape = _shape(placement, numbers, spread=bool(locks))
         if placement.kind not in RECOGNISABLE:
             if shape != near and (not locks or any(number in locks for number, _ in shape[1])):
                 left_out += 1
@@ -115,7 +115,12 @@ def _movers(plan: Plan) -> set[int]:
     return {placement.object for placement in whole[: layout.TARGETS // 2]}
 
 
-def _shape(placement: Placement, numbers: Mapping[str, int]) -> Shape:
+def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
+    """Return a placement's shape; `spread`: its parts in turns instead of address order.
+
+    Plans with locks count on a part that is touched like the whole: data that a program walks
+    through has no such part in one stretch.
+    """
     if placement.interleave:
         weights = [(numbers[name], weight) for name, weight in placement.interleave.items()]
         return layout.INTERLEAVE, tuple(weights[: layout.PARTS])
@@ -125,7 +130,8 @@ def _shape(placement: Placement, numbers: Mapping[str, int]) -> Shape:
             for part in placement.parts
             if part.share > 0
         ]
-        return layout.IN_PARTS, tuple(parts[: layout.PARTS])
+        style = layout.INTERLEAVE if spread else layout.IN_PARTS
+        return style, tuple(parts[: layout.PARTS])
     return layout.SINGLE, ((numbers.get(placement.memory, 0), 1),)
 
 
