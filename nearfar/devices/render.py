@@ -165,14 +165,16 @@ def traffic_title(curve: LoadedLatencyCurve) -> str:
 def _structures(device: DeviceProfile) -> Iterator[FigureRow]:
     """Yield buffers, write queues, interleavings and stalls."""
     for buffer in device.buffers:
-        size = _between(
+        size = size_between(
             buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes
         )
         yield buffer_title(buffer), size, buffer, _with_confidence(buffer)
     for queue in device.write_queues:
         drained = queue.drained_ns_per_line
         title = "write queue" + (f", then {drained:g} ns per line" if drained else "")
-        size = _between(queue.capacity_bytes, queue.capacity_low_bytes, queue.capacity_high_bytes)
+        size = size_between(
+            queue.capacity_bytes, queue.capacity_low_bytes, queue.capacity_high_bytes
+        )
         yield title, size, queue, _with_confidence(queue)
     for interleave in device.interleaves:
         title = f"interleaved over {interleave.devices} devices"
@@ -193,7 +195,8 @@ def buffer_title(buffer: BufferFigure) -> str:
     return ", ".join([buffer.name, *(detail for detail in details if detail)])
 
 
-def _between(size: int, low: int | None, high: int | None) -> str:
+def size_between(size: int, low: int | None, high: int | None) -> str:
+    """Return a size with its interval, if it has one."""
     if low is None or high is None or low == high == size:
         return format_bytes(size)
     return f"{format_bytes(size)} ({format_bytes(low)} to {format_bytes(high)})"

@@ -46,12 +46,26 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
         again = f"take more rounds, {_minutes(seconds)} in all, with "
         again += f"`{longer}`" if longer else f"--seconds {seconds:.0f}"
     raise NearfarError(
-        f"{context.memory_spec} was measured with a noise floor of {quality.floor:.0%}, clock "
-        f"drift of {quality.clock_drift:.0%} and contention for {quality.contention:.0%} of the "
-        f"time, an error of {quality.error:.0%} where {MAX_ERROR:.0%} is the limit: {again}; or "
+        f"{context.memory_spec} was measured with {_noise(quality)}: {again}; or "
         f"take it as it is with {'--resume ' if resumable else ''}--accept-noise, which makes "
         "intervals wider",
         ExitCode.MACHINE_LACKS,
+    )
+
+
+def noise_verdict(device: DeviceProfile) -> str:
+    """Return why a profile should not be used, in a sentence; empty: noise is within the limit."""
+    quality = quality_of(device)
+    if quality.error <= MAX_ERROR:
+        return ""
+    return f"do not use this profile: it was measured with {_noise(quality)}"
+
+
+def _noise(quality: MeasurementQuality) -> str:
+    return (
+        f"a noise floor of {quality.floor:.0%}, clock drift of {quality.clock_drift:.0%} and "
+        f"contention for {quality.contention:.0%} of the time, an error of {quality.error:.0%} "
+        f"where {MAX_ERROR:.0%} is the limit"
     )
 
 

@@ -12,7 +12,7 @@ from nearfar.measure.native import require_native
 from nearfar.measure.obtain import Source, file_system_bytes, huge_share, is_direct, source_of
 from nearfar.measure.sampler import Sampler
 from nearfar.measure.settings import Progress, no_progress
-from nearfar.measure.subject import OpenedMemory, Technology
+from nearfar.measure.subject import CACHES_FACT, OpenedMemory, Technology
 from nearfar.memories import checks, topology
 from nearfar.memories.spec import PAGE_BYTES, MemorySpec, Pages, parse_spec
 from nearfar.memories.topology import Topology
@@ -68,6 +68,7 @@ def open_real(
         load_buffer=source(sizes.buffer_bytes, best) if contended else None,
         spin=options.spin,
     )
+    spins = options.spin and len(cpus) > 1 and not contended
     return OpenedMemory(
         subject=sampler,
         what=f"{spec} of {cpu_model()}",
@@ -82,10 +83,9 @@ def open_real(
         contended=contended,
         facts={
             "largest_region": format_bytes(sizes.largest_bytes),
+            CACHES_FACT: ", ".join(map(format_bytes, topology.data_cache_bytes())) or "unknown",
             "bandwidth_buffer": format_bytes(sizes.buffer_bytes),
-            "idle_core_kept_awake": (
-                "yes" if options.spin and len(cpus) > 1 and not contended else "no"
-            ),
+            "idle_core_kept_awake": "yes" if spins else "no",
         },
         warnings=warnings,
     )

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from nearfar.base.units import format_bytes, format_ns
-from nearfar.devices.render import fault_title
+from nearfar.devices.render import fault_title, size_between
 from nearfar.documents import DeviceProfile
 from nearfar.documents.device import (
     ChainsFigure,
@@ -22,7 +22,9 @@ from nearfar.documents.device import (
     MeasuredContext,
 )
 from nearfar.measure.live import LiveView, time_left
+from nearfar.measure.quiet import noise_verdict
 from nearfar.measure.settings import ignore
+from nearfar.measure.subject import CACHES_FACT
 from nearfar.samples.point import Sample, SamplePoint
 
 END_NAMES = {
@@ -100,7 +102,7 @@ def _plain_lines(verb: str, most_s: float | None) -> Callable[[str, float], None
 
 def summary(device: DeviceProfile) -> str:
     """Return the profile in a few lines, each figure with its 95 % interval."""
-    lines = [device.title]
+    lines = [device.title, *([f"  {verdict}"] if (verdict := noise_verdict(device)) else [])]
     for latency in device.latency:
         if latency.region_bytes is None:
             lines.append(f"  {_latency_name(latency):28s} {_interval(latency)}, {latency.note}")
@@ -167,10 +169,13 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
     for buffer in device.buffers:
         block = f", blocks of {format_bytes(buffer.block_bytes)}" if buffer.block_bytes else ""
         ways = f", {buffer.ways} ways" if buffer.ways else ""
-        yield (
-            f"{f'{buffer.name}, by {buffer.operation}s':28s} {format_bytes(buffer.capacity_bytes)}"
-            f"{block}{ways}{_sure(buffer)}"
+        size = size_between(
+            buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes
         )
+        yield f"{f'{buffer.name}, by {buffer.operation}s':28s} {size}{block}{ways}{_sure(buffer)}"
+    context = device.measured
+    if device.buffers and context is not None and CACHES_FACT in context.environment:
+        yield f"{'caches by the kernel':28s} {context.environment[CACHES_FACT]}"
     for queue in device.write_queues:
         yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_sure(queue)}"
     for interleave in device.interleaves:

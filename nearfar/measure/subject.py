@@ -16,6 +16,9 @@ Technology = Literal[
     "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "paged", "other"
 ]
 
+CACHES_FACT = "caches_by_the_kernel"
+"""Key in the profile's environment of the data caches' sizes, from sysfs, the first level first."""
+
 
 @dataclass
 class OpenedMemory:

@@ -65,9 +65,19 @@ def detect(root: Path = ROOT, allowed: set[int] | None = None) -> Topology:
 
 def inner_cache_bytes(root: Path = ROOT) -> int:
     """Return the size of the largest data cache below the last level; 0: there is none."""
-    data = [cache for cache in read_caches(Tree(root)) if cache.type != "instruction"]
-    last = max((cache.level for cache in data), default=0)
-    return max((cache.size_bytes for cache in data if cache.level < last), default=0)
+    return max(data_cache_bytes(root)[:-1], default=0)
+
+
+def data_cache_bytes(root: Path = ROOT) -> list[int]:
+    """Return the size of each level of data caches that the kernel reports, the first level first.
+
+    Of several caches of one level, the largest counts.
+    """
+    largest: dict[int, int] = {}
+    for cache in read_caches(Tree(root)):
+        if cache.type != "instruction":
+            largest[cache.level] = max(largest.get(cache.level, 0), cache.size_bytes)
+    return [largest[level] for level in sorted(largest)]
 
 
 def node_cpus(node: int, root: Path = ROOT) -> set[int]:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
+from samples import device, measured_here
 
+from nearfar.documents.device import BufferFigure
 from nearfar.measure import show
 from nearfar.measure.measure import seconds_given
+from nearfar.measure.subject import CACHES_FACT
 from nearfar.options.measure import MeasureOptions
 
 
@@ -48,3 +52,28 @@ def test_the_budget_follows_from_the_options() -> None:
     assert quick is not None
     assert full is not None
     assert quick < full
+
+
+def test_a_summary_judges_noise_and_shows_reported_caches_beside_inferred_ones() -> None:
+    quiet = replace(
+        measured_here(), noise_floors={"latency": 0.1}, environment={CACHES_FACT: "48 KiB, 32 MiB"}
+    )
+    cache = BufferFigure(
+        name="cache",
+        capacity_bytes=20 << 20,
+        capacity_low_bytes=16 << 20,
+        capacity_high_bytes=24 << 20,
+        confidence=1.0,
+        how="measured",
+        source="here",
+    )
+    figures = {"latency": [], "chains": [], "bandwidth": [], "loaded_latency": []}
+    made = replace(device("dram"), measured=quiet, buffers=[cache], **figures)
+    text = show.summary(made)
+    assert "20.0 MiB (16.0 MiB to 24.0 MiB) (confidence 100%)" in text
+    assert re.search(r"caches by the kernel +48 KiB, 32 MiB", text)
+    assert "do not use" not in text
+    noisy = replace(made, measured=replace(quiet, noise_floors={"latency": 0.8}))
+    assert "do not use this profile: it was measured with a noise floor of 80%" in show.summary(
+        noisy
+    )
