@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+USUAL_S = 60.0
+"""Assumed where SECONDS is missing."""
 PATIENCE = 3.0
 """Times SECONDS after which a file is stopped: machines are slower, or busy."""
 QUICK_ROUNDS = 3
@@ -47,11 +49,9 @@ def _declared(path: Path) -> RowFile:
             for target in statement.targets:
                 if isinstance(target, ast.Name) and isinstance(statement.value.value, int | float):
                     declared[target.id] = statement.value.value
-    if "SECONDS" not in declared:
-        raise ValueError(f"{path} does not declare SECONDS")
     return RowFile(
         name=path.stem,
-        seconds=declared["SECONDS"],
+        seconds=declared.get("SECONDS", USUAL_S),
         **{key.lower(): bool(declared.get(key)) for key in ("COMPUTES", "QUICK", "LONG")},
     )
 

@@ -28,6 +28,9 @@ from nearfar.options.validate import ValidateOptions
 from nearfar.validate.paged import paged_kernels, validate_paged
 from nearfar.validate.paged_scores import held, print_paged, scored
 
+SECONDS = 600
+LONG = True
+
 FOLDER = Path("build/paged")
 FAR = "zram,algorithm=lz4"
 SIZE = "96MiB"

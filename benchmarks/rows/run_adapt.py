@@ -43,6 +43,7 @@ from nearfar.run.sample_budget import SampleBudget, accessed_bit_ns
 from nearfar.run.targets import Targets, make_targets
 
 SECONDS = 180
+LONG = True
 
 MOST = 1.02
 """At most 2 % slower than the static plan."""
