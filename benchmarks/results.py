@@ -97,8 +97,9 @@ def page(results: Iterable[Result], trend: Sequence[str] = ()) -> str:
         "# Results of the benchmarks",
         "",
         "Made by `make benchmarks RESULTS=docs/results.md`. Each value was measured beside its "
-        "peer in the same run; a bar is what an issue asks for. *Waiting* is the share of the time "
-        "in which some program waited for a CPU: above a tenth, times are those of a busy machine. "
+        "peer in the same run; a bar is the value that is required. *Waiting* is the share of the "
+        "time in which some program waited for a CPU: above a tenth, times are those of a busy "
+        "machine. "
         "*Noise* is half the interquartile range of a fixed job, repeated before.",
     ]
     if trend:

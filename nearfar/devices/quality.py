@@ -105,7 +105,7 @@ def _known(value: float | None, context: MeasuredContext, key: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Return a number of at least 0; 0 for text that is none, such as "unknown"."""
+    """Return a number of at least 0; 0 for text that is no number, such as "unknown"."""
     try:
         return max(0.0, float(text))
     except ValueError:

@@ -66,7 +66,7 @@ Samples = Mapping[SamplePoint, Sequence[Sample]]
 def noise_floor(samples: Samples, kind: str = "") -> float:
     """Return the relative difference of medians, first half of rounds against second.
 
-    Of the samples that figures are made of, over all points, or those of one kind (`_kind`); see
+    It covers the samples that figures are made of: all points, or those of one kind (`_kind`). See
     `NOISE_QUANTILE`.
     """
     differences: list[float] = []

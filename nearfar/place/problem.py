@@ -73,7 +73,7 @@ class Problem:
 
     @property
     def models(self) -> list[Model]:
-        """One model per phase for `far`."""
+        """Return one model per phase for `far`."""
         return self.by_far[0]
 
     @property
@@ -149,7 +149,7 @@ class Problem:
         return shares
 
     def shared_times_ns(self, shares: Array) -> Array:
-        """Return the time of placements, shares (..., objects, memories)."""
+        """Return the times of placements, which are shares (..., objects, memories)."""
         far = np.asarray(shares, dtype=float)[..., 1:]
         return self.times_by_phase(
             [

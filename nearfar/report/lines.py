@@ -123,7 +123,10 @@ class Texts:
         return [], "the file was not found: name its folder with --sources"
 
     def _places(self, file: str) -> list[Path]:
-        """As named; then under each folder with fewer and fewer leading parts, as patch -p does."""
+        """Return where a file may be: as named, then below each folder with fewer leading parts.
+
+        `patch -p` looks in the same places.
+        """
         path = Path(file)
         parts = path.parts[1:] if path.is_absolute() else path.parts
         inside = [

@@ -147,5 +147,5 @@ def _pace(options: RunOptions) -> Pace:
         hysteresis_s=parse_seconds(hysteresis, "--hysteresis"),
     )
     if pace.region_bytes < PAGE_BYTES or pace.bytes_per_s < PAGE_BYTES:
-        raise CommandError("--region and --rate are at least a page: 4KiB")
+        raise CommandError("--region and --rate must be at least a page, 4KiB")
     return pace
