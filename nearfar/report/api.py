@@ -38,6 +38,7 @@ from nearfar.predict.inputs import load_inputs
 from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
+from nearfar.report.field_rows import field_rows
 from nearfar.report.frontiers import Stop
 from nearfar.report.paged import paged_facts, without_paged
 from nearfar.report.prepare import check_phase, prepare
@@ -92,6 +93,7 @@ def report(options: ReportOptions) -> ReportData:
         how=how_predicted(prediction.model),
     )
     data.paged = paged_facts(profile, paged, [loaded(each, RunRecord) for each in options.record])
+    data.fields = field_rows(profile, near, fars, prediction, host)
     if against is not None:
         inputs = LoadedInputs(
             workload=profile,

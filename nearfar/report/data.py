@@ -13,6 +13,7 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.attribution import Attribution
+from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.prediction import ModelTime, PagedAxis, TimeBreakdown
@@ -266,6 +267,32 @@ class SourceLine(Data, kw_only=True):
     """Reason why there is no text, or why it may not match; empty otherwise."""
 
 
+class FieldRow(Data, kw_only=True):
+    """Accesses to one field of a type in the whole run, on one far memory."""
+
+    type: str
+    """Empty: accesses whose type is not known."""
+    label: str
+    """The type's name shortened for display."""
+    type_bytes: int
+    field: str
+    offset: int
+    bytes: int
+    misses: float
+    added_ns: Estimate
+
+
+class MemoryFields(Data, kw_only=True):
+    """Types and fields on one far memory."""
+
+    memory: str
+    sentence: str
+    fields: list[FieldRow]
+    """Those that add most first."""
+    splits: list[FieldSplit]
+    """Splits into hot and cold fields that would save time, the best one first."""
+
+
 class LiveSeries(Data, kw_only=True):
     """Bytes alive of one object (None: all others) at each of `Live.time_ns`."""
 
@@ -353,3 +380,4 @@ class ReportData(Data, kw_only=True):
     live: Live
     method: Method
     paged: list[PagedFacts] = []
+    fields: list[MemoryFields] = []

@@ -102,6 +102,10 @@ class InversionModel(Model):
             return np.asarray(time_ns)
         return np.asarray(np.maximum(time_ns, self._least_of_one_core_ns))
 
+    def near_time_of_ns(self, lines: Array) -> float:
+        """Return the phase's time near if it fetched `lines` instead, ns."""
+        return float(self._time([self._part(lines, self.near), NO_TRAFFIC], 1.0))
+
     def bound(self) -> Bound:
         """Compare time besides memory, bandwidth alone, and all of memory."""
         far = self._all_far

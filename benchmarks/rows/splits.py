@@ -1,0 +1,108 @@
+"""Splits of types that are proposed, against the profile of the program that was split so.
+
+Both programs are in examples/splits. They were in sight while the rules were made.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import Row, make_row
+from nearfar.base.errors import NearfarError
+from nearfar.devices.library import load_device
+from nearfar.documents import WorkloadProfile, load
+from nearfar.native_files import native_folder
+from nearfar.place.split_profile import split_profile
+from nearfar.place.split_traffic import HotCold
+from nearfar.place.splits import judged_for, propose_splits
+from nearfar.place.type_use import type_uses
+
+SECONDS = 40
+
+SOURCES = Path(__file__).parents[2] / "examples/splits"
+PROGRAMS = {"items.c": "cc", "orders.cpp": "c++"}
+NEAR, FARS = "ddr4-2666-local", ("optane-100-6dimm", "cxl-e3s-x8")
+CACHE = ("--llc", "4MiB", "--ways", "16")
+MOST_OFF = 0.25
+MOST_OUTSIDE = 2.0
+
+
+def rows() -> list[Row]:
+    """Return the error of predicted lines, and how many savings are within their intervals."""
+    if not list(native_folder().glob("nearfar_pass-*.so")):
+        print("splits: left out, the compiler pass is not built here", file=sys.stderr)
+        return []
+    errors, inside = [], []
+    with tempfile.TemporaryDirectory(prefix="nearfar-splits-") as folder:
+        for source, driver in PROGRAMS.items():
+            before, after = (_profile(Path(folder), source, driver, n) for n in ("whole", "split"))
+            for far in FARS:
+                text, fits, off = _compare(before, after, far)
+                print(f"splits: {source} on {far} {text}; lines off by {max(off):.0%}")
+                inside.append(fits)
+                errors += off
+    command = "make benchmarks ONLY=splits"
+    return [
+        make_row(
+            "splits: largest error of the predicted lines of a hot or cold part",
+            100.0 * max(errors),
+            "%",
+            bar=100.0 * MOST_OFF,
+            peer="the profile of the program that was split so",
+            command=command,
+        ),
+        make_row(
+            "splits: savings outside of their intervals, of two programs on two memories",
+            float(len(inside) - sum(inside)),
+            "savings",
+            bar=MOST_OUTSIDE,
+            peer="the same; near time has this machine's cache, lines have one of 4 MiB",
+            command=command,
+        ),
+    ]
+
+
+def _profile(folder: Path, source: str, driver: str, name: str) -> WorkloadProfile:
+    nearfar = [sys.executable, "-m", "nearfar"]
+    program, out = folder / f"{source}-{name}", folder / f"{source}-{name}.json"
+    split = ["-DSPLIT"] if name == "split" else []
+    subprocess.run([*nearfar, driver, "-O2", *split, SOURCES / source, "-o", program], check=True)
+    words = [*nearfar, "profile", "-q", *CACHE, "--repetitions", "3", "-o", out, "--", program]
+    subprocess.run(words, check=True, capture_output=True)
+    return load(out, WorkloadProfile)
+
+
+def _compare(
+    before: WorkloadProfile, after: WorkloadProfile, far_name: str
+) -> tuple[str, bool, list[float]]:
+    """Return a text, whether the saving is in its interval, and the errors of lines."""
+    near, far = load_device(NEAR), load_device(far_name)
+    proposals = propose_splits(before, near, far)
+    if not proposals:
+        raise NearfarError("no split was proposed")
+    proposal = proposals[0]
+    near_ns = sum(phase.near_cpu_time_ns.value for phase in before.phases)
+    plan = judged_for(near, far, proposal.budget_bytes).placed(after)
+    saved = proposal.slowdown_before.value - plan.time_ns.value / near_ns
+    use = type_uses(before)[0]
+    hot = tuple(field for field in use.fields if field.field in proposal.hot_fields)
+    predicted = _lines(split_profile(before, HotCold(use, hot), "value"))
+    parts = sorted((predicted[use.object], predicted[len(before.objects)]))
+    measured = sorted(_lines(after).values())[-2:]
+    errors = [abs(p / m - 1.0) for p, m in zip(parts, measured, strict=True)]
+    text = (
+        f"saves {proposal.saved.value:.2f}x ({proposal.saved.low:.2f} to "
+        f"{proposal.saved.high:.2f}) predicted, {saved:.2f}x by the split program's profile"
+    )
+    return text, proposal.saved.low <= saved <= proposal.saved.high, errors
+
+
+def _lines(profile: WorkloadProfile) -> dict[int, float]:
+    lines: dict[int, float] = {}
+    for phase in profile.phases:
+        for row in phase.objects:
+            lines[row.object] = lines.get(row.object, 0.0) + row.traffic.misses()
+    return lines

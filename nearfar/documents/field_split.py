@@ -1,0 +1,35 @@
+"""Splits of types into hot and cold fields, with what they would save; part of a report."""
+
+from __future__ import annotations
+
+import msgspec
+
+from nearfar.base.estimate import Estimate
+from nearfar.documents.fields import Amount, Bytes, Whole
+
+
+class FieldSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A type whose hot fields would be apart, on one far memory and for one budget."""
+
+    far: str
+    type: str
+    type_bytes: Bytes
+    object: Whole
+    """Number of the object whose elements are split."""
+    hot_fields: list[str]
+    hot_bytes: Bytes
+    hot_misses_share: Amount
+    """Share of the type's misses in this object that its hot fields take."""
+    pointer_bytes: Bytes
+    """Bytes of the pointer that leads from the hot part to the cold one; 0: both are arrays."""
+    budget_bytes: Bytes
+    """Near memory for both layouts."""
+    slowdown_before: Estimate
+    """Slowdown of the best plan for the budget."""
+    slowdown_after: Estimate
+    """The same with the type split, over near time without the split."""
+    saved: Estimate
+    """Their difference; its interval has what counts leave open of the cold part's visits too."""
+    near_factor: Estimate
+    """Near time with the type split over near time without."""
+    sentence: str

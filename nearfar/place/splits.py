@@ -1,0 +1,198 @@
+"""Proposals to split types into hot and cold fields, each judged by the models as a new program.
+
+The hot part is a prefix of the fields by accesses. Every prefix is tried: the profile that the
+split program would have is made, near time included, and placed within the same near memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from nearfar.base.estimate import Estimate, scale_estimate, sum_estimates
+from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents.field_split import FieldSplit
+from nearfar.documents.prediction import HostRule
+from nearfar.place.evaluation import Evaluation, evaluate
+from nearfar.place.problem import make_problem
+from nearfar.place.split_profile import (
+    bare_profile,
+    near_factor,
+    split_profile,
+    with_near_time,
+)
+from nearfar.place.split_traffic import POINTER_BYTES, HotCold, Visits
+from nearfar.place.task import PlaceTask
+from nearfar.place.type_use import TypeUse, type_uses
+from nearfar.predict.field_effects import shares
+from nearfar.predict.host import DEFAULT_HOST
+
+BUDGET_SHARE = 0.25
+"""Near memory over the program's, for which splits are judged."""
+MAX_TYPES = 4
+"""Types that are tried, those that miss most."""
+MAX_PREFIXES = 6
+"""Hot parts that are tried of each."""
+MAX_HOT_SHARE = 0.75
+"""Largest hot part over its type."""
+MIN_SAVED = 0.02
+"""Least slowdown that a proposal saves."""
+
+
+def propose_splits(
+    workload: WorkloadProfile,
+    near: DeviceProfile,
+    far: DeviceProfile,
+    host: HostRule = DEFAULT_HOST,
+) -> list[FieldSplit]:
+    """Return the splits that save most time, at most one for each object; none where none does."""
+    workload = bare_profile(workload)
+    uses = type_uses(workload)[:MAX_TYPES]
+    if not uses:
+        return []
+    budget = int(BUDGET_SHARE * sum(owner.size_bytes for owner in workload.objects))
+    memories = judged_for(near, far, budget, host)
+    before = memories.placed(workload)
+    near_ns = sum(phase.near_cpu_time_ns.value for phase in workload.phases)
+    if near_ns <= 0.0:
+        return []
+    proposals: list[FieldSplit] = []
+    for use in uses:
+        tried = [_tried(memories, workload, split) for split in _candidates(use)]
+        tried = [each for each in tried if each.saves(before) > MIN_SAVED * near_ns]
+        if tried:
+            best = min(tried, key=lambda each: each.likely_ns)
+            proposals.append(_proposal(best, memories, near_ns, before))
+    return sorted(proposals, key=lambda proposal: -proposal.saved.value)
+
+
+@dataclass(frozen=True)
+class JudgedMemories:
+    """Memories and budget that splits are judged for."""
+
+    near: DeviceProfile
+    far: DeviceProfile
+    budget_bytes: int
+    host: HostRule
+
+    def placed(self, workload: WorkloadProfile) -> Evaluation:
+        """Return the best plan within the budget, objects in parts where they can be."""
+        workload = bare_profile(workload)
+        problem = make_problem(workload, self.near, self.far, host=self.host)
+        task = PlaceTask(problem, workload, "exact", frozenset({"parts"}))
+        whole = task.choose_whole(self.budget_bytes, "exact")
+        chosen = task.extended(self.budget_bytes, whole.shares, {"parts"}).shares
+        return evaluate(problem, np.asarray(chosen)[np.newaxis])[0]
+
+
+def judged_for(
+    near: DeviceProfile, far: DeviceProfile, budget_bytes: int, host: HostRule = DEFAULT_HOST
+) -> JudgedMemories:
+    """Return the memories and the budget that splits are judged for."""
+    return JudgedMemories(near, far, budget_bytes, host)
+
+
+VISITS: tuple[Visits, ...] = ("value", "few", "many")
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A split, and the plans of the program that it would make."""
+
+    split: HotCold
+    plans: dict[Visits, Evaluation]
+    near_ns: dict[Visits, Estimate]
+    """Near time of the split program; its ends are what the model leaves open."""
+
+    @property
+    def likely_ns(self) -> float:
+        """Time by which splits are compared: one that rests on few visits is worth less."""
+        return self.plans["value"].time_ns.value + self.plans["many"].time_ns.value
+
+    def saves(self, before: Evaluation) -> float:
+        """Return the saved time, ns."""
+        return before.time_ns.value - self.plans["value"].time_ns.value
+
+
+def _tried(memories: JudgedMemories, workload: WorkloadProfile, split: HotCold) -> _Tried:
+    plans: dict[Visits, Evaluation] = {}
+    near: dict[Visits, Estimate] = {}
+    for visits in VISITS:
+        profile = split_profile(workload, split, visits)
+        factors = near_factor(workload, profile, memories.near)
+        times = [phase.near_cpu_time_ns.value for phase in workload.phases]
+        scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
+        near[visits] = sum_estimates(scaled)
+        plans[visits] = memories.placed(with_near_time(profile, factors))
+    return _Tried(split, plans, near)
+
+
+def _candidates(use: TypeUse) -> Iterator[HotCold]:
+    """Yield the splits whose hot part is a prefix of the fields by accesses."""
+    fields = use.fields
+    for count in range(1, min(len(fields), MAX_PREFIXES + 1)):
+        split = HotCold(use, tuple(fields[:count]))
+        if 0 < split.hot_bytes <= MAX_HOT_SHARE * use.type_bytes:
+            yield split
+
+
+def _proposal(
+    tried: _Tried, memories: JudgedMemories, near_ns: float, before: Evaluation
+) -> FieldSplit:
+    split, after = tried.split, tried.plans
+
+    def over_near(time: Estimate) -> Estimate:
+        return Estimate(time.value / near_ns, time.low / near_ns, time.high / near_ns)
+
+    value = tried.saves(before) / near_ns
+    # Both times have the same uncertain inputs: their ends belong together.
+    lows, highs = [], []
+    for visits, plan in after.items():
+        ends = [
+            (getattr(before.time_ns, end) - getattr(plan.time_ns, end)) / near_ns
+            for end in ("low", "value", "high")
+        ]
+        split_near = tried.near_ns[visits]
+        lows.append(min(ends) - (split_near.high - split_near.value) / near_ns)
+        highs.append(max(ends) + (split_near.value - split_near.low) / near_ns)
+    saved = Estimate(value, min(lows), max(highs))
+    hot = [touched.field for touched in split.hot]
+    use = split.use
+    share = _misses_share(split)
+    pointer = POINTER_BYTES if use.alone else 0
+    sentence = (
+        f"{split.hot_bytes} of {use.type_bytes} bytes ({', '.join(hot)}) take {share:.0%} of the "
+        f"misses of {use.type}: a split saves {saved.value:.2f}x ({saved.low:.2f} to "
+        f"{saved.high:.2f}) of near time at {BUDGET_SHARE:.0%} near on {memories.far.name}"
+    )
+    return FieldSplit(
+        far=memories.far.name,
+        type=use.type,
+        type_bytes=use.type_bytes,
+        object=use.object,
+        hot_fields=hot,
+        hot_bytes=split.hot_bytes,
+        hot_misses_share=share,
+        pointer_bytes=pointer,
+        budget_bytes=memories.budget_bytes,
+        slowdown_before=over_near(before.time_ns),
+        slowdown_after=over_near(after["value"].time_ns),
+        saved=saved,
+        near_factor=scale_estimate(tried.near_ns["value"], 1.0 / near_ns),
+        sentence=sentence,
+    )
+
+
+def _misses_share(split: HotCold) -> float:
+    """Return the share of the type's misses that the hot fields take."""
+    hot = total = 0.0
+    keys = {(touched.offset, touched.bytes) for touched in split.hot}
+    for accesses in split.use.phases.values():
+        for access in accesses:
+            for touched, share in zip(access.fields, shares(access.fields), strict=True):
+                total += share * access.misses
+                if (touched.offset, touched.bytes) in keys:
+                    hot += share * access.misses
+    return hot / total if total else 0.0
