@@ -12,7 +12,7 @@ from nearfar.documents import Emulation, load
 from nearfar.documents.emulation import Probe
 from nearfar.emulate.probes import TOLERANCE, worst
 
-SECONDS = 90
+SECONDS = 60
 
 TARGETS = (
     "optane-100-1dimm",

@@ -27,7 +27,7 @@ from nearfar_studies.population_list import (
     write_input,
 )
 
-SECONDS = 100
+SECONDS = 60
 
 COUNT = 30
 """Number of programs that are tried."""
