@@ -14,10 +14,10 @@ from rich.table import Table
 
 from nearfar.base.units import format_bytes
 
-BUDGETS = "80%,60%"
+BUDGETS = "90%,75%"
 MEASURE = ("--quick", "--largest", "16MiB", "--seconds", "4")
 """What a page costs, in a few seconds."""
-MAX_PREDICTED_S = 25.0
+MAX_PREDICTED_S = 30.0
 """Predicted CPU time of both runs beyond which they are left out: the demo is to stay short."""
 
 

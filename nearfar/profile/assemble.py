@@ -44,7 +44,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
     objects, object_of = make_objects(files)
     traffic = gather(files, object_of)
     curves = miss_curves(files, object_of)
-    page_curve_bytes, pages = page_curves(files, object_of)
+    page_curve_bytes, pages = page_curves(files, object_of, objects)
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = instructions_to_keep(traffic, set(names))
     phases = _phases(gathered, traffic, (curves, pages), names, kept)

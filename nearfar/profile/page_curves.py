@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from nearfar.documents.workload import PageCurve
+from nearfar.documents.workload import MemoryObject, PageCurve
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_EDGES, PAGE_RATE, ProcessFile, Records
 
@@ -16,23 +18,63 @@ Key = tuple[int, int]
 
 
 def page_curves(
-    files: Sequence[ProcessFile], object_of: Mapping[Site, int]
+    files: Sequence[ProcessFile], object_of: Mapping[Site, int], objects: Sequence[MemoryObject]
 ) -> tuple[list[float], dict[Key, PageCurve]]:
-    """Return the sizes of near memory and the curve of each key, summed over processes."""
+    """Return the sizes of near memory and the curve of each key, summed over processes.
+
+    A page's owner is known by one of its lines. When a heap's new page is touched, the block on
+    that line may not be there yet: such pages are shared out among the phase's objects.
+    """
     rows: dict[Key, list[Records]] = {}
+    unknown: dict[int, list[Records]] = {}
     for process, file in enumerate(files):
         for row in file.pages:
             key = int(row["key"])
             number = object_of.get((process, key >> 32 & 0xFFFF))
             if number is not None:
                 rows.setdefault((key >> 48, number), []).append(row)
+            else:
+                unknown.setdefault(key >> 48, []).append(row)
     used = max((int(np.max(np.nonzero(row["reuses"])[0], initial=0)) for file in files
                 for row in file.pages), default=0)  # fmt: skip
     if not rows:
         return [], {}
     count = min(used + 1, len(PAGE_EDGES))
     sizes = [4096.0 * edge for edge in PAGE_EDGES[:count]]
-    return sizes, {key: _curve(of_key, count) for key, of_key in rows.items()}
+    curves = {key: _curve(of_key, count) for key, of_key in rows.items()}
+    for phase, of_phase in unknown.items():
+        _share_out(curves, phase, _curve(of_phase, count), objects)
+    return sizes, curves
+
+
+def _share_out(
+    curves: dict[Key, PageCurve],
+    phase: int,
+    curve: PageCurve,
+    objects: Sequence[MemoryObject],
+) -> None:
+    """Add `curve` to those of a phase: first touches by objects' bytes, others by touches."""
+    keys = [key for key in curves if key[0] == phase and objects[key[1]].kind != "file"]
+    if not keys:
+        return
+    sizes = np.array([float(max(objects[number].size_bytes, 1)) for _, number in keys])
+    touches = np.array([max(curves[key].faults[0], 1.0) for key in keys])
+    of_sizes, of_all = (sizes / sizes.sum()).tolist(), (touches / touches.sum()).tolist()
+    parts = zip(keys, of_sizes, of_all, strict=True)
+    for key, of_first, of_touches in parts:
+        own = curves[key]
+        curves[key] = replace(
+            own,
+            first=own.first + of_first * curve.first,
+            faults=_added(own.faults, curve.faults, of_touches),
+            written=_added(own.written, curve.written, of_touches),
+            times=_added(own.times, curve.times, of_touches),
+        )
+
+
+def _added(own: list[float], other: list[float], part: float) -> list[float]:
+    pairs = zip_longest(own, other, fillvalue=0.0)
+    return [mine + part * theirs for mine, theirs in pairs]
 
 
 def _curve(rows: Sequence[Records], count: int) -> PageCurve:

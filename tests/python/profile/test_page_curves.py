@@ -91,3 +91,40 @@ def test_pages_that_nobody_stores_to_again_are_written_once(
     share = curves["random"][1].compressed_share
     assert share is not None
     assert share < 0.2  # 64 equal words in a row
+
+
+LIST = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct node { struct node* next; char text[240]; };
+int main(void) {
+  struct node* head = NULL;
+  for (int i = 0; i < 120000; ++i) {
+    struct node* made = malloc(sizeof *made);
+    memset(made->text, i, sizeof made->text);
+    made->next = head;
+    head = made;
+  }
+  long sum = 0;
+  for (struct node* at = head; at != NULL; at = at->next) sum += at->text[3];
+  printf("%ld\\n", sum);
+}
+"""
+
+
+def test_pages_of_a_heap_of_small_blocks_are_counted(tmp_path: Path) -> None:
+    """A heap's page is touched before the block on its sampled line is allocated."""
+    (tmp_path / "list.c").write_text(LIST)
+    command = [sys.executable, "-m", "nearfar"]
+    subprocess.run([*command, "cc", "-O2", "list.c", "-o", "list"], cwd=tmp_path, check=True)
+    run = ["profile", "-q", "--repetitions", "1", "-o", "run.json", "--", "./list"]
+    subprocess.run([*command, *run], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+    first = sum(
+        row.page_curve.first
+        for phase in profile.phases
+        for row in phase.objects
+        if row.page_curve is not None
+    )
+    assert first * 4096 == pytest.approx(120_000 * 256, rel=0.2)
