@@ -60,8 +60,8 @@ MIN_OFFERED_BYTES = 2 << 20
 """Least size of an object that is sent away when a phase begins that does not use it."""
 
 MIN_GAIN = 0.15
-"""Part of the time that locks must save, or nothing is locked: plans predicted to save 4 to 11 % ran
-0.5 to 1.5 times as fast as by the kernel alone (docs/paged.md)."""
+"""Part of the time that locks must save, or nothing is locked: plans predicted to save 4 to 11 %
+ran 0.5 to 1.5 times as fast as by the kernel alone (docs/paged.md)."""
 
 
 @dataclass(frozen=True)
