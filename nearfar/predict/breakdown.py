@@ -33,6 +33,8 @@ INPUT_WORDS = {
     "near_bandwidth": "near bandwidth",
     "far_latency": "far latency",
     "far_bandwidth": "far bandwidth",
+    "far_stream": "one core's sequential reads of far memory",
+    "far_writes": "far memory's writes",
     "hits": "time of cache hits",
     "parallelism": "overlap by access classes alone",
     "streams_share": "lines in flight of several streams",

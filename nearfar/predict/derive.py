@@ -26,6 +26,7 @@ from nearfar.documents.device import (
 )
 from nearfar.documents.prediction import HostRule
 from nearfar.predict import device_figures
+from nearfar.predict.core_streams import CoreStream, far_stream, near_stream, writes_span
 from nearfar.predict.cores import core_behind, machine_of
 from nearfar.predict.host import DEFAULT_HOST, LatencyHere, latency_here
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, bounded
@@ -37,10 +38,6 @@ ASSUMED_PARALLELISM = 10.0
 
 ASSUMED_HIT_NS = 1.5
 """Latency of an L1 hit where it was not measured: 4 to 5 cycles near 3 GHz."""
-
-ASSUMED_STREAM_LINES = 20.0
-"""Lines in flight of one core's sequential reads where its bandwidth was not measured: 12 to 29 in
-published figures of one thread on DDR4, DDR5 and Optane 200."""
 
 DERIVED_CHAINS_ERROR = 0.10
 """Error added to the latency of a derived chains curve: chains on real far memories queue in the
@@ -105,7 +102,8 @@ def near_memory(
             f"{device.name} has no chains curve for {format_bytes(page_bytes)} pages: the curve of "
             "the largest pages measured is used"
         )
-    stream = device_figures.core_stream_ns(device, page_bytes)
+    unwalked_ns = float(curve.costs[0]) - curve.walk_ns
+    stream = near_stream(device, page_bytes, unwalked_ns, caveats)
     memory = _memory(device, curve, stream, page_bytes, caveats)
     return replace(memory, core=core or core_behind(device))
 
@@ -171,7 +169,8 @@ def far_memory(
             f"{near.unwalked_ns:.0f} ns): a slowdown below 1 means that its figures come from "
             "another machine, or that this memory should be the near one"
         )
-    stream = _far_stream(device, near, curve, page_bytes, caveats)
+    ratio = float(curve.costs[0] / near.chain_costs_ns[0])
+    stream = far_stream(device, near, ratio, page_bytes, caveats)
     memory = _memory(device, curve, stream, page_bytes, caveats)
     if not curve.derived:
         memory = _with_walks(memory, figures)
@@ -221,27 +220,6 @@ def _far_chains(
     return _Chains(near.chain_counts, costs, True, near.walk_ns, waiting_ns)
 
 
-def _far_stream(
-    device: DeviceProfile,
-    near: MemoryCosts,
-    curve: _Chains,
-    page_bytes: int | None,
-    caveats: list[str],
-) -> tuple[float, float]:
-    """Return the time of a line of one core's sequential read, and the part of page ends, ns."""
-    stream_ns, ends_ns = device_figures.core_stream_ns(device, page_bytes)
-    if curves.bandwidth(device, "read", threads=1).threads == 1:
-        return stream_ns, ends_ns
-    # Between "bandwidth alone" (the prefetcher hides all latency) and "a fixed number of lines in
-    # flight" (time grows with latency): the geometric mean.
-    ratio = float(curve.costs[0] / near.chain_costs_ns[0])
-    caveats.append(
-        f"{device.name} has no bandwidth of one thread: the time of one core's sequential reads is "
-        "assumed to lie between what latency and what bandwidth allow"
-    )
-    return max(stream_ns, near.core_stream_ns * max(1.0, ratio) ** 0.5), 0.0
-
-
 @dataclass(frozen=True)
 class _BandwidthCosts:
     """Bandwidth times of a line, ns, as (random, sequential), and their sequential figures."""
@@ -288,7 +266,7 @@ def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
 def _memory(
     device: DeviceProfile,
     curve: _Chains,
-    stream: tuple[float, float],
+    stream: CoreStream,
     page_bytes: int | None,
     caveats: list[str],
 ) -> MemoryCosts:
@@ -302,6 +280,12 @@ def _memory(
     for figure in (latency, *bandwidth.figures):
         if figure.how == "assumed":
             caveats.append(f"{device.name}: a figure is assumed ({figure.note})")
+    write_range = writes_span(device)
+    if write_range[1] > 1.0:
+        caveats.append(
+            f"{device.name} has no bandwidth of writes: the interval spans writes as fast as reads "
+            f"and {write_range[1]:g} times slower"
+        )
     return MemoryCosts(
         device=device,
         page_bytes=page_bytes,
@@ -310,8 +294,10 @@ def _memory(
         chain_costs_ns=curve.costs,
         chains_measured=not curve.derived,
         waiting_ns=curve.waiting_ns,
-        core_stream_ns=stream[0],
-        page_ends_ns=stream[1],
+        core_stream_ns=stream.line_ns,
+        page_ends_ns=stream.ends_ns,
+        stream_range=stream.span,
+        write_range=write_range,
         copied_ns=copied_ns,
         copied_ends_ns=copied_ends_ns,
         of_one_core=device_figures.is_of_one_core(device),

@@ -11,7 +11,8 @@ These inputs are perturbed:
   measured: all in full, for that core was without noise
 - lines that a contending core takes from the shared cache: none, or all that chases show, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
-  in proportion: the least and the greatest)
+  in proportion: the least and the greatest), and of one core's sequential reads; where nothing
+  gives these, or the bandwidth of writes, all that is possible (`core_streams`)
 - the time of cache hits between misses (none, or twice as much)
 - the source of parallelism (near time, or access classes alone: the two bracket most truths)
 - the lines that several streams have in flight (as many as one, or as many for each)
@@ -214,9 +215,12 @@ def perturbations(
 def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
     """Return the perturbations by what the cycle-level core does not show.
 
-    There, latencies are that core's, and no other core takes lines of a shared cache.
+    There, latencies and streams are that core's, writes were measured, and no other core takes
+    lines of a shared cache.
     """
     candidates = [Perturbation(far_latency=factor) for factor in far.latency_range]
+    candidates += [Perturbation(far_stream=factor) for factor in far.stream_range]
+    candidates += [Perturbation(far_writes=factor) for factor in far.write_range]
     if contended(far.device):
         candidates += [Perturbation(taken=0.0), Perturbation(taken=1.0)]
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]

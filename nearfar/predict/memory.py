@@ -110,6 +110,10 @@ class MemoryCosts:
     """Walks over smaller regions; None: not measured."""
     latency_range: tuple[float, float] = (1.0, 1.0)
     """Minimum and maximum over the latency by the other host rules, see `host`."""
+    stream_range: tuple[float, float] = (1.0, 1.0)
+    """Minimum and maximum over `core_stream_ns` where it is assumed, see `core_streams`."""
+    write_range: tuple[float, float] = (1.0, 1.0)
+    """The same over `write_ns`."""
     load_share: float = 1.0
     """Part of the latency that a loaded-latency curve's factors multiply: queueing in the memory
     does not grow with the machine's path to it."""
@@ -172,12 +176,19 @@ class MemoryCosts:
 
 
 @lru_cache(maxsize=1024)
-def scaled_memory(memory: MemoryCosts, latency: float = 1.0, bandwidth: float = 1.0) -> MemoryCosts:
-    """Return a memory with latencies and bandwidths multiplied.
+def scaled_memory(
+    memory: MemoryCosts,
+    latency: float = 1.0,
+    bandwidth: float = 1.0,
+    stream: float = 1.0,
+    writes: float = 1.0,
+) -> MemoryCosts:
+    """Return a memory with its latencies and bandwidths multiplied.
 
+    `stream` and `writes` multiply the times of one core's sequential reads and of lines written.
     Cached: equal factors return the same object, because `explain` caches by identity.
     """
-    if latency == 1.0 and bandwidth == 1.0:
+    if latency == bandwidth == stream == writes == 1.0:
         return memory
     waiting_ns = None if memory.waiting_ns is None else memory.waiting_ns * latency
     return replace(
@@ -190,12 +201,15 @@ def scaled_memory(memory: MemoryCosts, latency: float = 1.0, bandwidth: float = 
         if memory.unwalked_costs_ns is None
         else memory.unwalked_costs_ns * latency,
         waiting_ns=waiting_ns,
-        core_stream_ns=memory.core_stream_ns / bandwidth,
+        core_stream_ns=memory.core_stream_ns * stream / bandwidth,
         page_ends_ns=memory.page_ends_ns / bandwidth,
         copied_ns=None if memory.copied_ns is None else memory.copied_ns / bandwidth,
         copied_ends_ns=memory.copied_ends_ns / bandwidth,
         read_ns=(memory.read_ns[0] / bandwidth, memory.read_ns[1] / bandwidth),
-        write_ns=(memory.write_ns[0] / bandwidth, memory.write_ns[1] / bandwidth),
+        write_ns=(
+            memory.write_ns[0] * writes / bandwidth,
+            memory.write_ns[1] * writes / bandwidth,
+        ),
     )
 
 

@@ -26,6 +26,10 @@ class Perturbation:
     near_bandwidth: float = 1.0
     far_latency: float = 1.0
     far_bandwidth: float = 1.0
+    far_stream: float = 1.0
+    """Factor on the time of one core's sequential reads of far memory."""
+    far_writes: float = 1.0
+    """Factor on the time of lines written to far memory."""
     hits: float = 1.0
     """Factor on the time that cache hits add between misses."""
     parallelism: Literal["near time", "classes"] = "near time"
@@ -88,7 +92,11 @@ class Model:
         # The part of far latency that comes from near latency changes with it.
         with_near = 1.0 + (perturbation.near_latency - 1.0) * far.near_share
         self.far = scaled_memory(
-            far, perturbation.far_latency * with_near, perturbation.far_bandwidth
+            far,
+            perturbation.far_latency * with_near,
+            perturbation.far_bandwidth,
+            perturbation.far_stream,
+            perturbation.far_writes,
         )
         self.perturbation = perturbation
         self.near_time_ns = phase.near_time_ns.value * perturbation.near_time

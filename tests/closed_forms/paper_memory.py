@@ -2,7 +2,9 @@
 
 A far memory seen from a core: its latency by the three conversions of a published latency, its
 bandwidths by the best and the worst possible figure, one core's sequential reads by the figure of
-one thread, otherwise between bandwidth alone and latency in proportion to near memory's.
+one thread, as published or in proportion to that of its host's local DRAM, otherwise between
+bandwidth alone and latency in proportion to near memory's. Near memory's are by its figure of one
+thread, otherwise by a number of lines in flight.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from nearfar.documents.device import LoadedLatencyCurve
 LINE_BYTES = 64
 ASSUMED_PARALLELISM = 10.0
 """Misses that a core overlaps where no chains curve was measured."""
+
+STREAM_LINES = 20.0
+"""Lines in flight of one core's sequential reads where no figure of one thread is known."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,9 @@ def near_paper(device: DeviceProfile, page_bytes: int | None = None) -> PaperMem
     in_flight[MOST] = latency_ns / min(curve.values()) if len(curve) > 1 else ASSUMED_PARALLELISM
     read_ns = LINE_BYTES / (best(device, "read") or best(device, "mixed") or 0.0)
     best_figure = best(device, "read", threads=1)
-    stream_ns = LINE_BYTES / best_figure if best_figure else read_ns
+    unwalked_ns = chains_of(device, None).get(1, latency_of(device))
+    in_order_ns = 0.0 if device.measured else unwalked_ns / STREAM_LINES
+    stream_ns = LINE_BYTES / best_figure if best_figure else max(read_ns, in_order_ns)
     random = random_span(device, "read", Span(read_ns, read_ns))
     # Chains show what random reads get at least.
     random_ns = min(random.high, max(read_ns, latency_ns / in_flight[MOST]))
@@ -131,12 +138,9 @@ def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfi
     reads = [best(device, "read"), best(device, "mixed"), best(device, "copy")]
     known = [gb_per_s for gb_per_s in reads if gb_per_s]
     read_ns = Span(LINE_BYTES / max(known), LINE_BYTES / (best(device, "read") or min(known)))
-    best_figure = best(device, "read", threads=1)
     ratio = max(1.0, latency_ns.high / near.latency_ns.low)
-    stream_ns = (
-        Span(LINE_BYTES / best_figure, LINE_BYTES / best_figure)
-        if best_figure
-        else Span(read_ns.low, max(read_ns.high, near.stream_ns.high * ratio))
+    stream_ns = published_stream(device, near) or Span(
+        read_ns.low, max(read_ns.high, near.stream_ns.high * ratio)
     )
     write_ns = write_span(device)
     return PaperMemory(
@@ -150,6 +154,23 @@ def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfi
         random_write_ns=random_span(device, "nt-store", write_ns),
         curves=tuple(curve for curve in device.loaded_latency if curve.instruction == "load"),
     )
+
+
+def published_stream(device: DeviceProfile, near: PaperMemory) -> Span | None:
+    """Return a line's time by the figure of one thread: published, or by that of its host's DRAM.
+
+    None without such a figure.
+    """
+    gb_per_s = best(device, "read", threads=1)
+    if not gb_per_s:
+        return None
+    line_ns = LINE_BYTES / gb_per_s
+    host = best(load_device(device.host_dram), "read", threads=1) if device.host_dram else 0.0
+    if not host or device.measured:
+        return Span(line_ns, line_ns)
+    in_proportion_ns = near.stream_ns.low * host / gb_per_s
+    in_proportion_ns = max(in_proportion_ns, LINE_BYTES / best(device, "read"))
+    return Span(min(line_ns, in_proportion_ns), max(line_ns, in_proportion_ns))
 
 
 def converted_latency(device: DeviceProfile, near: DeviceProfile, near_ns: float) -> Span:

@@ -2,7 +2,9 @@
 
 Where rows outgrow a core's private cache, lines that it kept come from the last level. The
 simulated window over the bursts of both inputs, with the core's figures as they are, says how much
-longer that takes per operation.
+longer that takes per operation. Lines from the last level take a prefetcher's buffers as those from
+memory do: nothing of the difference hides behind the stream, so the simulated one is as fast as
+memory's bandwidth.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ def added_share(phase: PhaseTraffic, smaller: PhaseTraffic, near: MemoryCosts) -
     Both have bursts. The low end is that nothing is added.
     """
     near_ns = smaller.near_time_ns.value / (smaller.operations or 1.0)
+    near = replace(near, core_stream_ns=near.read_ns[1], page_ends_ns=0.0)
     size = near.core.private_bytes
     assert size is not None  # `near_memory` makes all figures of a core known
     least = msgspec.structs.replace(size, value=LEAST_KEPT * size.value)
