@@ -79,21 +79,24 @@ def far_stream(
         return _spanning(ends[1], ends[0], ends[2])
     if device.measured is not None:
         return CoreStream(line_ns, ends_ns)
+    # No core reads in sequence faster from the memory that takes longer for each line.
+    least_ns = near.core_stream_ns if latency_ratio >= 1.0 else 0.0
     host = host_dram(device)
     if host is None or not _of_one_thread(host):
-        return CoreStream(line_ns, ends_ns)
+        value_ns = max(line_ns, least_ns)
+        return CoreStream(value_ns, ends_ns, (line_ns / value_ns, 1.0))
     there_ns, _ = device_figures.core_stream_ns(host, page_bytes)
     if there_ns == near.core_stream_ns:  # this machine is the host
         return CoreStream(line_ns, ends_ns)
-    least_ns = LINE_BYTES / curves.bandwidth(device, "read").value_gb_per_s
-    ratio_ns = max(near.core_stream_ns * line_ns / there_ns, least_ns)
-    here_ns = ratio_ns if _known(near.device) else line_ns
+    bus_ns = LINE_BYTES / curves.bandwidth(device, "read").value_gb_per_s
+    ratio_ns = max(near.core_stream_ns * line_ns / there_ns, bus_ns)
+    here_ns = max(ratio_ns if _known(near.device) else line_ns, least_ns)
     caveats.append(
         f"one core reads {LINE_BYTES / line_ns:.1f} GB/s in sequence from {device.name} where "
         f"{host.name} gives it {LINE_BYTES / there_ns:.1f}: {LINE_BYTES / here_ns:.1f} GB/s are "
         f"assumed here, for {LINE_BYTES / near.core_stream_ns:.1f} in near memory"
     )
-    return _spanning(here_ns, min(ratio_ns, line_ns), max(ratio_ns, line_ns))
+    return _spanning(here_ns, min(ratio_ns, line_ns), max(ratio_ns, line_ns, here_ns))
 
 
 def writes_span(device: DeviceProfile) -> tuple[float, float]:

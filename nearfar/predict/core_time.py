@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from nearfar.predict.crowding import crowded
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.traffic import (
     CHASE,
@@ -162,6 +163,10 @@ def line_costs(
     best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
+    read_stream_ns *= crowded(memory.crowded_reads, concurrency)
+    # At worst no lines are combined, as where they are written one by one.
+    crowded_ns = write_stream_ns * crowded(memory.crowded_writes, concurrency)
+    write_stream_ns = max(write_stream_ns, min(crowded_ns, write_ns))
     if streams.prefetched:
         stream_ns = memory.stream_ns(streams.at_once, streams.count)
         stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)

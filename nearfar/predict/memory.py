@@ -13,6 +13,7 @@ from nearfar.devices.cores import plausible_cores
 from nearfar.devices.quality import QUIET, MeasurementQuality
 from nearfar.documents.core import CoreFigures
 from nearfar.documents.device import DeviceProfile
+from nearfar.predict.crowding import UNCROWDED, Crowding
 from nearfar.predict.loaded_latency import LoadedFactor, interpolate, load_at_read_share
 from nearfar.predict.shared_channels import ChannelSharing
 from nearfar.predict.traffic import Array
@@ -114,6 +115,10 @@ class MemoryCosts:
     """Minimum and maximum over `core_stream_ns` where it is assumed, see `core_streams`."""
     write_range: tuple[float, float] = (1.0, 1.0)
     """The same over `write_ns`."""
+    crowded_reads: Crowding = UNCROWDED
+    """What more threads than give the best bandwidth cost lines read in sequence."""
+    crowded_writes: Crowding = UNCROWDED
+    """The same for lines written in sequence."""
     load_share: float = 1.0
     """Part of the latency that a loaded-latency curve's factors multiply: queueing in the memory
     does not grow with the machine's path to it."""

@@ -137,7 +137,10 @@ def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfi
     latency_ns = Span(latency_ns.low + walk_ns, latency_ns.high + walk_ns)
     reads = [best(device, "read"), best(device, "mixed"), best(device, "copy")]
     known = [gb_per_s for gb_per_s in reads if gb_per_s]
-    read_ns = Span(LINE_BYTES / max(known), LINE_BYTES / (best(device, "read") or min(known)))
+    read_ns = Span(
+        LINE_BYTES / max(known),
+        LINE_BYTES / (best(device, "read") or min(known)) * crowded(device, "read"),
+    )
     ratio = max(1.0, latency_ns.high / near.latency_ns.low)
     stream_ns = published_stream(device, near) or Span(
         read_ns.low, max(read_ns.high, near.stream_ns.high * ratio)
@@ -166,11 +169,14 @@ def published_stream(device: DeviceProfile, near: PaperMemory) -> Span | None:
         return None
     line_ns = LINE_BYTES / gb_per_s
     host = best(load_device(device.host_dram), "read", threads=1) if device.host_dram else 0.0
-    if not host or device.measured:
+    if device.measured:
         return Span(line_ns, line_ns)
+    if not host:
+        return Span(line_ns, max(line_ns, near.stream_ns.high))
     in_proportion_ns = near.stream_ns.low * host / gb_per_s
     in_proportion_ns = max(in_proportion_ns, LINE_BYTES / best(device, "read"))
-    return Span(min(line_ns, in_proportion_ns), max(line_ns, in_proportion_ns))
+    slowest_ns = max(line_ns, in_proportion_ns, near.stream_ns.high)
+    return Span(min(line_ns, in_proportion_ns), slowest_ns)
 
 
 def converted_latency(device: DeviceProfile, near: DeviceProfile, near_ns: float) -> Span:
@@ -220,6 +226,18 @@ def best(
     )
 
 
+def crowded(device: DeviceProfile, operation: str) -> float:
+    """Return the best bandwidth over that of too many threads, of a thread's own figures."""
+    figures = [
+        f
+        for f in device.bandwidth
+        if (f.operation, f.pattern) == (operation, "sequential") and f.threads
+    ]
+    most = max((f.threads for f in figures), default=0)
+    worst = min((f.value_gb_per_s for f in figures if f.threads == most), default=0.0)
+    return max(1.0, best(device, operation) / worst) if worst else 1.0
+
+
 def write_span(device: DeviceProfile) -> Span:
     """Return a written line's time: nt-stores move it alone, stores read it, mixtures share."""
     writes = [best(device, "nt-store"), best(device, "write")]
@@ -231,7 +249,8 @@ def write_span(device: DeviceProfile) -> Span:
     known = [gb_per_s for gb_per_s in (*writes, *mixed, best(device, "clwb")) if gb_per_s]
     totals = [gb_per_s for gb_per_s in (*writes, best(device, "mixed")) if gb_per_s]
     # An ordinary store moves two lines: at best, half of its time is the write's.
-    return Span(LINE_BYTES / max(totals) / 2.0, LINE_BYTES / min(known))
+    slowest_ns = LINE_BYTES / min(known) * crowded(device, "nt-store")
+    return Span(LINE_BYTES / max(totals) / 2.0, slowest_ns)
 
 
 def near_write_ns(device: DeviceProfile, read_ns: float) -> float:

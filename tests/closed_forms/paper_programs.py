@@ -181,7 +181,7 @@ class Program:
 
     def _written_ns(self, memory: PaperMemory) -> Span:
         total = self.total
-        in_order = total.stream + total.fill >= total.chase + total.gather + total.scatter
+        in_order = total.stream + total.fill > total.chase + total.gather + total.scatter
         write_ns = memory.write_ns if in_order else memory.random_write_ns
         return write_ns.times(total.written * self.threads)
 
@@ -209,6 +209,9 @@ def programs(lines: float, threads: int) -> list[Program]:
         made("copy", Data(stream=n), Data(fill=n, written=n)),
         made("triad", Data(stream=n), Data(stream=n), Data(fill=n, written=n)),
         made("scale in place", Data(stream=n, written=n)),
+        made("stencil", Data(stream=3 * n), Data(fill=n, written=n)),
+        made("transpose", Data(stream=n), Data(scatter=n, written=n)),
+        made("join", Data(stream=n / 4), Data(gather=n), Data(fill=n / 8, written=n / 8)),
         made("compute", Data(), compute_ns=10.0 * n, hits=n),
         made("in L1", Data(), compute_ns=1.5 * n, hits=4 * n),
         made("in LLC", Data(), compute_ns=15.0 * n, hits=n),
@@ -256,6 +259,8 @@ INCLUDED = (
     ("copy", "triad"),
     ("chase", "chase over dirty lines"),
     ("chase", "chase with arithmetic"),
+    ("copy", "stencil"),
+    ("sum", "transpose"),
     ("gather", "update"),
     ("gather", "gather with index"),
     ("sum of two", "copy"),

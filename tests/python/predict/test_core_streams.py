@@ -80,6 +80,13 @@ def test_an_assumed_near_rate_does_not_replace_a_published_far_one():
     assert high == 1.0
 
 
+def test_far_memory_is_read_no_faster_than_near_memory_of_a_shorter_latency():
+    near = near_memory(published("near", 100.0, read(8.0, 1)))
+    far = far_memory(published("far", 300.0, read(16.0, 1), read(48.0, 16)), near)
+    assert far.core_stream_ns == near.core_stream_ns
+    assert far.stream_range == (pytest.approx(0.5), 1.0)
+
+
 def test_on_the_published_machine_its_rate_is_used():
     near = near_memory(published("near", 101.5, read(7.38, 1)))
     far = far_memory(

@@ -142,7 +142,11 @@ def _scaled(device: DeviceProfile, factor: int) -> DeviceProfile:
     rates = [
         figure
         if figure.threads == 1
-        else msgspec.structs.replace(figure, value_gb_per_s=figure.value_gb_per_s * factor)
+        else msgspec.structs.replace(
+            figure,
+            value_gb_per_s=figure.value_gb_per_s * factor,
+            threads=figure.threads and figure.threads * factor,
+        )
         for figure in device.bandwidth
     ]
     return msgspec.structs.replace(device, bandwidth=rates, loaded_latency=[])
