@@ -116,7 +116,7 @@ class MemoryCosts:
     write_range: tuple[float, float] = (1.0, 1.0)
     """The same over `write_ns`."""
     crowded_reads: Crowding = UNCROWDED
-    """What more threads than give the best bandwidth cost lines read in sequence."""
+    """Cost of more threads than give the best bandwidth, of lines read in sequence."""
     crowded_writes: Crowding = UNCROWDED
     """The same for lines written in sequence."""
     load_share: float = 1.0

@@ -41,6 +41,7 @@ from nearfar_studies.hardware.in_kind import (
     ProgramInKind,
     program_of,
 )
+from nearfar_studies.hardware.margins import margin_of
 
 MACHINES = Path(__file__).with_name("machines.toml")
 MEMORY_MODE = "memory-mode"
@@ -49,10 +50,6 @@ SMALLER = re.compile(r"Memory Mode, (N=\d+)")
 
 SOCKETS = 2
 """Sockets of every machine of the cases."""
-
-IN_KIND_MARGIN = 0.12
-"""Logarithm by which both ends of an interval move out, because a program in kind is not the
-source's: about what 90 % of the 84 published cases need (0.107)."""
 
 MIN_SLOWDOWN = 0.8
 """Lowest end of an interval: slower memory makes nothing faster, two memories together may."""
@@ -167,7 +164,8 @@ class CasePredictor:
             slowdown, model, assumed = self._predict(case)
         except NearfarError as error:
             return CasePrediction(case.id, None, None, None, "", self.commit, str(error))
-        low, high = slowdown.low * exp(-IN_KIND_MARGIN), slowdown.high * exp(IN_KIND_MARGIN)
+        margin = margin_of(case)
+        low, high = slowdown.low * exp(-margin), slowdown.high * exp(margin)
         return CasePrediction(case.id, slowdown.value, low, high, model, self.commit, assumed)
 
     def _predict(self, case: MemoryCase) -> tuple[Estimate, str, str]:

@@ -17,6 +17,7 @@ from nearfar_studies.compare import column, facts
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 from nearfar_studies.hardware.checks import FigureCheck
 from nearfar_studies.hardware.in_kind import programs_in_kind
+from nearfar_studies.hardware.margins import margins_table
 from nearfar_studies.hardware.predictor import CasePredictor, latency_ratio
 from nearfar_studies.hardware.score import POINTS, score, scored
 from nearfar_studies.study import STUDIES, Study, StudyInputs
@@ -61,6 +62,7 @@ class Applications(Study):
                 *result.texts,
                 checks_table(predictor.checks),
                 reasons_table(predictions, cases),
+                margins_table(predictions, cases),
                 facts(
                     "all of these cases were seen while the programs in kind were written",
                     *(f"{program.title}: {program.source}" for program in programs_in_kind()),
