@@ -30,7 +30,7 @@ COMMAND = "make benchmarks ONLY=crash"
 ROUNDS = 5
 MIN_RAW_RATE = 100_000.0
 """States per second and core on a raw log."""
-MIN_FLOOR_SHARE = 0.8
+MIN_FLOOR_SHARE = 1.5
 """Rate over that of pmemobj_open and pmemobj_close alone."""
 MIN_TWO_WORKERS_RATIO = 1.8
 MAX_STORE_US = 10.0
