@@ -130,6 +130,8 @@ class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     file: str = ""
     line: Whole = 0
     module: str = ""
+    column: Whole = 0
+    """Column of the call in its line, which tells several calls on one line apart; 0: unknown."""
 
 
 class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -156,6 +158,8 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The container's function that the first frame called, such as ``vector::emplace_back``."""
     split: str = ""
     """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag, both."""
+    joined_calls: Whole = 0
+    """Calls on one line that it joins, because debug information has no columns; 0: none."""
 
 
 class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ the order of their lines, and each such match is reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Site:
     function: str
     file: str
     line: int
+    column: int = field(default=0, compare=False)
+    """Compilers differ in it, so it only chooses between equal sites; 0: unknown."""
 
     def without_line(self) -> tuple[str, str, str]:
         """Return the parts that stay when lines move."""
@@ -58,6 +60,17 @@ class Identity:
         """Return the parts that stay when lines move."""
         places = tuple(site.without_line() for site in self.sites)
         return (self.kind, self.name, places, self.via, self.split)
+
+
+def nearest_by_column(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
+    """Return those of `others`, which equal `identity`, whose calls have its columns; else all."""
+    wanted = [site.column for site in identity.sites]
+    same = {
+        number
+        for number, other in others.items()
+        if all(a == b for a, b in zip(wanted, (site.column for site in other.sites), strict=False))
+    }
+    return same or set(others)
 
 
 @dataclass
@@ -90,6 +103,7 @@ def identity_of(memory: MemoryObject | Placement, executable: str) -> Identity:
             bare_name(frame.function),
             Path(frame.file).name,
             frame.line,
+            frame.column,
         )
         for frame in memory.frames[: max(1, memory.told_by)]
     )

@@ -14,6 +14,8 @@ from nearfar.program.named_frames import CPYTHON_ARENAS, is_memory
 
 MIN_OBJECT_SHARE = 0.05
 """Share of the program's memory from which an object is worth a warning."""
+MAX_NAMES = 5
+"""Objects that a warning names."""
 MIN_OBJECT_BYTES = 1 << 20
 """Size from which an object is worth a warning: smaller ones fit caches."""
 MIN_ACCESSES_PER_LINE = 0.01
@@ -104,6 +106,19 @@ def undivided_warnings(profile: WorkloadProfile) -> list[str]:
         f"{names}: one object, because the runtime or allocator that divides this memory "
         "does not tell what is in which part"
         f"{instead if any(o.name == CPYTHON_ARENAS for o in heaps) else ''}"
+    ]
+
+
+def joined_warnings(profile: WorkloadProfile) -> list[str]:
+    """Report objects made of several calls that debug information does not tell apart."""
+    joined = [memory for memory in profile.objects if memory.joined_calls]
+    if not joined:
+        return []
+    names = ", ".join(f"{memory.name} ({memory.joined_calls})" for memory in joined[:MAX_NAMES])
+    more = f" and {len(joined) - MAX_NAMES} more" if len(joined) > MAX_NAMES else ""
+    return [
+        f"calls on one line that debug information does not tell apart are one object: {names}"
+        f"{more}; build without -gno-column-info to tell them apart by column"
     ]
 
 

@@ -52,6 +52,8 @@ class _Group:
     """Number of frames that distinguish this group from others."""
     split: str = ""
     """Part of the site: size class, the program's tag."""
+    joined_calls: int = 0
+    """Calls on one line that it joins, because debug information has no columns; 0: none."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -87,6 +89,7 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
                 told_by=group.told_by,
                 via=group.via,
                 split=group.split,
+                joined_calls=group.joined_calls,
             )
         )
     return objects, object_of
@@ -173,7 +176,24 @@ def _merged(
             sites = [site for group in groups for site in group.sites]
             via = f" ({first.via})" if first.via else ""
             name = _name_of(first.frames[0]) + via
-            yield _Group(first.kind, first.frames, name, sites, first.via, depth, first.split)
+            yield _Group(
+                first.kind, first.frames, name, sites, first.via, depth, first.split,
+                _joined_calls(groups) if weight > split_bytes else 0,
+            )  # fmt: skip
+
+
+def _joined_calls(groups: Sequence[_Group]) -> int:
+    """Return the number of a process' call stacks that have equal lines and no columns; 0 if one.
+
+    Frames with columns are equal only where one call was compiled several times, as in a loop.
+    """
+    stacks: Counter[tuple[object, ...]] = Counter()
+    for group in groups:
+        if any(frame.line and not frame.column for frame in group.frames):
+            for process, _ in group.sites:
+                stacks[process, *(_identity(frame) for frame in group.frames)] += 1
+    most = max(stacks.values(), default=0)
+    return most if most > 1 else 0
 
 
 def _split(files: Sequence[ProcessFile], site: Site) -> str:
@@ -196,7 +216,7 @@ def size_class_name(bits: int) -> str:
 
 
 def _identity(frame: Frame) -> tuple[object, ...]:
-    return (frame.module, frame.function, frame.file, frame.line)
+    return (frame.module, frame.function, frame.file, frame.line, frame.column)
 
 
 def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
@@ -218,9 +238,28 @@ def _name_of(frame: Frame) -> str:
     return f"{function}{where}"
 
 
+def _place_of(frame: Frame) -> str:
+    """Return the name with the column: ``main main.c:12:9``."""
+    name = _name_of(frame)
+    return f"{name}:{frame.column}" if frame.column and name.endswith(f":{frame.line}") else name
+
+
+def _add_columns(groups: Sequence[_Group]) -> None:
+    """Add the column to names of groups that call from one line."""
+    columns: dict[tuple[str, str], set[int]] = {}
+    for group in groups:
+        if group.frames:
+            columns.setdefault((group.name, group.split), set()).add(group.frames[0].column)
+    for group in groups:
+        if group.frames and len(columns[group.name, group.split]) > 1:
+            plain = _name_of(group.frames[0])
+            group.name = group.name.replace(plain, _place_of(group.frames[0]), 1)
+
+
 def _make_names_unique(groups: Sequence[_Group]) -> None:
-    """Add the callers in which groups differ to names that several groups have."""
-    for describe in (_function_of, _name_of):
+    """Add columns and the callers in which groups differ to names that several groups have."""
+    _add_columns(groups)
+    for describe in (_function_of, _name_of, _place_of):
         together: dict[tuple[str, str], list[_Group]] = {}
         for group in groups:
             together.setdefault((group.name, group.split), []).append(group)

@@ -7,6 +7,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler import twin
 from nearfar.profile.memory_warnings import (
     allocator_warning,
+    joined_warnings,
     reserved_warnings,
     undivided_warnings,
     unseen_warnings,
@@ -56,6 +57,7 @@ def collect_warnings(
         *(_unseen(request, gathered, profile) if request.source.is_built_in else []),
         *reserved_warnings(profile),
         *undivided_warnings(profile),
+        *joined_warnings(profile),
         *_notes(gathered),
     ]
 

@@ -133,6 +133,7 @@ def _frames(line: str) -> list[Frame]:
             function=symbol.get("FunctionName", ""),
             file=symbol.get("FileName", ""),
             line=int(symbol.get("Line", 0)),
+            column=int(symbol.get("Column", 0)),
         )
         for symbol in json.loads(line).get("Symbol", [])
     ]

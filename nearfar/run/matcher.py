@@ -4,9 +4,9 @@ The profile names each object by a chain of functions and lines. Another build s
 with gaps: a tail call leaves no frame, inlined calls are missing without debug information, and
 line tables alone (clang -g1) call an inlined ns::Arena::Allocate just Allocate. So a stack is
 aligned with every chain, in order. The object whose chain needs the fewest gaps matches; among
-equal ones the nearest lines decide, so that a build of an edited source still matches. Functions
-that the plan never names are skipped at the beginning of a stack, because the profile leaves
-wrappers (called from nearly everywhere) out of its chains.
+equal ones the nearest lines and columns decide, so that a build of an edited source still matches.
+Functions that the plan never names are skipped at the beginning of a stack, because the profile
+leaves wrappers (called from nearly everywhere) out of its chains.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class _Alignment:
     """Frames of the stack that were compared."""
     exact_lines: int
     line_distance: int
+    column_distance: int
+    """Sum over compared frames, which chooses between calls on one line."""
 
 
 class Matcher:
@@ -120,6 +122,7 @@ class Matcher:
                 alignment.exact_lines,
                 placement.via == via,
                 -alignment.line_distance,
+                -alignment.column_distance,
                 placement.size_bytes,
             )
             if best is None or score > best_score:
@@ -145,7 +148,7 @@ class Matcher:
         """Return a stack's alignment with a chain, None if they differ, and how far it compared."""
         inlined_show = any(frame.line for frame in stack[:1])
         max_gaps = MAX_GAPS if inlined_show else MAX_GAPS_WITHOUT_LINES
-        at = gaps = exact = distance = 0
+        at = gaps = exact = distance = columns = 0
         used = 0
         for used, frame in enumerate(stack, start=1):
             names = self._names(frame)
@@ -162,6 +165,8 @@ class Matcher:
                 exact += planned.line == frame.line and _file(planned) == _file(frame)
                 if planned.line and frame.line:
                     distance += abs(planned.line - frame.line)
+                if planned.column and frame.column:
+                    columns += abs(planned.column - frame.column)
                 at = position + 1
             if gaps > max_gaps:
                 return None, used
@@ -169,7 +174,7 @@ class Matcher:
                 break
         # The remainder of the chain is a gap where the stack ends or was cut.
         gaps += max(0, chain.distinctive - at)
-        return (None if gaps > max_gaps else _Alignment(gaps, used, exact, distance)), used
+        return (None if gaps > max_gaps else _Alignment(gaps, used, exact, distance, columns)), used
 
 
 def size_class(size: int) -> str:

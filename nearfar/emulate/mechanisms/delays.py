@@ -19,7 +19,7 @@ from nearfar.emulate.delayed_run import (
 )
 from nearfar.emulate.mechanism import MECHANISMS, EmulationTarget, EmulationTimes, Say
 from nearfar.profile.compiler import twin
-from nearfar.profile.identity import Identity, identity_of
+from nearfar.profile.identity import Identity, identity_of, nearest_by_column
 from nearfar.profile.objects import make_objects
 from nearfar.profile.session import (
     GatheredRuns,
@@ -187,12 +187,12 @@ def _near_objects(gathered: GatheredRuns, placements: Sequence[Placement]) -> _N
 
 def _matches(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
     """Return the objects of this identity, as far as both runs distinguish objects."""
-    matches = set()
+    matches = {}
     for number, other in others.items():
         depth = min(len(identity.sites), len(other.sites))
         if identity.told_by(depth) == other.told_by(depth):
-            matches.add(number)
-    return matches
+            matches[number] = other
+    return nearest_by_column(identity, matches)
 
 
 def _caveats(

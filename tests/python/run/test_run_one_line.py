@@ -1,0 +1,98 @@
+"""Calls on one line of source are objects of their own, from the profile to the run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfar.documents import RunRecord, WorkloadProfile, load, save
+from nearfar.documents.workload import Frame, MemoryObject
+from nearfar.program.symbols import SourceLocation, symbolise
+from nearfar.run.matcher import Matcher
+
+sys.path.insert(0, str(Path(__file__).parent))
+from made_plans import PROGRAMS, placement, plan, run_verb
+
+SOURCE = PROGRAMS / "one_line.c"
+NEARFAR = [sys.executable, "-m", "nearfar"]
+
+
+def objects_of(folder: Path, *compiler: str) -> tuple[list[MemoryObject], list[str]]:
+    """Return the large objects of a traced build, and the profile's warnings."""
+    built, profile = str(folder / "one_line"), folder / "profile.json"
+    subprocess.run([*NEARFAR, "cc", *compiler, str(SOURCE), "-o", built], check=True)
+    subprocess.run(
+        [*NEARFAR, "profile", "-q", "--repetitions", "1", "-o", str(profile), "--", built],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    made = load(profile, WorkloadProfile)
+    return [memory for memory in made.objects if memory.size_bytes > 2 << 20], made.warnings
+
+
+def test_columns_tell_calls_on_one_line_apart_in_a_profile_and_a_run(tmp_path: Path) -> None:
+    objects, warnings = objects_of(tmp_path, "-O1", "-g")
+    lines = SOURCE.read_text().splitlines()
+    made = next(n for n, line in enumerate(lines, 1) if "a = make" in line)
+    first, second = (lines[made - 1].index(name) + 1 for name in ("make(8", "make(4"))
+    sizes = {memory.name: memory.size_bytes >> 20 for memory in objects}
+    assert sizes.pop(f"make one_line.c:6 < main one_line.c:{made}:{first}") == 8
+    assert sizes.pop(f"make one_line.c:6 < main one_line.c:{made}:{second}") == 4
+    assert sorted(sizes.values()) == [3, 5]
+    assert all(f"main one_line.c:{made + 1}:" in name for name in sizes)
+    assert not any("on one line" in warning for warning in warnings)
+
+    far = {8, 5}
+    placements = [
+        placement(
+            memory.id, memory.name, "far" if memory.size_bytes >> 20 in far else "near",
+            size_mib=memory.size_bytes >> 20, frames=memory.frames, told_by=memory.told_by,
+        )
+        for memory in objects
+    ]  # fmt: skip
+    save(plan(placements), tmp_path / "plan.json")
+    subprocess.run(["cc", "-O1", "-g", str(SOURCE), "-o", str(tmp_path / "plain")], check=True)
+    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", str(tmp_path / "plain"))
+    assert done.returncode == 0, done.stderr
+    for landing in load(tmp_path / "record.json", RunRecord).objects:
+        assert landing.recognised_bytes == pytest.approx(landing.planned_bytes, rel=0.15), landing
+        assert landing.on_plan is not None
+        assert landing.on_plan >= 0.99, landing
+
+
+def test_without_columns_a_warning_names_the_objects_that_join_calls(tmp_path: Path) -> None:
+    objects, warnings = objects_of(tmp_path, "-O1", "-g", "-gno-column-info")
+    assert sorted(memory.size_bytes >> 20 for memory in objects) == [8, 12]
+    assert [memory.joined_calls for memory in objects] == [2, 2]
+    assert any("on one line" in warning and "make" in warning for warning in warnings)
+
+
+def test_a_plan_without_columns_still_matches() -> None:
+    def frames(column: int) -> list[Frame]:
+        return [
+            Frame(function="make", file="x.c", line=6),
+            Frame(function="main", file="x.c", line=14, column=column),
+        ]
+
+    stack = list(enumerate(frames(22)))
+    old = placement(0, "make", "far", frames=frames(0), told_by=2)
+    assert Matcher([old]).match(stack).placement is old
+    left, right = (
+        placement(number, "make", "far", frames=frames(column), told_by=2)
+        for number, column in enumerate((7, 22))
+    )
+    assert Matcher([left, right]).match(stack).placement is right
+    # Another compiler counts columns from the parenthesis.
+    assert Matcher([left, right]).match(list(enumerate(frames(11)))).placement is left
+
+
+def test_columns_are_read_from_debug_information(tmp_path: Path) -> None:
+    built = tmp_path / "one_line"
+    subprocess.run(["cc", "-O1", "-g", str(SOURCE), "-o", str(built)], check=True)
+    symbols = subprocess.check_output(["nm", str(built)], text=True).splitlines()
+    main = next(int(line.split()[0], 16) for line in symbols if line.endswith(" T main"))
+    (frames,) = symbolise([SourceLocation(str(built), main + 8)]).values()
+    assert frames[-1].function == "main"
+    assert frames[-1].column > 0
