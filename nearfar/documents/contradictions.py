@@ -47,6 +47,10 @@ def _of_rows(profile: WorkloadProfile, rows: list[ObjectTraffic], where: str) ->
         if row.object in seen:
             yield f"{where}: object {row.object} has two rows"
         seen.add(row.object)
+        if (ranges := row.ranges) is not None:
+            lists = (ranges.read_misses, ranges.write_misses, ranges.write_backs)
+            if any(len(counts) != len(ranges.second_half) for counts in lists):
+                yield f"{where}: the ranges of object {row.object} have lists of several lengths"
         for name, points, curves in (
             (
                 "curve_bytes",

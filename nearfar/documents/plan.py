@@ -41,12 +41,16 @@ class PlanMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Bandwidth time of a random line written over one read; above near's: for read-mostly data."""
 
 
-class Part(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Part(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A stretch of one object's addresses."""
 
     memory: str
     share: Amount
     """Share of the object's bytes; an object's parts sum to 1."""
+    begin_bytes: Bytes = 0
+    """Position of a range within the object's large memory (`RangeTraffic`)."""
+    end_bytes: Bytes = 0
+    """End of the range; 0: not a range but a share of every block."""
 
 
 class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

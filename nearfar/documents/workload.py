@@ -160,6 +160,8 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag, both."""
     joined_calls: Whole = 0
     """Calls on one line that it joins, because debug information has no columns; 0: none."""
+    range_bytes: Bytes = 0
+    """Size of each range in `ObjectTraffic.ranges`; 0: traffic was not counted by range."""
 
 
 class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -194,6 +196,21 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     looked at."""
 
 
+class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Traffic of an object's large blocks (1 MiB or more), mappings or file, by position.
+
+    A block has the lowest free position in its object that has space for it; a file's positions
+    are its offsets. One count for each `MemoryObject.range_bytes` of positions, from 0 on.
+    """
+
+    read_misses: list[Amount]
+    write_misses: list[Amount]
+    write_backs: list[Amount]
+    second_half: list[Amount]
+    """Of the sum of these three, the part that one half of the sampled lines had, chosen by hash:
+    both halves are independent samples of the same traffic."""
+
+
 class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Traffic of one object in one phase."""
 
@@ -203,6 +220,8 @@ class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unk
     """None: too few touches, or an older profile."""
     page_curve: PageCurve | None = None
     """None: no page of it was sampled, or an older profile."""
+    ranges: RangeTraffic | None = None
+    """None: no miss in large blocks, or an older profile."""
     intervals: list[CounterInterval] = []
     """Counts of a whole program by interval, whose sum is `traffic`; empty: not counted so. Each
     has `cpu_time_ns`, `llc_misses` (the lines that are waited for), `read_bytes` (these and

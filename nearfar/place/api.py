@@ -226,8 +226,9 @@ def _solve(
     choice = choices.get(task.optimiser) or task.choose_whole(budget_bytes, task.optimiser)
     extended = task.extended(budget_bytes, choice.shares, allow)
     bars = optimiser_bars(problem, choices)
-    if allow and not np.array_equal(extended.shares, choice.shares):
-        evaluation = evaluate(problem, extended.shares[np.newaxis])[0]
+    differs = extended.ranges is not None or not np.array_equal(extended.shares, choice.shares)
+    if allow and differs:
+        evaluation = _evaluation(problem, extended)
         bars.append(bar(problem, "plan", evaluation))
     cache_bar, no_cache = memory_mode_bar(problem, budget_bytes)
     bars += [cache_bar] if cache_bar is not None else []
@@ -237,14 +238,15 @@ def _solve(
     if moves is not None:
         bars.append(bar(problem, "per-phase", _moving_evaluation(problem, extended, moves)))
         if "moves" in allow:
-            extended = replace(extended, shares=moves.shares[moves.first])
+            extended = replace(extended, shares=moves.shares[moves.first], ranges=None)
             caveats += move_caveats(task.workload, problem, moves)
         else:
-            saved = 1 - moves.time_ns / float(problem.shared_times_ns(extended.shares))
-            caveats.append(
-                f"moving data when phases change is predicted {saved:.1%} faster, copies included: "
-                "--allow moves"
-            )
+            saved = 1 - moves.time_ns / extended.time_ns(problem)
+            if saved > 0.0:
+                caveats.append(
+                    f"moving data when phases change is predicted {saved:.1%} faster, copies "
+                    "included: --allow moves"
+                )
             moves = None
     elif "moves" in allow:
         caveats.append("moving data between phases does not pay here: the plan is static")
@@ -259,17 +261,22 @@ def _solve(
             "exceed one"
         )
     caveats += plan_caveats(
-        problem, budget_bytes, extended.shares, choices, allow=allow, joint_limits=joint_limits
+        problem, budget_bytes, extended, choices, allow=allow, joint_limits=joint_limits
     )
     caveats += [*(task.hints(budget_bytes, choice.shares) if details else []), *no_cache]
     # What moves between phases is no placement that the bound is of.
-    gap = None if moves is not None else proven_gap(problem, budget_bytes, extended.shares)
+    timed, rows = extended.timed(problem)
+    gap = None if moves is not None else proven_gap(timed, budget_bytes, rows)
     return _Result(budget_bytes, extended, bars, gap, moves, details, caveats)
+
+
+def _evaluation(problem: Problem, extended: ExtendedShares) -> Evaluation:
+    return evaluate(problem, extended.shares[np.newaxis], [extended.time_ns(problem)])[0]
 
 
 def _moving_evaluation(problem: Problem, extended: ExtendedShares, moves: MovingPlan) -> Evaluation:
     """Return the moving plan's evaluation: the static plan's interval scaled to its time."""
-    static = evaluate(problem, extended.shares[np.newaxis])[0]
+    static = _evaluation(problem, extended)
     factor = moves.time_ns / static.time_ns.value if static.time_ns.value > 0 else 1.0
     first = evaluate(problem, moves.shares[moves.first][np.newaxis])[0]
     return replace(
@@ -303,7 +310,7 @@ def _document(
         phase=options.phase,
         budget_bytes=budget_bytes,
         footprint_bytes=problem.footprint_bytes,
-        placements=placements_of(task.workload, problem, shares, result.extended.weights),
+        placements=placements_of(task.workload, problem, result.extended),
         alternatives=result.bars,
         frontier=frontier_points(problem),
         prices=problem.prices,

@@ -11,9 +11,9 @@ from nearfar.documents import WorkloadProfile
 from nearfar.place.moves import MovingPlan, phase_changes
 from nearfar.place.optimiser import PlacementChoice
 from nearfar.place.problem import Problem
+from nearfar.place.task import ExtendedShares
 from nearfar.place.uncertainty import decided_by_classes, decided_by_writes, write_over_read
 from nearfar.predict.caveats import common_caveats
-from nearfar.predict.traffic import Array
 
 MAX_NAMED = 5
 """Most objects named in a sentence; the others are counted."""
@@ -25,7 +25,7 @@ MIN_WRITE_RATIO = 1.2
 def plan_caveats(
     problem: Problem,
     budget_bytes: int,
-    shares: Array,
+    extended: ExtendedShares,
     choices: Mapping[str, PlacementChoice],
     *,
     allow: Collection[str],
@@ -35,9 +35,9 @@ def plan_caveats(
     return [
         *_parallelism(problem, budget_bytes),
         *_writes(problem, budget_bytes),
-        *_peaks_and_parts(allow, shares),
+        *_peaks_and_parts(allow, extended),
         *_independence(problem, joint_limits),
-        *_comparisons(problem, shares, choices),
+        *_comparisons(problem, extended.time_ns(problem), choices),
     ]
 
 
@@ -74,7 +74,7 @@ def _writes(problem: Problem, budget_bytes: int) -> list[str]:
     ]
 
 
-def _peaks_and_parts(allow: Collection[str], shares: Array) -> list[str]:
+def _peaks_and_parts(allow: Collection[str], extended: ExtendedShares) -> list[str]:
     peaks = (
         "each with space for its own peak, though objects with peaks at different times could "
         "share space"
@@ -82,11 +82,21 @@ def _peaks_and_parts(allow: Collection[str], shares: Array) -> list[str]:
     if "parts" not in allow and "interleave" not in allow:
         return [f"objects are placed whole, {peaks}"]
     sentences = [f"objects are placed {peaks}"]
-    split = int(np.count_nonzero(shares.max(axis=1, initial=0.0) < 1.0))
-    if split:
+    split = extended.shares.max(axis=1, initial=0.0) < 1.0
+    by_range = np.zeros(len(split), dtype=bool)
+    if extended.ranges is not None:
+        parents = extended.ranges.ranged.parents
+        by_range[parents[1:][parents[1:] == parents[:-1]]] = True
+    ranges, shares = int(np.sum(split & by_range)), int(np.sum(split & ~by_range))
+    if ranges:
         sentences.append(
-            f"{split} objects are in several memories: the profile counts no traffic by address, "
-            "so a share of an object is assumed to carry that share of its traffic"
+            f"{ranges} objects are placed by range, by the traffic that the profile counted in "
+            "each range"
+        )
+    if shares:
+        sentences.append(
+            f"{shares} objects are in several memories without ranges that differ: a share of "
+            "such an object is assumed to carry that share of its traffic"
         )
     return sentences
 
@@ -106,10 +116,9 @@ def _independence(problem: Problem, joint_limits: bool) -> list[str]:
 
 
 def _comparisons(
-    problem: Problem, shares: Array, choices: Mapping[str, PlacementChoice]
+    problem: Problem, plan_ns: float, choices: Mapping[str, PlacementChoice]
 ) -> list[str]:
     near_ns = float(problem.times_ns(np.ones(len(problem.names))))
-    plan_ns = float(problem.shared_times_ns(shares))
     interleaved_ns = float(problem.shared_times_ns(choices["page-interleaved"].shares))
     sentences = []
     if plan_ns > 1.001 * interleaved_ns:

@@ -36,10 +36,15 @@ class _FarEnds:
     slowdown: tuple[Array, Array, Array]
 
 
-def evaluate(problem: Problem, shares: Array) -> list[Evaluation]:
-    """Return the evaluation of each placement (placements, objects, memories)."""
+def evaluate(
+    problem: Problem, shares: Array, times_ns: Sequence[float] | None = None
+) -> list[Evaluation]:
+    """Return the evaluation of each placement (placements, objects, memories).
+
+    `times_ns`: their times, where the shares of objects do not tell them.
+    """
     shares = np.asarray(shares, dtype=float)
-    times = problem.shared_times_ns(shares)
+    times = problem.shared_times_ns(shares) if times_ns is None else np.asarray(times_ns)
     used = np.einsum("pom,o->pm", shares, problem.sizes_bytes)
     ends = _mixed_ends(problem, shares)
     rows = zip(

@@ -6,6 +6,8 @@ the same share of its traffic, whichever part it is; the plan states this.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,6 +29,37 @@ MIN_PART_SHARE = 0.01
 
 ROUNDING_SHARE = 1e-9
 """Shares below this are rounding errors."""
+
+
+MAX_DEALT = 64
+"""Sum of the weights by which pages of small blocks are dealt out."""
+
+
+def dealable(workload: WorkloadProfile) -> NDArray[np.bool_]:
+    """Return for each object whether it has many small blocks, whose pages can be dealt out."""
+    return np.array(
+        [
+            item.kind == "heap"
+            and item.size_bytes >= MIN_SPLIT_BYTES
+            and not _is_splittable(item)
+            and bool(item.frames)
+            for item in workload.objects
+        ],
+        dtype=bool,
+    )
+
+
+def whole_weights(shares: Array) -> tuple[int, ...]:
+    """Return whole numbers in the ratio of one object's shares, near memory rounded down."""
+    exact = shares * MAX_DEALT
+    weights = np.floor(exact + ROUNDING_SHARE).astype(int)
+    left = MAX_DEALT - int(weights.sum())
+    # Near memory's space is what is scarce: the rest goes to the far memories.
+    order = 1 + np.argsort(-(exact - weights)[1:], kind="stable")
+    for at in range(left):
+        weights[order[at % len(order)]] += 1
+    divisor = int(np.gcd.reduce(weights))
+    return tuple(int(weight) // divisor for weight in weights)
 
 
 def splittable(workload: WorkloadProfile) -> NDArray[np.bool_]:
@@ -132,6 +165,37 @@ def _part_bytes(free: float, size: float, can_split: bool) -> float:
     """Return the whole pages of an object that fit; 0 where that is too little for a part."""
     part = float(free // PAGE_BYTES * PAGE_BYTES)
     return part if can_split and part >= MIN_PART_SHARE * size else 0.0
+
+
+def parts_of_ranges(
+    rows: Sequence[tuple[float, float, float, Array]], names: list[str], order: list[int]
+) -> list[Part]:
+    """Return the ranges of one object by position; neighbours in one memory are one range.
+
+    `rows`: begin, end and bytes of each range, and its shares by memory.
+    """
+    parts: list[Part] = []
+    total = sum(size for _, _, size, _ in rows)
+    at = 0
+    for begin, end, size, shares in rows:
+        used = 0.0
+        for memory in order:
+            if shares[memory] <= 0.0:
+                continue
+            used += float(shares[memory])
+            until = begin + used * (end - begin)
+            # A boundary between memories is one of pages.
+            until = end if end - until < PAGE_BYTES else round(until / PAGE_BYTES) * PAGE_BYTES
+            share = float(shares[memory]) * size / total
+            if parts and parts[-1].memory == names[memory]:
+                parts[-1].share += share
+                parts[-1].end_bytes = int(until)
+            else:
+                parts.append(
+                    Part(memory=names[memory], share=share, begin_bytes=at, end_bytes=int(until))
+                )
+            at = int(until)
+    return parts if len(parts) > 1 else []
 
 
 def parts_of(shares: Array, names: list[str], order: list[int]) -> list[Part]:

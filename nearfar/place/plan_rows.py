@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -10,13 +10,21 @@ import numpy as np
 
 from nearfar.base.estimate import Estimate, scale_estimate, sum_estimates
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.plan import Alternative, BarName, FrontierPoint, Placement, PlanMemory
+from nearfar.documents.plan import (
+    Alternative,
+    BarName,
+    FrontierPoint,
+    Part,
+    Placement,
+    PlanMemory,
+)
 from nearfar.place.evaluation import Evaluation, evaluate, interval_estimates, weighted
 from nearfar.place.filling import Order, greedy_order
 from nearfar.place.machine_file import FarMemory
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
-from nearfar.place.parts import parts_of
+from nearfar.place.parts import parts_of, parts_of_ranges
 from nearfar.place.problem import Problem
+from nearfar.place.task import ExtendedShares
 from nearfar.place.uncertainty import write_over_read
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, ModelLacksError
@@ -27,10 +35,10 @@ from nearfar.predict.traffic import Array
 def placements_of(
     workload: WorkloadProfile,
     problem: Problem,
-    shares: Array,
-    weights: Mapping[int, tuple[int, ...]],
+    extended: ExtendedShares,
 ) -> list[Placement]:
-    """Return where every object goes that can move; `weights` are of interleaved ones."""
+    """Return where every object goes that can move."""
+    shares, weights = extended.shares, extended.weights
     # An error of near time is one of all of it, not of what objects add.
     far = sum_estimates(
         [
@@ -54,7 +62,7 @@ def placements_of(
             told_by=item.told_by,
             via=item.via,
             split=item.split,
-            parts=[] if number in weights else parts_of(shares[number], names, order),
+            parts=[] if number in weights else _parts(extended, number, names, order),
             interleave={
                 name: weight
                 for name, weight in zip(names, weights.get(number, ()), strict=False)
@@ -64,6 +72,22 @@ def placements_of(
         for number, (item, effect) in enumerate(zip(workload.objects, effects, strict=True))
         if number not in problem.fixed
     ]
+
+
+def _parts(extended: ExtendedShares, number: int, names: list[str], order: list[int]) -> list[Part]:
+    """Return the parts of an object: ranges, or shares of every block."""
+    if extended.ranges is not None:
+        ranged = extended.ranges.ranged
+        at = np.flatnonzero(ranged.parents == number)
+        if len(at) > 1:
+            columns = (ranged.begins, ranged.ends, ranged.problem.sizes_bytes)
+            rows = zip(
+                *(column[at].tolist() for column in columns),
+                extended.ranges.shares[at],
+                strict=True,
+            )
+            return parts_of_ranges(list(rows), names, order)
+    return parts_of(extended.shares[number], names, order)
 
 
 def memories_of(

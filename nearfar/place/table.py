@@ -8,10 +8,13 @@ from rich.table import Table
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Plan
-from nearfar.documents.plan import Placement, PlanMemory
+from nearfar.documents.plan import NEAR, Placement, PlanMemory
 
 MAX_OBJECTS = 12
 """Objects shown for each memory; the document lists all."""
+MAX_RANGES = 4
+"""Ranges of an object shown; the document lists all."""
+MIB = 1 << 20
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -105,9 +108,24 @@ def _objects(plan: Plan) -> Table:
 def _where(row: Placement) -> str:
     if row.interleave:
         return " : ".join(f"{weight} {name}" for name, weight in row.interleave.items())
+    if any(part.end_bytes for part in row.parts):
+        memories = sorted({part.memory for part in row.parts}, key=lambda name: name != NEAR)
+        return "; ".join(_ranges(row, memory) for memory in memories)
     if row.parts:
         return " + ".join(f"{part.share:.0%} {part.memory}" for part in row.parts)
     return row.memory
+
+
+def _ranges(row: Placement, memory: str) -> str:
+    """Return the ranges of an object in near memory, ``0-12 and 80-96 MiB near``, else a share."""
+    ranges = [part for part in row.parts if part.memory == memory]
+    if memory != NEAR or len(ranges) > MAX_RANGES:
+        count = f" in {len(ranges)} ranges" if memory == NEAR else ""
+        return f"{sum(part.share for part in ranges):.0%} {memory}{count}"
+    text = " and ".join(
+        f"{part.begin_bytes / MIB:.4g}-{part.end_bytes / MIB:.4g}" for part in ranges
+    )
+    return f"{text} MiB {memory}"
 
 
 def _moves(plan: Plan) -> Table:

@@ -15,8 +15,9 @@ from nearfar.options.place import Allowed
 from nearfar.place.capacity import capacity_limits
 from nearfar.place.interleaving import interleaved
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
-from nearfar.place.parts import splittable, with_parts
+from nearfar.place.parts import dealable, splittable, whole_weights, with_parts
 from nearfar.place.problem import Problem
+from nearfar.place.ranges import RangedProblem, ranged_problem
 from nearfar.place.search import best_of
 from nearfar.predict.traffic import Array
 
@@ -51,6 +52,28 @@ class ExtendedShares:
     """(objects, memories)."""
     weights: dict[int, tuple[int, ...]]
     """Weights by memory of each interleaved object."""
+    ranges: RangedShares | None = None
+    """Where ranges of objects are in different memories; `shares` are the sums of their bytes."""
+
+    def timed(self, problem: Problem) -> tuple[Problem, Array]:
+        """Return the problem and the shares that give the time of this placement."""
+        if self.ranges is None:
+            return problem, self.shares
+        return self.ranges.ranged.problem, self.ranges.shares
+
+    def time_ns(self, problem: Problem) -> float:
+        """Return the time of this placement."""
+        timed, shares = self.timed(problem)
+        return float(timed.shared_times_ns(shares))
+
+
+@dataclass(frozen=True, eq=False)
+class RangedShares:
+    """Shares of ranges of objects."""
+
+    ranged: RangedProblem
+    shares: Array
+    """(rows, memories)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +91,16 @@ class PlaceTask:
     def can_split(self) -> NDArray[np.bool_]:
         """Whether each object's pages can be in several memories."""
         return splittable(self.workload)
+
+    @cached_property
+    def can_deal(self) -> NDArray[np.bool_]:
+        """Whether each object consists of small blocks whose pages can be dealt out."""
+        return dealable(self.workload)
+
+    @cached_property
+    def ranged(self) -> RangedProblem | None:
+        """The problem by ranges of objects; None where no object has ranges that differ."""
+        return ranged_problem(self.problem, self.workload)
 
     def fits(self, shares: Array, budget_bytes: int) -> bool:
         """Return whether the shares meet all limits."""
@@ -126,16 +159,17 @@ class PlaceTask:
 
     def with_parts_that_pay(self, budget_bytes: int) -> PlaceTask:
         """Return the task with parts allowed if whole objects are clearly slower, else itself."""
-        if not np.any(self.can_split):
+        if not np.any(self.can_split | self.can_deal):
             return self
         choices = self.bars(budget_bytes)
         whole = choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
-        split = self.extended(budget_bytes, whole.shares, {"parts"}).shares
-        whole_ns, split_ns, interleaved_ns = self.problem.shared_times_ns(
-            np.stack([whole.shares, split, choices["page-interleaved"].shares])
+        split = self.extended(budget_bytes, whole.shares, {"parts"})
+        whole_ns, interleaved_ns = self.problem.shared_times_ns(
+            np.stack([whole.shares, choices["page-interleaved"].shares])
         ).tolist()
+        split_ns = split.time_ns(self.problem)
         pays = split_ns < whole_ns * (1 - MIN_HINT_SHARE) or split_ns < whole_ns > interleaved_ns
-        if not pays or not self.fits(split, budget_bytes):
+        if not pays or not self.fits(split.shares, budget_bytes):
             return self
         sentence = (
             f"parts of large objects are near: predicted {1 - split_ns / whole_ns:.1%} faster than "
@@ -144,9 +178,9 @@ class PlaceTask:
         return replace(self, allow={*self.allow, "parts"}, sentences=(sentence,))
 
     def choose(self, budget_bytes: int) -> PlacementChoice:
-        """Return the task's choice with its extensions."""
+        """Return the task's choice with its extensions, without ranges."""
         choice = self.choose_whole(budget_bytes, self.optimiser)
-        extended = self.extended(budget_bytes, choice.shares, self.allow)
+        extended = self._extended_evenly(budget_bytes, choice.shares, self.allow)
         return PlacementChoice(extended.shares)
 
     def choose_greedy(self, budget_bytes: int) -> PlacementChoice:
@@ -154,20 +188,75 @@ class PlaceTask:
         shares = self.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
         allow = {extension for extension in self.allow if extension == "parts" or few}
-        return PlacementChoice(self.extended(budget_bytes, shares, allow).shares)
+        return PlacementChoice(self._extended_evenly(budget_bytes, shares, allow).shares)
 
     def extended(self, budget_bytes: int, shares: Array, allow: AbstractSet[str]) -> ExtendedShares:
-        """Return the shares with parts and interleaving where allowed and where they pay."""
+        """Return the shares with parts and interleaving where allowed and where they pay.
+
+        Parts are ranges where these save more than `MIN_HINT_SHARE` over parts that have their
+        share of the object's traffic, also by the counts that did not choose them.
+        """
+        evenly = self._extended_evenly(budget_bytes, shares, allow)
+        if "parts" not in allow or "moves" in allow or self.ranged is None:
+            return evenly
+        ranged = self.ranged
+        evenly_by_row = ranged.expanded(evenly.shares)
+        least_ns = float(ranged.problem.shared_times_ns(evenly_by_row)) * (1 - MIN_HINT_SHARE)
+        chosen = self._split_rows(ranged.problem, budget_bytes, evenly_by_row)
+        if chosen is None or float(ranged.problem.shared_times_ns(chosen)) >= least_ns:
+            return evenly
+        others_ns = []
+        for half, other in (ranged.halves, ranged.halves[::-1]):
+            by_half = self._split_rows(half, budget_bytes, evenly_by_row)
+            if by_half is not None:
+                others_ns.append(float(other.shared_times_ns(by_half)))
+        if len(others_ns) < 2 or float(np.mean(others_ns)) >= least_ns:
+            return evenly
+        return self._dealt(
+            budget_bytes, ExtendedShares(ranged.collapsed(chosen), {}, RangedShares(ranged, chosen))
+        )
+
+    def _split_rows(self, problem: Problem, budget_bytes: int, start: Array) -> Array | None:
+        """Return the shares of ranges and objects that fill the space with most time saved."""
+        assert self.ranged is not None
+        can_split = (self.can_split | self.can_deal)[self.ranged.parents]
+        return with_parts(problem, budget_bytes, can_split, start)
+
+    def _extended_evenly(
+        self, budget_bytes: int, shares: Array, allow: AbstractSet[str]
+    ) -> ExtendedShares:
+        """Return the shares with extensions; each part has its share of an object's traffic."""
         problem = self.problem
         if "parts" in allow:
-            split = with_parts(problem, budget_bytes, self.can_split, shares)
+            can_split = self.can_split | self.can_deal
+            split = with_parts(problem, budget_bytes, can_split, shares)
             fits = self.fits(shares, budget_bytes)
             if split is not None:
                 shares = best_of(problem, [shares, split]) if fits else split
         weights: dict[int, tuple[int, ...]] = {}
         if "interleave" in allow:
             shares, weights = interleaved(problem, budget_bytes, shares, self.can_split)
-        return ExtendedShares(shares, weights)
+        return self._dealt(budget_bytes, ExtendedShares(shares, weights))
+
+    def _dealt(self, budget_bytes: int, extended: ExtendedShares) -> ExtendedShares:
+        """Return the placement with the pages of split objects of small blocks dealt out."""
+        weights, shares = dict(extended.weights), extended.shares.copy()
+        rows = None if extended.ranges is None else extended.ranges.shares.copy()
+        for number in np.flatnonzero(self.can_deal & (shares.max(axis=1) < 1.0)).tolist():
+            if number in weights:
+                continue
+            dealt = whole_weights(shares[number])
+            shares[number] = np.array(dealt) / sum(dealt)
+            if sum(weight > 0 for weight in dealt) > 1:
+                weights[number] = dealt
+            if rows is not None and self.ranged is not None:
+                rows[self.ranged.parents == number] = shares[number]
+        if not self.fits(shares, budget_bytes):
+            return extended
+        ranges = extended.ranges
+        if ranges is not None and rows is not None:
+            ranges = RangedShares(ranges.ranged, rows)
+        return ExtendedShares(shares, weights, ranges)
 
     def hints(self, budget_bytes: int, shares: Array) -> list[str]:
         """Return sentences about extensions that would pay and are not allowed."""
@@ -184,7 +273,7 @@ class PlaceTask:
             if not np.any(self.can_split) or time_ns <= 0:
                 break
             extended = self.extended(budget_bytes, shares, allowed)
-            extended_ns = float(self.problem.shared_times_ns(extended.shares))
+            extended_ns = extended.time_ns(self.problem)
             saved = 1.0 - extended_ns / time_ns
             if extension not in self.allow and saved > MIN_HINT_SHARE:
                 hints.append(

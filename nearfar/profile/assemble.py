@@ -16,6 +16,7 @@ from nearfar.documents.workload import (
     PageCurve,
     Phase,
     Program,
+    RangeTraffic,
 )
 from nearfar.profile.compiler import twin
 from nearfar.profile.events import core_of, flushes_counted
@@ -23,6 +24,7 @@ from nearfar.profile.live_bytes import live_samples, resident_objects, resident_
 from nearfar.profile.miss_curves import CURVE_BYTES, miss_curves
 from nearfar.profile.objects import make_objects
 from nearfar.profile.page_curves import page_curves
+from nearfar.profile.ranges import with_ranges
 from nearfar.profile.session import GatheredRuns, ProfileRequest
 from nearfar.profile.sources.process_files import name_instructions, scale_to_counts
 from nearfar.profile.sources.source import phase_share
@@ -45,9 +47,10 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
     traffic = gather(files, object_of)
     curves = miss_curves(files, object_of)
     page_curve_bytes, pages = page_curves(files, object_of, objects)
+    objects, ranges = with_ranges(objects, files, object_of)
     names = {n: name for n, name in gathered.phase_numbers.items() if n != PHASE_BEFORE}
     kept = instructions_to_keep(traffic, set(names))
-    phases = _phases(gathered, traffic, (curves, pages), names, kept)
+    phases = _phases(gathered, traffic, (curves, pages, ranges), names, kept)
     objects = resident_objects(objects, phases, 64, gathered.instrumented.outcome.peak_bytes)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
@@ -93,7 +96,11 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
 def _phases(
     gathered: GatheredRuns,
     traffic: RunTraffic,
-    curves: tuple[Mapping[tuple[int, int], MissCurve], Mapping[tuple[int, int], PageCurve]],
+    curves: tuple[
+        Mapping[tuple[int, int], MissCurve],
+        Mapping[tuple[int, int], PageCurve],
+        Mapping[tuple[int, int], RangeTraffic],
+    ],
     names: Mapping[int, str],
     kept: list[int],
 ) -> list[Phase]:
@@ -123,6 +130,7 @@ def _phases(
                         traffic=rows[object_id],
                         curve=curves[0].get((number, object_id)),
                         page_curve=curves[1].get((number, object_id)),
+                        ranges=curves[2].get((number, object_id)),
                     )
                     for object_id in sorted(rows)
                 ],

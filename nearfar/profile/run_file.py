@@ -25,6 +25,9 @@ CURVE_EDGES_BYTES = tuple(
     (4096 << octave) * (2 + half) // 2 for octave in range(31) for half in (0, 1)
 )
 """Upper ends of all buckets of reuse distances but the last two: 4 KiB, 6 KiB, 8 KiB, ..."""
+RANGES = 128
+"""Ranges of a site's large memory whose misses are counted; both halves of the lines have counts
+of read misses, write misses and write-backs."""
 PAGE_RATE = 256
 """One page in so many is whole: its touches are counted (abi.h)."""
 PAGE_EDGES = (
@@ -47,7 +50,8 @@ def record_type(text: str, **nested: np.dtype[Any]) -> np.dtype[Any]:
 
 
 _TABLES = (
-    "instructions", "sites", "counters", "modules", "live", "curves", "pages", "events", "strings"
+    "instructions", "sites", "counters", "modules", "live", "curves", "pages", "events", "ranges",
+    "positions", "strings"
 )  # fmt: skip
 _HEADER = record_type(
     "magic S8, version u4, rate_log2 u4, pid i4, parent_pid i4, forked u4, threads u4,"
@@ -80,6 +84,8 @@ _RECORDS = {
         "log_bytes u8, syncs u8, sync_bytes u8, small_page_misses u8, large_page_misses u8,"
         "private_misses u8, transfers u8, reserved u8 3"
     ),
+    "ranges": record_type(f"key u8, bytes_log2 u8, counts u4 {2 * 3 * RANGES}"),
+    "positions": record_type("site u4, freed u4, position u8, bytes u8"),
     "modules": record_type("base u8, begin u8, end u8, path u8"),
     "live": record_type(
         "time_ns u8, phase u4, count u4, total_bytes i8, sites SITE 128",
@@ -114,6 +120,8 @@ class ProcessFile:
         self.curves = self._records(data, "curves")
         self.pages = self._records(data, "pages")
         self.events = self._records(data, "events")
+        self.ranges = self._records(data, "ranges")
+        self.positions = self._records(data, "positions")
         strings = self.header["strings"]
         begin = int(strings["offset"])
         self.strings = bytes(data[begin : begin + int(strings["used"])])

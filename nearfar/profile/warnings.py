@@ -22,6 +22,7 @@ _TABLES = {
     "instructions": "instructions (counted without name)",
     "modules": "loaded libraries (their frames have no names)",
     "strings": "names",
+    "ranges": "phases and objects whose traffic is counted by range",
 }
 MAX_NOTES = 20
 """Largest number of notes on code that is not instrumented."""

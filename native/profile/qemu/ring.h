@@ -44,7 +44,7 @@ enum nf_ring_kind {
   NF_RING_ALLOCATED,  /* address, bytes, tag, depth, frames */
   NF_RING_FREED,      /* address, bytes */
   NF_RING_KEPT,       /* address, bytes: the preceding free did not happen */
-  NF_RING_MAPPED,     /* address, bytes, accessible, path, depth, frames */
+  NF_RING_MAPPED,     /* address, bytes, page of the file * 2 + accessible, path, depth, frames */
   NF_RING_UNMAPPED,   /* address, bytes */
   NF_RING_MOVED,      /* from, bytes, to, bytes */
   NF_RING_ACCESSIBLE, /* address, bytes */

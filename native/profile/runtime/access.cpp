@@ -10,6 +10,7 @@
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/pages.hpp"
+#include "profile/runtime/ranges.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
@@ -100,7 +101,12 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
     }
     const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
     add(runtime.header->group_misses[group], std::uint64_t{1});
-    if (outcome.evicted.dirty()) count_write_back(phase, outcome.evicted.owner());
+    count_in_range(phase, owner, address, store ? RangeKind::write_miss : RangeKind::read_miss);
+    if (outcome.evicted.dirty()) {
+      count_write_back(phase, outcome.evicted.owner());
+      count_line_in_range(phase, outcome.evicted.owner(), outcome.evicted.line(),
+                          RangeKind::write_back);
+    }
     if (emulating()) {
       emulate_line(phase, owner, charge_of(site, store, in_sequence));
       if (outcome.evicted.dirty()) {

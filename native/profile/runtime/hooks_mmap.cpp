@@ -21,13 +21,14 @@ bool path_of(int file, char (&path)[4096]) {
   return length > 0;
 }
 
-void* report_mapping(void* address, size_t size, int protection, int flags, int file, Call call) {
+void* report_mapping(void* address, size_t size, int protection, int flags, int file, off_t offset,
+                     Call call) {
   if (address == MAP_FAILED || !active()) return address;
   const int error = errno;
   char path[4096];
   const bool named = (flags & MAP_ANONYMOUS) == 0 && path_of(file, path);
   range_mapped(reinterpret_cast<std::uint64_t>(address), size, protection != PROT_NONE,
-               named ? path : nullptr, call);
+               named ? path : nullptr, static_cast<std::uint64_t>(offset), call);
   errno = error;
   return address;
 }
@@ -39,7 +40,7 @@ extern "C" {
 
 NEARFAR_HOOK_MMAP(need_real_functions();
                   return report_mapping(real.mmap(wanted, bytes, protection, flags, file, offset),
-                                        bytes, protection, flags, file, NEARFAR_THIS_CALL);)
+                                        bytes, protection, flags, file, offset, NEARFAR_THIS_CALL);)
 
 int munmap(void* address, size_t size) noexcept {
   need_real_functions();

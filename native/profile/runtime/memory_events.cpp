@@ -2,6 +2,7 @@
 
 #include "profile/runtime/access.hpp"
 #include "profile/runtime/live.hpp"
+#include "profile/runtime/ranges.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/sites.hpp"
 #include "profile/runtime/thread.hpp"
@@ -38,6 +39,7 @@ void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site) {
 void drop_range(std::uint64_t begin, std::uint64_t end, bool of_block = false) {
   runtime.regions.remove(begin, end, [&](const Region& part) {
     if (part.counted || of_block) count_end(part.begin, part.end, part.site);
+    free_position(part);
   });
   runtime.shadow.clear(begin, end - begin);
 }
@@ -53,7 +55,9 @@ Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site
   }
   drop_range(address, address + size);
   // The bytes are counted for the block, not for the region.
-  add_range({address, address + size, site, false});
+  Region block{address, address + size, site, false};
+  set_position(block);
+  add_range(block);
   return weight_of(address, size, 0);
 }
 
@@ -124,7 +128,7 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
 }
 
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
-                  Call call) {
+                  std::uint64_t offset, Call call) {
   Guard const guard;
   if (!guard) return;
   register_thread();
@@ -132,7 +136,13 @@ void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, co
   drop_range(address, address + size);
   const std::uint16_t site =
       path == nullptr ? site_of_call(ObjectKind::mmap, call) : site_of_path(ObjectKind::file, path);
-  add_range({address, address + size, site, accessible});
+  Region mapping{address, address + size, site, accessible};
+  if (path == nullptr) {
+    set_position(mapping);
+  } else {
+    set_file_position(mapping, offset);
+  }
+  add_range(mapping);
   if (accessible) count_allocated(site, {1, size});
   sample_live();
 }
@@ -146,13 +156,20 @@ void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
                  std::uint64_t to_size) {
   Guard const guard;
   if (!guard) return;
-  const std::uint16_t site = runtime.regions.find(from);
+  const Region before = runtime.regions.region_at(from);
   drop_range(from, from + whole_pages(from_size));
   to_size = whole_pages(to_size);
   drop_range(to, to + to_size);
-  if (site == site_none) return;
-  add_range({to, to + to_size, site, true});
-  count_allocated(site, {0, to_size});
+  if (before.site == site_none) return;
+  Region moved{to, to + to_size, before.site, true};
+  if (runtime.sites[before.site].kind == ObjectKind::file) {
+    moved.position =
+        before.position == no_position ? no_position : before.position + (from - before.begin);
+  } else {
+    set_position(moved);
+  }
+  add_range(moved);
+  count_allocated(before.site, {0, to_size});
 }
 
 void range_accessible(std::uint64_t address, std::uint64_t size) {
@@ -191,10 +208,14 @@ void range_named(std::uint64_t address, std::uint64_t size, std::uint32_t tag) {
     return;
   }
   bool counted = false;
-  runtime.regions.remove(address, address + size,
-                         [&](const Region& region) { counted = region.counted; });
+  runtime.regions.remove(address, address + size, [&](const Region& region) {
+    counted = region.counted;
+    free_position(region);
+  });
   runtime.shadow.clear(address, size);
-  add_range({address, address + size, part, counted});
+  Region named{address, address + size, part, counted};
+  set_position(named);
+  add_range(named);
   count_moved(before, part, {1, size});
 }
 

@@ -29,9 +29,10 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site);
 void linked_block_allocated(void* block, std::uint64_t size, Call call);
 void linked_block_freed(void* block, std::uint64_t size);
 
-// Reports a new mapping; `path` names the file, null for anonymous memory.
+// Reports a new mapping; `path` names the file, which is mapped from `offset`; null for anonymous
+// memory.
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
-                  Call call);
+                  std::uint64_t offset, Call call);
 void range_unmapped(std::uint64_t address, std::uint64_t size);
 // Reports a moved or resized mapping, which keeps its site.
 void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,

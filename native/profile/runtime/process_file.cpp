@@ -80,10 +80,12 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   header.parent_pid = getppid();
   const std::uint64_t table_bytes = rounded(memory_bytes);
   std::uint64_t offset = header_size;
-  place<CounterRecord>(header.counters, offset, table_bytes, 24);
+  place<CounterRecord>(header.counters, offset, table_bytes, 22);
   place<CurveRecord>(header.curves, offset, table_bytes, 4);
   place<PageRecord>(header.pages, offset, table_bytes, 4);
   place<EventRecord>(header.events, offset, table_bytes, 2);
+  place<RangeRecord>(header.ranges, offset, table_bytes, 1);
+  place<PositionRecord>(header.positions, offset, table_bytes, 1);
   // Sites are numbered with 16 bits.
   place<SiteRecord>(header.sites, offset, table_bytes, 10, UINT16_MAX);
   place<InstructionRecord>(header.instructions, offset, table_bytes, 8);

@@ -138,6 +138,28 @@ constexpr unsigned time_bucket(std::uint64_t touches) {
   return bucket < time_buckets ? bucket : time_buckets - 1;
 }
 
+// Misses and write-backs of a site's large memory in a phase, by position (base/positions.hpp).
+//  key: phase in bits 48-55, site in bits 32-47. Range i: positions from i << bytes_log2 on.
+//  The two halves are of different lines, chosen by hash: two independent samples.
+inline constexpr unsigned ranges_per_site = 128;
+inline constexpr unsigned min_range_log2 = 16;
+enum class RangeKind : unsigned { read_miss, write_miss, write_back };
+inline constexpr unsigned range_kinds = 3;
+struct RangeRecord {
+  std::uint64_t key;
+  std::uint64_t bytes_log2;
+  std::uint32_t counts[2][range_kinds][ranges_per_site];
+};
+
+// A large block of a site gets or frees its positions; in the order of the run. Several sites may
+// be one object, whose positions follow from this.
+struct PositionRecord {
+  std::uint32_t site;
+  std::uint32_t freed;
+  std::uint64_t position;
+  std::uint64_t bytes;
+};
+
 // Counts other than accesses, by phase and site.
 //  key: phase in bits 48-55, site in bits 32-47.
 //  The upper half counts every event. Owners of small heap blocks are known for sampled lines only:
@@ -211,6 +233,8 @@ struct ProcessHeader {
   Table curves;
   Table pages;
   Table events;
+  Table ranges;
+  Table positions;
   Table strings;  // zero-terminated, the first one empty
   std::uint64_t group_misses[error_groups];
 };

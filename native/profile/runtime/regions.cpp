@@ -9,6 +9,16 @@
 
 namespace nearfar::profile {
 
+namespace {
+
+// Leaves out what lies before `begin`.
+void skip(Region& region, std::uint64_t begin) {
+  if (region.position != no_position) region.position += begin - region.begin;
+  region.begin = begin;
+}
+
+}  // namespace
+
 bool Regions::reserve() {
   regions_ = static_cast<Region*>(reserve_memory(capacity * sizeof(Region)));
   return regions_ != nullptr;
@@ -47,16 +57,17 @@ bool Regions::cut(std::uint64_t begin, std::uint64_t end, Region& part) {
   if (at == count_ || regions_[at].begin >= end) return false;
   Region& region = regions_[at];
   part = region;
-  if (part.begin < begin) part.begin = begin;
+  if (part.begin < begin) skip(part, begin);
   if (part.end > end) part.end = end;
   if (part.begin == region.begin && part.end == region.end) {
     erase(at);
   } else if (part.begin == region.begin) {
-    region.begin = part.end;
+    skip(region, part.end);
   } else if (part.end == region.end) {
     region.end = part.begin;
   } else {
-    const Region rest{part.end, region.end, region.site, region.counted};
+    Region rest = region;
+    skip(rest, part.end);
     region.end = part.begin;
     insert_at(at + 1, rest);
   }
@@ -85,11 +96,11 @@ bool Regions::fill(Region region) {
   return true;
 }
 
-std::uint16_t Regions::find(std::uint64_t address) const {
+Region Regions::region_at(std::uint64_t address) const {
   Lock const lock(lock_, thread_id());
   const std::uint32_t at = lower_bound(address);
   const bool inside = at < count_ && regions_[at].begin <= address;
-  return inside ? regions_[at].site : std::uint16_t{site_none};
+  return inside ? regions_[at] : Region{address, address, site_none, false};
 }
 
 }  // namespace nearfar::profile

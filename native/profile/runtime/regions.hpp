@@ -5,11 +5,14 @@
 
 namespace nearfar::profile {
 
+inline constexpr std::uint64_t no_position = UINT64_MAX;
+
 struct Region {
   std::uint64_t begin;
   std::uint64_t end;
   std::uint16_t site;
-  bool counted;  // whether its bytes are among the site's live bytes
+  bool counted;                          // whether its bytes are among the site's live bytes
+  std::uint64_t position = no_position;  // of `begin` within the site's memory (ranges.hpp)
 };
 
 // Sorted and disjoint. A region's lines are tagged in the shadow when first touched, so a region of
@@ -26,7 +29,9 @@ class Regions {
   // Adds the parts of the range that are free.
   bool fill(Region region);
   // Returns the site at `address`; site_none if there is no region.
-  std::uint16_t find(std::uint64_t address) const;
+  std::uint16_t find(std::uint64_t address) const { return region_at(address).site; }
+  // Returns the region at `address`; one of site_none if there is none.
+  Region region_at(std::uint64_t address) const;
 
   // Removes the range; calls `removed(part)` for each part that had a region.
   template <typename F>

@@ -13,6 +13,7 @@
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/pages.hpp"
+#include "profile/runtime/ranges.hpp"
 #include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
@@ -84,6 +85,7 @@ void attach_tables() {
   runtime.curves.attach(header, header.curves);
   runtime.pages.attach(header, header.pages);
   runtime.events.attach(header, header.events);
+  runtime.ranges.attach(header, header.ranges);
 }
 
 bool give_up(const char* reason) {
@@ -127,6 +129,7 @@ void continue_in_child() {
   runtime.regions.unlock();
   unlock_reuse();
   unlock_pages();
+  unlock_ranges();
   memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
   char message[sizeof runtime.control->message] = "";
   const ProcessHeader& old = *runtime.header;
@@ -153,6 +156,7 @@ void continue_in_child() {
   copy_used<char>(*child, child->strings, old, old.strings);
   copy_used<ModuleRecord>(*child, child->modules, old, old.modules);
   copy_used<SiteRecord>(*child, child->sites, old, old.sites);
+  copy_used<PositionRecord>(*child, child->positions, old, old.positions);
   auto* sites = records<SiteRecord>(*child, child->sites);
   for (std::uint32_t i = 0; i < child->sites.used; ++i) {
     sites[i].allocations = 0;

@@ -36,6 +36,7 @@ struct Runtime {
   DenseTable<CurveRecord> curves;
   DenseTable<PageRecord> pages;
   DenseTable<EventRecord> events;
+  DenseTable<RangeRecord> ranges;
 };
 
 extern Runtime runtime;

@@ -29,6 +29,13 @@ class SampledLines {
     return ((address >> 12) << (6 - inner_)) + ((address >> 6 & 63) >> inner_);
   }
 
+  // Returns an address in the line of an ordinal.
+  std::uint64_t address(std::uint64_t ordinal) const {
+    const std::uint64_t page = ordinal >> (6 - inner_);
+    const std::uint64_t inner = ordinal & (lines_per_page() - 1);
+    return page << 12 | inner << (inner_ + 6) | first_in_page(page) << 6;
+  }
+
   // Returns the cache index. Above rate 64 sampled pages are a random choice, so ordinals are
   // hashed to fill all sets.
   std::uint64_t index(std::uint64_t ordinal) const {

@@ -194,12 +194,12 @@ void block_cleared(std::uint64_t, std::uint64_t) {}
 void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
 
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
-                  Call call) {
+                  std::uint64_t offset, Call call) {
   Stack stack(call);
   Guard const guard;
   if (!guard) return;
   Muted const muted;
-  stack.send(NF_RING_MAPPED, {address, size, accessible, text_of(path)});
+  stack.send(NF_RING_MAPPED, {address, size, offset / 4096 << 1 | accessible, text_of(path)});
 }
 
 void range_unmapped(std::uint64_t address, std::uint64_t size) {

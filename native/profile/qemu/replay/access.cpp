@@ -8,6 +8,7 @@
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/pages.hpp"
+#include "profile/runtime/ranges.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 
@@ -66,6 +67,8 @@ void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) 
   (access.store ? counter->write_misses : counter->read_misses) += events;
   const std::uint64_t line = runtime.lines.ordinal(access.address);
   runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56] += events;
+  count_in_range(nf_current_phase(), owner, access.address,
+                 access.store ? RangeKind::write_miss : RangeKind::read_miss, events);
 }
 
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
@@ -89,9 +92,12 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
       if (continues_sequence(loop, line)) ++counter->in_sequence;
     }
     ++runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56];
+    count_in_range(phase, owner, address, store ? RangeKind::write_miss : RangeKind::read_miss);
     if (outcome.evicted.dirty()) {
       CounterRecord* evicted = counter_of(counter_key(phase, outcome.evicted.owner(), 0));
       if (evicted != nullptr) ++evicted->read_misses;
+      count_line_in_range(phase, outcome.evicted.owner(), outcome.evicted.line(),
+                          RangeKind::write_back);
     }
   }
   if (reuse_samples(line)) count_reuse(phase, owner, line, store);

@@ -91,7 +91,8 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
       break;
     case NF_RING_MAPPED:
       set_frames(ring, event, 4);
-      range_mapped(w[0], w[1], w[2] != 0, w[3] == 0 ? nullptr : path_at(ring, w[3]), {});
+      range_mapped(w[0], w[1], (w[2] & 1) != 0, w[3] == 0 ? nullptr : path_at(ring, w[3]),
+                   w[2] / 2 * 4096, {});
       break;
     case NF_RING_UNMAPPED:
       range_unmapped(w[0], w[1]);

@@ -101,6 +101,7 @@ int make_runtime(unsigned rate_log2) {
   runtime.counters.attach(header, header.counters);
   runtime.curves.attach(header, header.curves);
   runtime.pages.attach(header, header.pages);
+  runtime.ranges.attach(header, header.ranges);
   const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
                                              ObjectKind::unknown, ObjectKind::stack};
   for (std::uint32_t site = 0; site < first_free_site; ++site) {
