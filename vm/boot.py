@@ -164,12 +164,13 @@ def _payload(work: Path, kernel: Kernel, disk: Path, words: list[str]) -> None:
 
 
 def _compile(folder: Path) -> None:
-    """Compile the program that `nearfar run` is tested with, where a compiler is here."""
+    """Compile the programs that `nearfar run` is tested with, where a compiler is here."""
     folder.mkdir()
-    source = REPOSITORY / "tests/python/run/programs/objects.c"
-    if compiler := shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-16"):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-16")
+    for name in ("objects", "ranges") if compiler else ():
+        source = REPOSITORY / f"tests/python/run/programs/{name}.c"
         subprocess.run(
-            [compiler, "-O2", "-g", "-pthread", f"-I{REPOSITORY / 'include'}",
+            [compiler, "-O2", "-g", "-D_GNU_SOURCE", "-pthread", f"-I{REPOSITORY / 'include'}",
              source, "-o", folder / source.stem],
             check=True,
         )  # fmt: skip

@@ -11,6 +11,7 @@
 #include "run/jemalloc.hpp"
 #include "run/lock.hpp"
 #include "run/placement.hpp"
+#include "run/ranges.hpp"
 #include "run/state.hpp"
 
 // No sbrk: its addresses would not show their target.
@@ -160,21 +161,47 @@ int flags_of(unsigned target) {
 }
 
 // Large blocks that are divided among memories in address order have their own extents, because
-// jemalloc's extents begin and end elsewhere. The page before the block contains its size.
+// jemalloc's extents begin and end elsewhere. The page before the block contains this.
+struct DividedHeader {
+  std::size_t whole;       // bytes from the kernel, this page included
+  std::size_t requested;   // bytes of the block
+  std::uint64_t position;  // of a block in ranges
+};
 constexpr std::size_t min_divided_bytes = 256u << 10;
+
+DividedHeader& header_of(void* block) {
+  return *reinterpret_cast<DividedHeader*>(static_cast<char*>(block) - page_bytes);
+}
+
+bool is_to_divide(unsigned target, std::size_t size) {
+  const std::uint32_t style = table->targets[target].style;
+  return (style == NF_RUN_IN_PARTS && size >= min_divided_bytes) ||
+         (style == NF_RUN_IN_RANGES && has_position(size));
+}
 
 void* divided_malloc(unsigned target, std::size_t size) {
   const std::size_t whole = (size + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
   if (whole < size) return nullptr;
-  auto* begin = static_cast<char*>(place_divided(target, whole));
-  if (begin == nullptr) return nullptr;
-  *reinterpret_cast<std::size_t*>(begin) = whole;
+  const std::uint64_t position = take_position(target, size);
+  // The page before a block at position 0 is one more of its first range.
+  const std::uint64_t before = position == 0 || position == no_position ? 0 : page_bytes;
+  auto* begin = static_cast<char*>(place_divided(target, whole, position - before));
+  if (begin == nullptr) {
+    give_position(target, position, size);
+    return nullptr;
+  }
+  *reinterpret_cast<DividedHeader*>(begin) = {whole, size, position};
   return begin + page_bytes;
 }
 
-std::size_t divided_size(void* block) {
-  return *reinterpret_cast<std::size_t*>(static_cast<char*>(block) - page_bytes) - page_bytes;
+// Before a realloc too: the new block may have the positions of the old one.
+void forget_position(unsigned target, void* block) {
+  DividedHeader& header = header_of(block);
+  give_position(target, header.position, header.requested);
+  header.position = no_position;
 }
+
+std::size_t divided_size(void* block) { return header_of(block).whole - page_bytes; }
 
 }  // namespace
 
@@ -191,8 +218,7 @@ void make_far_heap(unsigned target) {
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
-  if (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes &&
-      alignment <= 12) {
+  if (is_to_divide(target, size) && alignment <= 12) {
     // New from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }
@@ -209,8 +235,8 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
 }
 
 void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
-  if (is_divided(block) ||
-      (table->targets[target].style == NF_RUN_IN_PARTS && size >= min_divided_bytes)) {
+  if (is_divided(block) || is_to_divide(target, size)) {
+    if (is_divided(block)) forget_position(target, block);
     void* moved = far_malloc(target, size, 0);
     if (moved == nullptr) return nullptr;
     const std::size_t old = usable_size(block);
@@ -225,6 +251,7 @@ void* far_realloc(unsigned target, void* block, std::size_t size, int flags) {
 
 void far_free(unsigned target, void* block) {
   if (is_divided(block)) {
+    forget_position(target, block);
     release_extent(static_cast<char*>(block) - page_bytes, divided_size(block) + page_bytes);
   } else if (target == far_heap_target) {
     jf_free(block);

@@ -8,6 +8,7 @@
 #include "run/addresses.hpp"
 #include "run/extents.hpp"
 #include "run/memories.hpp"
+#include "run/ranges.hpp"
 
 namespace nearfar::run {
 
@@ -16,6 +17,8 @@ namespace {
 // Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process.
 constexpr std::uint64_t max_chunks = 64;
 constexpr std::uint64_t min_chunk = 64u << 10;
+// Most pieces of a block in ranges; what is beyond goes to the memory of the last.
+constexpr unsigned max_pieces = 160;
 
 bool any_file(unsigned target) {
   const nf_run_target& wanted = table->targets[target];
@@ -104,13 +107,14 @@ struct Piece {
   std::uint32_t memory;
 };
 struct Pieces {
-  Piece piece[max_chunks];
+  Piece piece[max_pieces];
   unsigned count;
 };
 
 // Adjacent bytes in one memory are one piece, because each piece costs one or two system calls.
 void append(Pieces& pieces, Piece piece) {
-  if (pieces.count != 0 && pieces.piece[pieces.count - 1].memory == piece.memory) {
+  if (pieces.count == max_pieces ||
+      (pieces.count != 0 && pieces.piece[pieces.count - 1].memory == piece.memory)) {
     pieces.piece[pieces.count - 1].bytes += piece.bytes;
   } else {
     pieces.piece[pieces.count++] = piece;
@@ -156,6 +160,20 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   }
 }
 
+// Divides the bytes from a position on by the ranges of the target.
+void divide_by_range(Pieces& pieces, std::uint64_t bytes, unsigned target, std::uint64_t position) {
+  const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
+  for (std::uint64_t done = 0; done < bytes;) {
+    std::uint64_t size = 0;
+    const std::uint32_t memory = memory_at(target, position + done, size);
+    const std::uint64_t left = bytes - done;
+    if (size < left) size = size < unit ? unit : (size + unit / 2) / unit * unit;
+    if (size > left) size = left;
+    append(pieces, {size, memory});
+    done += size;
+  }
+}
+
 bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
   if (is_empty(begin, target)) {
     // The sum counts: the kernel might not refuse each piece alone.
@@ -173,7 +191,8 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
   return true;
 }
 
-bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole) {
+bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole,
+                  std::uint64_t position) {
   const nf_run_target& wanted = table->targets[target];
   Pieces pieces;
   pieces.count = 0;
@@ -183,6 +202,12 @@ bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, boo
       return place_pieces(begin, pieces, target);
     case NF_RUN_IN_PARTS:
       divide(pieces, bytes, wanted);
+      return place_pieces(begin, pieces, target);
+    case NF_RUN_IN_RANGES:
+      if (position == no_position) {
+        return place_or_fall_back(begin, bytes, target, wanted.memory[0], false);
+      }
+      divide_by_range(pieces, bytes, target, position);
       return place_pieces(begin, pieces, target);
     default:
       return place_or_fall_back(begin, bytes, target, wanted.memory[0], whole);
@@ -204,13 +229,15 @@ Backing backing(unsigned target) {
   return table != nullptr && any_file(target) ? Backing::nothing : Backing::memory;
 }
 
-void* placed(unsigned target, void* memory, std::size_t bytes) {
+void* placed(unsigned target, void* memory, std::size_t bytes,
+             std::uint64_t position = no_position) {
   add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
   if (table == nullptr) {
     record_extent(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
     return memory;
   }
-  if (!place_target(reinterpret_cast<std::uint64_t>(memory), bytes, target, false)) {
+  const auto begin = reinterpret_cast<std::uint64_t>(memory);
+  if (!place_target(begin, bytes, target, false, position)) {
     release_extent(memory, bytes);
     return nullptr;
   }
@@ -253,9 +280,9 @@ void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment) {
   return memory == nullptr ? nullptr : placed(target, memory, bytes);
 }
 
-void* place_divided(unsigned target, std::size_t bytes) {
+void* place_divided(unsigned target, std::size_t bytes, std::uint64_t position) {
   void* memory = claim(target, bytes, huge_page, Purpose::divided, backing(target));
-  return memory == nullptr ? nullptr : placed(target, memory, bytes);
+  return memory == nullptr ? nullptr : placed(target, memory, bytes, position);
 }
 
 void release_extent(void* begin, std::size_t bytes) {
@@ -268,11 +295,12 @@ void mapping_gone(void* begin, std::size_t bytes) {
   remove_extent(reinterpret_cast<std::uint64_t>(begin), bytes);
 }
 
-void place_mapping(unsigned target, void* begin, std::size_t bytes) {
+void place_mapping(unsigned target, void* begin, std::size_t bytes, std::uint64_t position) {
   bytes = round_up(bytes, page_bytes);
   // One mapping where possible, because the program may mremap it, which works on single mappings
   // only. The mapping exists already: what fits no memory stays near and is counted.
-  place_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target));
+  place_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target),
+               position);
   ask_for_huge_pages(begin, bytes);
 }
 

@@ -13,12 +13,14 @@ namespace nearfar::run {
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
 void release_extent(void* begin, std::size_t bytes);
 
-// Places a mapping of the program in `target`; forgets an unmapped one.
-void place_mapping(unsigned target, void* begin, std::size_t bytes);
+// Places a mapping of the program in `target`, which has ranges if it has a position; forgets an
+// unmapped one.
+void place_mapping(unsigned target, void* begin, std::size_t bytes, std::uint64_t position);
 void mapping_gone(void* begin, std::size_t bytes);
 
-// Memory for one block of a target in parts; whether an address is in such a block.
-void* place_divided(unsigned target, std::size_t bytes);
+// Memory for one block of a target in parts, or in ranges from a position on; whether an address is
+// in such a block.
+void* place_divided(unsigned target, std::size_t bytes, std::uint64_t position);
 inline bool is_divided(const void* block) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;
   return offset >> slot_bits >= near_slots && (offset >> (slot_bits - 1) & 1) != 0;

@@ -14,6 +14,7 @@
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
 #include "run/memories.hpp"
+#include "run/ranges.hpp"
 #include "run/shadow.hpp"
 #include "run/stack_objects.hpp"
 #include "run/state.hpp"
@@ -74,6 +75,7 @@ void in_parent() {
 void in_child() {
   arenas_in_child();
   mappings_in_child();
+  ranges_in_child();
   recognise_in_child();
   places_in_child();
   if (mode == Mode::inert) return;

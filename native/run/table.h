@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 4u
+#define NF_RUN_VERSION 5u
 /* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -24,6 +24,9 @@
 /* Near memory, the plan's combinations, and one for each object that moves between phases. */
 #define NF_RUN_TARGETS 48
 #define NF_RUN_PARTS 8
+/* Ranges of all objects together, and mapped files that the plan places. */
+#define NF_RUN_RANGES 2048
+#define NF_RUN_FILES 16
 #define NF_RUN_EXTENTS 16384
 #define NF_RUN_MAPPED 1024
 /* Processes at a time whose bytes are freed when they end, however they end. */
@@ -39,7 +42,12 @@ enum nf_run_kind {
   NF_RUN_LOCKED = 4, /* pages are locked from their first touch (mlock2) */
   NF_RUN_PAGED = 5,  /* the kernel chooses which pages stay */
 };
-enum nf_run_style { NF_RUN_SINGLE = 0, NF_RUN_INTERLEAVE = 1, NF_RUN_IN_PARTS = 2 };
+enum nf_run_style {
+  NF_RUN_SINGLE = 0,
+  NF_RUN_INTERLEAVE = 1,
+  NF_RUN_IN_PARTS = 2,
+  NF_RUN_IN_RANGES = 3, /* large blocks by position; smaller ones in memory[0] */
+};
 
 struct nf_run_memory {
   uint32_t kind;
@@ -55,6 +63,21 @@ struct nf_run_target {
   uint32_t count; /* number of parts */
   uint32_t memory[NF_RUN_PARTS];
   uint32_t weight[NF_RUN_PARTS];
+  uint32_t first_range; /* for NF_RUN_IN_RANGES */
+  uint32_t range_count;
+};
+
+/* Positions of an object's large blocks up to `end`, from the range before. */
+struct nf_run_range {
+  uint64_t end;
+  uint32_t memory;
+  uint32_t unused;
+};
+
+struct nf_run_file {
+  char name[252]; /* without its folder */
+  uint16_t object;
+  uint16_t target;
 };
 
 /* Bytes of one process in each memory. */
@@ -90,6 +113,10 @@ struct nf_run_table {
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];
   struct nf_run_shared answers[NF_RUN_ANSWERS];
+  struct nf_run_range ranges[NF_RUN_RANGES];
+  uint32_t file_count;
+  uint32_t unused;
+  struct nf_run_file files[NF_RUN_FILES];
 };
 
 /* One page in each group of 2^NF_RUN_PAGE_BITS is sampled: the first bits of the group's number
@@ -115,6 +142,7 @@ struct nf_run_mapped {
   uint64_t bytes;
   uint32_t target;
   uint32_t object;
+  uint64_t position; /* of a mapping in ranges; UINT64_MAX: none */
 };
 
 struct nf_run_state {
@@ -136,6 +164,8 @@ struct nf_run_state {
   uint32_t extent_count;
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;
+  uint32_t files_refused; /* bit i: files[i] was mapped where no policy works */
+  uint32_t unused;
   struct nf_run_mapped mapped[NF_RUN_MAPPED];
   struct nf_run_extent extents[NF_RUN_EXTENTS];
 };

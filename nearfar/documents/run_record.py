@@ -45,7 +45,8 @@ class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     on another node by the kernel."""
     on_plan: float | None
     """Share of the pages there that are in the planned memories, none counted beyond its planned
-    share; None: no page of it was there."""
+    share; of an object in ranges, those in the memory of their range; None: no page of it was
+    there."""
 
 
 class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

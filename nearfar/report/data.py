@@ -192,6 +192,25 @@ class ReportChoice(Data, kw_only=True):
     alternatives: list[Alternative]
     proven_gap: float | None
     caveats: list[str]
+    ranges: list[PlacedRanges] = []
+    """Objects of which ranges are near."""
+
+
+class PlacedRanges(Data, kw_only=True):
+    """Ranges of one object that a plan keeps near."""
+
+    object: int
+    near: list[tuple[int, int]]
+    """Begin and end of each, bytes of positions within the object."""
+
+
+class ObjectRanges(Data, kw_only=True):
+    """Traffic along one large object."""
+
+    object: int
+    range_bytes: int
+    lines: dict[str, list[float]]
+    """By phase: lines missed or written back in each range."""
 
 
 class ReportSaving(Data, kw_only=True):
@@ -375,6 +394,8 @@ class ReportData(Data, kw_only=True):
     points: list[WorkingPoint]
     frontiers: list[ReportFrontier]
     choices: list[ReportChoice]
+    ranges: list[ObjectRanges] = []
+    """Largest objects with traffic by range."""
     answers: list[ReportAnswer]
     lines: list[SourceLine]
     live: Live

@@ -28,6 +28,7 @@ from nearfar.report.data import (
     WorkingPoint,
 )
 from nearfar.report.frontiers import Stop, frontier
+from nearfar.report.inside import object_ranges, placed_ranges
 from nearfar.report.labels import label, short_label
 from nearfar.report.lines import live, source_lines
 from nearfar.report.memories import far_facts, far_points, memory_facts, near_point
@@ -87,6 +88,7 @@ def prepare(
         frontiers=_frontiers([plan for _, plan in plans], choices, stops or {}, position),
         choices=choices,
         answers=_answers(title, phases, memories, effects, choices=choices, objects=objects),
+        ranges=object_ranges(profile, position),
         lines=source_lines(profile, position, source_folders or []),
         live=live(profile, position),
         method=_method(profile, prediction, [plan for _, plan in plans], how or []),
@@ -312,6 +314,7 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         alternatives=plan.alternatives,
         proven_gap=plan.proven_gap,
         caveats=[caveat for caveat in plan.caveats if caveat not in general],
+        ranges=placed_ranges(plan, position),
     )
 
 

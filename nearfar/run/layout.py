@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 4
+VERSION = 5
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
 ANSWERS = 16384
+RANGES, FILES, FILE_NAME_BYTES = 2048, 16, 252
 
 DEFAULT, NODE, FILE, DEVICE, LOCKED, PAGED = range(6)
-SINGLE, INTERLEAVE, IN_PARTS = range(3)
+SINGLE, INTERLEAVE, IN_PARTS, IN_RANGES = range(4)
 HELLO, STACK, GROWN, BYE, CANNOT = 1, 2, 3, 4, 5
 
 PAGE = 4096
@@ -52,6 +53,28 @@ class Target(ctypes.Structure):
         ("count", ctypes.c_uint32),
         ("memory", ctypes.c_uint32 * PARTS),
         ("weight", ctypes.c_uint32 * PARTS),
+        ("first_range", ctypes.c_uint32),
+        ("range_count", ctypes.c_uint32),
+    )
+
+
+class Range(ctypes.Structure):
+    """struct nf_run_range."""
+
+    _fields_ = (
+        ("end", ctypes.c_uint64),
+        ("memory", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+    )
+
+
+class File(ctypes.Structure):
+    """struct nf_run_file."""
+
+    _fields_ = (
+        ("name", ctypes.c_char * FILE_NAME_BYTES),
+        ("object", ctypes.c_uint16),
+        ("target", ctypes.c_uint16),
     )
 
 
@@ -95,6 +118,10 @@ class Table(ctypes.Structure):
         ("targets", Target * TARGETS),
         ("users", User * USERS),
         ("answers", SharedAnswer * ANSWERS),
+        ("ranges", Range * RANGES),
+        ("file_count", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
+        ("files", File * FILES),
     )
 
 
@@ -117,6 +144,7 @@ class Mapped(ctypes.Structure):
         ("bytes", ctypes.c_uint64),
         ("target", ctypes.c_uint32),
         ("object", ctypes.c_uint32),
+        ("position", ctypes.c_uint64),
     )
 
 
@@ -142,6 +170,8 @@ class State(ctypes.Structure):
         ("extent_count", ctypes.c_uint32),
         ("fallback_bytes", ctypes.c_uint64 * TARGETS),
         ("mapped_count", ctypes.c_uint32),
+        ("files_refused", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
         ("mapped", Mapped * MAPPED),
         ("extents", Extent * EXTENTS),
     )

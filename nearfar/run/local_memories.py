@@ -70,7 +70,7 @@ def resolve_memories(
     resolved: list[LocalMemory] = []
     for number, memory in enumerate(memories):
         text = given.get(memory.name) or memory.spec or ("dram" if number == 0 else "")
-        placed = [row for row in plan.placements if row.kind in RECOGNISABLE]
+        placed = [row for row in plan.placements if row.kind in RECOGNISABLE or row.parts]
         used = any(_goes_to(placement, memory.name) for placement in placed) or any(
             move.memory == memory.name for phase in plan.phases for move in phase.moves
         )

@@ -20,6 +20,9 @@ from nearfar.run.targets import Targets
 
 ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
 
+MAX_SIZE_RATIO = 1.25
+"""Ratio of an object's size to the profile's within which its ranges are taken for the same."""
+
 MIN_REPORTED_BYTES = 1 << 20
 """Fewer bytes elsewhere are page rounding, where a plan fills a capacity to the byte."""
 
@@ -75,6 +78,7 @@ def make_record(
             *warnings,
             *targets.warnings,
             *(_unlocked(unlocked) if paged else _elsewhere(run, kernel_bytes)),
+            *_range_warnings(plan, targets, objects, run),
             *_warnings(run),
         ],
     )
@@ -89,7 +93,7 @@ def _landings(
     kernel_bytes = known_bytes = 0
     bound = not any(state.bind_failures for state in run.seen.states.values())
     for number, placement in enumerate(plan.placements):
-        if placement.kind not in RECOGNISABLE:
+        if placement.kind not in RECOGNISABLE and number not in targets.files:
             continue
         shares = {
             names[memory]: share
@@ -103,10 +107,22 @@ def _landings(
         landing = _landing(
             placement, shares, sizes, memories, moving=moving, bound=bound, elsewhere=elsewhere
         )
+        if targets.shapes[targets.of_object.get(number, 0)][0] == layout.IN_RANGES:
+            landing.on_plan = _ranges_on_plan(sizes, targets.of_object[number], run)
         landings.append(landing)
         if landing.recognised_bytes or number in run.seen.matched:
             known_bytes += placement.size_bytes
     return landings, known_bytes, kernel_bytes
+
+
+def _ranges_on_plan(sizes: ObjectBytes, target: int, run: PlacedRun) -> float | None:
+    """Return the share of an object's pages that are in the memory of their range.
+
+    Each is bound to that memory, unless it was full.
+    """
+    present = sizes.present()
+    full = max((state.fallback_bytes[target] for state in run.seen.states.values()), default=0)
+    return max(0.0, sizes.as_bound - full) / present if present else None
 
 
 def _landing(
@@ -194,6 +210,37 @@ def _elsewhere(run: PlacedRun, kernel_bytes: int) -> list[str]:
             "puts there what a full node cannot take. Free memory on that node, or plan with its "
             "free memory as capacity"
         )
+    return warnings
+
+
+def _range_warnings(
+    plan: Plan, targets: Targets, objects: Sequence[ObjectLanding], run: PlacedRun
+) -> list[str]:
+    """Return a sentence for each object whose ranges are not those of the plan."""
+    warnings = []
+    seen = {item.object: item for item in objects}
+    for number, target in targets.of_object.items():
+        placement = plan.placements[number]
+        landing = seen.get(placement.object)
+        if targets.shapes[target][0] != layout.IN_RANGES or landing is None:
+            continue
+        here, planned = landing.recognised_bytes, placement.size_bytes
+        if here and not planned / MAX_SIZE_RATIO <= here <= planned * MAX_SIZE_RATIO:
+            size = "smaller" if here < planned else "larger"
+            warnings.append(
+                f"{placement.name} is {size} here ({format_bytes(here)}) than in the profile "
+                f"({format_bytes(planned)}), so its ranges hold other data: profile this build "
+                "with this input and plan again"
+            )
+    refused = 0
+    for state in run.seen.states.values():
+        refused |= int(state.files_refused)
+    warnings += [
+        f"{name} is mapped from a file system whose pages no policy places: it stays where the "
+        "kernel has it; put it on tmpfs, or on DAX with all of it in far memory"
+        for at, name in enumerate(targets.files.values())
+        if refused >> at & 1
+    ]
     return warnings
 
 

@@ -39,6 +39,8 @@ class ObjectBytes:
     """Bytes of pages that the library put near, whether planned there or not."""
     elsewhere: int = 0
     """Bytes of pages that the kernel has in another memory than they were bound to."""
+    as_bound: int = 0
+    """Bytes of present pages in the memory that they were bound to."""
 
     def present(self) -> int:
         """Return the bytes of present pages."""
@@ -231,6 +233,7 @@ def _bytes_by_object(
         present = own & (landed != NOT_PRESENT)
         misplaced = present & bound & (landed != sample.memories)
         item.elsewhere = int(sample.sizes[misplaced].sum())
+        item.as_bound = int(sample.sizes[present & (landed == sample.memories)].sum())
         item.fallback = int(sample.sizes[present & (sample.memories == 0)].sum())
     return objects
 

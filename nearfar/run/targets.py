@@ -24,7 +24,13 @@ MIN_MOVING_BYTES = 2 << 20
 and cost time (eighteen cost Redis 3 %)."""
 
 Shape = tuple[int, tuple[tuple[int, int], ...]]
-"""Style of a target, and (memory, weight) of each part."""
+"""Style of a target, and (memory, weight) of each part; of ranges, (memory, end) of each."""
+
+MIN_FILE_BYTES = 1 << 20
+"""Least size of a mapped file that is placed."""
+
+FILE_START = "file "
+"""Start of a file's name in plans."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +42,19 @@ class Targets:
     """Target of each placement, by its index in the plan."""
     moving: dict[int, int] = field(default_factory=dict)
     """Target of each placement that may move and has its own target, by its index."""
+    files: dict[int, str] = field(default_factory=dict)
+    """Name of each mapped file that is placed, by the index of its placement."""
     warnings: list[str] = field(default_factory=list)
 
     def shares(self, target: int) -> dict[int, float]:
         """Return a target's share in each memory, by number."""
-        total = sum(weight for _, weight in self.shapes[target][1])
+        style, parts = self.shapes[target]
+        if style == layout.IN_RANGES:
+            starts = [0, *(end for _, end in parts)]
+            parts = tuple((part[0], part[1] - at) for at, part in zip(starts, parts, strict=False))
+        total = sum(weight for _, weight in parts)
         shares: dict[int, float] = {}
-        for memory, weight in self.shapes[target][1]:
+        for memory, weight in parts:
             shares[memory] = shares.get(memory, 0.0) + weight / total
         return shares
 
@@ -62,12 +74,20 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     for index in by_size:
         placement = plan.placements[index]
         shape = _shape(placement, numbers, spread=bool(locks))
-        if placement.kind not in RECOGNISABLE:
+        is_file = shape != near and _is_placeable_file(placement, shape, memories, targets)
+        if placement.kind not in RECOGNISABLE and not is_file:
             if shape != near and (not locks or any(number in locks for number, _ in shape[1])):
                 left_out += 1
             continue
         own = placement.object in movers
-        if not own and shape in shapes:
+        ranged = shape[0] == layout.IN_RANGES
+        if (
+            ranged
+            and sum(len(s[1]) for s in shapes if s[0] == layout.IN_RANGES) + len(shape[1])
+            > layout.RANGES
+        ):
+            shape, ranged = _by_shares(placement, numbers), False
+        if not own and not ranged and shape in shapes:
             target = shapes.index(shape)
         elif len(shapes) < layout.TARGETS:
             target = len(shapes)
@@ -80,6 +100,8 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
                 f"{layout.TARGETS} targets"
             )
         targets.of_object[index] = target
+        if is_file:
+            targets.files[index] = placement.name.removeprefix(FILE_START)
         if own:
             targets.moving[index] = target
     if left_out and locks:
@@ -90,9 +112,23 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     elif left_out:
         targets.warnings.append(
             f"{left_out} object{'s' if left_out > 1 else ''} of the plan's far memory stay near: "
-            "the allocator cannot place the stack, globals and mapped files"
+            "the library cannot place the stack, globals, and files that are not in nodes"
         )
     return targets
+
+
+def _is_placeable_file(
+    placement: Placement, shape: Shape, memories: Sequence[LocalMemory], targets: Targets
+) -> bool:
+    """Return whether the library can place a mapped file: by policies, so on nodes alone."""
+    kinds = {memories[number].kind for number, _ in shape[1]}
+    return (
+        placement.kind == "file"
+        and placement.name.startswith(FILE_START)
+        and placement.size_bytes >= MIN_FILE_BYTES
+        and len(targets.files) < layout.FILES
+        and kinds <= {layout.DEFAULT, layout.NODE}
+    )
 
 
 def _movers(plan: Plan) -> set[int]:
@@ -124,6 +160,14 @@ def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = F
     if placement.interleave:
         weights = [(numbers[name], weight) for name, weight in placement.interleave.items()]
         return layout.INTERLEAVE, tuple(weights[: layout.PARTS])
+    if placement.parts and placement.parts[-1].end_bytes:
+        return layout.IN_RANGES, tuple(
+            (numbers.get(part.memory, 0), part.end_bytes) for part in placement.parts
+        )
+    return _by_shares(placement, numbers)
+
+
+def _by_shares(placement: Placement, numbers: Mapping[str, int]) -> Shape:
     if placement.parts:
         parts = [
             (numbers[part.memory], max(1, round(part.share * _SHARE_UNITS)))
@@ -145,6 +189,25 @@ def _largest_far_target(targets: Targets) -> int:
     """Return the far target with most objects; 0 if no object is far."""
     objects = Counter(target for target in targets.of_object.values() if target != 0)
     return max(objects, key=lambda target: (objects[target], -target), default=0)
+
+
+def _fill_targets(table: layout.Table, targets: Targets) -> None:
+    used = 0
+    for at, (style, parts) in enumerate(targets.shapes):
+        target, weights = table.targets[at], list(parts)
+        if style == layout.IN_RANGES:
+            target.first_range, target.range_count = used, len(parts)
+            for row, (memory, end) in zip(
+                table.ranges[used : used + len(parts)], parts, strict=True
+            ):
+                row.memory, row.end = memory, end
+            used += len(parts)
+            # Small blocks go to the memory with most of it.
+            shares = sorted(targets.shares(at).items(), key=lambda pair: -pair[1])
+            weights = [(memory, round(share * _SHARE_UNITS)) for memory, share in shares]
+        target.style, target.count = style, len(weights)
+        for part, (memory, weight) in enumerate(weights):
+            target.memory[part], target.weight[part] = memory, weight
 
 
 def make_table(
@@ -170,10 +233,11 @@ def make_table(
         row.capacity_bytes = memory.capacity_bytes
         row.size_bytes = memory.size_bytes
         row.path = b"" if memory.spec.path is None else bytes(memory.spec.path.resolve())
-    for target, (style, parts) in zip(table.targets, targets.shapes, strict=False):
-        target.style, target.count = style, len(parts)
-        for part, (number, weight) in enumerate(parts):
-            target.memory[part], target.weight[part] = number, weight
+    _fill_targets(table, targets)
+    table.file_count = len(targets.files)
+    for row, (index, name) in zip(table.files, targets.files.items(), strict=False):
+        row.name = name.encode()[: layout.FILE_NAME_BYTES - 1]
+        row.object, row.target = index + 1, targets.of_object[index]
     if not every:
         # Sampled blocks have this target's addresses.
         table.targets[1] = table.targets[0]

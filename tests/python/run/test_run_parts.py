@@ -40,6 +40,7 @@ ROOT = Path(__file__).parents[3]
 def test_both_sides_use_the_same_table_layout(tmp_path: Path) -> None:
     structures = {
         "nf_run_memory": layout.TableMemory, "nf_run_target": layout.Target,
+        "nf_run_range": layout.Range, "nf_run_file": layout.File,
         "nf_run_table": layout.Table, "nf_run_extent": layout.Extent,
         "nf_run_mapped": layout.Mapped, "nf_run_state": layout.State,
         "nf_run_ask": layout.LibraryRequest, "nf_run_answer": layout.LibraryAnswer,

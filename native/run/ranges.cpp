@@ -1,0 +1,43 @@
+#include "run/ranges.hpp"
+
+#include "base/positions.hpp"
+#include "run/lock.hpp"
+
+namespace nearfar::run {
+
+namespace {
+
+Positions positions[NF_RUN_TARGETS];
+std::uint32_t positions_lock;
+
+// A request leaves out what the allocator of the profile added up to its page: with it, sizes are
+// rounded down alike.
+constexpr std::uint64_t allocator_bytes = 15;
+
+}  // namespace
+
+std::uint64_t take_position(unsigned target, std::uint64_t bytes) {
+  if (!is_ranged(target)) return no_position;
+  Lock const lock(positions_lock);
+  return positions[target].take(bytes + allocator_bytes);
+}
+
+void give_position(unsigned target, std::uint64_t position, std::uint64_t bytes) {
+  if (position == no_position || !is_ranged(target)) return;
+  Lock const lock(positions_lock);
+  positions[target].give(position, bytes + allocator_bytes);
+}
+
+std::uint32_t memory_at(unsigned target, std::uint64_t position, std::uint64_t& bytes) {
+  const nf_run_target& wanted = table->targets[target];
+  const nf_run_range* range = table->ranges + wanted.first_range;
+  const nf_run_range* const last = range + wanted.range_count - 1;
+  while (range != last && range->end <= position) ++range;
+  // What is beyond the profile's object is like its end.
+  bytes = range == last ? UINT64_MAX - position : range->end - position;
+  return range->memory;
+}
+
+void ranges_in_child() { positions_lock = 0; }
+
+}  // namespace nearfar::run

@@ -1,0 +1,30 @@
+// Ranges of an object in different memories, by the positions of its large blocks
+// (base/positions.hpp). Each object with ranges has a target of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "run/state.hpp"
+
+namespace nearfar::run {
+
+inline constexpr std::uint64_t no_position = UINT64_MAX;
+
+inline bool is_ranged(unsigned target) {
+  return table != nullptr && table->targets[target].style == NF_RUN_IN_RANGES;
+}
+
+// Whether the profile counted a block of this size by position: it is 1 MiB with the allocator's
+// rounding.
+inline bool has_position(std::size_t size) { return size + 16 > (1u << 20); }
+
+// Returns the position of a new block or mapping; `no_position` if the target has no ranges.
+std::uint64_t take_position(unsigned target, std::uint64_t bytes);
+void give_position(unsigned target, std::uint64_t position, std::uint64_t bytes);
+
+// Returns the memory at a position, and sets `bytes` to those until another memory follows.
+std::uint32_t memory_at(unsigned target, std::uint64_t position, std::uint64_t& bytes);
+
+void ranges_in_child();
+
+}  // namespace nearfar::run
