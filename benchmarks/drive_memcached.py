@@ -1,8 +1,8 @@
 """Fills a memcached over its socket, then reads from it: small values are requested most.
 
 250,000 keys; one in four has a value of 900 bytes, the others of 100. Nine of ten requests are of
-small values; among each, keys follow Zipf's law with exponent 0.99. The order in which keys are stored
-has nothing to do with their popularity.
+small values; among each, keys follow Zipf's law with exponent 0.99. The order in which keys are
+stored has nothing to do with their popularity.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def _tree(package: str) -> Path:
 def _memcached() -> RangeProgram:
     tree = _tree("memcached")
     flags = _libevent()
-    program = FOLDER / "memcached"
+    program = FOLDER / "memcached-traced"
     _run(
         ["sh", "-c", f"./configure -q --disable-docs CC='{NEARFAR} cc' CFLAGS='-O2 -g {flags[0]}' "
          f"LDFLAGS='{flags[1]}' && make -s clean && make -s -j 2 memcached"],
@@ -126,7 +126,7 @@ def _libevent() -> tuple[str, str]:
 
 def _lmdb() -> RangeProgram:
     library = _tree("lmdb") / "libraries/liblmdb"
-    program = FOLDER / "lmdb"
+    program = FOLDER / "lmdb-traced"
     _run(
         [str(NEARFAR), "cc", "-O2", "-g", "-pthread", f"-I{library}",
          str(HERE / "rows/ranges_lmdb.c"), str(library / "mdb.c"), str(library / "midl.c"),
@@ -157,7 +157,10 @@ def _redis() -> RangeProgram:
 def _lua() -> RangeProgram:
     tree = _tree("lua5.4")
     sources = [path for path in sorted((tree / "src").glob("*.c")) if path.name != "luac.c"]
-    program, script = FOLDER / "lua", FOLDER / "tables.lua"
+    program, script = FOLDER / "lua-traced", FOLDER / "tables.lua"
+    # Debian's build writes this header.
+    header = tree / "src/lua5.4-deb-multiarch.h"
+    header.write_text('#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"\n')
     _run(
         [str(NEARFAR), "cc", "-O2", "-g", "-DLUA_USE_POSIX", *map(str, sources),
          "-o", str(program), "-lm"]
@@ -167,7 +170,7 @@ def _lua() -> RangeProgram:
 
 
 def _join() -> RangeProgram:
-    program = FOLDER / "join"
+    program = FOLDER / "join-traced"
     source = str(HERE / "rows/ranges_join.c")
     _run([str(NEARFAR), "cc", "-O2", "-g", source, "-o", str(program), "-lm"])
     return RangeProgram("hash join", [str(program.resolve())])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import msgspec
+
 from nearfar.documents import Plan
 from nearfar.place.exports import EXPORTS, checked
 
@@ -29,7 +31,7 @@ def export(plan: Plan) -> str:
                 "kind": row.kind,
                 "bytes": row.size_bytes,
                 "memory": row.memory,
-                "parts": [{"memory": part.memory, "share": part.share} for part in row.parts],
+                "parts": [msgspec.to_builtins(part) for part in row.parts],
                 "interleave": row.interleave,
                 "call_stack": [
                     {

@@ -62,6 +62,13 @@ def _function(row: Placement, memories: dict[str, PlanMemory]) -> str:
             count=len(row.interleave),
             weights=", ".join(f"{memory} {weight}" for memory, weight in row.interleave.items()),
         )
+    if row.parts and row.parts[-1].end_bytes:
+        ranges = [
+            f"    {{{part.end_bytes}ul, {variable(memories[part.memory])}}}," for part in row.parts
+        ]
+        return TEXT["in_ranges"].format(
+            description=description, name=name, ranges="\n".join(ranges)
+        )
     if row.parts:
         pieces, end_share = [], 0.0
         for at, part in enumerate(row.parts):
