@@ -133,8 +133,6 @@ def _lmdb() -> RangeProgram:
          "-o", str(program), "-lm"]
     )  # fmt: skip
     data = (FOLDER / "lmdb.data").resolve()
-    for path in (data, data.with_name(f"{data.name}-lock")):
-        path.unlink(missing_ok=True)
     return RangeProgram("LMDB", [str(program.resolve()), str(data)])
 
 

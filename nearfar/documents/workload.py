@@ -207,8 +207,8 @@ class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write_misses: list[Amount]
     write_backs: list[Amount]
     second_half: list[Amount]
-    """Of the sum of these three, the part that one half of the sampled lines had, chosen by hash:
-    both halves are independent samples of the same traffic."""
+    """Part of the sum of these three that one half of the sampled lines had, chosen by hash: both
+    halves are independent samples of the same traffic."""
 
 
 class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -210,9 +210,9 @@ def _segments(problem: Problem, workload: WorkloadProfile) -> Iterator[Segments]
                 rows.setdefault(row.object, []).append(row)
     for number, of_object in sorted(rows.items()):
         if number not in problem.fixed:
-            found = _segments_of(workload.objects[number], of_object, workload.sampling.rate)
-            if found is not None:
-                yield found
+            segments = _segments_of(workload.objects[number], of_object, workload.sampling.rate)
+            if segments is not None:
+                yield segments
 
 
 def _segments_of(item: MemoryObject, rows: Sequence[ObjectTraffic], rate: float) -> Segments | None:
