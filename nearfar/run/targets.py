@@ -164,10 +164,10 @@ def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = F
         return layout.IN_RANGES, tuple(
             (numbers.get(part.memory, 0), part.end_bytes) for part in placement.parts
         )
-    return _by_shares(placement, numbers)
+    return _by_shares(placement, numbers, spread=spread)
 
 
-def _by_shares(placement: Placement, numbers: Mapping[str, int]) -> Shape:
+def _by_shares(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
     if placement.parts:
         parts = [
             (numbers[part.memory], max(1, round(part.share * _SHARE_UNITS)))
