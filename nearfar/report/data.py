@@ -18,6 +18,7 @@ from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.prediction import ModelTime, PagedAxis, TimeBreakdown
 from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
+from nearfar.report.inside_data import ObjectRanges, PlacedRanges
 
 Triple = tuple[float, float, float]
 """Value, low and high end of its 90 % interval: an `Estimate` where there are thousands."""
@@ -194,23 +195,6 @@ class ReportChoice(Data, kw_only=True):
     caveats: list[str]
     ranges: list[PlacedRanges] = []
     """Objects of which ranges are near."""
-
-
-class PlacedRanges(Data, kw_only=True):
-    """Ranges of one object that a plan keeps near."""
-
-    object: int
-    near: list[tuple[int, int]]
-    """Begin and end of each, bytes of positions within the object."""
-
-
-class ObjectRanges(Data, kw_only=True):
-    """Traffic along one large object."""
-
-    object: int
-    range_bytes: int
-    lines: dict[str, list[float]]
-    """By phase: lines missed or written back in each range."""
 
 
 class ReportSaving(Data, kw_only=True):

@@ -8,7 +8,8 @@ import numpy as np
 
 from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.plan import NEAR
-from nearfar.report.data import TOTAL, ObjectRanges, PlacedRanges
+from nearfar.report.data import TOTAL
+from nearfar.report.inside_data import ObjectRanges, PlacedRanges
 
 MAX_OBJECTS = 8
 """Largest number of objects with a strip."""

@@ -21,7 +21,7 @@ from nearfar.run.targets import Targets
 ALLOCATOR = "jemalloc, arenas per memory (libnearfar_run.so)"
 
 MAX_SIZE_RATIO = 1.25
-"""Ratio of an object's size to the profile's within which its ranges are taken for the same."""
+"""Ratio of an object's size to the profile's within which its ranges count as the same."""
 
 MIN_REPORTED_BYTES = 1 << 20
 """Fewer bytes elsewhere are page rounding, where a plan fills a capacity to the byte."""
