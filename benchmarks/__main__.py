@@ -40,6 +40,9 @@ PACKAGE = "benchmarks.rows"
 def main() -> int:
     """Measure what is asked for; exit with 1 if it misses a bar or fails."""
     only, console = os.environ.get("ONLY", ""), Console()
+    if sys.argv[1:]:
+        console.print(__doc__, markup=False)
+        return 0 if sys.argv[1] in ("-h", "--help") else 2
     files = row_files(ROWS)
     if os.environ.get("QUICK"):
         return _quick([file for file in files if file.quick and only in file.name], console)

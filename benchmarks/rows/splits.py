@@ -27,7 +27,7 @@ PROGRAMS = {"items.c": "cc", "orders.cpp": "c++"}
 NEAR, FARS = "ddr4-2666-local", ("optane-100-6dimm", "cxl-e3s-x8")
 CACHE = ("--llc", "4MiB", "--ways", "16")
 MOST_OFF = 0.25
-MOST_OUTSIDE = 2.0
+MOST_OUTSIDE = 1.0
 
 
 def rows() -> list[Row]:
