@@ -109,7 +109,7 @@ TEST_CASE("each check sees the unchanged state, also where another check is left
     check.plain = std::move(recorder);
   }
   checks[1].main_states_only = true;
-  Judge judge(*pool.image, checks);
+  Judge judge(*pool.image, checks, nullptr);
   CHECK(judge.judge(*pool.memory, {{0, 1}}, 0, true).symptom.empty());
   CHECK(judge.judge(*pool.memory, {{0, 2}}, 0, false).symptom.empty());
   CHECK(judge.judge(*pool.memory, {}, 0, true).symptom.empty());
