@@ -51,6 +51,12 @@ def _of_rows(profile: WorkloadProfile, rows: list[ObjectTraffic], where: str) ->
             lists = (ranges.read_misses, ranges.write_misses, ranges.write_backs)
             if any(len(counts) != len(ranges.second_half) for counts in lists):
                 yield f"{where}: the ranges of object {row.object} have lists of several lengths"
+            sums = [sum(counts) for counts in zip(*lists, strict=False)]
+            if any(
+                half > 1.000001 * lines
+                for half, lines in zip(ranges.second_half, sums, strict=False)
+            ):
+                yield f"{where}: half of a range of object {row.object} has more than all its lines"
         for name, points, curves in (
             (
                 "curve_bytes",

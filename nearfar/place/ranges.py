@@ -189,7 +189,7 @@ def _lines(ranges: RangeTraffic, half: int | None = None) -> Array:
     if half == 1:
         return second
     both = sum(np.asarray(getattr(ranges, name), dtype=float) for name in COUNTED)
-    return np.asarray(both - second if half == 0 else both)
+    return np.asarray(np.maximum(both - second, 0.0) if half == 0 else both)
 
 
 def _counted_share(row: ObjectTraffic) -> float:

@@ -33,8 +33,17 @@ from nearfar.predict.phases import phases_of
 
 
 def bare_profile(workload: WorkloadProfile) -> WorkloadProfile:
-    """Return the profile without other counts, which would contradict changed ones."""
-    return msgspec.structs.replace(workload, bursts=None, checks=[])
+    """Return the profile without other counts, which would contradict changed ones.
+
+    Nor has it ranges: those of a split object are unknown, so both programs are placed without.
+    """
+    phases = [
+        msgspec.structs.replace(
+            phase, objects=[msgspec.structs.replace(row, ranges=None) for row in phase.objects]
+        )
+        for phase in workload.phases
+    ]
+    return msgspec.structs.replace(workload, phases=phases, bursts=None, checks=[])
 
 
 def split_profile(workload: WorkloadProfile, split: HotCold, visits: Visits) -> WorkloadProfile:

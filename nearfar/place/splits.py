@@ -164,8 +164,9 @@ def _proposal(
     pointer = POINTER_BYTES if use.alone else 0
     sentence = (
         f"{split.hot_bytes} of {use.type_bytes} bytes ({', '.join(hot)}) take {share:.0%} of the "
-        f"misses of {use.type}: a split saves {saved.value:.2f}x ({saved.low:.2f} to "
-        f"{saved.high:.2f}) of near time at {BUDGET_SHARE:.0%} near on {memories.far.name}"
+        f"misses of {use.type}: a split lowers the slowdown by {saved.value:.2f} "
+        f"({saved.low:.2f} to {saved.high:.2f}) with {BUDGET_SHARE:.0%} of the data near, the "
+        f"rest in {memories.far.name}"
     )
     return FieldSplit(
         far=memories.far.name,
