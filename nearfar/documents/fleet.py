@@ -85,7 +85,7 @@ class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Agreement of the sums over the fleet with `nearfar predict` on some of its profiles."""
 
     profiles: int
-    """Predicted in full, of the fleet's."""
+    """Predicted in full to compare with the sums; 0 where nothing is summed (`paged`)."""
     factor: float
     """Factor applied to the sums: the median of predicted over summed added time."""
     low: float
@@ -129,6 +129,8 @@ class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     break_even: dict[str, float]
     """Slowdown limit to the price of far over near memory above which nothing is saved."""
     quick_form: QuickForm
+    paged: bool = False
+    """Whether `far` is moved in pages: every profile is then predicted, and nothing is summed."""
     beside: list[BesideSaving] = []
     left_out: dict[str, int] = {}
     """Why files were left out, to how many."""

@@ -75,6 +75,7 @@ class _FarSums:
     """Added time of high ends over that of values, where limits are of high ends."""
     quick: QuickForm
     objects: list[CheapObject]
+    is_paged: bool
 
 
 def _summed(
@@ -117,9 +118,10 @@ def _summed(
         sensitivity=sensitivity,
         break_even=even,
         quick_form=seen.quick,
+        paged=seen.is_paged,
         beside=[_beside(options, hosts, sums, text, types) for text in options.beside],
         left_out=sums.left_out,
-        warnings=[*sums.warnings, *_warnings(hosts, seen.host_types, seen.quick, options.slo_by)],
+        warnings=[*sums.warnings, *_warnings(hosts, seen, options.slo_by)],
     )
 
 
@@ -145,7 +147,12 @@ def _beside(
 
 
 def _rooms(sums: Sums, hosts: HostsFile, seen: _FarSums, limit: float) -> list[TypeRoom]:
-    return [_room(sums, hosts, kind, 1.0 + (limit - 1.0) / seen.more) for kind in seen.host_types]
+    rooms = []
+    for kind in seen.host_types:
+        room = _room(sums, hosts, kind, 1.0 + (limit - 1.0) / seen.more)
+        # Paged memory takes no slots, whose capacity `most_far` is.
+        rooms.append(replace(room, most_far=1.0) if seen.is_paged else room)
+    return rooms
 
 
 def _far_sums(
@@ -160,18 +167,25 @@ def _far_sums(
     nears = {
         name: load_device(hosts.text_of(name).near or options.near) for name in set(types.values())
     }
-    if far.technology == "paged":
+    is_paged = far.technology == "paged"
+    if is_paged:
         sums.set_types(types, {})
         rows = list(paged_rows(sums, far, options.slo_by, leave_out_bad=options.leave_out_bad))
         if not rows:
             raise NearfarError("no profile of the fleet has page curves, which paged memory needs")
+        missing = sorted(set(types.values()) - {row.host_type for row in rows})
+        if missing:
+            raise NearfarError(
+                f"no profile of {', '.join(missing)} has page curves, which paged memory needs"
+            )
         sums.set_slowdowns(
             [(r.profile, r.host_type, r.near_ns, r.whole_bytes, r.slowdowns) for r in rows]
         )
-        quick = QuickForm(profiles=len(rows), factor=1.0, low=1.0, high=1.0)
+        quick = QuickForm(profiles=0, factor=1.0, low=1.0, high=1.0)
         price = price_per_gib(rows, far, prices.near_per_gib, prices.far_per_gib)
-        # Swap and compressed memory take no slots and no cards.
+        # Swap and compressed memory take no cards, and nothing of far memory's stock.
         more, adapter, objects = 1.0, 0.0, []
+        stock_bytes = adapters = math.inf
     else:
         sums.set_types(types, {name: costs_of(near, far) for name, near in nears.items()})
         quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
@@ -180,15 +194,11 @@ def _far_sums(
         more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
         price, adapter = prices.far_per_gib, prices.adapter
         objects = sums.cheapest(quick.factor, MAX_OBJECTS)
-    market = Market(
-        price,
-        adapter,
-        hosts.stock_bytes(),
-        math.inf if hosts.stock.adapters is None else hosts.stock.adapters,
-        options.mixes,
-    )
+        stock_bytes = hosts.stock_bytes()
+        adapters = math.inf if hosts.stock.adapters is None else hosts.stock.adapters
+    market = Market(price, adapter, stock_bytes, adapters, options.mixes)
     host_types = [_host_type(sums, hosts, name, nears[name].name) for name in sorted(nears)]
-    return _FarSums(host_types, market, more, quick, objects)
+    return _FarSums(host_types, market, more, quick, objects, is_paged)
 
 
 def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
@@ -270,11 +280,10 @@ def _quick_form(
     )
 
 
-def _warnings(
-    hosts: HostsFile, types: list[HostType], quick: QuickForm, slo_by: Judge
-) -> list[str]:
+def _warnings(hosts: HostsFile, seen: _FarSums, slo_by: Judge) -> list[str]:
     warnings = []
-    if slo_by == "high" and not quick.profiles:
+    quick = seen.quick
+    if slo_by == "high" and not quick.profiles and not seen.is_paged:
         warnings.append("no profile slows down, so intervals are not known: limits are of values")
     prices = hosts.prices
     if prices.far_per_gib == 0:
@@ -289,7 +298,7 @@ def _warnings(
             f"sums differ from `nearfar predict` by {quick.low:.2f} to {quick.high:.2f} times on "
             f"{quick.profiles} profiles: predict the profiles that matter"
         )
-    missing = sorted(set(hosts.types) - {host_type.name for host_type in types})
+    missing = sorted(set(hosts.types) - {host_type.name for host_type in seen.host_types})
     if missing:
         warnings.append(f"no profile matches the types {', '.join(missing)}: they are left out")
     return warnings

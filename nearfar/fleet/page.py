@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
-from nearfar.fleet.table import headline
+from nearfar.fleet.paged import MAX_PROFILES
+from nearfar.fleet.table import headline, no_objects
 from nearfar.html.page import page, table, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
@@ -61,11 +62,14 @@ def _types(fleet: Fleet) -> str:
         *(("25 % far", True), ("50 % far", True), ("all far", True)),
     )
     rows = [("", _type_row(item)) for item in fleet.types]
+    far = "The data of each program with the least cost per byte is far."
+    if fleet.paged:
+        far = "The part of each program's pages beyond its limit is far."
     return (
         chart(series, x="share of memory that is far", y="slowdown, mean of CPU time")
         + table(heads, rows)
         + '<p class="small quiet">Slowdown: the mean of the CPU time, and in brackets that of the '
-        "95th of 100 profiles. The data of each program with the least cost per byte is far.</p>"
+        f"95th of 100 profiles. {far}</p>"
     )
 
 
@@ -128,6 +132,9 @@ def _prices(fleet: Fleet) -> str:
 
 
 def _objects(fleet: Fleet) -> str:
+    if not fleet.objects:
+        because = no_objects(fleet)
+        return f'<p class="empty">{text(because[:1].upper() + because[1:])}.</p>'
     heads = (
         *(("data", False), ("program", False), ("profiles", True)),
         *(("bytes", True), ("adds to CPU time", True)),
@@ -153,11 +160,18 @@ def _objects(fleet: Fleet) -> str:
 
 def _method(fleet: Fleet) -> str:
     quick = fleet.quick_form
-    return (
+    how = (
         f"<p>A fleet is summed, not predicted profile by profile. {quick.profiles} profiles were "
         f"predicted in full as well: their added times are {quick.factor:.2f} times those of the "
         "sums, in the median, and the sums on this page were multiplied by that. Of single "
         f"profiles, 8 in 10 lie between {quick.low:.2f} and {quick.high:.2f} times.</p>"
+    )
+    if fleet.paged:
+        how = (
+            f"<p>Each profile was predicted by itself (at most {MAX_PROFILES:,} of each type; the "
+            "others are taken to be like them).</p>"
+        )
+    return how + (
         f"<p>Near memory: {text(', '.join(sorted({item.near for item in fleet.types})))}. Prices: "
         f"far {fleet.far_price_per_gib:g}, an adapter {fleet.adapter_price:g} "
         f"{text(fleet.currency)}; near as in the table of hosts.</p>"

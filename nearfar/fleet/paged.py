@@ -45,7 +45,10 @@ def paged_rows(
     *,
     leave_out_bad: bool,
 ) -> Iterator[PagedRow]:
-    """Yield the slowdowns of the fleet's profiles in `device`; refuse those without page curves."""
+    """Yield the slowdowns of the fleet's profiles in `device`; refuse those without page curves.
+
+    Files that are left out are counted for each memory: other memories may have use for them.
+    """
     for profile, uri, name in sums.drawn(MAX_PROFILES):
         try:
             workload = read_document(read_source(uri), uri, WorkloadProfile)
@@ -55,7 +58,7 @@ def paged_rows(
         except NearfarError as error:
             if not leave_out_bad:
                 raise problem(f"{uri} cannot be predicted: {error}") from error
-            why = "has no page curves, or too few pages"
+            why = f"has no page curves, or too few pages, for {device.name}"
             sums.left_out[why] = sums.left_out.get(why, 0) + 1
 
 

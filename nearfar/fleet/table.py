@@ -48,10 +48,10 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
     )
     if fleet.beside:
         console.print(_beside(fleet))
-    if not fleet.objects:
-        say(console, "far memory is moved in pages: the kernel chooses the data", style="dim")
-    else:
+    if fleet.objects:
         console.print(_cheapest(fleet))
+    else:
+        say(console, no_objects(fleet), style="dim")
     say(console, *(f"warning: {warning}" for warning in fleet.warnings), wrap=False)
     say(console, *(f"left out: {n:,} files: {why}" for why, n in fleet.left_out.items()))
 
@@ -66,7 +66,10 @@ def _beside(fleet: Fleet) -> Table:
         [
             [
                 name,
-                *(f"{row.saved:.1%}, {row.far_bytes / max(whole, 1):.0%} far" for row in rows),
+                *(
+                    f"saves {row.saved:.1%}, {row.far_bytes / max(whole, 1):.0%} far"
+                    for row in rows
+                ),
             ]
             for name, rows in memories
         ],
@@ -87,6 +90,13 @@ def _cheapest(fleet: Fleet) -> Table:
             for cheap in fleet.objects[:MAX_OBJECTS_SHOWN]
         ],
     )
+
+
+def no_objects(fleet: Fleet) -> str:
+    """Return why no objects are listed."""
+    if fleet.paged:
+        return "far memory is moved in pages: the kernel chooses the data"
+    return "no object has a thousandth of the fleet's data"
 
 
 def _slowdowns(kind: HostType) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from io import StringIO
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, save
 from nearfar.documents.workload import PageCurve
 from nearfar.fleet.api import fleet as summed
+from nearfar.fleet.page import render
 from nearfar.fleet.table import print_fleet
 from nearfar.options.fleet import FleetOptions
 
@@ -78,7 +80,44 @@ def test_a_fleet_saves_what_its_programs_do_not_touch_often(folder: Path) -> Non
     text = StringIO()
     print_fleet(fleet, Console(file=text, width=120))
     assert "zram-lz4" in text.getvalue()
+    assert "saves " in text.getvalue()
+    assert "the kernel chooses the data" in text.getvalue()
+    html = render(fleet)
+    assert "Each profile was predicted by itself (at most 2,000 of each type" in html
+    assert "summed, not predicted" not in html
     assert "cxl-e3s-x8" in text.getvalue()
+
+
+def test_paged_memory_needs_no_slots_adapters_or_stock(folder: Path) -> None:
+    hosts = folder.parent / "hosts.toml"
+    limits = "[stock]\nfar = '1B'\nadapters = 0\n[types.all]\nmost_far = 0.0\n"
+    prices = "[prices]\nnear_per_gib = 5.0\nfar_per_gib = 1.0\n"
+    hosts.write_text(limits + prices)
+    asked = FleetOptions(
+        profiles=[str(folder)], near=str(near_file(folder)), far="cxl-e3s-x8", hosts=hosts,
+        beside=["zram-lz4"], slo=["1.2"], cache=folder / "rows",
+    )  # fmt: skip
+    fleet = summed(asked)
+    assert fleet.savings[0].far_bytes == 0
+    assert not fleet.paged
+    assert fleet.beside[0].savings[0].far_bytes > 0
+    high = summed(dataclasses.replace(asked, far="zram-lz4", beside=[], slo_by="high"))
+    assert high.paged
+    assert high.quick_form.profiles == 0
+    assert not any("intervals are not known" in warning for warning in high.warnings)
+
+
+def test_a_host_type_without_page_curves_is_named(folder: Path) -> None:
+    old = samples.workload()
+    made = replace(old.producer, cpu_model="Old Processor")
+    save(replace(old, producer=made), folder / "old.json")
+    with pytest.raises(NearfarError, match="no profile of Old Processor has page curves"):
+        summed(
+            FleetOptions(
+                profiles=[str(folder)], near=str(near_file(folder)), far="zram-lz4",
+                leave_out_bad=True, cache=folder / "rows",
+            )
+        )  # fmt: skip
 
 
 def test_profiles_without_page_curves_are_named_or_left_out(folder: Path) -> None:
@@ -89,4 +128,4 @@ def test_profiles_without_page_curves_are_named_or_left_out(folder: Path) -> Non
     fleet = summed(
         FleetOptions(profiles=[str(folder)], leave_out_bad=True, **common)  # type: ignore[arg-type]
     )
-    assert sum(fleet.left_out.values()) == 1
+    assert fleet.left_out == {"has no page curves, or too few pages, for zram-lz4": 1}
