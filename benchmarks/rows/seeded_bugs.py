@@ -71,7 +71,7 @@ def rows() -> Iterator[Row]:
         statistics.median(seconds),
         "s",
         bar=MAX_MEDIAN_S,
-        peer="the issue",
+        peer="none: no other tool runs these programs",
         command=COMMAND,
     )
     yield make_row(
@@ -79,7 +79,7 @@ def rows() -> Iterator[Row]:
         max(seconds),
         "s",
         bar=MAX_S,
-        peer="the issue",
+        peer="none: no other tool runs these programs",
         command=COMMAND,
     )
     yield make_row(
@@ -87,7 +87,7 @@ def rows() -> Iterator[Row]:
         float(max(states)),
         "states",
         bar=MAX_STATES,
-        peer="the issue",
+        peer="none: no other tool runs these programs",
         command=COMMAND,
     )
     yield make_row(

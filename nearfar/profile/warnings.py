@@ -111,9 +111,9 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
         )
     if profile.uncounted_share >= MIN_UNCOUNTED_SHARE:
         warnings.append(
-            f"{profile.uncounted_share:.0%} of the CPU time is of processes that the program "
-            "started and whose accesses were not counted: intervals reach to all of that time "
-            "waiting for memory; profile the program that they run"
+            f"child processes took {profile.uncounted_share:.0%} of the CPU time, and their "
+            "accesses were not counted: intervals allow for all of that time being spent waiting "
+            "for memory; profile the program that these processes run"
         )
     if gathered.lost_processes:
         warnings.append(f"{gathered.lost_processes} processes were not counted: {gathered.message}")

@@ -16,6 +16,8 @@ WAYS = {
     "damon_reclaim": "without the plan, DAMON's reclaim beside the limit",
 }
 """Ways of running without the plan, as they are shown."""
+PLACES = {"near": " (in main memory)", "far": " (in swap)"}
+"""Where the pages of a paged run are, by memory."""
 MAX_ROWS = 20
 """Objects shown; the document lists all."""
 MIN_NAME_LETTERS, OTHER_COLUMNS = 12, 68
@@ -44,9 +46,12 @@ def print_record(record: RunRecord, console: Console) -> None:
     if record.paged is not None:
         lines += _paged(record.paged, record)
     if record.pages_by_memory:
-        pages = ", ".join(f"{n} {format_bytes(s)}" for n, s in record.pages_by_memory.items())
-        moment = "at the last look" if record.paged else "at the fullest moment"
-        lines.append(f"pages {moment}: {pages}")
+        where = PLACES if record.paged else {}
+        pages = ", ".join(
+            f"{name}{where.get(name, '')} {format_bytes(size)}"
+            for name, size in record.pages_by_memory.items()
+        )
+        lines.append(f"pages at the fullest moment: {pages}")
     if record.recognised_share_of_profile is not None:
         lines.append(f"recognised: {record.recognised_share_of_profile:.1%} of the plan's bytes")
     if record.recognised_share_of_heap is not None:

@@ -112,7 +112,8 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     elif left_out:
         targets.warnings.append(
             f"{left_out} object{'s' if left_out > 1 else ''} of the plan's far memory stay near: "
-            "the library cannot place the stack, globals, and files that are not in nodes"
+            "the library cannot place the stack and globals, and places only the "
+            f"{layout.FILES} largest mapped files of 1 MiB or more whose memories are NUMA nodes"
         )
     return targets
 

@@ -92,7 +92,7 @@ class CounterSource(AccessSource):
 
     @classmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
-        """Say what counters do not report a plain program, if addresses can be sampled."""
+        """Say what counters do not report about a plain program."""
         del sample_s
         check_program(executable)
         if not usable():
