@@ -69,7 +69,10 @@ std::int64_t next_distance() {
 }
 
 inline bool countdown_ended(std::size_t size) {
-  return __builtin_expect((countdown -= static_cast<std::int64_t>(size)) < 0, 0);
+  // A size that no memory has must not wrap the countdown to a large number.
+  const bool beyond =
+      __builtin_sub_overflow(countdown, static_cast<std::int64_t>(size), &countdown);
+  return __builtin_expect(beyond || countdown < 0, 0);
 }
 
 // Serves an allocation at the end of the countdown.
@@ -127,8 +130,9 @@ inline bool countdown_ended(std::size_t size) {
 }
 
 [[gnu::noinline]] void* allocate_at_countdown_end(std::size_t size, int flags, Call call) {
-  return mode == Mode::every ? allocate_recognised(size, flags, call)
-                             : allocate_sample(size, flags, call);
+  if (mode != Mode::every) return allocate_sample(size, flags, call);
+  countdown = below_any_countdown;
+  return allocate_recognised(size, flags, call);
 }
 
 // Serves a small block whose target is decided by its call; null: its stack has to decide, or

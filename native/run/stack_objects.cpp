@@ -120,6 +120,7 @@ Recognised from_leaf(std::uint32_t next) {
 
 // Decides for a call, unless its stacks have to.
 void decide(std::uint64_t return_address, unsigned target) {
+  if (table->split_sizes != 0) return;
   std::uint64_t& word = decision_of(return_address);
   if ((__atomic_load_n(&word, __ATOMIC_RELAXED) & undecided) == undecided) return;
   __atomic_store_n(&word, return_address << target_bits | target, __ATOMIC_RELAXED);

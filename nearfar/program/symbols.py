@@ -127,10 +127,14 @@ def _question(location: SourceLocation) -> str:
     return f"{location.offset - 1:#x}\n"
 
 
+# The two versions of a function that `nearfar cc` compiles, as demanglers write their suffix.
+_VERSION = re.compile(r"(?: \(| \[clone )?\.(?:traced|plain)[)\]]?$")
+
+
 def _frames(line: str) -> list[Frame]:
     return [
         Frame(
-            function=symbol.get("FunctionName", ""),
+            function=_VERSION.sub("", symbol.get("FunctionName", "")),
             file=symbol.get("FileName", ""),
             line=int(symbol.get("Line", 0)),
             column=int(symbol.get("Column", 0)),
@@ -174,7 +178,11 @@ def _addr2line(module: str, group: list[SourceLocation]) -> list[list[Frame]]:
         if line != "??" and answers:
             known = number.isdigit() and not file.startswith("??")
             answers[-1].append(
-                Frame(function=line, file=file if known else "", line=int(number) if known else 0)
+                Frame(
+                    function=_VERSION.sub("", line),
+                    file=file if known else "",
+                    line=int(number) if known else 0,
+                )
             )
     return answers if len(answers) == len(group) else [[] for _ in group]
 

@@ -31,10 +31,26 @@ bool may_define_symbol(StringRef assembly) {
     const bool segment = begin > 0 && assembly[begin - 1] == '%';
     if (!segment && begin < at && !isDigit(assembly[begin])) return true;
   }
-  return false;
+  return assembly.contains(".macro") || assembly.contains(".comm");
+}
+
+// Whether an entry can leave for a version by a tail call. An argument that is passed as a copy on
+// the stack cannot be passed on: LLVM writes the copy over the return address. A result that needs
+// the caller's memory allows no tail call.
+bool may_leave_by_tail_call(const Function& function) {
+  for (const Argument& argument : function.args())
+    if (argument.hasPassPointeeByValueCopyAttr()) return false;
+  Type* const result = function.getReturnType();
+  if (result->isVoidTy()) return true;
+  const std::uint64_t bits = function.getParent()->getDataLayout().getTypeSizeInBits(result);
+  const auto* const parts = dyn_cast<StructType>(result);
+  const bool is_complex =
+      parts != nullptr && parts->getNumElements() == 2 && parts->getElementType(0)->isX86_FP80Ty();
+  return is_complex || bits <= (result->isVectorTy() ? 512 : 128);
 }
 
 bool may_be_copied(const Function& function) {
+  if (!may_leave_by_tail_call(function)) return false;
   for (const Instruction& instruction : instructions(function)) {
     const auto* call = dyn_cast<CallBase>(&instruction);
     if (call == nullptr) continue;

@@ -12,6 +12,21 @@ __attribute__((noinline)) struct big make(long x, struct big b) {
   b.a[3] = x;
   return b;
 }
+struct triple {
+  long v[3];
+};
+__attribute__((noinline)) long take(struct triple t, const long* table) {
+  return table[t.v[0] & 3] + t.v[1] + t.v[2];
+}
+__attribute__((noinline)) long take_big(long x, struct big b, const long* table) {
+  return table[x & 3] + b.a[0] + b.a[19];
+}
+__attribute__((noinline)) _Complex long double rotate(_Complex long double z, const double* by) {
+  return z * *by;
+}
+long (*volatile take_pointer)(struct triple, const long*) = take;
+long (*volatile take_big_pointer)(long, struct big, const long*) = take_big;
+_Complex long double (*volatile rotate_pointer)(_Complex long double, const double*) = rotate;
 __attribute__((noinline)) long sum(int n, ...) {
   va_list v;
   va_start(v, n);
@@ -73,6 +88,12 @@ int main(void) {
   struct big* b = calloc(1, sizeof *b);
   printf("%ld\n", make(7, *b).a[3]);
   printf("%ld\n", sum(2, &x, &y));
+  const struct triple t = {{1, 20, 300}};
+  b->a[0] = 1, b->a[19] = 2;
+  long* table = calloc(4, sizeof *table);
+  printf("%ld %ld\n", take_pointer(t, table), take_big_pointer(2, *b, table));
+  const double by = 2;
+  printf("%Lg\n", __real__ rotate_pointer(3, &by));
   double d = 1.5;
   printf("%g\n", many(1, 2, 3, 4, 5, 6, 7, 8, 9, &d, 1, 2, 3, 4, 5, 6, heap));
   long s[1] = {1};
