@@ -340,6 +340,8 @@ class Method(Data, kw_only=True):
 class PagedMeasured(Data, kw_only=True):
     """The program at a limit on this machine, beside its prediction."""
 
+    memory: str = ""
+    """Memory spec of the run."""
     near_share: float
     near_bytes: int
     slowdown: float

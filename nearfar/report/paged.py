@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile, RunRecord, WorkloadProfile
 from nearfar.predict.paged_device import paged_device
 from nearfar.predict.paged_table import axis_sentence
@@ -58,17 +60,32 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
     """Return a run at a limit beside its prediction: of the phases that both have."""
     if record.paged is None:
         raise NearfarError("--record has a run without a limit of memory: use `nearfar run --far`")
+    _check_program(profile, record)
+    if not record.paged.phases:
+        raise NearfarError(
+            "--record was written by an earlier nearfar, without times of phases: run it again"
+        )
     counted = {row.phase: row for row in record.paged.phases}
     names = [phase.name for phase in profile.phases if phase.name in counted and phase.name != "-"]
     names = names or [phase.name for phase in profile.phases if phase.name in counted]
     near_ns = sum(p.near_cpu_time_ns.value for p in profile.phases if p.name in names)
     if not near_ns:
-        raise NearfarError("--record has none of the profile's phases: it is another program's run")
+        raise NearfarError(
+            "--record has none of the profile's phases: profile and run the same build"
+        )
     size = f"{record.paged.budget_bytes}B"
-    prediction = paged_device(profile, device, [size], names, 1)
+    try:
+        prediction = paged_device(profile, device, [size], names, 1)
+    except NearfarError as error:
+        # All else was checked by the table's own budgets.
+        limit = format_bytes(record.paged.budget_bytes)
+        raise NearfarError(
+            f"--record: its limit of {limit} is below what can be predicted"
+        ) from error
     assert prediction.paged is not None
     budget = prediction.paged.budgets[0]
     return PagedMeasured(
+        memory=record.memories[-1].spec if record.memories else "",
         near_share=budget.near_share,
         near_bytes=budget.near_bytes,
         slowdown=sum(counted[name].cpu_time_ns for name in names) / near_ns,
@@ -76,3 +93,13 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
         faults=sum(counted[name].major_faults for name in names),
         predicted_faults=budget.faults,
     )
+
+
+def _check_program(profile: WorkloadProfile, record: RunRecord) -> None:
+    """Refuse a run of a program with another name."""
+    profiled, ran = (
+        Path(command[0]).name if command else ""
+        for command in (profile.program.command, record.command)
+    )
+    if profiled and ran and profiled != ran:
+        raise NearfarError(f"--record is a run of {ran}, and the profile is of {profiled}")

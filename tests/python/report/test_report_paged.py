@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from nearfar import api
 from nearfar.base.errors import NearfarError
 from nearfar.documents import RunRecord, producer
-from nearfar.documents.run_record import PagedRun, PagedRunPhase
+from nearfar.documents.run_record import PagedRun, PagedRunPhase, RunMemory
 from nearfar.documents.workload import PageCurve
 from nearfar.report.render import render
 
@@ -48,8 +48,9 @@ def test_a_page_of_paged_memories_alone_is_refused():
 def record(budget_bytes: int, factor: float) -> RunRecord:
     """Return a run at a limit in which each phase took `factor` times its near time."""
     return RunRecord(
-        producer=producer(), plan="", policy="paged", command=["program"], executable="program",
-        exit_status="exited 0", wall_time_ns=1e9, cpu_time_ns=1e9, allocator="", memories=[],
+        producer=producer(), plan="", policy="paged", command=["./store"], executable="store",
+        exit_status="exited 0", wall_time_ns=1e9, cpu_time_ns=1e9, allocator="",
+        memories=[RunMemory(name="far", device="", spec="zram")],
         objects=[], pages_by_memory={}, recognised_share_of_profile=None,
         recognised_share_of_heap=None, heap_bytes=0, out_of_sight_bytes=0, fallback_bytes=0,
         pictures=0, processes=0,
@@ -78,7 +79,7 @@ def test_runs_at_limits_are_beside_their_predictions():
     assert run.slowdown == pytest.approx(3.5)
     assert run.predicted_faults.value > 100_000
     page = render(data)
-    assert "At limits on this machine" in page
+    assert "At limits on this machine, in zram: predicted" in page
     assert "3.50" in page
 
 
@@ -90,3 +91,16 @@ def test_records_without_a_limit_or_a_paged_memory_are_refused():
     with pytest.raises(NearfarError, match="without a limit of memory"):
         unlimited = replace(record(half, 2.0), paged=None)
         api.report(profile=PROFILE, near=samples.device(), far=fars, record=[unlimited])
+
+
+def test_records_that_cannot_be_compared_are_refused():
+    half = round(PAGES / 2) * 4096
+    fars = ["zram-lz4", "cxl-e3s-x8"]
+    usual = record(half, 2.0)
+    for made, why in (
+        (replace(usual, command=["/bin/other"]), "is a run of other, and the profile is of store"),
+        (replace(usual, paged=replace(usual.paged, phases=[])), "written by an earlier nearfar"),
+        (record(4096, 2.0), "its limit of 4.00 KiB is below what can be predicted"),
+    ):
+        with pytest.raises(NearfarError, match=why):
+            api.report(profile=PROFILE, near=samples.device(), far=fars, record=[made])
