@@ -14,6 +14,7 @@ NO_TYPES = (
     "The profile names no type: build the program with nearfar cc and clang's or rustc's debug "
     "information (-g, not -g1), since an unmodified program's accesses have addresses only."
 )
+NO_MISSES = "No access to a known type misses the cache."
 NO_SPLIT = "No split of a type into hot and cold fields is predicted to save 2 % of near time."
 
 
@@ -30,7 +31,7 @@ def field_rows(
     for far in fars:
         fields = devices[far.name].fields if far.name in devices else []
         splits = propose_splits(profile, near, far, host) if fields else []
-        sentence = _sentence(devices.get(far.name))
+        sentence = _sentence(profile, devices.get(far.name))
         result.append(
             MemoryFields(
                 memory=far.name,
@@ -54,9 +55,10 @@ def field_rows(
     return result
 
 
-def _sentence(device: DevicePrediction | None) -> str:
+def _sentence(profile: WorkloadProfile, device: DevicePrediction | None) -> str:
     if device is None or not device.fields:
-        return NO_TYPES
+        typed = any(instruction.fields for instruction in profile.instructions)
+        return NO_MISSES if typed else NO_TYPES
     total = sum(row.misses for row in device.fields)
     known = sum(row.misses for row in device.fields if row.type)
     share = known / total if total else 0.0
