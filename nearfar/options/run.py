@@ -51,7 +51,8 @@ class RunOptions(DriverOptions):
     as 60%, for which it runs once without a limit."""
     beside_kernel: bool = False
     """With a plan and a paged memory: run the program without the plan at the same limit too, by
-    the kernel alone, memory.high alone (control groups version 2) and DAMON's reclaim."""
+    the kernel alone, memory.high alone (control groups version 2) and DAMON's reclaim.
+    DAMON's reclaim works on the whole machine meanwhile."""
     yes: bool = False
     """With a paged memory: set it up; without it, only show what would be done."""
     force: bool = False

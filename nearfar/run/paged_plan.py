@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nearfar.base.errors import CommandError
+from nearfar.base.errors import CommandError, NearfarError
 from nearfar.base.units import PAGE_BYTES, format_bytes
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import PagedAlone, PagedRun
@@ -36,6 +36,7 @@ from nearfar.run.paged_watch import PagedWatch
 REST = "kernel"
 """Name of the memory of all that the plan does not know: the kernel chooses its pages."""
 DAMON_RECLAIM = "sys/module/damon_reclaim/parameters"
+DAMON_SETTINGS = {"min_age": "1000000", "enabled": "Y"}
 
 
 @dataclass
@@ -94,7 +95,31 @@ def shown(plan: Plan, options: RunOptions) -> list[str]:
     if spec is None:
         raise CommandError(f"{options.paged_map} stands for none of the plan's far memories")
     place = check_limit(plan, memories, yes=True)
-    return limited_commands(spec, place, f"{plan.budget_bytes}", options.program)
+    limit, room = f"{plan.budget_bytes}", _swap_bytes(plan)
+    lines = limited_commands(spec, place, limit, options.program, room)
+    return [*lines, *_shown_alone(place, options.program)] if options.beside_kernel else lines
+
+
+def _shown_alone(place: Place, program: Sequence[str]) -> list[str]:
+    """Return the runs without the plan, as commands, before all is undone."""
+    lines = []
+    for way, why_not in _ways(place).items():
+        if why_not:
+            continue
+        if way == "damon_reclaim":
+            lines += [
+                f"{Act('write', f'/{DAMON_RECLAIM}/{name}', value).command()}"
+                "  # for the whole machine, until this last run has ended"
+                for name, value in DAMON_SETTINGS.items()
+            ]
+        lines.append(f"{' '.join(program)}  # again, without the plan: {way}")
+    return lines
+
+
+def _swap_bytes(plan: Plan) -> int:
+    """Return the size of swap for a run under `plan`, in whole pages."""
+    room = min(most_bytes(), max(2 * plan.footprint_bytes, 4 * MIN_BUDGET_BYTES))
+    return room // PAGE_BYTES * PAGE_BYTES
 
 
 def locking(memories: Sequence[LocalMemory], budget_bytes: int) -> list[LocalMemory]:
@@ -111,8 +136,7 @@ def paged_room(
 ) -> Iterator[PagedRoom]:
     """Set up swap and a limit for a run, and undo both."""
     with open_ledger() as ledger:
-        room = min(most_bytes(), max(2 * plan.footprint_bytes, 4 * MIN_BUDGET_BYTES))
-        swap = set_up.set_up(ledger, spec, room // PAGE_BYTES * PAGE_BYTES)
+        swap = set_up.set_up(ledger, spec, _swap_bytes(plan))
         say(f"limits its memory to {format_bytes(plan.budget_bytes)}")
         limit = PagedLimit(spec, swap.algorithm, plan.budget_bytes)
         with limited_group(ledger, place, plan.budget_bytes) as limited:
@@ -128,7 +152,11 @@ def alone(
         if why_not:
             rows.append(PagedAlone(way=way, why_not=why_not))
             continue
-        rows.append(_one_alone(room, way, job, executable, environment))
+        try:
+            rows.append(_one_alone(room, way, job, executable, environment))
+        except (NearfarError, OSError) as error:
+            # The run under the plan has ended well: its record is kept.
+            rows.append(PagedAlone(way=way, why_not=str(error)))
     return rows
 
 
@@ -169,9 +197,9 @@ def _one_alone(
 @contextlib.contextmanager
 def _damon_reclaim() -> Iterator[None]:
     """Switch DAMON's reclaim of the whole machine on, for the time of the block."""
-    tree, wanted = Tree(Path("/")), {"min_age": "1000000", "enabled": "Y"}
+    tree = Tree(Path("/"))
     with open_ledger() as ledger:
-        for name, value in wanted.items():
+        for name, value in DAMON_SETTINGS.items():
             before = tree.text(f"{DAMON_RECLAIM}/{name}") or ""
             path = f"/{DAMON_RECLAIM}/{name}"
             ledger.do(Act("write", path, value), Act("write", path, before))

@@ -129,19 +129,18 @@ def dry_run(options: RunOptions) -> list[str]:
     share = near_share(options.near or "")
     first = [f"{' '.join(options.program)}  # without a limit, for its peak"]
     limit = options.near or "" if share is None else f"{share:.0%} of the peak"
-    lines = limited_commands(spec, place, limit, options.program)
+    lines = limited_commands(spec, place, limit, options.program, most_bytes())
     return [*first, *lines] if share is not None else lines
 
 
 def limited_commands(
-    spec: MemorySpec, place: Place, limit: str, program: Sequence[str]
+    spec: MemorySpec, place: Place, limit: str, program: Sequence[str], swap_bytes: int
 ) -> list[str]:
     """Return how swap and a limit are set up for `program`, as commands; refuse what cannot be."""
-    room = most_bytes()
-    set_up.check(spec, room)
+    set_up.check(spec, swap_bytes)
     group = place.parent / "nearfar-PID-0"
     return [
-        *set_up.shown(spec, room),
+        *set_up.shown(spec, swap_bytes),
         f"mkdir {group}",
         f"echo {limit} > {group / place.limit}",
         f"{' '.join(program)}  # in the group",

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
-from nearfar.documents.run_record import ObjectLanding, PagedRun, RunRecord
+from nearfar.documents.run_record import ObjectLanding, PagedAlone, PagedRun, RunRecord
 
 WAYS = {
     "kernel": "without the plan, the kernel alone",
@@ -88,13 +88,7 @@ def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
         if other.why_not:
             lines.append(f"{WAYS[other.way]}: not run, {other.why_not}")
             continue
-        lines.append(
-            f"{WAYS[other.way]}: {other.exit_status} after {format_ns(other.wall_time_ns)}, "
-            f"{format_ns(other.cpu_time_ns)} of CPU "
-            f"({other.wall_time_ns / record.wall_time_ns:.2f}x and "
-            f"{other.cpu_time_ns / record.cpu_time_ns:.2f}x of that under the plan); "
-            f"{other.swap_ins:,} pages came back"
-        )
+        lines.append(_alone(other, record))
     if paged.full_bytes and paged.full_wall_time_ns:
         lines.append(
             f"without a limit: {format_bytes(paged.full_bytes)} at its peak, "
@@ -103,6 +97,21 @@ def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
             f"{record.wall_time_ns / paged.full_wall_time_ns:.2f}x as long"
         )
     return lines
+
+
+def _alone(other: PagedAlone, record: RunRecord) -> str:
+    """Return a run without the plan; a run that failed has no times to compare."""
+    ratios = ""
+    if other.exit_status.startswith("exited 0"):
+        ratios = (
+            f" ({other.wall_time_ns / record.wall_time_ns:.2f}x and "
+            f"{other.cpu_time_ns / record.cpu_time_ns:.2f}x of that under the plan)"
+        )
+    killed = f"; the kernel ended {other.killed} of its processes" if other.killed else ""
+    return (
+        f"{WAYS[other.way]}: {other.exit_status} after {format_ns(other.wall_time_ns)}, "
+        f"{format_ns(other.cpu_time_ns)} of CPU{ratios}; {other.swap_ins:,} pages came back{killed}"
+    )
 
 
 def _cells(row: ObjectLanding, letters: int) -> list[str]:

@@ -107,9 +107,10 @@ def test_pages_in_main_memory_are_told_from_those_that_are_nowhere() -> None:
 @permitted
 def test_without_yes_nothing_is_set_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(paged_plan(), tmp_path / "plan.json")
-    words = ["run", str(tmp_path / "plan.json"), "--map", "far=zram", "--", "touch", "made"]
-    assert main(words) == ExitCode.DONE
+    words = ["run", str(tmp_path / "plan.json"), "--map", "far=zram", "--beside-kernel"]
+    assert main([*words, "--", "touch", "made"]) == ExitCode.DONE
     shown = capsys.readouterr().out
+    assert "touch made  # again, without the plan: kernel" in shown
     assert "mkswap /dev/zramN" in shown
     assert str(BUDGET) in shown
 
