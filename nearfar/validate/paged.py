@@ -135,7 +135,7 @@ def validate_paged(
             progress(f"running {subject.name}", number / (rounds * len(subjects)))
             run_round(subject, options.far, device, left_out)
     cases = [case for subject in subjects for case in cases_of(subject, device, left_out)]
-    cliffs = [cliff for subject in subjects if (cliff := cliff_of(subject)) is not None]
+    cliffs = [cliff for subject in subjects if (cliff := cliff_of(subject, left_out))]
     return scored(str(spec), device, cases, cliffs, left_out)
 
 
@@ -227,12 +227,13 @@ def _cliff(subject: PagedSubject, device: DeviceProfile) -> float:
     return 0.0 if axis.cliff_share is None else axis.cliff_share.value
 
 
-def cliff_of(subject: PagedSubject) -> PagedCliff | None:
-    """Return the slowdowns around the predicted cliff; None: it was not looked for."""
-    if not around(subject):
+def cliff_of(subject: PagedSubject, left_out: Mapping[str, str]) -> PagedCliff | None:
+    """Return the slowdowns around the predicted cliff; None: not looked for, or left out."""
+    limits = around(subject)
+    if not limits or any(f"{subject.name} at {limit}" in left_out for limit in limits):
         return None
     near_ns = statistics.median(subject.near_ns)
-    times = [subject.cpu_ns.get(key) for key in cliff_shares(subject.cliff_share)]
+    times = [subject.cpu_ns.get(key) for key in limits]
     above, below = (math.inf if each is None else statistics.median(each) for each in times)
     if math.inf in (above, below):
         return None
@@ -323,13 +324,15 @@ def cases_of(
             predicted_faults=row.faults,
             models={model.model: model.slowdown for model in row.models},
             fault_ns=beside_ns,
-            locked=_locked(subject, budget, cpu.value),
+            locked=_locked(subject, budget, cpu.value, left_out),
         )
 
 
-def _locked(subject: PagedSubject, budget: str, alone_ns: float) -> LockedRun | None:
+def _locked(
+    subject: PagedSubject, budget: str, alone_ns: float, left_out: Mapping[str, str]
+) -> LockedRun | None:
     key, plan = locked_key(budget), subject.plans[budget]
-    if key not in subject.cpu_ns:
+    if key not in subject.cpu_ns or f"{subject.name} at {budget}, locked" in left_out:
         return None
     times = {bar.name: bar.time_ns.value for bar in plan.alternatives}
     cpu = median_estimate(subject.cpu_ns[key])

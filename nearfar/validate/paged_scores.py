@@ -38,7 +38,7 @@ def scored(
     counted = [case for case in cases if case.faults >= MIN_FAULTS]
     locked = [case.locked for case in cases if case.locked is not None]
     gains = [run.measured_gain for run in locked if run.predicted_gain >= GAIN]
-    names = ["paged", *(judged[0].models if judged else ())]
+    names = ["paged", *judged[0].models] if judged else []
     return PagedValidation(
         producer=producer(),
         far=far,
@@ -66,7 +66,7 @@ def _score(name: str, cases: Sequence[PagedCase]) -> PagedScore:
     predicted = [case.predicted.value if name == "paged" else case.models[name] for case in cases]
     errors = [abs(p / case.slowdown - 1) for p, case in zip(predicted, cases, strict=True)]
     return PagedScore(
-        mean_error=statistics.fmean(errors) if errors else 0.0,
+        mean_error=statistics.fmean(errors),
         rank=rank_correlation(predicted, [case.slowdown for case in cases])
         if len(cases) >= MIN_RANKED
         else None,
@@ -138,7 +138,7 @@ def sentences(report: PagedValidation) -> list[str]:
         lines.append(f"Inside the predicted 90 % interval: {report.coverage:.0%}.")
     if report.cliffs:
         lines.append(
-            f"Time doubles within 5 % of the pages of where it was predicted to: "
+            "Programs whose time doubles where it was predicted to (within 5 % of their pages): "
             f"{sum(held(cliff) for cliff in report.cliffs)} of {len(report.cliffs)}."
         )
     if report.gain is not None:
@@ -147,6 +147,8 @@ def sentences(report: PagedValidation) -> list[str]:
             "the geometric mean."
         )
     if report.worst_gain is not None:
-        lines.append(f"The plan that gained least: {report.worst_gain:.2f}x.")
+        lines.append(
+            f"The slowest plan ran {report.worst_gain:.2f} times as fast as the kernel alone."
+        )
     lines += [f"left out: {name}: {why}" for name, why in report.left_out.items()]
     return lines

@@ -87,10 +87,20 @@ def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None
     for shown in (
         "1.50x",
         "3 of 5 cases",
-        "predicted to: 1 of 2",
+        "(within 5 % of their pages): 1 of 2",
+        "The slowest plan ran 0.90 times as fast",
         "left out: hash at 25%: was killed",
     ):
         assert shown in text.getvalue()
+
+
+def test_no_case_has_no_score() -> None:
+    report = scored("zram", load_device("zram-lz4"), [case(1.01, 1.4)], [], {})
+    assert report.models == {}
+    text = StringIO()
+    print_paged(report, Console(file=text, width=100))
+    assert "0 of 1 cases" in text.getvalue()
+    assert " 0.0%" not in text.getvalue()
 
 
 def test_kernels_are_those_of_the_source() -> None:
