@@ -102,13 +102,15 @@ def _wait(child: subprocess.Popen[bytes]) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a process that goes on and what it started; let it clean up first."""
-    for sign in (signal.SIGINT, signal.SIGKILL):
-        if child.poll() is not None:
-            return
+    """End a process that goes on, after it cleaned up, and whatever it started and left."""
+    if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, sign)
+            os.killpg(child.pid, signal.SIGINT)
         _wait(child)
+    # Its number stays the group's while any program of the session is left.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    _wait(child)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ def two_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RowFolder:
     root = str(Path(__file__).parents[2])
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{root}")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(sys, "argv", ["benchmarks"])
     monkeypatch.setattr(__main__, "ROWS", made.folder)
     monkeypatch.setattr(__main__, "PACKAGE", "made_rows")
     _at_commit(monkeypatch, "abc")
