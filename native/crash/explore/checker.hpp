@@ -28,7 +28,7 @@ struct Command {
   std::string image;
   int timeout_ms = 0;
   std::shared_ptr<int> limit_ms;  // of a check: the timeout, or less where checks have hung
-  std::size_t keep = 0;  // bytes of output to keep
+  std::size_t keep = 0;           // bytes of output to keep
 };
 
 // A line of a state, to be patched into the image.

@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -29,6 +30,9 @@ constexpr std::uint64_t trap_instruction = 0xCC;
 constexpr std::uint64_t entry_key = 9;  // AT_ENTRY
 
 pid_t program = 0;
+// Threads of the program, and new ones that stopped before the thread that made them told of it.
+std::set<pid_t> known;
+std::set<pid_t> early;
 // CPU time from a stop at the place until the instruction there is done, ns.
 std::uint64_t stepping_ns = 0;
 
@@ -166,14 +170,21 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
     }
     const int signal = WSTOPSIG(stop.status);
     const int event = stop.status >> 16;
-    unsigned long child = 0;
+    unsigned long made = 0;
+    if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
+      ptrace(PTRACE_GETEVENTMSG, stop.thread, nullptr, &made);
+    }
+    const auto child = static_cast<pid_t>(made);
     switch (event) {
+      case PTRACE_EVENT_CLONE:
+        known.insert(child);
+        if (early.erase(child) != 0) ptrace(PTRACE_CONT, child, nullptr, nullptr);
+        break;
       case PTRACE_EVENT_FORK:
       case PTRACE_EVENT_VFORK:
         // Children are not timed: they go on without the breakpoint.
-        ptrace(PTRACE_GETEVENTMSG, stop.thread, nullptr, &child);
-        waitpid(static_cast<pid_t>(child), nullptr, __WALL);
-        breakpoint.remove(static_cast<pid_t>(child));
+        if (early.erase(child) == 0) waitpid(child, nullptr, __WALL);
+        breakpoint.remove(child);
         ptrace(PTRACE_DETACH, child, nullptr, nullptr);
         if (event == PTRACE_EVENT_FORK) breakpoint.set(stop.thread);
         ptrace(PTRACE_CONT, stop.thread, nullptr, nullptr);
@@ -193,6 +204,10 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
       if (++hits == times) return true;
       if (!steps_over(stop.thread, breakpoint)) return false;
     } else {
+      if (signal == SIGSTOP && known.count(stop.thread) == 0) {
+        early.insert(stop.thread);
+        continue;
+      }
       // A new thread begins with SIGSTOP, which is not the program's.
       const bool own = signal != SIGTRAP && signal != SIGSTOP;
       ptrace(PTRACE_CONT, stop.thread, nullptr, own ? signal : 0);
@@ -231,6 +246,7 @@ int main(int count, char** words) {
   const std::uint64_t begun = now_ns(CLOCK_MONOTONIC);
   program = fork();
   if (program == 0) become(words + 5);
+  known.insert(program);
   if (program < 0 || !loads()) return cannot_run;
   const std::uint64_t address = mapped_at(words[1], offset);
   if (address == 0) {
