@@ -35,6 +35,7 @@ bool start_far_heap(extent_hooks_t* hooks, unsigned arenas) {
     char name[32];
     snprintf(name, sizeof name, "arena.%u.extent_hooks", arena);
     // Joining makes the arena; its tables keep the hooks that it is made with, so they are near.
+    // NOLINTNEXTLINE(bugprone-sizeof-expression) - jemalloc takes a pointer to the hooks.
     if (!join(arena) || jf_mallctl(name, nullptr, nullptr, &hooks, sizeof hooks) != 0) {
       return false;
     }

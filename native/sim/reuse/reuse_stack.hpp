@@ -35,7 +35,8 @@ class ReuseStack {
         lines_(static_cast<std::uint64_t*>(memory)),
         live_bits_(lines_ + slots_),
         table_(reinterpret_cast<std::uint32_t*>(live_bits_ + slots_ / word_bits)),
-        live_counts_(reinterpret_cast<std::uint8_t*>(table_ + slots_ * entries_per_slot)) {}
+        live_counts_(
+            reinterpret_cast<std::uint8_t*>(table_ + std::size_t{slots_} * entries_per_slot)) {}
 
   std::uint32_t capacity() const { return capacity_; }
   std::uint32_t live() const { return live_; }
@@ -131,7 +132,7 @@ class ReuseStack {
       if (lines_[slot] != dead) lines_[kept++] = lines_[slot];
     }
     std::memset(lines_ + kept, 0, (slots_ - kept) * sizeof *lines_);
-    std::memset(table_, 0, slots_ * entries_per_slot * sizeof *table_);
+    std::memset(table_, 0, std::size_t{slots_} * entries_per_slot * sizeof *table_);
     for (std::uint32_t word = 0; word < slots_ / word_bits; ++word) {
       const std::uint32_t first = word * word_bits;
       const std::uint32_t live = kept < first               ? 0
