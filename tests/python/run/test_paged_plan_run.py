@@ -116,6 +116,8 @@ def test_without_yes_nothing_is_set_up(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @permitted
+@pytest.mark.long  # beside busy tests, no reading of the locked bytes came in time once
+@pytest.mark.timing
 def test_a_plan_is_enforced_and_the_machine_is_as_before(tmp_path: Path, journals: Path) -> None:
     program = tmp_path / "paged"
     compiler = ["cc", "-O1", "-g", f"-I{INCLUDE}", str(PROGRAMS / "paged.c"), "-o", str(program)]
