@@ -8,6 +8,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+from nearfar.base.errors import NearfarError
+from nearfar.memories.paged import set_up
+from nearfar.memories.paged.group import find_place
+from nearfar.memories.spec import parse_spec
+
 
 @contextlib.contextmanager
 def swap_alone() -> Iterator[None]:
@@ -15,3 +22,14 @@ def swap_alone() -> Iterator[None]:
     with (Path(tempfile.gettempdir()) / "nearfar-tests-of-swap.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def _why_not() -> str:
+    try:
+        find_place()
+    except NearfarError as error:
+        return str(error)
+    return set_up.missing(parse_spec("zram", paged=True))
+
+
+permitted = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "possible")

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from swap_alone import swap_alone
+from swap_alone import permitted, swap_alone
 
 from nearfar.__main__ import main
-from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.documents import Plan, RunRecord, loaded, save
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place
-from nearfar.memories.spec import parse_spec
 from nearfar.options.run import RunOptions
 from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import resolve_memories
@@ -31,17 +29,6 @@ from made_plans import PROGRAMS, objects_plan
 
 INCLUDE = Path(__file__).parents[3] / "include"
 BUDGET = 30 << 20
-
-
-def _why_not() -> str:
-    try:
-        find_place()
-    except NearfarError as error:
-        return str(error)
-    return set_up.missing(parse_spec("zram", paged=True))
-
-
-permitted = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "possible")
 
 
 @pytest.fixture(autouse=True)

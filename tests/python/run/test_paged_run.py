@@ -9,13 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from swap_alone import swap_alone
+from swap_alone import permitted, swap_alone
 
 from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place
-from nearfar.memories.spec import parse_spec
 from nearfar.options.run import RunOptions
 from nearfar.run.paged_run import far_spec, near_share
 
@@ -34,17 +32,6 @@ for _ in range(5):
     random.shuffle(order)
     sum(pages[at] for at in order)
 """
-
-
-def _why_not() -> str:
-    try:
-        find_place()
-    except NearfarError as error:
-        return str(error)
-    return set_up.missing(parse_spec("zram", paged=True))
-
-
-permitted = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "possible")
 
 
 @pytest.fixture(autouse=True)

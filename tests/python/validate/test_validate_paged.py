@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from swap_alone import swap_alone
+from swap_alone import permitted, swap_alone
 
 from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
@@ -16,23 +16,9 @@ from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import PagedValidation, loaded
 from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff
-from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import find_place
-from nearfar.memories.spec import parse_spec
 from nearfar.options.validate import ValidateOptions
 from nearfar.validate.paged import chosen_paged, paged_kernels, scaled_device
 from nearfar.validate.paged_scores import print_paged, scored
-
-
-def _why_not() -> str:
-    try:
-        find_place()
-    except NearfarError as error:
-        return str(error)
-    return set_up.missing(parse_spec("zram", paged=True))
-
-
-permitted = pytest.mark.skipif(bool(_why_not()), reason=_why_not() or "possible")
 
 
 @pytest.fixture(autouse=True)
