@@ -17,6 +17,11 @@ from made_plans import PROGRAMS, placement, plan, run_verb
 MIN_BLOCKS_PER_S = 1000
 """Blocks that eight threads check in a second at least, on a loaded machine too."""
 
+MIN_DIVIDED = 0.75
+"""Share on plan of blocks that are divided: which half of the addresses the live blocks fill is
+chance, and one page in eight is sampled: some 150 of 4 MiB, so that 0.9 is two and a half standard
+deviations."""
+
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(1800, marks=pytest.mark.long)])
 def test_every_block_keeps_its_content(tmp_path: Path, seconds: int) -> None:
@@ -44,4 +49,5 @@ def test_every_block_keeps_its_content(tmp_path: Path, seconds: int) -> None:
     record = load(tmp_path / "record.json", RunRecord)
     for landing in record.objects:
         assert landing.on_plan is not None, landing
-        assert landing.on_plan > 0.95, landing
+        divided = len(landing.planned) > 1
+        assert landing.on_plan > (MIN_DIVIDED if divided else 0.95), landing
