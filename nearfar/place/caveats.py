@@ -90,15 +90,19 @@ def _peaks_and_parts(allow: Collection[str], extended: ExtendedShares) -> list[s
     ranges, shares = int(np.sum(split & by_range)), int(np.sum(split & ~by_range))
     if ranges:
         sentences.append(
-            f"{ranges} objects are placed by range, by the traffic that the profile counted in "
+            f"{_objects_are(ranges)} placed by range, by the traffic that the profile counted in "
             "each range"
         )
     if shares:
         sentences.append(
-            f"{shares} objects are in several memories without ranges that differ: a share of "
+            f"{_objects_are(shares)} in several memories without ranges that differ: a share of "
             "such an object is assumed to carry that share of its traffic"
         )
     return sentences
+
+
+def _objects_are(count: int) -> str:
+    return "1 object is" if count == 1 else f"{count} objects are"
 
 
 def _independence(problem: Problem, joint_limits: bool) -> list[str]:

@@ -156,7 +156,8 @@ class ReportFrontier(Data, kw_only=True):
     """The best plan known for every budget, for one far memory and phase.
 
     From a budget of `budget_bytes[i]` on, the objects `order[a:b]` for each (a, b) of `near[i]`
-    stay near, take `near_bytes[i]`, and the phase runs `time_ns[i]`.
+    and the parts that `shares[i]` names stay near and take `near_bytes[i]`; the phase runs
+    `time_ns[i]`.
     """
 
     memory: str
@@ -167,6 +168,8 @@ class ReportFrontier(Data, kw_only=True):
     budget_bytes: list[int]
     """Rising."""
     near: list[list[tuple[int, int]]]
+    shares: list[dict[int, float]]
+    """Near share of each object that is near in part; `near` has only whole ones."""
     near_bytes: list[int]
     time_ns: list[Triple]
     """Falling."""
@@ -186,8 +189,8 @@ class ReportChoice(Data, kw_only=True):
     """``25 %``, or the option that requested it."""
     near: list[int]
     """Objects the plan keeps near, whole or in part, greatest saving first."""
-    split: bool = False
-    """Whether it keeps only a part of one of them near; the slider has plans of whole objects."""
+    shares: dict[int, float] = {}
+    """Near share of each object of `near` that is there in part."""
     plan: Alternative
     """The plan's own bar among the alternatives."""
     alternatives: list[Alternative]

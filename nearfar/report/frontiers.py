@@ -2,8 +2,8 @@
 
 Three kinds of plan compete, all timed by `nearfar place`: its frontier (the greedy order, one
 object more each step), the greedy plan of many budgets (which skips what does not fit), and the
-plans computed for single budgets, where these keep objects whole. A larger budget never does worse:
-the best so far stays.
+plans computed for single budgets, which may keep parts of objects near. A larger budget never does
+worse: the best so far stays.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def frontier(
     rank = {number: place for place, number in enumerate(order)}
     offers = [_of_point(points[i], steps) for i, steps in _thinned(points)]
     offers += [_of_stop(stop, rank) for stop in stops]
-    offers += [_of_stop(_of_choice(choice), rank) for choice in choices if not choice.split]
+    offers += [_of_choice(choice, rank) for choice in choices]
     best = _best_so_far(offers)
     return ReportFrontier(
         memory=plan.far,
@@ -61,6 +61,7 @@ def frontier(
         order=order,
         budget_bytes=[offer.budget_bytes for offer in best],
         near=[offer.runs for offer in best],
+        shares=[offer.shares for offer in best],
         near_bytes=[offer.near_bytes for offer in best],
         time_ns=[_triple(offer.time_ns) for offer in best],
         slowdown=[_triple(offer.slowdown) for offer in best],
@@ -76,6 +77,7 @@ class _Offer(msgspec.Struct, frozen=True):
     time_ns: Estimate
     slowdown: Estimate
     cost_relative: float
+    shares: dict[int, float] = {}
 
 
 def _of_point(point: FrontierPoint, steps: int) -> _Offer:
@@ -89,14 +91,16 @@ def _of_point(point: FrontierPoint, steps: int) -> _Offer:
     )
 
 
-def _of_choice(choice: ReportChoice) -> Stop:
-    return Stop(
+def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _Offer:
+    whole = sorted(rank[number] for number in choice.near if number not in choice.shares)
+    return _Offer(
         budget_bytes=choice.budget_bytes,
-        near=choice.near,
+        runs=runs(whole),
         near_bytes=choice.plan.near_bytes,
         time_ns=choice.plan.time_ns,
         slowdown=choice.plan.slowdown,
         cost_relative=choice.plan.cost_relative,
+        shares=choice.shares,
     )
 
 

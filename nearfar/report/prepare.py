@@ -286,9 +286,17 @@ def _effect(
 
 
 def _near_share(placement: Placement) -> float:
+    if placement.interleave:
+        return placement.interleave.get("near", 0) / sum(placement.interleave.values())
     if not placement.parts:
         return float(placement.memory == "near")
     return sum(part.share for part in placement.parts if part.memory == "near")
+
+
+def _parts(near: list[Placement], position: dict[int, int]) -> dict[int, float]:
+    """Return the near share of each object that is near in part."""
+    shares = {position[p.object]: rounded(_near_share(p)) for p in near}
+    return {number: share for number, share in shares.items() if share < 1.0}
 
 
 def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]) -> ReportChoice:
@@ -309,7 +317,7 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         budget_bytes=plan.budget_bytes,
         origin=origin,
         near=[position[p.object] for p in near],
-        split=any(_near_share(p) < 1.0 for p in near),
+        shares=_parts(near, position),
         plan=own,
         alternatives=plan.alternatives,
         proven_gap=plan.proven_gap,

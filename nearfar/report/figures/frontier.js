@@ -43,14 +43,17 @@ function lists() {
   const added = (i) => (now ? now.added_ns[i][0] : 0);
   const near = nearNow();
   const order = [...data.objects.keys()].sort((a, b) => added(b) - added(a));
-  for (const [side, title, mine] of [["near", "keep here", (i) => near.has(i)],
-    ["far", "can go", (i) => !near.has(i)]]) {
+  const share = (i) => near.get(i) ?? 0;
+  for (const [side, title, mine, size] of [
+    ["near", "keep here", (i) => near.has(i), (i) => data.objects[i].size_bytes * share(i)],
+    ["far", "can go", (i) => share(i) < 1, (i) => data.objects[i].size_bytes * (1 - share(i))]]) {
     const all = curve ? order.filter(mine) : [];
-    const taken = all.reduce((sum, i) => sum + data.objects[i].size_bytes, 0);
-    control(`${side}-title`).textContent = `${title}: ${all.length} objects, ${bytes(taken)}`;
+    const taken = all.reduce((sum, i) => sum + size(i), 0);
+    control(`${side}-title`).textContent = `${title}: ${all.length} object${all.length === 1 ? "" : "s"}, ${bytes(taken)}`;
     const rows = all.slice(0, MOST_LISTED).map((i) => el("li", { "data-object": data.objects[i].id },
       el("span", { class: "name", title: data.objects[i].name }, data.objects[i].label),
-      el("span", { class: "quiet" }, bytes(data.objects[i].size_bytes)),
+      el("span", { class: "quiet" }, size(i) < data.objects[i].size_bytes ? `${bytes(size(i))} of ` : "",
+        bytes(data.objects[i].size_bytes)),
       el("span", { class: "number" }, added(i) ? `${added(i) > 0 ? "+" : ""}${ns(added(i))} if far` : "no effect")));
     if (all.length > MOST_LISTED)
       rows.push(el("li", { class: "quiet" }, `and ${all.length - MOST_LISTED} more, in the table below`));

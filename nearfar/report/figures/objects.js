@@ -25,8 +25,8 @@ figure("objects", (root) => {
 function objectColumns(near) {
   const phase = phasesByName.get(state.phase), thing = (i) => data.objects[i];
   const columns = [
-    { key: "now", title: "Now", sort: (i) => (near.has(i) ? 1 : 0),
-      show: (i) => el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, near.has(i) ? "near" : "far") },
+    { key: "now", title: "Now", sort: (i) => near.get(i) ?? 0,
+      show: (i) => el("span", { class: `chip ${near.has(i) ? "near" : "far"}` }, whereNow(near, i)) },
     { key: "name", title: "Object", text: true, sort: (i) => thing(i).label.toLowerCase(), show: objectName },
     { key: "size", title: "Size", number: true, sort: (i) => thing(i).size_bytes, show: (i) => bytes(thing(i).size_bytes) },
     { key: "misses", title: "Misses", number: true, sort: (i) => misses(phase, i), show: (i) => count(misses(phase, i)) },

@@ -29,10 +29,13 @@ function heatStrip(item, top, width, choice) {
     () => [object.name, `${bytes(i * item.range_bytes)} to ${bytes((i + 1) * item.range_bytes)}`,
       `${count(line)} lines missed or written back`]));
   const placed = choice && choice.ranges.find((ranges) => ranges.object === item.object);
-  const whole = choice && !placed && choice.near.includes(item.object) ? [[0, span]] : [];
-  const near = (placed ? placed.near : whole).map(([begin, end]) => svg("rect", {
+  // A share of each block without ranges: a paler bar along the whole object.
+  const share = choice && choice.near.includes(item.object) ? choice.shares[item.object] ?? 1 : 0;
+  const whole = share ? [[0, span]] : [];
+  const near = (placed ? placed.near : whole).map(([begin, end]) => withTip(svg("rect", {
     x: x(begin), y: top + 38, height: 5, width: Math.max(1, x(Math.min(end, span)) - x(begin)), fill: "var(--near)",
-    "data-near": `${begin}-${end}` }));
+    opacity: placed ? 1 : share, "data-near": `${begin}-${end}` }),
+  () => [object.name, placed ? `${bytes(begin)} to ${bytes(Math.min(end, span))} near` : `${percent(share)} near`]));
   return [svg("text", { x: 0, y: top + 12, class: "strong" }, object.label),
     svg("text", { x: width, y: top + 12, "text-anchor": "end" }, bytes(object.size_bytes)), ...cells, ...near];
 }

@@ -70,6 +70,6 @@ function tile(leaf, near, bounds, gathered) {
       name.length > letters ? `${name.slice(0, letters - 1)}…` : name) : null,
     letters > 7 && h > 40 ? svg("text", { x: 8, y: 34, style: { fill: ink } }, bytes(size)) : null);
   return withTip(group, () => i < 0 ? [name, bytes(size)] : [data.objects[i].name,
-    `${bytes(size)}, ${isNear ? "near" : "far"} at this budget`,
+    `${bytes(size)}, ${whereNow(near, i)} at this budget`,
     `adds ${ns(effect() ? effect().added_ns[i][0] : 0)} if far: ${digits3(perByte)} ns per byte`]);
 }

@@ -26,12 +26,16 @@ const memoryColour = (name) => {
 
 // The best plan that a budget allows: the last one whose budget is not greater.
 const pointAt = (curve, budget) => Math.max(0, d3.bisectRight(curve.budget_bytes, budget) - 1);
-// Which objects are near now: a Set of object numbers.
+// Which objects are near now: object number to the share of it that is near.
 function nearNow() {
   const curve = frontier();
-  if (!curve) return new Set();
-  return new Set(curve.near[pointAt(curve, state.budget)].flatMap(([a, b]) => curve.order.slice(a, b)));
+  if (!curve) return new Map();
+  const at = pointAt(curve, state.budget);
+  return new Map([
+    ...curve.near[at].flatMap(([a, b]) => curve.order.slice(a, b)).map((i) => [i, 1]),
+    ...Object.entries(curve.shares[at]).map(([i, share]) => [Number(i), share])]);
 }
+const whereNow = (near, i) => (!near.has(i) ? "far" : near.get(i) < 1 ? `${percent(near.get(i))} near` : "near");
 
 // ---- numbers as people read them ---------------------------------------------------------------
 const digits3 = (value) => String(Number(value.toPrecision(3))).replace("-", "\u2212");

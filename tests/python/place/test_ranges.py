@@ -61,7 +61,7 @@ def test_a_hot_range_is_near_and_the_plan_says_where() -> None:
     added = {name: time - times["all-near"] for name, time in times.items()}
     assert added["plan"] < 0.5 * added["page-interleaved"]
     assert all(times["plan"] <= times[name] for name in ("hot-first", "x-mem", "greedy"))
-    assert any("1 objects are placed by range" in caveat for caveat in plan.caveats)
+    assert any("1 object is placed by range" in caveat for caveat in plan.caveats)
 
 
 @pytest.mark.parametrize("lines", [0.5, 5.0, 50.0, 5000.0])

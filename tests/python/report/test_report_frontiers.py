@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, WorkloadProfile
-from nearfar.documents.plan import FrontierPoint
+from nearfar.documents.plan import FrontierPoint, Part
 from nearfar.report.frontiers import MAX_POINTS, Stop, frontier, runs, thin
+from nearfar.report.prepare import prepare
 
 
 def points(count: int) -> list[FrontierPoint]:
@@ -106,6 +107,24 @@ def test_the_better_plan_stays_for_larger_budgets() -> None:
     times = [time for time, _, _ in curve.time_ns]
     assert times == sorted(times, reverse=True)
     assert 1 not in curve.budget_bytes
+
+
+def test_a_plan_with_parts_is_on_the_line_with_its_shares() -> None:
+    profile, plan = made(4, budget_bytes=10)
+    position = {n: n for n in range(4)}
+    split = plan.placements[1]
+    split.parts = [Part(memory="near", share=0.25), Part(memory=plan.far, share=0.75)]
+    near, fars = made_up.devices()
+    prediction = made_up.prediction(profile, near, fars)
+    (choice,) = prepare(profile, near, fars, prediction, [("50 %", plan)]).choices
+    assert choice.shares == {1: 0.25}
+    choice.budget_bytes = plan.frontier[-1].near_bytes - 1
+    last = plan.frontier[-1].time_ns.value / 2
+    choice.plan.time_ns = Estimate(last, last, last)
+    curve = frontier(plan, position, [choice], [])
+    assert curve.time_ns[-1][0] == last
+    assert curve.shares[-1] == {1: 0.25}
+    assert 1 not in {n for a, b in curve.near[-1] for n in curve.order[a:b]}
 
 
 def test_objects_without_savings_come_last() -> None:
