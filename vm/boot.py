@@ -170,7 +170,7 @@ def _compile(folder: Path) -> None:
     for name in ("objects", "ranges") if compiler else ():
         source = REPOSITORY / f"tests/python/run/programs/{name}.c"
         subprocess.run(
-            [compiler, "-O2", "-g", "-D_GNU_SOURCE", "-pthread", f"-I{REPOSITORY / 'include'}",
+            [compiler, "-O2", "-g", "-pthread", f"-I{REPOSITORY / 'include'}",
              source, "-o", folder / source.stem],
             check=True,
         )  # fmt: skip

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 
+#pragma GCC visibility push(hidden)
 extern "C" {
 int jf_mallctl(const char* name, void* old, std::size_t* old_size, void* value, std::size_t size);
 extern const char* jf_malloc_conf_2_conf_harder;
 }
+#pragma GCC visibility pop
 
 namespace nearfar::run {
 

@@ -7,7 +7,8 @@
 #include "run/jemalloc.hpp"
 #include "run/state.hpp"
 
-// CMakeLists.txt makes this copy of jemalloc.
+// CMakeLists.txt makes this copy of jemalloc. Hidden: its calls need no table of addresses.
+#pragma GCC visibility push(hidden)
 extern "C" {
 void* jf_malloc(std::size_t size);
 void jf_free(void* block);
@@ -15,6 +16,7 @@ void* jf_mallocx(std::size_t size, int flags);
 void* jf_rallocx(void* block, std::size_t size, int flags);
 std::size_t jf_malloc_usable_size(void* block);
 }
+#pragma GCC visibility pop
 
 namespace nearfar::run {
 

@@ -1,6 +1,10 @@
-// malloc and its family. operator new and delete, strdup and the like call these.
+// malloc and its family, which strdup and the like call, and the operators of C++.
+#include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <new>
 
 #include "run/arenas.hpp"
 #include "run/far_heap.hpp"
@@ -88,10 +92,12 @@ inline bool countdown_ended(std::size_t size) {
 
 // Records a small block whose target was decided by its call alone. Its whole stack may show that
 // the call decides too little: then the stacks of later blocks decide.
-[[gnu::noinline]] void record_decided(void* block, std::size_t size, unsigned target, Call call) {
+[[gnu::noinline]] void* record_decided(void* block, std::size_t size, Call call) {
   const Recognised recognised = recognise(call, size, false);
-  if (recognised.target != target) leave_undecided(call.return_address);
+  const unsigned decided = decided_target(call.return_address);
+  if (decided != undecided && recognised.target != decided) leave_undecided(call.return_address);
   record(block, size, recognised);
+  return block;
 }
 
 [[gnu::noinline]] void* allocate_recognised(std::size_t size, int flags, Call call) {
@@ -150,12 +156,7 @@ inline void* allocate(std::size_t size, int flags, Call call) {
   return block;
 }
 
-void free_checked(void* block) {
-  if (__builtin_expect(!is_ours(block), 0)) {
-    if (block != nullptr) foreign_free(block);
-    return;
-  }
-  if (__builtin_expect(may_be_recorded(block), 0)) forget_recorded(block);
+inline void free_unrecorded(void* block) {
   if (in_near_heap(block)) {
     je_free(block);
   } else if (in_far_heap(block) && !is_divided(block)) {
@@ -163,6 +164,21 @@ void free_checked(void* block) {
   } else {
     far_free(target_of(block), block);
   }
+}
+
+[[gnu::noinline]] void free_recorded(void* block) {
+  forget_recorded(block);
+  free_unrecorded(block);
+}
+
+// Every call in it is its last, so that it needs no stack.
+void free_checked(void* block) {
+  if (__builtin_expect(!is_ours(block), 0)) {
+    if (block == nullptr) return;
+    return foreign_free(block);
+  }
+  if (__builtin_expect(may_be_recorded(block), 0)) return free_recorded(block);
+  free_unrecorded(block);
 }
 
 [[gnu::noinline]] void* move_block(void* block, std::size_t size, Call call) {
@@ -210,6 +226,77 @@ void* resize(void* block, std::size_t size, Call call) {
   return plain ? je_realloc(block, size) : move_block(block, size, call);
 }
 
+// Serves a block, or `no_block` without memory. A macro, and the call no variable of it: it would
+// be kept in registers, which have to be saved.
+#define NEARFAR_SERVE(size, no_block)                                                 \
+  void* block = nullptr;                                                              \
+  if (!countdown_ended(size)) {                                                       \
+    block = je_malloc(size);                                                          \
+  } else if (mode != Mode::every || (size) >= min_interpreted_bytes) {                \
+    block = allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);                    \
+  } else {                                                                            \
+    block = allocate_decided(size, decided_target(NEARFAR_THIS_CALL.return_address)); \
+    if (__builtin_expect(block == nullptr, 0)) {                                      \
+      block = allocate_recognised(size, 0, NEARFAR_THIS_CALL);                        \
+    } else if (__builtin_expect(is_recorded(block, size), 0)) {                       \
+      block = record_decided(block, size, NEARFAR_THIS_CALL);                         \
+    }                                                                                 \
+  }                                                                                   \
+  return __builtin_expect(block == nullptr, 0) ? (no_block) : block;
+
+inline void give_back(void* block) {
+  if (__builtin_expect(is_plain(block), 1)) {
+    je_free(block);
+  } else {
+    free_checked(block);
+  }
+}
+
+// The operator that the program would have without this library: it calls handlers and throws.
+void* new_without_memory(std::size_t size, const char* name) {
+  using New = void* (*)(std::size_t);
+  const auto next = reinterpret_cast<New>(dlsym(RTLD_NEXT, name));
+  if (next == nullptr) abort();
+  return next(size);
+}
+
+}  // namespace
+
+// This library's own operators, whatever the program has.
+extern "C" {
+[[gnu::visibility("hidden"), gnu::alias("_Znwm"), gnu::malloc, gnu::alloc_size(1)]] void*
+nearfar_own_new(std::size_t size);
+[[gnu::visibility("hidden"), gnu::alias("_ZdlPv")]] void nearfar_own_delete(void* block) noexcept;
+}
+
+namespace {
+
+// Operators of arrays and sizes have to call the plain ones, which a program may replace alone.
+struct Operators {
+  void* (*make)(std::size_t) = nearfar_own_new;
+  void (*take)(void*) = nearfar_own_delete;
+};
+
+const Operators& programs_operators() {
+  static Operators operators;
+  static bool ready;
+  if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
+    operators.make = reinterpret_cast<void* (*)(std::size_t)>(dlsym(RTLD_DEFAULT, "_Znwm"));
+    operators.take = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "_ZdlPv"));
+    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+  }
+  return operators;
+}
+
+inline void delete_block(void* block) {
+  const auto take = programs_operators().take;
+  if (__builtin_expect(take == nearfar_own_delete, 1)) {
+    give_back(block);
+  } else {
+    take(block);
+  }
+}
+
 bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 }  // namespace
@@ -224,30 +311,9 @@ void check_next_allocation() {
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* malloc(std::size_t size) noexcept {
-  if (!countdown_ended(size)) return je_malloc(size);
-  if (mode != Mode::every || size >= min_interpreted_bytes) {
-    return allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);
-  }
-  // The call is not a variable: it would be kept in registers, which have to be saved.
-  const unsigned target = decided_target(NEARFAR_THIS_CALL.return_address);
-  void* block = allocate_decided(size, target);
-  if (__builtin_expect(block == nullptr, 0)) {
-    return allocate_recognised(size, 0, NEARFAR_THIS_CALL);
-  }
-  if (__builtin_expect(is_recorded(block, size), 0)) {
-    record_decided(block, size, target, NEARFAR_THIS_CALL);
-  }
-  return block;
-}
+void* malloc(std::size_t size) noexcept { NEARFAR_SERVE(size, nullptr) }
 
-void free(void* block) noexcept {
-  if (__builtin_expect(is_plain(block), 1)) {
-    je_free(block);
-  } else {
-    free_checked(block);
-  }
-}
+void free(void* block) noexcept { give_back(block); }
 
 void* calloc(std::size_t count, std::size_t size) noexcept {
   std::size_t bytes = 0;
@@ -315,4 +381,17 @@ std::size_t malloc_usable_size(void* block) noexcept {
   return is_ours(block) ? usable_size(block) : foreign_usable_size(block);
 }
 }
+
+// Through the C++ library's operators, all blocks would come from one call of malloc, and only
+// their stacks could decide. Operators for alignments and without exceptions stay the library's.
+void* operator new(std::size_t size) { NEARFAR_SERVE(size, new_without_memory(size, "_Znwm")) }
+void* operator new[](std::size_t size) {
+  const auto make = programs_operators().make;
+  if (__builtin_expect(make != nearfar_own_new, 0)) return make(size);
+  NEARFAR_SERVE(size, new_without_memory(size, "_Znam"))
+}
+void operator delete(void* block) noexcept { give_back(block); }
+void operator delete(void* block, std::size_t) noexcept { delete_block(block); }
+void operator delete[](void* block) noexcept { delete_block(block); }
+void operator delete[](void* block, std::size_t) noexcept { delete_block(block); }
 #pragma GCC visibility pop

@@ -1,6 +1,7 @@
 #include "run/mapped_files.hpp"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,18 +56,27 @@ void move_present(std::uint64_t begin, std::uint64_t bytes, int node) {
   syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, mpol_mf_move);
 }
 
-void move_data(std::uint64_t begin, std::uint64_t bytes, int file, off_t offset, unsigned target) {
+// Brings the file's data, not its holes, into the page table: only pages that are there move.
+void touch_data(std::uint64_t begin, std::uint64_t bytes, int file, off_t offset) {
+  // Opened once more: SEEK_DATA moves a position that the program's threads and processes share.
+  char link[64];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const int own = open(link, O_RDONLY | O_CLOEXEC);
+  if (own < 0) return;
   const auto end = offset + static_cast<off_t>(bytes);
   for (off_t at = offset; at < end;) {
-    const off_t data = lseek(file, at, SEEK_DATA);
+    const off_t data = lseek(own, at, SEEK_DATA);
     if (data < 0 || data >= end) break;
-    off_t hole = lseek(file, data, SEEK_HOLE);
+    off_t hole = lseek(own, data, SEEK_HOLE);
     if (hole < 0 || hole > end) hole = end;
-    // Only pages that are in the page table move.
     madvise(reinterpret_cast<void*>(begin + static_cast<std::uint64_t>(data - offset)),
             static_cast<std::size_t>(hole - data), MADV_POPULATE_READ);
     at = hole;
   }
+  close(own);
+}
+
+void move_data(std::uint64_t begin, std::uint64_t bytes, off_t offset, unsigned target) {
   for (std::uint64_t done = 0; done < bytes;) {
     std::uint64_t size = bytes;
     const auto position = static_cast<std::uint64_t>(offset) + done;
@@ -92,10 +102,9 @@ Recognised place_mapped_file(void* begin, std::size_t bytes, int file, off_t off
     if (has_policy(file)) {
       const std::uint64_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
       place_mapping(planned.target, begin, whole, static_cast<std::uint64_t>(offset));
-      // Reading the offsets of data moves the file's position.
-      const off_t position = lseek(file, 0, SEEK_CUR);
-      move_data(reinterpret_cast<std::uint64_t>(begin), whole, file, offset, planned.target);
-      lseek(file, position, SEEK_SET);
+      const auto start = reinterpret_cast<std::uint64_t>(begin);
+      touch_data(start, whole, file, offset);
+      move_data(start, whole, offset, planned.target);
       recognised = {planned.object, planned.target};
     } else {
       __atomic_fetch_or(&state.files_refused, 1u << row, __ATOMIC_RELAXED);

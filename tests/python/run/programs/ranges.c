@@ -1,6 +1,7 @@
 // Objects of which ranges are in different memories: slabs (blocks of 1 MiB), an array, a mapping
 // and, if its path is given, a shared file. Checks its own data; writes to the file RANGES_REPORT how
 // many pages of each MiB of an object, by position, are on node 0 and on others, as the kernel says.
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,8 +82,9 @@ int main(int count, char **words) {
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0) return 2;
     const unsigned long bytes = (unsigned long)status.st_size;
+    if (lseek(file, 100, SEEK_SET) != 100) return 2;
     char *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (mapped == MAP_FAILED) return 2;
+    if (mapped == MAP_FAILED || lseek(file, 0, SEEK_CUR) != 100) return 2;
     fill(mapped, bytes, 6);
     for (unsigned long i = 0; i < bytes / MIB; ++i) report("file", i, mapped + i * MIB);
     check(mapped, bytes, 6);
