@@ -222,7 +222,10 @@ void pool_unmapping(void* begin, std::size_t bytes) {
     append(NF_CRASH_UNMAP, mapping.offset, mapping.bytes, nullptr, nullptr, 0);
     if (mapping.begin < first) {
       // A mapping behind the hole is forgotten: pools are not unmapped like this.
-      mapping.bytes = static_cast<std::size_t>(first - mapping.begin);
+      const auto left = static_cast<std::size_t>(first - mapping.begin);
+      if (mapping.writable != nullptr)
+        syscall(SYS_munmap, mapping.writable + left, mapping.bytes - left);
+      mapping.bytes = left;
       remaining = true;
     } else if (last < end) {
       const auto removed = static_cast<std::size_t>(last - mapping.begin);

@@ -38,9 +38,10 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   return _URC_NO_REASON;
 }
 
-// A stack that was walked: it is the same if these registers and the return addresses in their
-// places are.
+// A stack that was walked: it is the same if these registers of the thread and the return addresses
+// in their places are. Another thread may have a smaller stack there, without these places.
 struct Known {
+  std::uint32_t thread = 0;
   std::uint64_t address = 0;
   std::uint64_t stack_pointer = 0;
   std::uint64_t frame_pointer = 0;
@@ -77,12 +78,13 @@ Stack stack_at(std::uint64_t address) { return walk_from(address).stack; }
 Stack stack_at(std::uint64_t address, std::uint64_t stack_pointer, std::uint64_t frame_pointer) {
   const std::uint64_t hash = (address * 31 + stack_pointer) * 0x9e3779b97f4a7c15ULL;
   Known& known = known_stacks[(hash >> 32) % max_known];
+  const std::uint32_t thread = this_thread();
   if (known.address == address && known.stack_pointer == stack_pointer &&
-      known.frame_pointer == frame_pointer && has_returns(known)) {
+      known.frame_pointer == frame_pointer && known.thread == thread && has_returns(known)) {
     return known.stack;
   }
   const Walk walk = walk_from(address);
-  known = {address, stack_pointer, frame_pointer, walk.stack, {}};
+  known = {thread, address, stack_pointer, frame_pointer, walk.stack, {}};
   std::copy(walk.places, walk.places + walk.stack.count, known.places);
   return walk.stack;
 }

@@ -21,7 +21,7 @@ from nearfar.crash.baseline import KnownBugs
 from nearfar.crash.bugs import Bugs, FoundBug
 from nearfar.crash.checker import Check, parse
 from nearfar.crash.coverage import code_of, places_of
-from nearfar.crash.engine import Engine, ExplorationPlan, Oracle
+from nearfar.crash.engine import ACCEPTED_STATES, Engine, ExplorationPlan, Oracle
 from nearfar.crash.explore import Exploration, Progress
 from nearfar.crash.judge import ExplorationBudget, Judge, ServedDiffersError
 from nearfar.crash.limits import MAX_SEED
@@ -339,6 +339,7 @@ class _Test:
         progress: Progress,
     ) -> None:
         engines: list[Engine] = []
+        (self._folder / ACCEPTED_STATES).write_bytes(b"")
         try:
             for worker in range(plan.workers):
                 engines.append(Engine(plan, worker, self._folder / f"state-{worker}", oracle))

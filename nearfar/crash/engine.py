@@ -26,6 +26,8 @@ from nearfar.native_files import native_file
 from nearfar.program.executable import preload
 
 PROGRAM = "nearfar_crash_judge"
+ACCEPTED_STATES = "accepted-states"
+"""File beside the images that explorers of one trace share; empty before the first begins."""
 RANKS = 7
 """Ranks of failure points, new coverage first; native/crash/explore/explorer.hpp defines them."""
 _MAX_DUMP_BYTES = 64 << 20
@@ -68,10 +70,11 @@ def _on_one_cpu(worker: int) -> Iterator[None]:
     """Run processes started meanwhile, and their children, on the worker's CPU alone.
 
     Explorer and loaded checker wait for each other at every state. On two CPUs each wait puts a CPU
-    to sleep and wakes it, which costs more than judging a small state.
+    to sleep and wakes it, which costs more than judging a small state. Explorations side by side
+    begin at different CPUs.
     """
     cpus = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {sorted(cpus)[worker % len(cpus)]})
+    os.sched_setaffinity(0, {sorted(cpus)[(os.getpid() + worker) % len(cpus)]})
     try:
         yield
     finally:

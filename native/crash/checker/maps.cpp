@@ -114,6 +114,14 @@ bool keep(const char* begin, std::size_t bytes) {
   return false;
 }
 
+// Forgets kept mappings of which a part is replaced, protected otherwise or moved.
+void forget_kept(const void* begin, std::size_t bytes) {
+  const auto* const at = static_cast<const char*>(begin);
+  for (Kept& known : kept) {
+    if (at < known.begin + known.bytes && at + whole_pages(bytes) > known.begin) known = {};
+  }
+}
+
 void drop(unsigned index) { maps[index] = maps[--map_count]; }
 
 // Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, 62 swapped, 61 file page or
@@ -187,6 +195,7 @@ void add_map(const Map& fresh) {
 
 void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int file,
                std::int64_t offset) {
+  if ((flags & MAP_FIXED) != 0) forget_kept(wanted, bytes);
   if (private_maps && (flags & MAP_FIXED) != 0)
     move_away(static_cast<char*>(wanted), whole_pages(bytes));
   const bool of_file = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0;
@@ -273,14 +282,9 @@ int munmap(void* begin, std::size_t bytes) noexcept {
   return unmap(static_cast<char*>(begin), bytes);
 }
 
-// A kept mapping that can be written is an ordinary one from then on.
+// A kept mapping that may be written, or no longer read, is an ordinary one from then on.
 int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
-  if ((protection & PROT_WRITE) != 0) {
-    for (Kept& known : kept) {
-      const auto* const at = static_cast<const char*>(begin);
-      if (at < known.begin + known.bytes && at + bytes > known.begin) known = {};
-    }
-  }
+  forget_kept(begin, bytes);
   return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
 }
 

@@ -18,9 +18,9 @@ constexpr unsigned max_probes = 32;
 
 }  // namespace
 
-AcceptedStates::AcceptedStates(const std::string& path, bool first) : path_(path) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : 0), 0600);
-  if (file < 0) throw std::runtime_error("cannot create " + path);
+AcceptedStates::AcceptedStates(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) throw std::runtime_error("cannot open " + path);
   void* mapped = ftruncate(file, bytes) != 0
                      ? MAP_FAILED
                      : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -29,10 +29,7 @@ AcceptedStates::AcceptedStates(const std::string& path, bool first) : path_(path
   slots_ = static_cast<std::uint64_t*>(mapped);
 }
 
-AcceptedStates::~AcceptedStates() {
-  munmap(slots_, bytes);
-  unlink(path_.c_str());
-}
+AcceptedStates::~AcceptedStates() { munmap(slots_, bytes); }
 
 bool AcceptedStates::has(std::uint64_t key) const {
   for (unsigned i = 0; i < max_probes; ++i) {

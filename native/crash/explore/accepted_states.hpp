@@ -11,8 +11,9 @@ namespace nearfar::crash {
 
 class AcceptedStates {
  public:
-  // The first worker makes the file. Throws std::runtime_error with the reason.
-  AcceptedStates(const std::string& path, bool first);
+  // `path` is an empty file, or one that another worker mapped. Throws std::runtime_error with the
+  // reason.
+  explicit AcceptedStates(const std::string& path);
   ~AcceptedStates();
   AcceptedStates(const AcceptedStates&) = delete;
   AcceptedStates& operator=(const AcceptedStates&) = delete;
@@ -21,7 +22,6 @@ class AcceptedStates {
   void add(std::uint64_t key);
 
  private:
-  std::string path_;
   std::uint64_t* slots_ = nullptr;
 };
 

@@ -125,7 +125,7 @@ void work(int count, char** words) {
   std::unique_ptr<AcceptedStates> accepted;
   if (plan.workers > 1) {
     const std::string folder = image_path.substr(0, image_path.rfind('/') + 1);
-    accepted = std::make_unique<AcceptedStates>(folder + "accepted-states", plan.worker == 0);
+    accepted = std::make_unique<AcceptedStates>(folder + "accepted-states");
   }
   serve_checks(checks, serve);
   for (;;) {

@@ -13,6 +13,8 @@ from nearfar.documents.crash_report import CrashReport
 
 GENEROUS = f"{patience(100):.0f}s"
 """A slow checker on a busy machine must not count as a hang."""
+_WAYS = ["changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"]
+_WAYS += ["replaces"]
 _FLAGS = {
     "program": [],
     "function": ["-DFUNCTION"],
@@ -31,7 +33,7 @@ def report_of(kind: str, way: str, folder: Path, *options: str) -> CrashReport:
 def test_changes_of_a_checker_are_undone_before_the_next(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for way in ("changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"):
+    for way in _WAYS:
         monkeypatch.setenv("CRASH_RUDE", way)
         report = report_of(kind, "writes", tmp_path, "--timeout", GENEROUS)
         assert not report.bugs, way

@@ -47,6 +47,28 @@ int main(int count, char** words) {
 """
 
 
+MAKES_CHILDREN = """
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static long make_child(void) {
+  long result = SYS_fork;
+  __asm__ volatile(".globl makes_child\\nmakes_child: syscall"
+                   : "+a"(result) : : "rcx", "r11", "memory");
+  return result;
+}
+int main(int count, char** words) {
+  for (int left = atoi(words[1]); left > 0; --left) {
+    int status = 0;
+    if (make_child() == 0) _exit(count - 2);
+    if (wait(&status) < 0 || status != 0) return 1;
+  }
+  return 0;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rounds")
@@ -64,13 +86,19 @@ def offset_of(program: Path, name: str) -> int:
 
 
 def reach(
-    program: Path, folder: Path, times: int, *words: str, file: Path | None = None
+    program: Path,
+    folder: Path,
+    times: int,
+    *words: str,
+    file: Path | None = None,
+    name: str = "each_round",
 ) -> tuple[int, list[int], str]:
     """Return exit code, times written and what was printed."""
     result = folder / "result"
-    offset = offset_of(program, "each_round")
+    offset = offset_of(program, name)
     helper = native_file("nearfar_reach")
     command = [helper, file or program, str(offset), str(times), result, program, "run", *words]
+    result.unlink(missing_ok=True)
     done = subprocess.run(command, capture_output=True, timeout=patience(60), check=False)
     times_ns = [int(word) for word in result.read_text().split()] if result.exists() else []
     return done.returncode, times_ns, done.stdout.decode()
@@ -91,6 +119,15 @@ def test_children_and_threads_pass_the_place(program: Path, tmp_path: Path):
     # The thread's round counts, the child's does not.
     assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS), "more")[0] == 0
     assert reach(program, tmp_path, ROUNDS + 2, str(ROUNDS), "more")[0] == 1
+
+
+@needs_gcc
+def test_a_place_that_makes_children_is_passed(tmp_path: Path):
+    source, program = tmp_path / "makes.c", tmp_path / "makes"
+    source.write_text(MAKES_CHILDREN)
+    subprocess.run(["gcc", "-O1", source, "-o", program], check=True)
+    assert reach(program, tmp_path, 4, "4", name="makes_child")[0] == 0
+    assert reach(program, tmp_path, 5, "4", name="makes_child")[0] == 1
 
 
 @needs_gcc

@@ -106,7 +106,17 @@ std::uint64_t mapped_at(const std::string& path, std::uint64_t offset) {
   return 0;
 }
 
-bool steps_over(pid_t thread, const Breakpoint& breakpoint) {
+struct Stop {
+  pid_t thread;
+  int status;
+};
+
+int event_of(const Stop& stop) { return stop.status >> 16; }
+
+// Runs the instruction at the breakpoint alone. A fork, clone or exec in it becomes `stop`, which
+// is still to be handled; otherwise the thread goes on. Returns false if the program ended.
+bool steps_over(Stop& stop, const Breakpoint& breakpoint) {
+  const pid_t thread = stop.thread;
   const std::uint64_t before = cpu_ns();
   user_regs_struct registers{};
   if (ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return false;
@@ -114,12 +124,12 @@ bool steps_over(pid_t thread, const Breakpoint& breakpoint) {
   ptrace(PTRACE_SETREGS, thread, nullptr, &registers);
   breakpoint.remove(thread);
   if (ptrace(PTRACE_SINGLESTEP, thread, nullptr, nullptr) != 0) return false;
-  int status = 0;
-  if (waitpid(thread, &status, __WALL) != thread || !WIFSTOPPED(status)) return false;
+  if (waitpid(thread, &stop.status, __WALL) != thread || !WIFSTOPPED(stop.status)) return false;
   breakpoint.set(thread);
   stepping_ns += cpu_ns() - before;
-  // A signal that came first is delivered by the caller's next continue.
-  const int signal = WSTOPSIG(status);
+  if (event_of(stop) != 0) return true;
+  // A signal that came first is delivered.
+  const int signal = WSTOPSIG(stop.status);
   ptrace(PTRACE_CONT, thread, nullptr, signal == SIGTRAP ? 0 : signal);
   return true;
 }
@@ -154,22 +164,19 @@ void end_program() {
   _exit(cannot_run);
 }
 
-struct Stop {
-  pid_t thread;
-  int status;
-};
-
 // Continues until `breakpoint` was hit `times`; returns false if the program ended before.
 bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
   std::uint64_t hits = 0;
   Stop stop{};
-  while ((stop.thread = waitpid(-1, &stop.status, __WALL)) > 0) {
+  bool is_left = false;  // of stepping over the breakpoint
+  while (is_left || (stop.thread = waitpid(-1, &stop.status, __WALL)) > 0) {
+    is_left = false;
     if (!WIFSTOPPED(stop.status)) {
       if (stop.thread == program) return false;
       continue;
     }
     const int signal = WSTOPSIG(stop.status);
-    const int event = stop.status >> 16;
+    const int event = event_of(stop);
     unsigned long made = 0;
     if (event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK || event == PTRACE_EVENT_CLONE) {
       ptrace(PTRACE_GETEVENTMSG, stop.thread, nullptr, &made);
@@ -202,7 +209,8 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
       ptrace(PTRACE_CONT, stop.thread, nullptr, nullptr);
     } else if (signal == SIGTRAP && is_at(stop.thread, breakpoint)) {
       if (++hits == times) return true;
-      if (!steps_over(stop.thread, breakpoint)) return false;
+      if (!steps_over(stop, breakpoint)) return false;
+      is_left = event_of(stop) != 0;
     } else {
       if (signal == SIGSTOP && known.count(stop.thread) == 0) {
         early.insert(stop.thread);
