@@ -21,7 +21,7 @@ from nearfar.crash.trace import (
     make_trace,
     read_trace,
 )
-from nearfar.program.executable import preload, preloadable
+from nearfar.program.executable import gains_rights, preload, preloadable
 
 LIBRARY = "libnearfar_crash.so"
 MAX_POOL_BYTES = 1 << 33
@@ -61,6 +61,11 @@ def record(
     executable = shutil.which(command[0])
     if executable is None:
         raise CommandError(f"there is no program {command[0]}: name it by its path")
+    if gains_rights(Path(executable).stat()):
+        raise CommandError(
+            f"{executable} runs with other rights (set-user-id), and the loader preloads nothing "
+            "into such programs: record as the user it becomes"
+        )
     folder = trace.parent
     make_trace(
         trace,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <exception>
 #include <stdexcept>
@@ -143,6 +144,16 @@ void work(int count, char** words) {
   }
 }
 
+// A page of the image's file that cannot be made, since its disk is full.
+void on_full_disk(int) {
+  Frame('!')
+      .text(
+          "no space is left for an image of the pool: free some in the folder for temporary "
+          "files, or explore a smaller pool")
+      .send();
+  _exit(1);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -150,6 +161,7 @@ int main(int count, char** words) {
   signal(SIGPIPE, SIG_IGN);
   // nearfar handles Ctrl-C.
   signal(SIGINT, SIG_IGN);
+  signal(SIGBUS, on_full_disk);
   try {
     work(count, words);
   } catch (const EndOfInput&) {

@@ -257,7 +257,10 @@ void Recorder::unrecorded(std::string_view what) {
 
 void Recorder::outside(int file) {
   const std::string path = path_of(file);
-  if (path.empty() || path.starts_with("/memfd:") || !outside_.insert(path).second) return;
+  for (const char* const no_data : {"/memfd:", "/proc/", "/sys/"}) {
+    if (path.starts_with(no_data)) return;
+  }
+  if (path.empty() || !outside_.insert(path).second) return;
   log_.append({LogKind::outside, 0, 0, 0, 0, 0, 0}, {}, path);
 }
 

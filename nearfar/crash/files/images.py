@@ -19,11 +19,9 @@ MAX_DATA_BYTES = 1 << 30
 
 def write_image(image: Sequence[FileImage], folder: Path) -> None:
     """Write the image into `folder`, in place of what is there."""
-    if folder.exists():
-        make_writable(folder)
-        shutil.rmtree(folder)
-    folder.mkdir()
     try:
+        _remove(folder)
+        folder.mkdir()
         for file in image:
             path = folder / file.path
             if file.content is not None:
@@ -39,6 +37,15 @@ def write_image(image: Sequence[FileImage], folder: Path) -> None:
             "space there, or explore less data",
             ExitCode.MACHINE_LACKS,
         ) from error
+
+
+def _remove(folder: Path) -> None:
+    """Remove the image before, which its checker may have replaced by a file or a link."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    elif folder.exists():
+        make_writable(folder)
+        shutil.rmtree(folder)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -59,6 +66,7 @@ def _write(path: Path, content: bytes) -> None:
 
 def make_writable(folder: Path) -> None:
     """Allow everything below `folder` to be removed, whatever a checker did."""
+    folder.chmod(0o700)
     for root, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(root) / name

@@ -61,6 +61,8 @@ int main(int count, char** words) {
   need(fsync(folder) == 0, "fsync");
   // Refused, and so done by ordinary calls in most programs.
   need(syscall(SYS_io_uring_setup, 8, NULL) < 0, "io_uring");
+  unsigned long context = 0;
+  need(syscall(SYS_io_setup, 8, &context) < 0, "aio");
   puts("committed");
   fflush(stdout);
   sync();
