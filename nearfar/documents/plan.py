@@ -173,6 +173,23 @@ class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     reached: bool
 
 
+class RunCost(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """CPU time that `nearfar run` itself adds under the plan, as measured where it was made."""
+
+    start_ns: Finite
+    """Added to each process: loading the library."""
+    near_block_ns: Finite
+    """Added to the C library's malloc and free for a near block; below zero: less than these."""
+    far_block_ns: Finite
+    near_blocks: Amount
+    """Blocks of near objects in the profile; of several profiles, the mean."""
+    far_blocks: Amount
+    total_ns: Finite
+    """Sum for one process with these blocks."""
+    saved_ns: Finite
+    """Predicted time of all-far over the plan's."""
+
+
 class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """A placement for one budget, the bars to compare it with, and the frontier of all budgets."""
 
@@ -207,3 +224,5 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """Quantity minimised over several profiles' slowdowns."""
     noise: MeasurementNoise | None = None
     """Noise of the measurements it was made from; None: below the model's own error."""
+    run_cost: RunCost | None = None
+    """None: nothing is far, or it was not measured."""

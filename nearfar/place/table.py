@@ -8,7 +8,7 @@ from rich.table import Table
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import Plan
-from nearfar.documents.plan import NEAR, Placement, PlanMemory
+from nearfar.documents.plan import NEAR, Placement, PlanMemory, RunCost
 
 MAX_OBJECTS = 12
 """Objects shown for each memory; the document lists all."""
@@ -27,8 +27,23 @@ def print_plan(plan: Plan, console: Console) -> None:
     if plan.phases:
         console.print(_moves(plan))
     say(console, *(f"- {caveat}" for caveat in [*_undecided(plan), *plan.caveats]))
+    if plan.run_cost is not None:
+        say(console, _run_cost(plan.run_cost))
     if plan.noise is not None:
         say(console, f"Noise: {plan.noise.sentence}")
+
+
+def _run_cost(cost: RunCost) -> str:
+    pays = cost.total_ns <= cost.saved_ns
+    compared = "the plan saves" if pays else "which is more than the plan saves"
+    verb = "adds" if cost.total_ns >= 0 else "saves"
+    return (
+        f"nearfar run itself {verb} {format_ns(abs(cost.total_ns))} of CPU time, measured here: "
+        f"{format_ns(cost.start_ns)} for each process, {cost.near_block_ns:+.1f} ns for each of "
+        f"{cost.near_blocks:,.0f} near blocks and {cost.far_block_ns:+.1f} ns for each of "
+        f"{cost.far_blocks:,.0f} far ones, over the C library's malloc; {compared} "
+        f"{format_ns(cost.saved_ns)} of all-far's time"
+    )
 
 
 def _head(plan: Plan) -> list[str]:

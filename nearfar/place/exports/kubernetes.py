@@ -38,8 +38,9 @@ def export(plan: Plan) -> str:
     notes = {f"nearfar.dev/{memory.name}-bytes": str(memory.used_bytes) for memory in plan.memories}
     notes |= {f"nearfar.dev/{m.name}-memory": m.spec for m in plan.memories if m.spec}
     annotations = [f"    {json.dumps(key)}: {json.dumps(value)}" for key, value in notes.items()]
-    # A run does not need the frontier of all budgets.
-    document = to_json(msgspec.structs.replace(plan, frontier=[])).decode().rstrip("\n")
+    # A run needs neither the frontier of all budgets nor its own cost.
+    needed = msgspec.structs.replace(plan, frontier=[], run_cost=None)
+    document = to_json(needed).decode().rstrip("\n")
     fits = len(document) < MAX_CONFIG_BYTES
     indented = "\n".join(f"    {line}" for line in document.split("\n"))
     by_hand = [

@@ -1,0 +1,146 @@
+"""CPU time that `nearfar run` itself adds to a program, measured on this machine.
+
+A small program that makes blocks near and far runs with the library and without it, in turns. What
+a process and a block cost more is kept in the user's cache for this boot and this library.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+import msgspec
+
+from nearfar.base.errors import NearfarError
+from nearfar.base.estimate import Estimate
+from nearfar.base.folders import cache_folder
+from nearfar.documents import Plan, WorkloadProfile, producer
+from nearfar.documents.plan import NEAR, Placement, PlanMemory, Prices, RunCost
+from nearfar.documents.workload import Frame
+from nearfar.native_files import native_file
+from nearfar.program.executable import preloadable
+from nearfar.run.launch import LIBRARY, run_environment
+from nearfar.run.local_memories import local_nodes, resolve_memories
+from nearfar.run.matcher import RECOGNISABLE
+from nearfar.run.targets import make_targets
+
+PROGRAM = "nearfar_block_cost"
+ROUNDS = 2000
+"""Rounds of 64 pairs: a millisecond of each try."""
+STARTS = 9
+"""Pairs of starts, of which the median counts: they differ by a tenth."""
+
+
+class OwnCost(msgspec.Struct, kw_only=True, frozen=True):
+    """CPU time that the library adds, ns; below zero where its allocator is the quicker one."""
+
+    start_ns: float
+    """Added to a process that allocates nothing: loading the library and its heaps."""
+    near_block_ns: float
+    """Added to malloc and free of a near block where others are far."""
+    far_block_ns: float
+
+
+def run_cost(plan: Plan, profiles: Sequence[WorkloadProfile], saved_ns: float) -> RunCost | None:
+    """Return what running the program of `profiles` under `plan` costs by itself, in one process.
+
+    None where nothing is far, and where this installation has no library.
+    """
+    far = {row.object for row in plan.placements if row.kind in RECOGNISABLE and _is_far(row)}
+    if not far or not profiles:
+        return None
+    try:
+        cost = own_cost()
+    except (NearfarError, OSError):
+        return None
+    rows = [row for profile in profiles for row in profile.objects if row.kind == "heap"]
+    far_blocks = sum(row.allocations for row in rows if row.id in far) / len(profiles)
+    near_blocks = sum(row.allocations for row in rows) / len(profiles) - far_blocks
+    blocks_ns = near_blocks * cost.near_block_ns + far_blocks * cost.far_block_ns
+    return RunCost(
+        start_ns=cost.start_ns,
+        near_block_ns=cost.near_block_ns,
+        far_block_ns=cost.far_block_ns,
+        near_blocks=near_blocks,
+        far_blocks=far_blocks,
+        total_ns=cost.start_ns + blocks_ns,
+        saved_ns=saved_ns,
+    )
+
+
+def _is_far(row: Placement) -> bool:
+    parts = {part.memory for part in row.parts} | row.interleave.keys()
+    return bool((parts or {row.memory}) - {NEAR})
+
+
+def own_cost() -> OwnCost:
+    """Return the cost on this machine: kept from earlier in this boot, or measured and kept.
+
+    Raise NearfarError or OSError where the library or the program is not there.
+    """
+    library = preloadable(LIBRARY)
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    folder = cache_folder("run")
+    kept = folder / f"{boot}-{library.stat().st_mtime_ns}.json"
+    try:
+        return msgspec.json.decode(kept.read_bytes(), type=OwnCost)
+    except (OSError, msgspec.MsgspecError):
+        pass
+    cost = measure_own_cost()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.json"):
+            old.unlink()
+        kept.write_bytes(msgspec.json.encode(cost))
+    except OSError:
+        pass  # measured again the next time
+    return cost
+
+
+def measure_own_cost() -> OwnCost:
+    """Measure it, in a fifth of a second."""
+    program = str(native_file(PROGRAM))
+    plan = _plan()
+    memories = resolve_memories(plan, [f"far=node:{local_nodes(Path('/'))[0].id}"])
+    targets = make_targets(plan, memories, adapt=False)
+    with run_environment(plan, memories, targets) as served:
+        plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        planned = served.variables(plain)
+        # The first process asks for its stacks.
+        _pairs_ns(program, planned)
+        with_library, without = _pairs_ns(program, planned), _pairs_ns(program, plain)
+        starts = [_start_ns(program, planned) - _start_ns(program, plain) for _ in range(STARTS)]
+        if served.server.seen.matched != {0, 1}:
+            raise NearfarError(f"the library did not recognise the blocks of {program}")
+    near, far = (a - b for a, b in zip(with_library, without, strict=True))
+    return OwnCost(start_ns=median(starts), near_block_ns=near, far_block_ns=far)
+
+
+def _plan() -> Plan:
+    """Return a plan of the program's two functions."""
+    nothing = Estimate(0.0, 0.0, 0.0)
+    return Plan(
+        producer=producer(), profile="", near="", far="", phase="total", budget_bytes=1 << 20,
+        footprint_bytes=2 << 20, alternatives=[], frontier=[], prices=Prices(), proven_gap=None,
+        placements=[
+            Placement(object=number, name=name, size_bytes=1 << 20, memory=name, kind="heap",
+                      added_ns_if_far=nothing, frames=[Frame(function=f"nearfar_{name}_block")])
+            for number, name in enumerate(("near", "far"))
+        ],
+        memories=[PlanMemory(name=name, device=name) for name in ("near", "far")],
+    )  # fmt: skip
+
+
+def _pairs_ns(program: str, environment: Mapping[str, str]) -> list[float]:
+    words = subprocess.check_output([program, str(ROUNDS)], env=dict(environment), text=True)
+    return [float(word) for word in words.split()]
+
+
+def _start_ns(program: str, environment: Mapping[str, str]) -> float:
+    process = subprocess.Popen([program], env=dict(environment))
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return (used.ru_utime + used.ru_stime) * 1e9
