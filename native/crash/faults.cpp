@@ -175,6 +175,7 @@ bool record_store(char* stored, ucontext_t* context) {
   note_code(address);
   const Instruction instruction = instruction_at(address);
   if (step.count == 0) begin_store(instruction, address, stored, registers);
+  stores_are_locked = is_locked(instruction);
   const bool repeated = repeats(instruction);
   if (repeated || (step.stream == 0 && !is_worth_a_step(address))) {
     if (!repeated) header()->coarse = 1;
@@ -194,8 +195,10 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (!is_store_to_pool(info)) return false;
   // No switch in the middle of a store that straddles two pages.
   if (step.count == 0) {
-    if (scheduled()) load_operand(static_cast<char*>(info->si_addr), context);
-    may_switch();
+    if (scheduled()) {
+      load_operand(static_cast<char*>(info->si_addr), context);
+      may_switch(step_at(NF_CRASH_STEP_STORE, info->si_addr, 1));
+    }
   }
   bool done = false;
   {

@@ -110,7 +110,7 @@ NEARFAR_COPY(memmove, const void*)
 NEARFAR_COPY(memset, int)
 
 void nearfar_crash_begin(unsigned long operation) {
-  may_switch();
+  may_switch({});
   Lock const lock;
   if (!recording()) return;
   record_pending();
@@ -118,7 +118,7 @@ void nearfar_crash_begin(unsigned long operation) {
 }
 
 void nearfar_crash_end(unsigned long operation) {
-  may_switch();
+  may_switch({});
   Lock const lock;
   if (!recording()) return;
   record_pending();

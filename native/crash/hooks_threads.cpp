@@ -32,13 +32,14 @@ void* run_thread(void* data) {
   free(data);
   pthread_setspecific(at_end, &at_end);
   enter_thread(thread_start.number, pthread_self());
+  record_sync(begin_of(thread_start.number), Sync::acquire);
   return thread_start.start(thread_start.argument);
 }
 
 // Acquires by the non-blocking call, waiting between attempts.
 template <typename Try>
 int acquire(const void* resource, Try attempt) {
-  may_switch();
+  may_switch({NF_CRASH_STEP_LOCK, number_of_object(resource), 1});
   for (;;) {
     const int result = attempt();
     if (result != EBUSY) return result;
@@ -65,6 +66,7 @@ Barrier* find(const void* barrier) {
 int wait_for_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, bool timed) {
   pthread_mutex_unlock(mutex);
   const bool woken = wait_for(condition, timed);
+  record_sync(condition, Sync::acquire);
   pthread_mutex_lock(mutex);
   return woken ? 0 : ETIMEDOUT;
 }
@@ -83,6 +85,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   auto* const data = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
   if (key != 0 || data == nullptr) return EAGAIN;
   *data = {start, argument, number};
+  record_sync(begin_of(number), Sync::release);
   const int result = real(thread, attributes, run_thread, data);
   if (result != 0) {
     forget_thread(number);
@@ -90,7 +93,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
     return result;
   }
   await_begin(number);
-  may_switch();
+  may_switch({});
   return 0;
 }
 
@@ -99,9 +102,25 @@ int pthread_join(pthread_t thread, void** answer) {
   if (scheduled()) {
     const int number = number_of(thread);
     while (number >= 0 && !has_ended(number)) wait_for(end_of(number));
+    if (number >= 0) record_sync(end_of(number), Sync::acquire);
   }
   return real(thread, answer);
 }
+
+// Also called by the locks below, for each attempt.
+#define NEARFAR_TRY(name, type)                                                          \
+  int name(type* lock) noexcept {                                                        \
+    NEARFAR_NEXT(name);                                                                  \
+    const int result = real(lock);                                                       \
+    if (result == 0)                                                                     \
+      record_sync(const_cast<const std::remove_volatile_t<type>*>(lock), Sync::acquire); \
+    return result;                                                                       \
+  }
+NEARFAR_TRY(pthread_mutex_trylock, pthread_mutex_t)
+NEARFAR_TRY(pthread_rwlock_tryrdlock, pthread_rwlock_t)
+NEARFAR_TRY(pthread_rwlock_trywrlock, pthread_rwlock_t)
+NEARFAR_TRY(pthread_spin_trylock, pthread_spinlock_t)
+NEARFAR_TRY(sem_trywait, sem_t)
 
 #define NEARFAR_LOCK(name, type, try_name)                                \
   int name(type* lock) noexcept {                                         \
@@ -115,12 +134,13 @@ NEARFAR_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock)
 NEARFAR_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock)
 NEARFAR_LOCK(pthread_spin_lock, pthread_spinlock_t, pthread_spin_trylock)
 
-#define NEARFAR_UNLOCK(name, type)                               \
-  int name(type* lock) noexcept {                                \
-    NEARFAR_NEXT(name);                                          \
-    const int result = real(lock);                               \
-    wake(const_cast<const std::remove_volatile_t<type>*>(lock)); \
-    return result;                                               \
+#define NEARFAR_UNLOCK(name, type)                                                     \
+  int name(type* lock) noexcept {                                                      \
+    NEARFAR_NEXT(name);                                                                \
+    record_sync(const_cast<const std::remove_volatile_t<type>*>(lock), Sync::release); \
+    const int result = real(lock);                                                     \
+    wake(const_cast<const std::remove_volatile_t<type>*>(lock));                       \
+    return result;                                                                     \
   }
 NEARFAR_UNLOCK(pthread_mutex_unlock, pthread_mutex_t)
 NEARFAR_UNLOCK(pthread_rwlock_unlock, pthread_rwlock_t)
@@ -147,12 +167,14 @@ int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex, cl
 
 int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   NEARFAR_NEXT(pthread_cond_signal);
+  record_sync(condition, Sync::release);
   wake(condition, true);
   return real(condition);
 }
 
 int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   NEARFAR_NEXT(pthread_cond_broadcast);
+  record_sync(condition, Sync::release);
   wake(condition);
   return real(condition);
 }
@@ -172,10 +194,13 @@ int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
   NEARFAR_NEXT(pthread_barrier_wait);
   Barrier* const entry = scheduled() ? find(barrier) : nullptr;
   if (entry == nullptr) return real(barrier);
+  record_sync(barrier, Sync::release);
   if (++entry->arrived < entry->count) {
     wait_for(barrier);
+    record_sync(barrier, Sync::acquire);
     return 0;
   }
+  record_sync(barrier, Sync::acquire);
   entry->arrived = 0;
   wake(barrier);
   return PTHREAD_BARRIER_SERIAL_THREAD;
@@ -190,7 +215,7 @@ int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
 int sem_wait(sem_t* semaphore) {
   NEARFAR_NEXT(sem_wait);
   if (!scheduled()) return real(semaphore);
-  may_switch();
+  may_switch({NF_CRASH_STEP_LOCK, number_of_object(semaphore), 1});
   while (sem_trywait(semaphore) != 0) {
     if (errno != EAGAIN) return -1;
     wait_for(semaphore);

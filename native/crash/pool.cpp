@@ -18,6 +18,7 @@ namespace nearfar::crash {
 void record_modules();
 
 Mapping mappings[max_mappings];
+bool stores_are_locked = false;
 
 namespace {
 
@@ -40,6 +41,10 @@ constexpr std::size_t atomic_bytes = 8;
 constexpr unsigned max_torn_lines = NF_CRASH_PAGE / NF_CRASH_LINE;
 unsigned wide_stores = 0;
 
+void append_store(std::uint64_t offset, const Stack& stack, const char* line) {
+  append(NF_CRASH_STORE, offset, 0, &stack, line, NF_CRASH_LINE, stores_are_locked ? 1 : 0);
+}
+
 // Records each changed word of a line but the last as a store of its own; every other time in
 // descending order, since any word may arrive first.
 void record_torn_words(char* known, const char* line, std::uint64_t offset, const Stack& stack) {
@@ -54,7 +59,7 @@ void record_torn_words(char* known, const char* line, std::uint64_t offset, cons
     const std::size_t at = descending ? NF_CRASH_LINE - atomic_bytes - i : i;
     if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
     memcpy(known + at, line + at, atomic_bytes);
-    append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+    append_store(offset, stack, known);
     remaining -= 1;
   }
 }
@@ -269,7 +274,7 @@ unsigned record_changes(const Mapping& mapping, char* begin, char* end, const St
     if (splits_lines) record_torn_words(known, line, offset, stack);
     if (memcmp(line, known, NF_CRASH_LINE) != 0) {
       memcpy(known, line, NF_CRASH_LINE);
-      append(NF_CRASH_STORE, offset, 0, &stack, known, NF_CRASH_LINE);
+      append_store(offset, stack, known);
     }
     recorded += 1;
   }
@@ -293,8 +298,18 @@ void open_until_next_event(char* page, const Stack& stack) {
   open_pages[open_page_count++] = {page, stack};
 }
 
+Step step_at(nf_crash_step kind, const void* address, std::size_t bytes) {
+  Lock const lock;
+  const Mapping* mapping = recording() && bytes != 0 ? mapping_of(address) : nullptr;
+  if (mapping == nullptr) return {};
+  const auto begin = mapping->offset +
+                     static_cast<std::uint64_t>(static_cast<const char*>(address) - mapping->begin);
+  const std::uint64_t first = begin / NF_CRASH_LINE;
+  return {kind, first, (begin + bytes - 1) / NF_CRASH_LINE + 1 - first};
+}
+
 void record_flush(const void* address, std::size_t bytes, const Stack& stack, nf_crash_kind kind) {
-  may_switch();
+  may_switch(step_at(NF_CRASH_STEP_FLUSH, address, bytes));
   Lock const lock;
   if (!recording() || bytes == 0) return;
   const Mapping* mapping = mapping_of(address);
@@ -313,7 +328,7 @@ void record_flush_all(const Stack& stack) {
 }
 
 void record_fence(const Stack& stack) {
-  may_switch();
+  may_switch({NF_CRASH_STEP_FENCE, 0, 1});
   Lock const lock;
   if (!recording()) return;
   record_pending();

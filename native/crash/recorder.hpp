@@ -70,6 +70,11 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
 std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
+// Whether the stores that are recorded now are those of a locked instruction.
+extern bool stores_are_locked;
+// Orders the thread's stores against those of others at a lock, condition, thread's end, ...
+enum class Sync : std::uint32_t { acquire = 1, release = 2 };
+void record_sync(const void* object, Sync sync);
 // Where the recorder may write `bytes` at `address` of the pool, or null.
 char* writable_at(const char* address, std::size_t bytes);
 // Records differences from the shadow in [begin, end) of a mapping; returns the number of changed

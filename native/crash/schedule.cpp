@@ -30,6 +30,7 @@ struct Thread {
   bool timed = false;
   bool timed_out = false;
   const void* awaited = nullptr;
+  Step next;               // what it does with its next turn
   std::uint32_t turn = 0;  // futex: 1 while the thread has the turn
   long id = 0;
   unsigned long handle = 0;
@@ -42,6 +43,12 @@ std::uint64_t events = 0;  // events so far; a turn without any may be stuck
 std::uint64_t dice = 0;
 std::uint64_t switch_one_in = 8;
 std::uint32_t gate = 0;
+// Orders by choice.
+constexpr unsigned max_choices = 4096;
+std::uint8_t choices[max_choices];
+bool by_choice = false;
+unsigned choices_given = 0;
+unsigned choices_made = 0;
 __attribute__((tls_model("initial-exec"))) thread_local int own_number = -1;
 
 class Gate {
@@ -63,7 +70,19 @@ std::uint64_t draw() {
   return x ^ (x >> 31);
 }
 
+void read_choices() {
+  const char* const path = getenv(NF_CRASH_CHOICES);
+  if (path == nullptr) return;
+  const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const long received = syscall(SYS_read, file, choices, sizeof choices);
+  syscall(SYS_close, file);
+  by_choice = received >= 0;
+  choices_given = received < 0 ? 0 : static_cast<unsigned>(received);
+}
+
 void begin_schedule() {
+  read_choices();
   dice = header()->schedule;
   // Rare switches find bugs that need long runs of a thread, frequent ones those that need short
   // runs.
@@ -75,6 +94,38 @@ void begin_schedule() {
   threads[0].turn = 1;
   thread_count = 1;
   own_number = current = 0;
+}
+
+// The threads that may go on, of the first 64.
+std::uint64_t ready_threads() {
+  std::uint64_t ready = 0;
+  for (int i = 0; i < thread_count && i < 64; ++i) {
+    if (threads[i].state == ThreadState::ready) ready |= std::uint64_t{1} << i;
+  }
+  return ready;
+}
+
+// Returns the chosen thread, or `stay`, or the first after it that is ready; -1 if there is none.
+int choose(int stay, bool leaves, std::uint64_t ready) {
+  if (ready == 0) return -1;
+  // Turns that are not recorded are no choices.
+  const unsigned made = recording() ? choices_made++ : max_choices;
+  const auto is_ready = [&](int number) { return (ready >> number & 1) != 0; };
+  if (made < choices_given && choices[made] < 64 && is_ready(choices[made])) return choices[made];
+  for (int i = leaves ? 1 : 0; i <= 64; ++i) {
+    const int number = (stay < 0 ? i : stay + i) % 64;
+    if (is_ready(number)) return number;
+  }
+  return -1;
+}
+
+void record_turn(int chosen, std::uint64_t ready) {
+  if (chosen < 0 || choices_made > max_choices) return;
+  const Step step = threads[chosen].next;
+  Lock const lock;
+  if (!recording()) return;
+  append(NF_CRASH_TURN, step.first, ready, nullptr, &step.count, sizeof step.count,
+         static_cast<std::uint32_t>(chosen) | static_cast<std::uint32_t>(step.kind) << 16);
 }
 
 // Draws a ready thread, `last_choice` only if no other is ready; -1 if there is none.
@@ -189,6 +240,19 @@ void close_open_pages() {
   if (recording()) record_pending();
 }
 
+// The thread that gets the turn from this one, which goes on only if no other can.
+int next_thread(bool stays_ready) {
+  int next = -1;
+  if (by_choice) {
+    const std::uint64_t ready = ready_threads();
+    next = choose(own_number, true, ready);
+    record_turn(next, ready);
+  } else {
+    next = draw_ready(stays_ready ? own_number : -1);
+  }
+  return next < 0 ? draw_timed() : next;
+}
+
 void switch_to_any(bool stay_ready) {
   close_open_pages();
   {
@@ -196,11 +260,33 @@ void switch_to_any(bool stay_ready) {
     Thread& thread = threads[own_number];
     thread.turn = 0;
     if (stay_ready) thread.state = ThreadState::ready;
-    int next = draw_ready(stay_ready ? own_number : -1);
-    if (next < 0) next = draw_timed();
-    give_turn_to(next);
+    give_turn_to(next_thread(stay_ready));
   }
   await_turn();
+}
+
+// Lets the thread that is chosen go on; this one may.
+void choose_next(const Step& step) {
+  close_open_pages();
+  int chosen = -1;
+  {
+    Gate const held;
+    events += 1;
+    threads[own_number].next = step;
+    const std::uint64_t ready = ready_threads();
+    chosen = choose(own_number, false, ready);
+    record_turn(chosen, ready);
+  }
+  if (chosen >= 0 && chosen != own_number) {
+    {
+      Gate const held;
+      threads[own_number].turn = 0;
+      give_turn_to(chosen);
+    }
+    await_turn();
+  }
+  Gate const held;
+  threads[own_number].next = {};
 }
 
 // Waits for a new turn if this thread's turn was taken meanwhile.
@@ -261,6 +347,7 @@ void leave_thread() {
   regain_turn();
   close_open_pages();
   const void* const end = end_of(own_number);
+  record_sync(end, Sync::release);
   {
     Gate const held;
     threads[own_number].state = ThreadState::ended;
@@ -269,9 +356,7 @@ void leave_thread() {
       if (threads[i].state == ThreadState::waiting && threads[i].awaited == end)
         threads[i].state = ThreadState::ready;
     }
-    int next = draw_ready(-1);
-    if (next < 0) next = draw_timed();
-    give_turn_to(next);
+    give_turn_to(next_thread(false));
   }
   own_number = -1;
 }
@@ -284,9 +369,10 @@ int number_of(unsigned long handle) {
   return -1;
 }
 
-void may_switch() {
+void may_switch(const Step& step) {
   if (own_number < 0) return;
   regain_turn();
+  if (by_choice) return choose_next(step);
   bool switches = false;
   {
     Gate const held;
@@ -326,7 +412,33 @@ void wake(const void* awaited, bool only_first) {
   }
 }
 
+const void* begin_of(int number) { return &threads[number].id; }
 const void* end_of(int number) { return &threads[number].handle; }
+
+std::uint64_t number_of_object(const void* object) {
+  // Addresses differ from run to run. Objects beyond the table share a number.
+  struct Numbered {
+    const void* object;
+    std::uint64_t number;
+  };
+  constexpr std::uint64_t slots = 1u << 13;
+  static Numbered table[slots];
+  static std::uint64_t count = 0;
+  Gate const held;
+  std::uint64_t at = (reinterpret_cast<std::uint64_t>(object) * 0x9e3779b97f4a7c15ULL) >> 51;
+  while (table[at].object != nullptr && table[at].object != object) at = (at + 1) % slots;
+  if (table[at].object == object) return table[at].number;
+  if (count < slots / 2) table[at] = {object, count++};
+  return table[at].object == object ? table[at].number : slots;
+}
+
+void record_sync(const void* object, Sync sync) {
+  if (!scheduled() || header() == nullptr) return;
+  const std::uint64_t number = number_of_object(object);
+  Lock const lock;
+  if (!recording()) return;
+  append(NF_CRASH_SYNC, number, 0, nullptr, nullptr, 0, static_cast<std::uint32_t>(sync));
+}
 
 bool has_ended(int number) {
   Gate const held;
@@ -336,6 +448,7 @@ bool has_ended(int number) {
 void end_schedule() {
   gate = 0;
   thread_count = 0;
+  by_choice = false;
   current = own_number = -1;
 }
 

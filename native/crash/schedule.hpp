@@ -5,11 +5,29 @@
 // it touches the pool or requests a lock, and yields where it would wait. A thread that waits in an
 // unscheduled way (its own futex, a pipe, a spin) loses its turn after a while. These cases are
 // counted, because the order then depends on the system.
+//
+// With NEARFAR_CRASH_CHOICES that file chooses the next thread instead, then a thread goes on while
+// it can; each choice is recorded, so that nearfar/crash/interleavings.py finds what else to
+// choose.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
+#include "crash/trace.h"
+
 namespace nearfar::crash {
+
+// What a thread does next: lines of the pool, or the number of a lock.
+struct Step {
+  nf_crash_step kind = NF_CRASH_STEP_OTHER;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+// Step on the pool, or on nothing if the address is elsewhere.
+Step step_at(nf_crash_step kind, const void* address, std::size_t bytes);
+// Number of a lock, condition, ... in the order in which they are first used.
+std::uint64_t number_of_object(const void* object);
 
 // Whether the calling thread takes turns.
 bool scheduled();
@@ -26,8 +44,8 @@ void leave_thread();
 // Returns the thread's number, or -1.
 int number_of(unsigned long handle);
 
-// Point at which another thread may get the turn.
-void may_switch();
+// Point before a step, at which another thread may get the turn.
+void may_switch(const Step& step);
 // Gives the turn to another thread if one is ready.
 void yield_turn();
 // Waits until `awaited` is woken; returns false if no other thread could continue and `timed`, so
@@ -35,7 +53,8 @@ void yield_turn();
 bool wait_for(const void* awaited, bool timed = false);
 // Wakes all threads that wait for `awaited`, or only the first.
 void wake(const void* awaited, bool only_first = false);
-// Key of waits for a thread's end.
+// Keys of a thread's begin and of waits for its end.
+const void* begin_of(int number);
 const void* end_of(int number);
 bool has_ended(int number);
 

@@ -12,6 +12,8 @@
 #define NF_CRASH_MAGIC "nfcrash2"
 #define NF_CRASH_VARIABLE "NEARFAR_CRASH_TRACE" /* path of the trace */
 #define NF_CRASH_POOL "NEARFAR_CRASH_POOL"      /* path of the pool */
+/* File of thread numbers, one byte each: which thread goes on at the n-th choice. */
+#define NF_CRASH_CHOICES "NEARFAR_CRASH_CHOICES"
 #define NF_CRASH_SHADOW ".shadow" /* suffix of the shadow's path: the pool as last recorded */
 #define NF_CRASH_HEADER_BYTES 4096
 #define NF_CRASH_LINE 64
@@ -50,7 +52,8 @@ enum nf_crash_kind {
   NF_CRASH_MAP = 2,    /* a: offset in the pool, b: bytes of the mapping */
   NF_CRASH_UNMAP = 3,  /* the same */
   NF_CRASH_BASE = 4,   /* a: offset of a page; payload: its durable content */
-  NF_CRASH_STORE = 5,  /* a: offset of a line, b: bytes changed at once; payload: its new content */
+  NF_CRASH_STORE = 5,  /* a: offset of a line, b: bytes changed at once; c: 1 by a locked
+                          instruction; payload: its new content */
   NF_CRASH_FLUSH = 6,  /* a: offset, b: bytes to write back */
   NF_CRASH_FENCE = 7,  /* earlier flushes are complete; b != 0: only those of b bytes at a */
   NF_CRASH_BEGIN = 8,  /* a: the program's number of the operation */
@@ -78,9 +81,23 @@ enum nf_crash_kind {
   NF_CRASH_OPERATION = 26, /* begin (a: number); payload: kind, key, value, each followed by a 0 */
   NF_CRASH_OUTCOME = 27,   /* end of the thread's operation; payload: outcome as text */
   NF_CRASH_POINTER =
-      28,             /* a: offset of a word, b: its value; payload: the mapping it points into */
-  NF_CRASH_WALK = 29, /* the program iterates over all objects, reachable or not */
-  NF_CRASH_TOUCH = 30 /* a: offset of a store that changed nothing */
+      28,              /* a: offset of a word, b: its value; payload: the mapping it points into */
+  NF_CRASH_WALK = 29,  /* the program iterates over all objects, reachable or not */
+  NF_CRASH_TOUCH = 30, /* a: offset of a store that changed nothing */
+  NF_CRASH_SYNC = 31,  /* a: number of a lock, condition, ... or thread's begin or end; c: 1 what
+                          others released there is ordered before the thread's next stores; 2 the
+                          thread's stores are released there */
+  NF_CRASH_TURN = 32   /* orders by choice: c: the thread that goes on, with the kind of its next
+                          step << 16 (nf_crash_step); a: number or first line of the step; b: the
+                          threads that could go on, as bits; payload: 8 bytes, lines of the step */
+};
+
+enum nf_crash_step {
+  NF_CRASH_STEP_OTHER = 0, /* touches nothing that others see */
+  NF_CRASH_STEP_STORE = 1,
+  NF_CRASH_STEP_FLUSH = 2,
+  NF_CRASH_STEP_FENCE = 3,
+  NF_CRASH_STEP_LOCK = 4
 };
 
 struct nf_crash_record {

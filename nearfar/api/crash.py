@@ -63,6 +63,7 @@ def _checked_timeout(options: CrashOptions) -> float:
         timeout_s=timeout_s,
         workers=options.workers,
         schedules=options.schedules,
+        preemptions=options.preemptions,
     )
     return timeout_s
 
@@ -115,6 +116,7 @@ def _request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) ->
         json=stdout_to_stderr,
         workers=options.workers,
         schedules=options.schedules,
+        preemptions=options.preemptions,
         keep=None if options.output is None else folder_of(options.output),
         resume=options.resume,
         first=options.first,

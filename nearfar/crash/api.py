@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar.base.units import PAGE_BYTES
+from nearfar.base.errors import CommandError
 from nearfar.crash import resume
 from nearfar.crash.adapters.oracle import ContentOracle
 from nearfar.crash.adapters.pool_check import pool_checks
@@ -23,21 +22,26 @@ from nearfar.crash.checker import Check, parse
 from nearfar.crash.coverage import code_of, places_of
 from nearfar.crash.engine import ACCEPTED_STATES, Engine, ExplorationPlan, Oracle
 from nearfar.crash.explore import Exploration, Progress
-from nearfar.crash.judge import ExplorationBudget, Judge, ServedDiffersError
+from nearfar.crash.interleavings import Interleavings, turns_of
+from nearfar.crash.judge import (
+    ExplorationBudget,
+    Judge,
+    RefusedError,
+    ServedDiffersError,
+    accepts_uncrashed,
+)
 from nearfar.crash.limits import MAX_SEED
 from nearfar.crash.lint_trace import lints_of, suspects_of
-from nearfar.crash.record import MAX_POOL_BYTES, RecordedRun, environment, record
+from nearfar.crash.record import RecordedRun, environment, record
 from nearfar.crash.report.words import lint_text
-from nearfar.crash.scratch import check_free_space, copy_sparse, scratch
+from nearfar.crash.scratch import check_free_space, copy_pool, scratch
 from nearfar.crash.summary import CrashSummary, merged, report_of
 from nearfar.crash.symbols import TraceSymbols
-from nearfar.crash.trace import CrashTrace, EventKind
+from nearfar.crash.trace import CrashTrace
 from nearfar.crash.warnings import warnings_of
 from nearfar.documents.crash_report import CrashReport
 
 Say = Callable[[str], None]
-_MAX_REFUSAL_LINES = 6
-"""Lines of a checker that refuses the pool without any crash: all that a map's oracle prints."""
 _CHECKER_MODES = (
     "started for each state",
     "forked for each state",
@@ -65,6 +69,8 @@ class CrashRequest:
     workers: int = 1
     schedules: int = 1
     """Recordings of the program, each with another order of its threads."""
+    preemptions: int = 0
+    """Most preemptions of orders that are chosen so that no two are alike; 0: orders are drawn."""
     oracle: Callable[[CrashTrace], Oracle] | None = None
     """Makes the judge of what checks with ``oracle`` print."""
     pool_check: bool = False
@@ -115,10 +121,6 @@ def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
     return CrashOutcome(report, bugs, test.summary.interrupted, test.checks)
 
 
-class _RefusedError(NearfarError):
-    """The checker refuses the pool that the program left."""
-
-
 class _Test:
     """Exploration of all schedules of one request."""
 
@@ -134,6 +136,10 @@ class _Test:
         self._states_before = 0
         self._known = KnownBugs(request.baseline)
         self._judges_refused = False
+        self._orders = Interleavings(request.preemptions) if request.preemptions else None
+        self._choices: dict[int, bytes] = {}
+        self._explored = 0
+        self._explored_refused = False
         self.bugs = Bugs()
         self.summary = CrashSummary()
 
@@ -142,24 +148,23 @@ class _Test:
 
         Ctrl-C or the end of the budget stops it; the trace is then saved for `--resume`.
         """
-        first, trace, recorded = 0, self._folder / "trace", None
+        first, begun, resumed = 0, self._folder / "trace", None
         progress = Progress()
         if self._request.resume:
             assert self._request.keep is not None
-            saved, recorded = resume.load(self._request.keep, self._identity())
-            first, trace = saved.schedule, self._request.keep / "trace"
+            saved, resumed = resume.load(self._request.keep, self._identity())
+            first, begun = saved.schedule, self._request.keep / "trace"
             progress = resume.progress_of(saved.progress)
             self.summary.progress = resume.progress_of(saved.before)
             self.summary.progress.complete = True
             self.bugs.restore(saved.bugs)
             self._states_before = progress.states + self.summary.progress.states
-        refused: dict[int, _RefusedError] = {}
-        for schedule in range(first, self._request.schedules):
-            if recorded is None:
-                recorded = self._record(trace, schedule)
+        (self._folder / ACCEPTED_STATES).write_bytes(b"")
+        refused: dict[int, RefusedError] = {}
+        for schedule, trace, recorded in self._runs(first, begun, resumed):
             try:
                 self._explore(schedule, trace, recorded, progress)
-            except _RefusedError as error:
+            except RefusedError as error:
                 if not self._has_orders(recorded):
                     raise
                 refused[schedule] = error
@@ -171,31 +176,60 @@ class _Test:
                 return
             if schedule not in refused:
                 self.summary.add(recorded, progress)
-            trace, recorded, progress = self._folder / "trace", None, Progress()
-        if refused:
-            self._explore_refused(refused, trace)
+            progress = Progress()
+            if self._explores_refused(refused):
+                break
+        self._warn_of_orders(refused)
         if self._request.keep is not None:
             resume.forget(self._request.keep)
+
+    def _runs(
+        self, first: int, trace: Path, recorded: RecordedRun | None
+    ) -> Iterator[tuple[int, Path, RecordedRun]]:
+        """Record every order of the threads; leave out those that are like an earlier one."""
+        self._explored = first
+        for schedule in range(first, self._request.schedules):
+            if self._orders is not None:
+                if (choices := self._orders.next()) is None:
+                    return
+                self._choices[schedule] = choices
+            recorded = recorded or self._record(trace, schedule)
+            if self._orders is None or self._orders.learn(turns_of(recorded.trace)):
+                self._explored += 1
+                yield schedule, trace, recorded
+            trace, recorded = self._folder / "trace", None
+
+    def _warn_of_orders(self, refused: Mapping[int, RefusedError]) -> None:
+        """Say what was explored of the orders of the threads, and how many leave a refused pool."""
+        if refused and len(refused) == self._explored:
+            raise next(iter(refused.values()))
+        if refused:
+            sentence = (
+                f"{len(refused)} of {self._explored} orders of the threads leave a pool that the "
+                "checker refuses without a power cut: the threads race"
+            )
+            self.summary.warn([sentence])
+        if self._orders is not None:
+            self.summary.warn([self._orders.sentence()])
 
     def _has_orders(self, recorded: RecordedRun) -> bool:
         """Return whether another order of the threads may leave another pool."""
         return self._request.schedules > 1 and recorded.trace.several_threads
 
-    def _explore_refused(self, refused: dict[int, _RefusedError], trace: Path) -> None:
-        """Report an order of the threads that leaves a refused pool, unless all orders do."""
-        if len(refused) == self._request.schedules:
-            raise next(iter(refused.values()))
-        schedule = min(refused)
-        self.summary.warn(
-            [
-                f"{len(refused)} of {self._request.schedules} orders of the threads leave a pool "
-                "that the checker refuses without a power cut: the threads race"
-            ]
-        )
+    def _explores_refused(self, refused: Mapping[int, RefusedError]) -> bool:
+        """Explore the first order that leaves a refused pool, once another leaves an accepted one.
+
+        Return whether its bug ends the run.
+        """
+        if not refused or len(refused) == self._explored or self._explored_refused:
+            return False
+        schedule, trace = min(refused), self._folder / "trace"
         recorded, progress = self._record(trace, schedule), Progress()
-        self._judges_refused = True
+        self._explored_refused = self._judges_refused = True
         self._explore(schedule, trace, recorded, progress)
+        self._judges_refused = False
         self.summary.add(recorded, progress)
+        return progress.ended == "first bug"
 
     def _identity(self) -> dict[str, str]:
         """Return what must be the same when the exploration is resumed."""
@@ -207,6 +241,7 @@ class _Test:
             "eADR": str(request.eadr),
             # Their number decides which worker gets which points.
             "number of workers": str(request.workers),
+            "preemptions": str(request.preemptions),
         }
 
     def _save(self, schedule: int, trace: Path, recorded: RecordedRun, progress: Progress) -> None:
@@ -227,11 +262,18 @@ class _Test:
         request = self._request
         self._pool.unlink(missing_ok=True)
         if request.pool is not None:
-            _copy(request.pool, self._pool)
+            copy_pool(request.pool, self._pool)
         command = [word.replace("{pool}", str(self._pool)) for word in request.command]
         # The first schedule of a seed does not depend on their number.
         order = (request.seed * 1_000_003 + schedule) % (MAX_SEED + 1)
-        recorded = record(command, self._pool, trace, json=request.json, schedule=order)
+        recorded = record(
+            command,
+            self._pool,
+            trace,
+            json=request.json,
+            schedule=order,
+            choices=self._choices.get(schedule),
+        )
         events = sum(recorded.trace.counts.values())
         self._say(f"recorded {events} events in {recorded.seconds:.1f} s")
         return recorded
@@ -245,7 +287,8 @@ class _Test:
         symbols: TraceSymbols,
     ) -> ExplorationPlan:
         request = self._request
-        schedules_left = request.schedules - schedule
+        # How many orders differ shows while they are run.
+        schedules_left = 1 if self._orders else request.schedules - schedule
         spent_s = time.monotonic() - self._begun_s
         states = self.summary.progress.states + progress.states - self._states_before
         return ExplorationPlan(
@@ -254,6 +297,7 @@ class _Test:
             seed=request.seed,
             eadr=request.eadr,
             workers=request.workers,
+            shares_states=request.workers > 1 or request.schedules > 1,
             seconds=max(request.budget.seconds - spent_s * (schedule > 0), 1.0) / schedules_left,
             states=max((request.budget.states - states) // schedules_left, 1),
             timeout_s=request.timeout_s,
@@ -270,7 +314,7 @@ class _Test:
         self, schedule: int, trace: Path, recorded: RecordedRun, progress: Progress
     ) -> None:
         """Explore the images of one recording, and lint the first."""
-        check_free_space(self._folder, self._request.workers * _image_bytes(recorded.trace))
+        check_free_space(self._folder, self._request.workers * recorded.trace.image_bytes)
         symbols = TraceSymbols(recorded.trace)
         if self._request.pool_check and len(self.checks) == len(self._request.checks):
             self.checks += pool_checks(recorded.trace)
@@ -283,7 +327,7 @@ class _Test:
         before, bugs_before = dataclasses.replace(progress), self.bugs.all()
         try:
             self._explore_with(plan, recorded, oracle, progress)
-        except _RefusedError:
+        except RefusedError:
             # The lints may say why.
             if not self._has_orders(recorded):
                 self._lint(recorded, symbols)
@@ -300,6 +344,7 @@ class _Test:
                 ]
             )
             self.bugs.start_trace(symbols, expected)
+            (self._folder / ACCEPTED_STATES).write_bytes(b"")
             self._explore_with(dataclasses.replace(plan, served=False), recorded, oracle, progress)
         if not self.summary.places:
             self._lint(recorded, symbols)
@@ -339,11 +384,10 @@ class _Test:
         progress: Progress,
     ) -> None:
         engines: list[Engine] = []
-        (self._folder / ACCEPTED_STATES).write_bytes(b"")
         try:
             for worker in range(plan.workers):
                 engines.append(Engine(plan, worker, self._folder / f"state-{worker}", oracle))
-            accepts = self._judges_refused or _accepts_uncrashed(recorded, engines[0])
+            accepts = self._judges_refused or accepts_uncrashed(recorded, engines[0])
             if not accepts and plan.served:
                 raise ServedDiffersError
             self._say(f"the checker is {_CHECKER_MODES[engines[0].modes[0]]}")
@@ -353,43 +397,3 @@ class _Test:
         finally:
             for engine in engines:
                 engine.close()
-
-
-def _image_bytes(trace: CrashTrace) -> int:
-    """Return the largest size of an explorer's image: its lines are all in the trace."""
-    pages = trace.counts.get(EventKind.BASE, 0) + trace.counts.get(EventKind.STORE, 0)
-    return min(trace.pool_bytes, pages * PAGE_BYTES)
-
-
-def _copy(source: Path, pool: Path) -> None:
-    try:
-        if source.stat().st_size > MAX_POOL_BYTES:
-            raise CommandError(
-                f"{source} is larger than the limit of {MAX_POOL_BYTES >> 20} MiB: give the "
-                "program a smaller pool"
-            )
-        copy_sparse(source, pool)
-    except OSError as error:
-        raise CommandError(f"cannot read the pool {source}: {error.strerror}") from error
-
-
-def _accepts_uncrashed(recorded: RecordedRun, engine: Engine) -> bool:
-    """Return whether the loaded checker accepts the pool that the program left.
-
-    Raises NearfarError if the checker refuses it when started by itself.
-    """
-    engine.send("U")
-    served, plain = (
-        (answer.text(), answer.text()) for answer in (engine.receive(), engine.receive())
-    )
-    symptom, text = plain
-    if symptom:
-        lines = text.strip().splitlines()[-_MAX_REFUSAL_LINES:]
-        output = f": {'; '.join(lines)}" if lines else ""
-        ended = f"; the program itself {recorded.exit_status}" if recorded.failed else ""
-        raise _RefusedError(
-            f"the checker refuses the pool as the program left it, without any crash "
-            f"({symptom}{output}{ended}); fix the checker or the program first",
-            ExitCode.PROGRAM_FAILED if recorded.failed else ExitCode.WRONG_USE,
-        )
-    return not served[0]

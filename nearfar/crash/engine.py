@@ -55,6 +55,8 @@ class ExplorationPlan:
     environment: Mapping[str, str]
     served: bool = True
     """Checkers stay loaded; false: each is started for each state."""
+    shares_states: bool = False
+    """States that another worker, or an earlier order of the threads, found accepted are."""
     first_rank: int = 0
     first_chunk: int = 0
     suspects: Sequence[tuple[int, ...]] = ()
@@ -167,7 +169,7 @@ class Engine:
 def _arguments(plan: ExplorationPlan, worker: int, image: Path) -> list[str]:
     numbers = [plan.pool_bytes, plan.seed, int(plan.eadr), worker, plan.workers]
     limits = [round(plan.seconds * 1e3), plan.states, round(plan.timeout_s * 1e3)]
-    begin = [plan.first_rank, plan.first_chunk, int(plan.served)]
+    begin = [plan.first_rank, plan.first_chunk, int(plan.served), int(plan.shares_states)]
     words = [str(plan.trace), str(image), *map(str, [*numbers, *limits, *begin]), preload(LIBRARY)]
     for check, command in plan.checks:
         marks = {

@@ -7,8 +7,10 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.crash.checker import CheckerVerdict
 from nearfar.crash.engine import Engine
+from nearfar.crash.record import RecordedRun
 from nearfar.documents.crash_report import CrashPage
 
 
@@ -33,8 +35,16 @@ class FailureContext:
     """Operations that have begun and not ended, a thread's each."""
 
 
+_MAX_REFUSAL_LINES = 6
+"""Lines of a checker that refuses the pool without any crash: all that a map's oracle prints."""
+
+
 class ServedDiffersError(Exception):
     """A loaded checker refuses an image that the same command accepts when started."""
+
+
+class RefusedError(NearfarError):
+    """The checker refuses the pool that the program left."""
 
 
 class Judge:
@@ -85,3 +95,25 @@ class Judge:
 
 def _key(state: Mapping[int, int]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(state.items()))
+
+
+def accepts_uncrashed(recorded: RecordedRun, engine: Engine) -> bool:
+    """Return whether the loaded checker accepts the pool that the program left.
+
+    Raises NearfarError if the checker refuses it when started by itself.
+    """
+    engine.send("U")
+    served, plain = (
+        (answer.text(), answer.text()) for answer in (engine.receive(), engine.receive())
+    )
+    symptom, text = plain
+    if symptom:
+        lines = text.strip().splitlines()[-_MAX_REFUSAL_LINES:]
+        output = f": {'; '.join(lines)}" if lines else ""
+        ended = f"; the program itself {recorded.exit_status}" if recorded.failed else ""
+        raise RefusedError(
+            f"the checker refuses the pool as the program left it, without any crash "
+            f"({symptom}{output}{ended}); fix the checker or the program first",
+            ExitCode.PROGRAM_FAILED if recorded.failed else ExitCode.WRONG_USE,
+        )
+    return not served[0]

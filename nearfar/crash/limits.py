@@ -15,6 +15,7 @@ _MIN_TIMEOUT_S, _MAX_TIMEOUT_S = 0.001, 86_400
 """Explorers count in ms, and poll(2) takes at most 2**31 - 1 ms."""
 _MAX_SCHEDULES = 10_000
 """Each schedule is a run of the program."""
+_MAX_PREEMPTIONS = 64
 _MAX_WORKERS_PER_CPU = 4
 _MAX_WORKERS_ANYWHERE = 16
 """Checkers that wait leave CPUs free, so more workers than CPUs can help. More than four times as
@@ -27,7 +28,14 @@ def max_workers() -> int:
 
 
 def check_limits(
-    *, seed: int, states: int, seconds: float, timeout_s: float, workers: int, schedules: int
+    *,
+    seed: int,
+    states: int,
+    seconds: float,
+    timeout_s: float,
+    workers: int,
+    schedules: int,
+    preemptions: int,
 ) -> None:
     """Raise CommandError for the first number out of bounds."""
     _within("--seed", seed, 0, MAX_SEED)
@@ -39,6 +47,7 @@ def check_limits(
     if not _MIN_TIMEOUT_S <= timeout_s <= _MAX_TIMEOUT_S:
         raise CommandError(f"--timeout of {timeout_s:g} s: it must be from 1ms to 24h")
     _within("--schedules", schedules, 1, _MAX_SCHEDULES)
+    _within("--preemptions", preemptions, 0, _MAX_PREEMPTIONS)
     _within("--workers", workers, 1, max_workers(), " on this machine")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.crash.trace import (
+    CHOICES_VARIABLE,
     POOL_VARIABLE,
     SHADOW,
     TRACE_VARIABLE,
@@ -51,11 +52,18 @@ def environment() -> dict[str, str]:
 
 
 def record(
-    command: Sequence[str], pool: Path, trace: Path, *, json: bool, schedule: int = 0
+    command: Sequence[str],
+    pool: Path,
+    trace: Path,
+    *,
+    json: bool,
+    schedule: int = 0,
+    choices: bytes | None = None,
 ) -> RecordedRun:
     """Run `command` on the file `pool` and write `trace`.
 
-    `schedule` is the seed of the order in which its threads take turns.
+    `schedule` is the seed of the order in which its threads take turns, `choices` the threads that
+    get the first turns instead.
     """
     preloadable(LIBRARY)
     executable = shutil.which(command[0])
@@ -83,6 +91,10 @@ def record(
         TRACE_VARIABLE: str(trace),
         POOL_VARIABLE: str(pool),
     }
+    if choices is not None:
+        chosen = trace.with_name("choices")
+        chosen.write_bytes(choices)
+        variables[CHOICES_VARIABLE] = str(chosen)
     start_s = time.monotonic()
     try:
         code = _run([executable, *command[1:]], variables, json=json)

@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.base.folders import owned_folder
 from nearfar.base.terminate import terminated_as_interrupted
+from nearfar.crash.record import MAX_POOL_BYTES
 
 _MIN_FREE_BYTES = 256 << 20
 """Free space in /dev/shm below which another folder is used: containers often have 64 MiB."""
@@ -52,3 +53,16 @@ def copy_sparse(source: Path, target: Path) -> None:
             while begin < at:
                 begin += os.sendfile(new.fileno(), old.fileno(), begin, at - begin)
         new.truncate(size)
+
+
+def copy_pool(source: Path, pool: Path) -> None:
+    """Copy a pool of the user, or say why it cannot be explored."""
+    try:
+        if source.stat().st_size > MAX_POOL_BYTES:
+            raise CommandError(
+                f"{source} is larger than the limit of {MAX_POOL_BYTES >> 20} MiB: give the "
+                "program a smaller pool"
+            )
+        copy_sparse(source, pool)
+    except OSError as error:
+        raise CommandError(f"cannot read the pool {source}: {error.strerror}") from error

@@ -11,6 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import PAGE_BYTES
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"nfcrash2"
@@ -18,6 +19,7 @@ TRACE_VARIABLE = "NEARFAR_CRASH_TRACE"
 SHADOW = ".shadow"
 """Suffix of the file next to a trace with the last recorded content of the pool."""
 POOL_VARIABLE = "NEARFAR_CRASH_POOL"
+CHOICES_VARIABLE = "NEARFAR_CRASH_CHOICES"
 HEADER_BYTES = 4096
 UNSEEN = {
     1: "a part of its code could not be decoded",
@@ -67,6 +69,8 @@ class EventKind(IntEnum):
     POINTER = 28
     WALK = 29
     TOUCH = 30
+    SYNC = 31
+    TURN = 32
 
 
 def make_trace(
@@ -162,6 +166,12 @@ class CrashTrace:
     unseen: int = 0
     """Sum of UNSEEN's keys."""
     data: mmap.mmap | None = None
+
+    @property
+    def image_bytes(self) -> int:
+        """Largest size of an explorer's image: its lines are all in the trace."""
+        pages = self.counts.get(EventKind.BASE, 0) + self.counts.get(EventKind.STORE, 0)
+        return min(self.pool_bytes, pages * PAGE_BYTES)
 
     def place(self, address: int) -> SourceLocation:
         """Return the file and offset of a return address."""

@@ -65,6 +65,9 @@ class CrashOptions(ProgramOptions):
     """Explorers that share the states, each with its own checker."""
     schedules: int = 1
     """For a program with threads: number of recordings, each with another order of the threads."""
+    preemptions: int = 0
+    """Choose these orders so that no two are alike, those with the fewest preemptions first and at
+    most this many: a thread loses its turn before a store, flush, fence or lock. 0: draw them."""
     resume: bool = False
     """Continue where the time limit or Ctrl-C ended the same command with the same -o."""
     output: Annotated[Path | None, Option(short="-o")] = None
@@ -84,6 +87,8 @@ class CrashOptions(ProgramOptions):
             )
         if self.resume and self.output is None:
             raise CommandError("--resume continues the exploration of a report: name it by -o")
+        if self.resume and self.preemptions:
+            raise CommandError("--resume cannot continue chosen orders: leave out --preemptions")
 
     def _check_files(self) -> None:
         """Refuse options that are about pools."""
@@ -93,6 +98,7 @@ class CrashOptions(ProgramOptions):
             "--eadr": self.eadr,
             "--workers": self.workers != 1,
             "--schedules": self.schedules != 1,
+            "--preemptions": self.preemptions != 0,
             "--resume": self.resume,
         }
         for name, given in of_pools.items():

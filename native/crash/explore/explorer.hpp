@@ -21,6 +21,7 @@ struct Plan {
   std::int64_t deadline_ms = 0;
   std::uint64_t max_states = 0;
   std::uint64_t first_rank = 0;                // resume: earlier ranks are complete
+  bool shares_states = false;                  // with other workers or other orders of the threads
   std::uint64_t first_chunk = 0;               // resume: earlier chunks of first_rank are complete
   std::unordered_set<std::uint64_t> suspects;  // places of stores, as store_place() hashes them
 };

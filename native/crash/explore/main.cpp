@@ -1,10 +1,10 @@
 // nearfar_crash_judge explores a trace for `nearfar crash`, one process per worker.
 //
 //  Arguments: trace, image, bytes of the pool, seed, eadr, worker, workers, remaining ms, maximum
-//  states, ms per check, first rank, first chunk, whether to serve checkers, library to preload;
-//  then for each check: flags (s shell, o oracle, r main states only, d receives operations, f may
-//  be a function, l reads lines,
-//  - none), library or empty, bytes of output to keep, number of words, words.
+//  states, ms per check, first rank, first chunk, whether to serve checkers, whether to share
+//  accepted states, library to preload; then for each check: flags (s shell, o oracle, r main
+//  states only, d receives operations, f may be a function, l reads lines, - none), library or
+//  empty, bytes of output to keep, number of words, words.
 //
 //  Sends R (for each check: 0 plain, 1 forked, 2 a function, 3 reads lines) and serves requests: U
 //  judges the pool as the program left it (V by the served checkers, V by the plain ones), E
@@ -119,12 +119,13 @@ void work(int count, char** words) {
   plan.first_rank = arguments.number();
   plan.first_chunk = arguments.number();
   const bool serve = arguments.number() != 0;
+  plan.shares_states = arguments.number() != 0;
   common.preload = arguments.text();
   std::vector<Check> checks;
   Image image(image_path, pool_bytes);
   while (arguments.left()) checks.push_back(parse_check(arguments, common));
   std::unique_ptr<AcceptedStates> accepted;
-  if (plan.workers > 1) {
+  if (plan.shares_states) {
     const std::string folder = image_path.substr(0, image_path.rfind('/') + 1);
     accepted = std::make_unique<AcceptedStates>(folder + "accepted-states");
   }

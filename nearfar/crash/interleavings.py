@@ -1,0 +1,180 @@
+"""Orders of threads, one of each kind: which choices of the next thread make a difference.
+
+A run is a sequence of turns: at each, one thread takes a step (a store, flush, fence or lock) and
+goes on to its next one. Two runs are alike if they differ only in the order of steps that do not
+depend on each other: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, from
+the pairs of dependent steps of a run that nothing orders, which other choices lead to a run that is
+not alike. Runs with few preemptions come first and those with many are left out (Musuvathi, Qadeer,
+PLDI 2007): a thread loses a turn that it could have taken.
+
+Loads are not recorded. A step's loads come after the one before it, so an order of two steps on
+lines that a thread only reads is tried only if other steps of the two threads depend.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nearfar.crash.trace import CrashTrace, EventKind
+
+_STORE, _FLUSH, _FENCE, _LOCK = 1, 2, 3, 4
+_MAX_LINES = 64
+"""Lines of one flush that count."""
+MAX_TURNS = 4096
+"""Turns that the recorder lets choose: native/crash/schedule.cpp."""
+
+_Key = tuple[int, int]
+_Clock = dict[int, int]
+"""Thread to the number of its steps that come before in every run that is alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A thread's turn, and the step that it takes first."""
+
+    thread: int
+    kind: int
+    first: int
+    count: int
+    ready: int
+    """Threads that could have had the turn, as bits."""
+
+    def touched(self) -> Iterator[_Key]:
+        """Yield what the step touches."""
+        if self.kind in (_STORE, _FLUSH):
+            for line in range(self.first, self.first + min(self.count, _MAX_LINES)):
+                yield _STORE, line
+        elif self.kind in (_FENCE, _LOCK):
+            yield self.kind, self.first
+
+
+def turns_of(trace: CrashTrace) -> list[Turn]:
+    """Return the turns of a run whose orders were chosen."""
+    return [
+        Turn(
+            event.c & 0xFFFF,
+            event.c >> 16,
+            event.a,
+            int.from_bytes(event.payload, "little"),
+            event.b,
+        )
+        for event in trace.events
+        if event.kind is EventKind.TURN
+    ]
+
+
+class Interleavings:
+    """Choices for the next run, from what the runs so far showed."""
+
+    def __init__(self, max_preemptions: int) -> None:
+        self._max_preemptions = max_preemptions
+        self._queue: list[tuple[int, int, bytes]] = [(0, 0, b"")]
+        self._known: set[int] = set()
+        self._seen: set[int] = set()
+        self._runs = 0
+
+    def next(self) -> bytes | None:
+        """Return the threads to choose at the first turns; None: all orders were run."""
+        if not self._queue:
+            return None
+        self._runs += 1
+        return heapq.heappop(self._queue)[2]
+
+    def sentence(self) -> str:
+        """Return how many orders were explored, and whether more differ."""
+        more = f"{len(self._queue)} more wait: give more --schedules"
+        return (
+            f"{len(self._seen)} orders of the threads that differ were explored, of {self._runs} "
+            f"run, with {self._max_preemptions} preemptions at most; "
+            f"{more if self._queue else 'no more differ'}"
+        )
+
+    def learn(self, turns: list[Turn]) -> bool:
+        """Plan other orders after a run; return whether none before was like it."""
+        turns = turns[:MAX_TURNS]
+        preempted = _preemptions(turns)
+        begins = list(itertools.accumulate((turn.thread for turn in turns), _longer, initial=0))
+        self._known.update(begins)
+        for at, thread in _races(turns):
+            ready = turns[at].ready
+            others = [thread] if ready >> thread & 1 else [n for n in range(64) if ready >> n & 1]
+            for other in others:
+                if _longer(begins[at], other) not in self._known:
+                    self._plan(turns, preempted, at, other)
+                    self._known.add(_longer(begins[at], other))
+        kind = _kind(turns)
+        is_new = kind not in self._seen
+        self._seen.add(kind)
+        return is_new
+
+    def _plan(self, turns: list[Turn], preempted: list[int], at: int, thread: int) -> None:
+        before = turns[at - 1].thread if at else thread
+        count = preempted[at] + (before != thread and bool(turns[at].ready >> before & 1))
+        choices = bytes([*(turn.thread for turn in turns[:at]), thread])
+        if count <= self._max_preemptions:
+            heapq.heappush(self._queue, (count, len(self._known), choices))
+
+
+def _longer(begin: int, thread: int) -> int:
+    """Return the key of a run's begin with one more turn."""
+    return hash((begin, thread))
+
+
+def _preemptions(turns: list[Turn]) -> list[int]:
+    """Return the number of preemptions before each turn."""
+    counts = [0, 0]
+    for before, turn in itertools.pairwise(turns):
+        taken = before.thread != turn.thread and turn.ready >> before.thread & 1
+        counts.append(counts[-1] + int(bool(taken)))
+    return counts
+
+
+class _Walk:
+    """The order of dependent steps of one run, by vector clocks."""
+
+    def __init__(self) -> None:
+        self._clocks: dict[int, _Clock] = defaultdict(dict)
+        self._last: dict[_Key, dict[tuple[int, bool], tuple[int, int, _Clock]]] = defaultdict(dict)
+
+    def take(self, at: int, turn: Turn) -> tuple[list[int], _Clock]:
+        """Take a turn; return the turns that it might have come before, and its clock."""
+        clock = self._clocks[turn.thread]
+        races, ordered = [], dict(clock)
+        for key in turn.touched():
+            for (thread, flushed), (number, earlier, known) in self._last[key].items():
+                if thread == turn.thread or (flushed and turn.kind == _FLUSH):
+                    continue
+                if number > clock.get(thread, 0):
+                    races.append(earlier)
+                for other, count in known.items():
+                    ordered[other] = max(ordered.get(other, 0), count)
+        number = ordered.get(turn.thread, 0) + 1
+        ordered[turn.thread] = number
+        self._clocks[turn.thread] = ordered
+        for key in turn.touched():
+            self._last[key][turn.thread, turn.kind == _FLUSH] = (number, at, ordered)
+        return races, ordered
+
+
+def _races(turns: list[Turn]) -> Iterator[tuple[int, int]]:
+    """Yield a turn, and a thread whose later step may come before the step of that turn."""
+    walk = _Walk()
+    for at, turn in enumerate(turns):
+        for earlier in walk.take(at, turn)[0]:
+            yield earlier, turn.thread
+
+
+def _kind(turns: list[Turn]) -> int:
+    """Return the same number for runs that are alike."""
+    walk = _Walk()
+    steps = set()
+    for at, turn in enumerate(turns):
+        clock = walk.take(at, turn)[1]
+        if turn.kind:
+            order = tuple(sorted(clock.items()))
+            steps.add((turn.thread, turn.kind, turn.first, turn.count, order))
+    return hash(frozenset(steps))
