@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from nearfar.__main__ import main
 
 ROOT = Path(__file__).parent
 TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
@@ -54,3 +57,24 @@ def _longest_first(items: list[pytest.Item]) -> None:
         return next((at for at, part in enumerate(first) if part in name), len(first))
 
     items.sort(key=order)
+
+
+@pytest.fixture
+def refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[[list[str]], tuple[int, str]]:
+    """Return a function that runs a command that is refused in this process, in an empty folder.
+
+    It returns the exit code and the one line of standard error, and fails if the command printed
+    another number of lines or left a file. Without an interpreter's start, a hundred are quick.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    def run(words: list[str]) -> tuple[int, str]:
+        code = main(words)
+        stderr = capfd.readouterr().err
+        assert len(stderr.splitlines()) == 1, stderr
+        assert list(tmp_path.iterdir()) == []
+        return code, stderr
+
+    return run

@@ -27,10 +27,8 @@ POINTS = ((1 << 25, 1), (1 << 25, 4))
 """Lines per array, and threads."""
 
 QUICK = (
-    ("made up", "bus", 1 << 25, 1),
     ("made up", "all", 1 << 25, 8),
     ("measured", "bus", 1 << 25, 1),
-    ("ddr5-4800-local", "all", 1 << 25, 1),
 )
 """The points of `make test`."""
 

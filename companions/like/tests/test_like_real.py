@@ -183,6 +183,7 @@ def test_cores_pass_lines(like: Like) -> None:
         assert re.search(r"Local Socket L2->L2 HITM latency\t[0-9.]+", done.stdout)
 
 
+@pytest.mark.long
 def test_lens_on_this_machine(like: Like) -> None:
     words = [
         "buffer",

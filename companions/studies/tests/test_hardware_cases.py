@@ -311,6 +311,7 @@ def test_cases_that_are_off_are_grouped_by_their_reason() -> None:
     assert any(row[3] == "nobody knows: unheard-of" for row in rows)
 
 
+@pytest.mark.long
 def test_a_row_that_outgrows_the_private_cache_adds_near_time(tmp_path: Path) -> None:
     predictor = CasePredictor(tmp_path)
     wanted = next(c for c in measured_cases() if c.id == "polybench-jacobi-2d-64000-vs-smallest")

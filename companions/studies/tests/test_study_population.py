@@ -127,6 +127,7 @@ def test_intervals_of_shares_contain_those_of_programs() -> None:
     assert (row.low, row.ours, row.high) == (0.0, 100.0, 100.0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="qemu-user is not installed")
 def test_a_list_is_profiled_once_and_predicted(tmp_path: Path) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import patience
 
 TESTS = Path(__file__).parents[2]
 sys.path[:0] = [str(TESTS / "python"), str(TESTS / "python" / "report")]
@@ -75,6 +76,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Opened]]:
     ) -> Opened:
         viewport = {"width": width, "height": 900}
         page = browser.new_page(viewport=viewport, color_scheme=color_scheme)
+        page.set_default_timeout(1000 * patience(30))
         opened.append(page)
         return Opened(page, path, wait_for)
 

@@ -57,6 +57,7 @@ def test_missing_data_are_reported(
         assert word not in page.inner_text("body")
 
 
+@pytest.mark.long
 def test_ten_thousand_objects(tmp_path: Path, open_page: Callable[..., Any]) -> None:
     profile = samples.workload(objects=10_000, phases=("get",))
     path = write(profile, tmp_path, ["optane-100-6dimm"])
@@ -77,6 +78,7 @@ def test_ten_thousand_objects(tmp_path: Path, open_page: Callable[..., Any]) -> 
     assert opened.troubles == []
 
 
+@pytest.mark.long
 def test_the_whole_library(tmp_path: Path, open_page: Callable[..., Any]) -> None:
     profile = samples.workload(objects=8, phases=("get",))
     path = write(profile, tmp_path, device_names())

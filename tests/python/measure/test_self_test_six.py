@@ -12,7 +12,14 @@ from nearfar.measure.self_test import SelfTestVerdict, judge, open_device, self_
 BUDGET_S = 25.0
 """CPU seconds per device; most need far less."""
 
-DEVICES = ("optane-100-1dimm", "optane-100-6dimm", "ddr4-2666-local", -1, 100, 104)
+DEVICES = (
+    "optane-100-1dimm",
+    "optane-100-6dimm",
+    "ddr4-2666-local",
+    -1,
+    100,
+    pytest.param(104, marks=pytest.mark.long),
+)
 """Two with wear, two without buffers (the library's DRAM, and synthetic -1), two synthetic ones
 with caches, buffers and stalls (development seeds)."""
 

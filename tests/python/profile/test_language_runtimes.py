@@ -35,7 +35,7 @@ def only(profiled: Profile, name: str) -> Profile:
 
 @needs_qemu
 @needs_go
-@pytest.mark.parametrize("cgo", ["0", "1"])
+@pytest.mark.parametrize("cgo", [pytest.param("0", marks=pytest.mark.long), "1"])
 def test_the_heap_of_a_go_program_is_an_object(cgo: str, tmp_path: Path) -> None:
     if cgo == "1" and shutil.which("gcc") is None:
         pytest.skip("gcc is not installed, which cgo needs")

@@ -186,7 +186,10 @@ def test_memory_of_static_programs_is_one_object_and_this_is_reported(
 
 @needs_qemu
 @pytest.mark.skipif(shutil.which("clang-16") is None, reason="clang-16 is not installed")
-@pytest.mark.parametrize(("kernel", "load"), [("triad", (1 << 17, 4)), ("spmv", (1 << 15, 2))])
+@pytest.mark.parametrize(
+    ("kernel", "load"),
+    [("triad", (1 << 17, 4)), pytest.param("spmv", (1 << 15, 2), marks=pytest.mark.long)],
+)
 def test_misses_per_object_equal_those_of_compiled_in_code(
     kernel: str, load: tuple[int, int], compile_: Compile, tmp_path: Path
 ) -> None:
