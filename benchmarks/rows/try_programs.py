@@ -1,13 +1,17 @@
-"""`nearfar try` on Debian programs as they are: answers, tracebacks, time.
+"""`nearfar try` on 30 Debian programs as they are: answers, tracebacks, time, and how right.
 
-The programs are those of the study `population` that run alone and end within a fifth of 90 s, each
-with inputs of a quarter of the lines, in the order of its list. PROGRAMS=name,name tries some only.
-A run with a limit tries as many as fit; the next one of the same commit goes on.
+The list is benchmarks/try_programs.toml. Programs that are built by `nearfar cc` too are tried in
+that form as well: the slowdown of each memory should lie within the interval that was stated for
+the program as it is. PROGRAMS=name,name tries some only; a run with a limit tries as many as fit,
+and the next one of the same commit goes on.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,107 +24,144 @@ import msgspec
 from benchmarks import Row, in_time, make_row
 from benchmarks.kept import Kept
 from benchmarks.results import commit_of
-from nearfar_studies.population_list import (
-    PopulationProgram,
-    Recipe,
-    read_list,
-    write_input,
-)
+from benchmarks.tried_programs import LIST, ListedProgram, build, input_path, programs
+from nearfar.base.errors import ExitCode
+from nearfar.options.try_program import SIX_MEMORIES
 
 SECONDS = 60
 
-COUNT = 30
-"""Number of programs that are tried."""
-FEWER = 4
-"""Divisor of an input's lines: under QEMU, 12 s of a program are all that fits in 90 s."""
-MIN_LINES = 1000
-"""Lines below which an input keeps its length: it is a script, or a text with a head."""
-NOT_TRIED = {
-    "gp": "dies under QEMU without nearfar too",
-    "minisat": "its input states its number of lines",
-    "cadical": "its input states its number of lines",
-    "qdelaunay": "its input states its number of lines",
-    "mpmetis": "its input states its number of lines",
-    "nasm": "its input jumps to lines that would be left out",
-}
 COMMAND = "ONLY=try_programs python -m benchmarks"
+MIN_INSIDE = 90.0
+"""Share of slowdowns that lie within the stated interval, as its coverage is, %."""
 
 
 class TriedProgram(msgspec.Struct, frozen=True):
     """Result of `try` on one program."""
 
     name: str
+    language: str
     code: int
     seconds: float
     error: str
+    slowdowns: dict[str, tuple[float, float, float]]
+    """Low end, value and high end of the slowdown on each memory."""
+
+    @property
+    def answered(self) -> bool:
+        """Return whether there is an answer for each memory."""
+        return self.code == 0 and len(self.slowdowns) == len(SIX_MEMORIES)
 
 
 def rows() -> Iterator[Row]:
-    """Try the programs one after the other."""
-    tried = list(try_programs(os.environ.get("PROGRAMS", "")))
-    if not tried:
+    """Try the programs one after the other, then those built by `nearfar cc`."""
+    named = [name for name in os.environ.get("PROGRAMS", "").split(",") if name]
+    chosen = [
+        program
+        for program in programs()
+        if (not named or program.name in named)
+        and shutil.which(program.command[0], path=f"{os.environ['PATH']}:/usr/bin")
+    ]
+    commit = commit_of(None)
+    again = bool(named) or commit.endswith("+")
+    kept = Kept("try_programs", [LIST], commit, again=again)
+    plain = list(_tried(chosen, kept, ""))
+    traced = list(_tried([program for program in chosen if program.source], kept, "traced "))
+    if not plain:
         print("try_programs: no row, since none of the programs is installed")
         return
+    yield from _rows_of_answers(plain)
+    yield from _rows_of_intervals(plain, traced)
+
+
+def _rows_of_answers(tried: list[TriedProgram]) -> Iterator[Row]:
     for program in tried:
-        if program.code:
+        if not program.answered:
             print(f"{program.name}: exit code {program.code}: {program.error.splitlines()[-1:]}")
-    answers = sum(program.code == 0 for program in tried)
+    languages = len({program.language for program in tried})
+    answers = sum(program.answered for program in tried)
     tracebacks = sum("Traceback" in program.error for program in tried)
     longest_s = max(program.seconds for program in tried)
+    counted = f"answers of try on {len(tried)} Debian programs of {languages} languages"
     for name, value, unit, bar, at_most in (
-        (f"answers of try on {len(tried)} Debian programs", answers, "answers", len(tried), False),
+        (counted, answers, "answers", len(tried), False),
         ("tracebacks", tracebacks, "tracebacks", 0, True),
         ("longest try", longest_s, "s", 90, True),
     ):
         yield make_row(name, value, unit, bar=bar, at_most=at_most, peer="", command=COMMAND)
 
 
-def try_programs(only: str) -> Iterator[TriedProgram]:
-    """Yield what became of each program that is installed."""
-    listed = read_list()
-    named = [name for name in only.split(",") if name]
-    chosen = [
-        program
-        for program in listed.programs
-        if not program.driver and program.name not in NOT_TRIED
-    ]
-    chosen = [program for program in chosen if program.name in named] if named else chosen[:COUNT]
-    commit = commit_of(None)
-    kept = Kept("try_programs", [], commit, again=bool(named) or commit.endswith("+"))
-    with tempfile.TemporaryDirectory(prefix="nearfar-try-") as folder:
-        for program in chosen:
-            if not in_time() and not kept.has(program.name):
-                continue
-            recipes = listed.inputs_of(program)
-            paths = {
-                name: write_input(name, _shortened(recipe), Path(folder, "inputs"))
-                for name, recipe in recipes.items()
-            }
-            yield kept.get(
-                program.name,
-                TriedProgram,
-                lambda program=program, paths=paths: _tried(program, paths),
-            )
-
-
-def _shortened(recipe: Recipe) -> Recipe:
-    if not isinstance(recipe, list):
-        return recipe
-    return [(n // FEWER if n >= MIN_LINES else n, template) for n, template in recipe]
-
-
-def _tried(program: PopulationProgram, paths: dict[str, Path]) -> TriedProgram:
-    with tempfile.TemporaryDirectory(prefix="nearfar-try-") as scratch:
-        command, _ = program.words({**paths, "scratch": Path(scratch)})
-        started = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "nearfar", "try", "-o", f"{scratch}/try", "--", *command],
-            env={**os.environ, "LC_ALL": "C", "OMP_NUM_THREADS": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            check=False,
+def _rows_of_intervals(plain: list[TriedProgram], traced: list[TriedProgram]) -> Iterator[Row]:
+    """Compare with the answers of the instrumented builds, where both exist."""
+    theirs = {program.name: program.slowdowns for program in traced if program.answered}
+    inside, errors = [], []
+    both = [program for program in plain if program.answered and program.name in theirs]
+    for program in both:
+        for memory, (low, value, high) in program.slowdowns.items():
+            _, truth, _ = theirs[program.name][memory]
+            inside.append(low <= truth <= high)
+            errors.append(abs(value / truth - 1))
+            print(f"{program.name} {memory}: {value:.2f} ({low:.2f}-{high:.2f}), {truth:.2f}")
+    if both:
+        yield make_row(
+            f"slowdowns of the instrumented builds within the stated interval, {len(both)} "
+            f"programs on {len(SIX_MEMORIES)} memories",
+            100 * sum(inside) / len(inside),
+            "%",
+            bar=MIN_INSIDE,
+            at_most=False,
+            peer="median difference, %",
+            peer_value=100 * statistics.median(errors),
+            command=COMMAND,
         )
+
+
+def _tried(chosen: list[ListedProgram], kept: Kept, form: str) -> Iterator[TriedProgram]:
+    for program in chosen:
+        name = form + program.name
+        if not kept.has(name) and in_time():
+            command = [str(build(program))] if form else program.command[:1]
+            kept.get(name, TriedProgram, lambda c=command, p=program: _try_program(c, p))
+        if kept.has(name):
+            yield kept.get(name, TriedProgram, lambda p=program: _try_program([], p))
+
+
+def _try_program(command: list[str], program: ListedProgram) -> TriedProgram:
+    with tempfile.TemporaryDirectory(prefix="nearfar-try-") as name:
+        folder = Path(name)
+        scratch = folder / "scratch"
+        scratch.mkdir()
+        program.lay_files(scratch)
+        words = [*command, *program.words(scratch)[1:]]
+        stdin = input_path(program.stdin) if program.stdin else Path(os.devnull)
+        started = time.monotonic()
+        with stdin.open("rb") as file:
+            done = subprocess.run(
+                [sys.executable, "-m", "nearfar", "try", "-o", f"{folder}/try", "--", *words],
+                cwd=scratch,
+                env={**os.environ, "LC_ALL": "C", "OMP_NUM_THREADS": "1"},
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
         seconds = time.monotonic() - started
         error = done.stderr.decode(errors="replace")
-        return TriedProgram(program.name, done.returncode, seconds, error)
+        code = done.returncode
+        if code == ExitCode.PROGRAM_FAILED and any(
+            f"exited {status}" in error for status in program.exits
+        ):
+            code = ExitCode.DONE
+        slowdowns = _slowdowns(folder / "try") if code == ExitCode.DONE else {}
+        return TriedProgram(program.name, program.language, code, seconds, error, slowdowns)
+
+
+def _slowdowns(folder: Path) -> dict[str, tuple[float, float, float]]:
+    """Return the slowdowns behind the page in `folder`, which `try` prints rounded."""
+    command = [sys.executable, "-m", "nearfar", "predict", f"{folder}/run.json", "--json"]
+    command += ["--near", f"{folder}/near.json"]
+    command += [word for memory in SIX_MEMORIES for word in ("--far", memory)]
+    done = subprocess.run(command, check=True, capture_output=True)
+    return {
+        device["far"]: tuple(device["total"]["slowdown"][end] for end in ("low", "value", "high"))
+        for device in json.loads(done.stdout)["devices"]
+    }
