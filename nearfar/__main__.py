@@ -96,7 +96,7 @@ def _run(arguments: list[str]) -> int:
 
 def _in_words(error: CycloptsError) -> str:
     """Return what is wrong with a command line, and where to read on."""
-    from cyclopts import MissingArgumentError
+    from cyclopts import MissingArgumentError, UnusedCliTokensError
 
     verb = " ".join(("nearfar", *(error.command_chain or ())))
     text = " ".join(str(error).split())
@@ -109,6 +109,8 @@ def _in_words(error: CycloptsError) -> str:
         choices = ", ".join(argument.get_choices() or ())
         about = ": ".join(part for part in (f"{verb} needs {name}", about) if part)
         text = about + (f" ({choices})." if choices else ".")
+    if isinstance(error, UnusedCliTokensError):
+        text = f"{verb} does not take {' '.join(error.unused_tokens or ())!r} too."
     return f"{text} See `{verb} --help`."
 
 

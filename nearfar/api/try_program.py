@@ -86,7 +86,7 @@ def first_answer(
     else:
         near, drift = near_memory(say, progress)
         if drift is not None:
-            say(f"near memory: as measured before in this boot, latency {drift:.2f} times that")
+            say(f"near memory: as measured before in this boot, latency now {drift:.2f} times that")
     save(near, near_path)
     # Near memory may have taken longer to measure than planned.
     least_s = MIN_TIME_S - MEASURE_S - ANSWER_S
@@ -177,8 +177,10 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
                 ExitCode.MACHINE_LACKS,
             )
     if unseen:
+        busiest = workload.uncounted_command
+        work = f" `{busiest}`" if busiest else ""
         raise CommandError(
             f"{name} started processes that took {share:.0%} of the CPU time, and their accesses "
-            f"are not counted: name the program that does the work, or {build}",
+            f"are not counted: name the program that does the work{work}, or {build}",
             ExitCode.MACHINE_LACKS,
         )

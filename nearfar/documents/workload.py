@@ -366,6 +366,8 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """CPU time of the instrumented run over the plain one."""
     uncounted_share: Part = 0.0
     """Share of near time in processes whose accesses were not counted."""
+    uncounted_command: str = ""
+    """Command of the process that took most of that share; empty: none was seen."""
     objects: list[MemoryObject]
     instructions: list[Instruction]
     phases: list[Phase]

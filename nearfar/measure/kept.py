@@ -2,7 +2,8 @@
 
 The kept figures are used again while one kernel, random reads that wait for each other, takes about
 the latency in them. Otherwise the memory is measured again: a neighbour in a virtual machine or
-another frequency changes it.
+another frequency changes it. While programs wait for processors, neither the check nor a new
+measurement can be relied on, and a measurement takes many times as long: the kept figures are used.
 """
 
 from __future__ import annotations
@@ -32,6 +33,19 @@ MAX_DRIFT = 1.2
 """Ratio of the check's latency to the kept one, or its inverse, beyond which it is measured again:
 about the width of intervals of a memory-bound program."""
 KERNEL = "chase"
+PRESSURE = Path("/proc/pressure/cpu")
+BUSY_SHARE = 0.5
+"""Share of the last 10 s in which some program waited for a processor, beyond which the machine is
+busy: on an idle one it is below 0.05, and 1 where two programs share each core."""
+
+
+class ChangedMemoryError(NearfarError):
+    """The check's latency is not the kept one."""
+
+    def __init__(self, device: DeviceProfile, drift: float) -> None:
+        kept_ns = idle_read_latency_ns(device).value_ns
+        super().__init__(f"near memory takes {drift:.2f} times the {kept_ns:.0f} ns kept")
+        self.kept = KeptMemory(device, drift)
 
 
 class KeptMemory(NamedTuple):
@@ -59,6 +73,9 @@ def near_memory(
         try:
             return unchanged_memory(path)
         except NearfarError as error:
+            if isinstance(error, ChangedMemoryError) and _is_busy():
+                say(f"{error}, but other programs keep the processors busy: the kept one is used")
+                return error.kept
             say(f"{error}; near memory is measured again")
     options = MeasureOptions(
         quick=True, seconds=MEASURE_S, only=PARTS, samples=False, accept_noise=True
@@ -77,11 +94,19 @@ def near_memory(
 def unchanged_memory(path: Path) -> KeptMemory:
     """Return the kept memory of `path`; raise NearfarError if it is unreadable or has changed."""
     device = load_device(str(path))
-    kept_ns = idle_read_latency_ns(device).value_ns
-    drift = _latency_ns() / kept_ns
+    drift = _latency_ns() / idle_read_latency_ns(device).value_ns
     if not 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
-        raise NearfarError(f"near memory takes {drift:.2f} times the {kept_ns:.0f} ns kept")
+        raise ChangedMemoryError(device, drift)
     return KeptMemory(device, drift)
+
+
+def _is_busy() -> bool:
+    """Return whether programs wait for processors; False where the kernel does not say."""
+    try:
+        first = PRESSURE.read_text().splitlines()[0]  # some avg10=12.34 avg60=...
+        return float(first.split()[1].removeprefix("avg10=")) > 100 * BUSY_SHARE
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 def _latency_ns() -> float:

@@ -54,6 +54,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
     objects = resident_objects(objects, phases, 64, gathered.instrumented.outcome.peak_bytes)
     header = files[0].header
     simulated = int(header["cache_sets"]) * int(header["cache_ways"]) * 64 * files[0].rate
+    uncounted = _uncounted_share(request, gathered)
     profile = WorkloadProfile(
         producer=producer(),
         program=Program(
@@ -81,7 +82,8 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         curve_bytes=CURVE_BYTES,
         page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
-        uncounted_share=_uncounted_share(request, gathered),
+        uncounted_share=uncounted,
+        uncounted_command=gathered.plain_runs[0].outcome.busiest_child if uncounted else "",
         objects=objects,
         instructions=_readable([traffic.instructions[number] for number in kept]),
         phases=phases,

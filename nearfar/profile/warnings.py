@@ -110,10 +110,11 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
             "is in the phase that was current at the end"
         )
     if profile.uncounted_share >= MIN_UNCOUNTED_SHARE:
+        busiest = profile.uncounted_command or "the program that these processes run"
         warnings.append(
             f"child processes took {profile.uncounted_share:.0%} of the CPU time, and their "
             "accesses were not counted: intervals allow for all of that time being spent waiting "
-            "for memory; profile the program that these processes run"
+            f"for memory; profile {busiest}"
         )
     if gathered.lost_processes:
         warnings.append(f"{gathered.lost_processes} processes were not counted: {gathered.message}")

@@ -23,6 +23,8 @@ class Build:
 
 def find_executable(name: str) -> Path:
     """Return the file that the shell would run as `name`; refuse if there is none."""
+    if not name:
+        raise CommandError("the program's name is empty: give its path")
     file = shutil.which(name)
     if file is not None:
         return Path(file).resolve()

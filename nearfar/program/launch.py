@@ -21,6 +21,7 @@ from typing import IO
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.terminate import end_with_parent
+from nearfar.program.children import ChildrenWatch
 from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 
 GRACE_S = 15.0
@@ -64,6 +65,8 @@ class RunOutcome:
     """Peak memory of its largest process (ru_maxrss); 0: not known."""
     others_share: float = 0.0
     """Least share of the CPU time that processes took which the program started."""
+    busiest_child: str = ""
+    """Command of the process among these that took most of it; empty: none was seen."""
     outlived: int = 0
     """Number of processes that went on after the program, until they were ended."""
 
@@ -100,7 +103,11 @@ def run_job(
     try:
         if job.driver is not None:
             driver = _start_driver(job, process.pid, environment, folder)
-        reason = _wait_for_end(job, process, driver, control)
+        spared = others if driver is None else others | {driver.pid}
+        spared |= {process.pid}
+        watch = ChildrenWatch(process.pid, lambda: set(_children()) - spared)
+        with watch.running():
+            reason = _wait_for_end(job, process, driver, control)
         wall_ns = time.monotonic_ns() - begun
         own_ns = _own_cpu_ns(process.pid)
         _, code, used = os.wait4(process.pid, 0)
@@ -120,6 +127,7 @@ def run_job(
         finished=not reason,
         peak_bytes=max(_peak_bytes(used), left.peak_bytes),
         others_share=max(0.0, 1 - own_ns / cpu_ns) if cpu_ns else 0.0,
+        busiest_child=watch.busiest(),
         outlived=left.ended,
     )
 

@@ -100,6 +100,21 @@ def test_a_kept_memory_that_cannot_be_read_is_refused(tmp_path: Path, text: str)
         kept.unchanged_memory(path)
 
 
+def test_a_kept_memory_is_used_while_the_machine_is_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    near = near_memory(100.0)
+    (tmp_path / f"{boot}.json").write_bytes(to_json(near))
+    (tmp_path / "cpu").write_text("some avg10=97.50 avg60=90.00 avg300=80.00 total=1\n")
+    monkeypatch.setattr(kept, "PRESSURE", tmp_path / "cpu")
+    monkeypatch.setattr(kept, "_latency_ns", lambda: 200.0)
+    words: list[str] = []
+    result = kept.near_memory(words.append, folder=tmp_path)
+    assert (result.device, result.drift) == (near, 2.0)
+    assert "takes 2.00 times" in words[0] and "the kept one is used" in words[0]
+
+
 @pytest.mark.long
 def test_a_memory_that_has_changed_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

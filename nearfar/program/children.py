@@ -1,0 +1,70 @@
+"""Names the busiest of the processes that a running program started."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+INTERVAL_S = 0.05
+"""Time between two looks at the processes, s; a program without children costs one read each."""
+MAX_LETTERS = 100
+"""Length at which a command is cut."""
+
+
+class ChildrenWatch:
+    """Looks at the processes below `roots` until it is stopped."""
+
+    def __init__(self, program: int, adopted: Callable[[], Iterable[int]]) -> None:
+        """Watch what `program` started; `adopted` gives processes whose parent has ended."""
+        self._program = program
+        self._adopted = adopted
+        self._ticks: dict[int, int] = {}
+        self._commands: dict[int, str] = {}
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch until the end of the block."""
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            self._thread.join()
+
+    def busiest(self) -> str:
+        """Return the command that took most CPU time; empty where no process was seen."""
+        if not self._ticks:
+            return ""
+        command = self._commands[max(self._ticks, key=self._ticks.__getitem__)]
+        return command if len(command) <= MAX_LETTERS else f"{command[:MAX_LETTERS]}..."
+
+    def _watch(self) -> None:
+        while not self._ended.wait(INTERVAL_S):
+            ahead = [*_children_of(self._program), *self._adopted()]
+            while ahead:
+                pid = ahead.pop()
+                ahead += _children_of(pid)
+                with contextlib.suppress(OSError, ValueError, IndexError):
+                    self._note(pid)
+
+    def _note(self, pid: int) -> None:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        if command:  # a process that has ended has none
+            self._commands[pid] = shlex.join(command.rstrip("\0").split("\0"))
+        if pid in self._commands:
+            self._ticks[pid] = int(words[11]) + int(words[12])  # utime and stime of proc(5)
+
+
+def _children_of(pid: int) -> list[int]:
+    """Return the processes that `pid` started, of all its threads."""
+    children: list[int] = []
+    with contextlib.suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += [int(word) for word in (task / "children").read_text().split()]
+    return children
