@@ -10,7 +10,7 @@ PROJECTS := pyproject.toml $(wildcard companions/*/pyproject.toml) scripts/compa
 NATIVE_SOURCES := CMakeLists.txt $(shell find native include companions/bench/CMakeLists.txt companions/bench/native -type f 2>/dev/null)
 NATIVE_TESTS := $(shell find tests/native companions/bench/tests/native -type f 2>/dev/null)
 
-.PHONY: help setup demo demo-source test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheels clean
+.PHONY: help setup demo demo-source test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheel clean
 
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -83,7 +83,7 @@ docs: setup ## the site (build/docs/html) and the man pages (build/docs/man)
 	  $(PYTHON) -m pip install -q --no-build-isolation -e '.[docs]'
 	@$(PYTHON) docs/build.py
 
-wheels: setup ## wheels of the core and its companions: build/wheels
+wheel: setup ## wheels of the core and its companions, with the pass for each LLVM here: build/wheels
 	@NEARFAR_RELEASE=1 $(PYTHON) -m pip wheel -q --no-deps -w build/wheels . ./companions/bench \
 	  ./companions/like ./companions/studies && ls build/wheels
 

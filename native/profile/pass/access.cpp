@@ -22,8 +22,12 @@ bool is_fixed_global(const Value* pointer, const DataLayout& layout) {
   APInt offset(64, 0);
   const Value* base = pointer->stripAndAccumulateConstantOffsets(layout, offset, true);
   if (isa<GlobalVariable>(base)) return true;
+#if LLVM_VERSION_MAJOR >= 16
   const auto* call = dyn_cast<IntrinsicInst>(base);
   return call != nullptr && call->getIntrinsicID() == Intrinsic::threadlocal_address;
+#else
+  return false;
+#endif
 }
 
 void add_plain(Instruction& instruction, Value* pointer, TypeSize size, Align alignment, bool loads,

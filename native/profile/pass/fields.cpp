@@ -12,7 +12,9 @@ namespace nearfar::pass {
 
 namespace {
 
-constexpr unsigned max_steps = 4;  // loads, calls and joins of paths followed to a typed pointer
+constexpr unsigned max_steps = 4;   // loads, calls and joins of paths followed to a typed pointer
+constexpr unsigned max_chain = 64;  // address computations followed, one from the other
+constexpr unsigned max_joined = 8;  // paths looked at where several join
 
 // Returns the place of a TBAA tag: the type's node, and the offset in it.
 std::pair<const MDNode*, std::uint64_t> struct_path(const Instruction& instruction) {
@@ -169,7 +171,8 @@ std::optional<Place> Fields::by_pointer(const Value* pointer, unsigned depth) co
   std::optional<Place> by_name;
   std::int64_t offset = 0;
   const Value* at = pointer;
-  for (;;) {
+  for (unsigned step = 0;; ++step) {
+    if (step == max_chain) return by_name;
     at = at->stripPointerCasts();
     const auto* gep = dyn_cast<GEPOperator>(at);
     if (gep == nullptr) break;
@@ -228,7 +231,8 @@ const DIType* Fields::pointee_of(const Value* base, unsigned depth) const {
     return types.size() > 0 ? Layouts::pointee(types[0]) : nullptr;
   }
   if (const auto* phi = dyn_cast<PHINode>(base)) {
-    for (const Value* value : phi->incoming_values())
+    const unsigned count = std::min(phi->getNumIncomingValues(), max_joined);
+    for (const Value* value : make_range(phi->value_op_begin(), phi->value_op_begin() + count))
       if (const auto place = by_pointer(value, depth + 1); place && place->type != nullptr)
         return place->type;
   }

@@ -4,7 +4,11 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#if LLVM_VERSION_MAJOR >= 16
 #include <llvm/TargetParser/Triple.h>
+#else
+#include <llvm/ADT/Triple.h>
+#endif
 
 #include "access.hpp"
 #include "classify.hpp"

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Mapping
 
-PREFERRED = ("16", "19")
+PREFERRED = ("16", "19", "15")
 """LLVM versions that the pass is tested with, the preferred one first."""
 
-RUST_OF_LLVM = {"16": "1.72.1", "19": "1.86.0"}
+RUST_OF_LLVM = {"15": "1.69.0", "16": "1.72.1", "19": "1.86.0"}
 """The last Rust release with each of these versions."""
 
 
