@@ -2,8 +2,9 @@
 
 The list is benchmarks/try_programs.toml. Programs that are built by `nearfar cc` too are tried in
 that form as well: the slowdown of each memory should lie within the interval that was stated for
-the program as it is. PROGRAMS=name,name tries some only; a run with a limit tries as many as fit,
-and the next one of the same commit goes on.
+the program as it is. PROGRAMS=name,name tries some only;
+NEAR=FILE takes a measured near memory. A run with a limit tries as many as fit, and the next one of
+the same commit goes on.
 """
 
 from __future__ import annotations
@@ -133,10 +134,15 @@ def _try_program(command: list[str], program: ListedProgram) -> TriedProgram:
         program.lay_files(scratch)
         words = [*command, *program.words(scratch)[1:]]
         stdin = input_path(program.stdin) if program.stdin else Path(os.devnull)
+        near = os.environ.get("NEAR", "")
+        options = ["--near", near] if near else []
         started = time.monotonic()
         with stdin.open("rb") as file:
             done = subprocess.run(
-                [sys.executable, "-m", "nearfar", "try", "-o", f"{folder}/try", "--", *words],
+                [
+                    *(sys.executable, "-m", "nearfar", "try", "-o", f"{folder}/try"),
+                    *(*options, "--", *words),
+                ],
                 cwd=scratch,
                 env={**os.environ, "LC_ALL": "C", "OMP_NUM_THREADS": "1"},
                 stdin=file,
