@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from nearfar.base.units import LINE_BYTES
 from nearfar.predict.crowding import crowded
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.traffic import (
@@ -28,6 +29,7 @@ from nearfar.predict.traffic import (
     WRITE_BACK_STREAM,
     Array,
     PhaseTraffic,
+    streamed,
 )
 
 Number = Array | float
@@ -77,6 +79,11 @@ class StreamFetch:
     """Lines in flight of streams that advance together, over those of one alone."""
     count: float = 1.0
     """Number of streams that advance together."""
+    for_stores: bool = False
+    """Whether lines of sequential stores come by the prefetcher too: no chains curve shows that
+    this core fetches them faster."""
+    written: float = 1.0
+    """Number of sequences in which a thread's lines leave for memory."""
 
 
 def has_prefetcher(near: MemoryCosts) -> bool:
@@ -90,7 +97,14 @@ def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> Stream
     `share` is the exponent of their number: 0, they share the core's buffers; 1, each has the full
     depth of a prefetcher.
     """
-    return StreamFetch(has_prefetcher(near), phase.streams**share, phase.streams)
+    stored, streamed_lines = float(phase.total[STORE_STREAM]), streamed(phase.total)
+    return StreamFetch(
+        has_prefetcher(near),
+        phase.streams**share,
+        phase.streams,
+        not near.chains_measured,
+        max(1.0, phase.streams * stored / streamed_lines) if streamed_lines else 1.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +177,12 @@ def line_costs(
     best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
-    read_stream_ns *= crowded(memory.crowded_reads, concurrency)
+    # Figures by threads have one sequence each: their number crowds a buffer that joins lines.
+    in_blocks = memory.device.granularity_bytes > LINE_BYTES
+    read, written = (streams.count, streams.written) if in_blocks else (1.0, 1.0)
+    read_stream_ns *= crowded(memory.crowded_reads, concurrency * read)
     # At worst no lines are combined, as where they are written one by one.
-    crowded_ns = write_stream_ns * crowded(memory.crowded_writes, concurrency)
+    crowded_ns = write_stream_ns * crowded(memory.crowded_writes, concurrency * written)
     write_stream_ns = max(write_stream_ns, min(crowded_ns, write_ns))
     if streams.prefetched:
         stream_ns = memory.stream_ns(streams.at_once, streams.count)
@@ -174,6 +191,8 @@ def line_costs(
         # faster; a curve derived from another memory's does not.
         store_ns = min(best_ns, stream_ns) if memory.chains_measured else stream_ns
         store_stream = (0.0, 0.0, store_ns, 0.0, read_stream_ns, 1.0, 0.0)
+        if streams.for_stores:
+            store_stream = stream
     else:
         open_ns = memory.latency_ns / overlap.independent
         stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)

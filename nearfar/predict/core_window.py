@@ -77,7 +77,7 @@ def deviations(figures: CoreFigures, near: MemoryCosts, lines: Lines) -> Unknown
     (lines), how many streams a prefetcher follows.
     """
     prefetched = has_prefetcher(near)
-    at_once = 0.5 * log(max(lines.streams, 1.0)) / HALF_RANGE
+    at_once = log(_at_once(near, lines)) / HALF_RANGE
     return Unknown(
         window=hypot(_spread(figures.reorder_window), 0.1),
         work=hypot(_spread(figures.width), 0.2),
@@ -158,7 +158,7 @@ def medium(
     # near's.
     alike = min(_waiting(memory) / _waiting(near), 1.0) ** 4
     bus = lines.threads * exp(unknown.lines * alike)
-    stream_ns = memory.stream_ns(lines.streams**0.5, lines.streams) * lines.streams
+    stream_ns = memory.stream_ns(_at_once(near, lines), lines.streams) * lines.streams
     waiting = exp(unknown.latency) / cycle
     return Medium(
         latency=[wait_ns * waiting for wait_ns in latency_ns],
@@ -167,6 +167,14 @@ def medium(
         write_back=write_ns * lines.written * bus / cycle,
         stream=stream_ns * exp(unknown.stream) / cycle if prefetched else 0.0,
     )
+
+
+def _at_once(near: MemoryCosts, lines: Lines) -> float:
+    """Return lines in flight of streams that advance together, over those of one alone.
+
+    A published bandwidth of one core is all that it draws, in one stream or in several.
+    """
+    return max(lines.streams, 1.0) ** 0.5 if near.chains_measured else 1.0
 
 
 def _waiting(memory: MemoryCosts) -> float:

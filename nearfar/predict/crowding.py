@@ -1,8 +1,10 @@
-"""Bandwidth that a memory loses when more threads use it than give it its best.
+"""Bandwidth by number of threads: what others take from one, and what too many lose together.
 
-Optane combines neighbouring lines in a buffer of 16 KiB a module: the lines of many threads push
-each other out, and sequential writes fall to half of their peak and less. Published figures by
-number of threads show by how much; a device without them loses nothing.
+A core reads in sequence the slower, the more cores do so too, long before the memory gives its
+best. Beyond the best, Optane loses bandwidth: it combines neighbouring lines in a buffer of 16 KiB
+a module, and the lines of many sequences push each other out; sequential writes fall to half of
+their peak and less. Published figures by number of threads, each with one sequence, show by how
+much; a device without them loses nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from math import log2
 import numpy as np
 
 from nearfar.devices import curves
-from nearfar.documents.device import DeviceProfile, Operation
+from nearfar.documents.device import BandwidthFigure, DeviceProfile, Operation
 
 Crowding = tuple[tuple[float, float], ...]
 """Numbers of threads, rising, and the time of a sequential line with each over that at the best."""
@@ -26,19 +28,33 @@ def crowding(device: DeviceProfile, operation: Operation) -> Crowding:
     best = curves.bandwidth(device, operation)
     if best.operation != operation or best.pattern != "sequential" or best.threads is None:
         return UNCROWDED
-    kind = (operation, best.pattern, best.access_bytes, best.page_bytes)
     more = {
         float(figure.threads): best.value_gb_per_s / figure.value_gb_per_s
         for figure in device.bandwidth
         if figure.threads is not None
         and figure.threads > best.threads
-        and kind == (figure.operation, figure.pattern, figure.access_bytes, figure.page_bytes)
+        and _kind(figure) == _kind(best)
     }
     return ((float(best.threads), 1.0), *sorted(more.items()))
 
 
+def sharing(device: DeviceProfile) -> Crowding:
+    """Return how much longer one core's sequential line takes while as many threads read."""
+    alone, best = (curves.bandwidth(device, "read", threads=threads) for threads in (1, None))
+    if alone.threads != 1 or best.threads is None:
+        return UNCROWDED
+    longer = {
+        float(figure.threads): figure.threads * alone.value_gb_per_s / figure.value_gb_per_s
+        for figure in device.bandwidth
+        if figure.threads is not None
+        and figure.threads <= best.threads
+        and _kind(figure) == _kind(alone)
+    }
+    return tuple(sorted({**longer, 1.0: 1.0}.items()))
+
+
 def crowded(points: Crowding, threads: float) -> float:
-    """Return the time of a line with `threads` over the best, at least 1."""
+    """Return the time of a line with `threads` over that of the first point, at least 1."""
     if threads <= points[0][0] or len(points) == 1:
         return 1.0
     counts, factors = zip(*points, strict=True)
@@ -47,3 +63,14 @@ def crowded(points: Crowding, threads: float) -> float:
 
 def _logs(counts: Sequence[float]) -> list[float]:
     return [log2(count) for count in counts]
+
+
+def _kind(figure: BandwidthFigure) -> tuple[object, ...]:
+    """Return what two figures must share besides the number of threads."""
+    return (
+        figure.operation,
+        figure.read_share,
+        figure.pattern,
+        figure.access_bytes,
+        figure.page_bytes,
+    )

@@ -28,7 +28,7 @@ from nearfar.documents.prediction import HostRule
 from nearfar.predict import device_figures
 from nearfar.predict.core_streams import CoreStream, far_stream, near_stream, writes_span
 from nearfar.predict.cores import core_behind, machine_of
-from nearfar.predict.crowding import crowding
+from nearfar.predict.crowding import crowding, sharing
 from nearfar.predict.host import DEFAULT_HOST, LatencyHere, latency_here
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, bounded
 from nearfar.predict.traffic import Array
@@ -301,6 +301,7 @@ def _memory(
         write_range=write_range,
         crowded_reads=crowding(device, OPERATIONS[0]),
         crowded_writes=crowding(device, OPERATIONS[1]),
+        shared_streams=sharing(device),
         copied_ns=copied_ns,
         copied_ends_ns=copied_ends_ns,
         of_one_core=device_figures.is_of_one_core(device),

@@ -13,7 +13,7 @@ from nearfar.devices.cores import plausible_cores
 from nearfar.devices.quality import QUIET, MeasurementQuality
 from nearfar.documents.core import CoreFigures
 from nearfar.documents.device import DeviceProfile
-from nearfar.predict.crowding import UNCROWDED, Crowding
+from nearfar.predict.crowding import UNCROWDED, Crowding, crowded
 from nearfar.predict.loaded_latency import LoadedFactor, interpolate, load_at_read_share
 from nearfar.predict.shared_channels import ChannelSharing
 from nearfar.predict.traffic import Array
@@ -119,6 +119,8 @@ class MemoryCosts:
     """Cost of more threads than give the best bandwidth, of lines read in sequence."""
     crowded_writes: Crowding = UNCROWDED
     """The same for lines written in sequence."""
+    shared_streams: Crowding = UNCROWDED
+    """Cost of other threads that read meanwhile, of a line that one core reads in sequence."""
     load_share: float = 1.0
     """Part of the latency that a loaded-latency curve's factors multiply: queueing in the memory
     does not grow with the machine's path to it."""
@@ -178,6 +180,25 @@ class MemoryCosts:
         if key not in self.load_curves:
             self.load_curves[key] = load_at_read_share(self.device.loaded_latency, *key)
         return self.load_curves[key]
+
+
+@lru_cache(maxsize=1024)
+def shared_memory(memory: MemoryCosts, threads: float) -> MemoryCosts:
+    """Return a memory as one of `threads` sees it that read in sequence.
+
+    Cached as `scaled_memory` is.
+    """
+    longer = crowded(memory.shared_streams, threads)
+    if longer == 1.0:
+        return memory
+    return replace(
+        memory,
+        core_stream_ns=memory.core_stream_ns * longer,
+        page_ends_ns=memory.page_ends_ns * longer,
+        copied_ns=None if memory.copied_ns is None else memory.copied_ns * longer,
+        copied_ends_ns=memory.copied_ends_ns * longer,
+        shared_streams=UNCROWDED,
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -24,6 +24,7 @@ from nearfar.documents.workload import (
     Sampling,
     Traffic,
 )
+from nearfar_studies import verb
 from nearfar_studies.hardware.cases import (
     CasePrediction,
     MemoryCase,
@@ -146,6 +147,21 @@ def test_an_interval_that_ends_before_it_begins_is_refused(
     made.write_text("id,slowdown,low,high,model,commit,assumed\na,1.4,1.6,1.2,best,abc,\n")
     assert main(["reproduce", "--score", str(truth), "--predictions", str(made)]) == 2
     assert "the interval of a is 1.6 to 1.2, expected low at most high" in capsys.readouterr().err
+
+
+def test_without_predictions_those_of_the_repository_are_scored_or_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with verb.PREDICTIONS.open(newline="") as file:
+        first = next(row for row in csv.DictReader(file) if row["slowdown"])
+    truth = tmp_path / "truth.csv"
+    truth.write_text(f"id,slowdown\n{first['id']},1.0\n")
+    assert main(["reproduce", "--score", str(truth)]) == 0
+    assert "1 case" in capsys.readouterr().out
+    # As in an installed wheel, which has no repository around it.
+    monkeypatch.setattr(verb, "PREDICTIONS", tmp_path / "predictions.csv")
+    assert main(["reproduce", "--score", str(truth)]) == 2
+    assert "name yours with --predictions FILE.csv" in capsys.readouterr().err
 
 
 def test_a_missing_file_is_named_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

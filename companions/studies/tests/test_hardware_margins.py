@@ -1,18 +1,19 @@
-"""Margins of intervals of programs in kind, and what leaving a group out says of them."""
+"""Intervals of programs in kind, and what leaving a group out says of them."""
 
 from __future__ import annotations
 
-from math import exp
+from math import exp, log
 
 import pytest
 
+from nearfar.base.estimate import Estimate
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 from nearfar_studies.hardware.margins import (
-    IN_KIND_MARGIN,
     MEMORY_MODE_MARGIN,
-    margin_of,
+    WIDTH_SHARE,
+    interval_of,
     margins_table,
-    needed_margins,
+    needed,
 )
 
 
@@ -32,38 +33,36 @@ def case(number: int, source: str, slowdown: float, placement: str = "all-far") 
 
 
 def predicted(of: MemoryCase, low: float, high: float) -> CasePrediction:
-    """Return a prediction of 2 whose interval without its margin is `low` to `high`."""
-    margin = margin_of(of)
-    return CasePrediction(of.id, 2.0, low * exp(-margin), high * exp(margin), "best", "c", "")
+    """Return a prediction of 2 to which the model gives an interval of `low` to `high`."""
+    ends = interval_of(of, Estimate(2.0, low, high))
+    return CasePrediction(of.id, 2.0, *ends, "best", "c", "")
 
 
-def test_a_case_needs_its_distance_from_the_interval_without_its_margin():
-    inside, outside = case(1, "a", 2.0), case(2, "a", 2.4)
-    groups = needed_margins(
-        [predicted(inside, 1.8, 2.2), predicted(outside, 1.8, 2.0)], [inside, outside]
-    )
-    assert groups == {"a": [pytest.approx(-0.0953, abs=1e-3), pytest.approx(0.1823, abs=1e-3)]}
+def test_a_case_needs_the_share_of_the_width_that_reaches_it() -> None:
+    above, below = case(1, "a", 2.2), case(2, "a", 1.9)
+    assert needed(predicted(above, 1.8, 2.6), above) == pytest.approx(log(1.1) / log(1.3))
+    assert needed(predicted(below, 1.0, 2.6), below) == pytest.approx(log(2.0 / 1.9) / log(2.0))
 
 
-def test_memory_mode_has_a_margin_of_its_own_and_groups_by_program():
-    memory_mode = case(1, "a", 2.0, "Memory Mode")
-    assert margin_of(memory_mode) == MEMORY_MODE_MARGIN != margin_of(case(1, "a", 2.0))
-    assert margin_of(case(1, "a", 2.0)) == IN_KIND_MARGIN
-    assert list(needed_margins([predicted(memory_mode, 1.8, 2.2)], [memory_mode])) == [
-        "program of a"
-    ]
+def test_memory_mode_keeps_its_width_and_has_a_margin() -> None:
+    of = case(1, "a", 2.2, "Memory Mode")
+    each = predicted(of, 1.8, 2.0)
+    assert each.low == pytest.approx(1.8 * exp(-MEMORY_MODE_MARGIN))
+    assert needed(each, of) == pytest.approx(log(1.1))
+    direct = predicted(case(1, "a", 2.2), 1.8, 2.5)
+    assert direct.low == pytest.approx(2.0 * 0.9**WIDTH_SHARE)
 
 
-def test_a_group_left_out_is_given_what_the_others_need():
+def test_a_group_left_out_is_given_what_the_others_need() -> None:
     cases = [case(n, "a", 2.0) for n in range(4)] + [case(n, "b", 2.4) for n in range(4)]
-    predictions = [predicted(each, 1.8, 2.2) for each in cases]
-    table = margins_table(predictions, cases)
+    table = margins_table([predicted(each, 1.8, 2.6) for each in cases], cases)
     rows = {row[0]: row[1:] for row in table.rows}
-    assert rows["a"][2:4] == ["+0.087", "100%"]
-    assert rows["b"][2:4] == ["-0.095", "0%"]
+    assert rows["a"][2:5] == ["0.00", f"{log(1.2) / log(1.3):.2f}", "100%"]
+    assert rows["b"][3:5] == ["0.00", "0%"]
 
 
-def test_suspect_and_refused_cases_do_not_count():
+def test_suspect_and_refused_cases_do_not_count() -> None:
     of = case(1, "a", 2.0)
     refused = CasePrediction(of.id, None, None, None, "", "c", "no program in kind")
-    assert needed_margins([refused], [of]) == {}
+    assert needed(refused, of) is None
+    assert margins_table([refused], [of]).rows == []

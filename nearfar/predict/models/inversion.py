@@ -35,6 +35,7 @@ from nearfar.documents.prediction import Bound
 from nearfar.predict.core_time import (
     NO_TRAFFIC,
     Number,
+    StreamFetch,
     TrafficTime,
     arithmetic,
     core_time_ns,
@@ -176,12 +177,14 @@ class InversionModel(Model):
     def _all_far(self) -> TrafficTime:
         return self._part(self.total * self._waits_far, self.far)
 
-    def _part(self, lines: Array, memory: MemoryCosts) -> TrafficTime:
+    def _part(
+        self, lines: Array, memory: MemoryCosts, streams: StreamFetch | None = None
+    ) -> TrafficTime:
         return traffic_time(
             lines,
             memory,
             self.explanation.overlap,
-            self.explanation.streams,
+            streams or self.explanation.streams,
             self.phase.concurrency,
         )
 

@@ -17,6 +17,7 @@ of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -107,7 +108,12 @@ class MemoryModeModel(InversionModel):
             far_lines[..., WRITE_BACK_STREAM] = 0.0
         near_lines = np.maximum(self.total - far_lines, 0.0)
         near_lines[..., WRITE_BACK] += misses(far_lines)
-        return [self._part(near_lines, self.near), self._part(far_lines, self.far)]
+        # Every sequence of lines that comes in, read ones too, pushes written ones out.
+        streams = replace(self.explanation.streams, written=self.explanation.streams.count)
+        return [
+            self._part(near_lines, self.near, streams),
+            self._part(far_lines, self.far, streams),
+        ]
 
 
 def _used_bytes(phase: PhaseTraffic, curve: PhaseMissCurve) -> float:

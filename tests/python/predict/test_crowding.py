@@ -1,4 +1,4 @@
-"""Bandwidth that a memory loses with more threads than give it its best."""
+"""Bandwidth by number of threads: what others take from one, and what too many lose together."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import samples
 
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
-from nearfar.predict.crowding import UNCROWDED, crowded, crowding
+from nearfar.predict.core_time import BY_CLASSES, StreamFetch, line_costs
+from nearfar.predict.crowding import UNCROWDED, crowded, crowding, sharing
 from nearfar.predict.derive import far_memory, near_memory
+from nearfar.predict.memory import shared_memory
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.traffic import (
     COLUMNS,
@@ -60,3 +62,29 @@ def test_many_threads_write_in_sequence_slower_but_no_slower_than_one_by_one():
     few, many = time_ns(WRITE_BACK_STREAM, 4.0), time_ns(WRITE_BACK_STREAM, 24.0)
     assert many > 1.5 * few
     assert many <= time_ns(WRITE_BACK, 24.0)
+
+
+def test_several_sequences_of_a_thread_crowd_a_memory_of_blocks_as_threads_do():
+    def written_ns(device: str, threads: float, sequences: float) -> float:
+        memory = near_memory(load_device(device))
+        streams = StreamFetch(count=sequences, written=sequences)
+        return line_costs(memory, BY_CLASSES, streams, threads)[WRITE_BACK_STREAM, 4] / threads
+
+    assert written_ns("optane-100-1dimm", 4.0, 4.0) == written_ns("optane-100-1dimm", 16.0, 1.0)
+    assert written_ns("optane-100-1dimm", 4.0, 4.0) > written_ns("optane-100-1dimm", 4.0, 1.0)
+    dram = "ddr4-2666-cascade-lake"
+    assert written_ns(dram, 24.0, 4.0) == written_ns(dram, 24.0, 1.0)
+
+
+def test_other_threads_slow_one_s_sequential_reads_before_the_memory_is_full():
+    """STREAM's triad gets 12.4 GB/s with one thread and 19.4 with two."""
+    near = near_memory(load_device("ddr5-local-streamer"))
+    shared = shared_memory(near, 2.0)
+    assert shared.core_stream_ns / near.core_stream_ns == pytest.approx(2 * 16.52 / 25.84)
+    assert shared_memory(near, 1.0) is near
+    assert shared_memory(near, 3.0).core_stream_ns > shared.core_stream_ns
+    assert shared_memory(shared, 2.0) is shared
+
+
+def test_a_device_without_a_figure_of_one_thread_says_nothing_of_sharing():
+    assert sharing(load_device("ddr4-2933-local-xeon5218")) == UNCROWDED

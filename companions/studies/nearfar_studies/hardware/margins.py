@@ -1,10 +1,15 @@
-"""Margins of intervals of programs in kind, and what leaving one group out says of them.
+"""Intervals of programs in kind, and what leaving one group of cases out says of them.
 
-A program in kind is not the source's, so both ends of an interval move out by a margin. The margin
-that a group of cases needs is the least with which its intervals hold 90 % of them; it is negative
-where intervals are wider than that. Cases of one source share a machine, a program or both: they
-say little about each other, so groups are sources, and programs within the one source of Memory
-Mode. A margin is supported where the group that needs most, left out, would still be covered.
+Intervals of the models hold what nobody told: programs, cores, figures that are assumed. Sources
+tell some of that, so with data directly in far memory intervals are wider than these cases need.
+Their ends keep a share of their distance (a logarithm) from the value: what 90 % of the cases need.
+In Memory Mode an interval spans states of which one holds (pages in one piece or scattered, lines
+in order or one by one), so it keeps its width, and both ends move out by a margin for what a hit
+in near memory costs there; the model charges nothing.
+
+What a group of cases needs is the least with which its intervals hold 90 % of them. Cases of one
+source share a machine, a program or both: they say little about each other, so groups are sources,
+and programs within the one source of Memory Mode.
 """
 
 from __future__ import annotations
@@ -14,69 +19,94 @@ from math import exp, log
 
 import numpy as np
 
+from nearfar.base.estimate import Estimate
 from nearfar.documents.study import TextTable
 from nearfar.predict.interval import LEVEL
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 
-IN_KIND_MARGIN = 0.05
-"""Logarithm by which both ends move out. No group of cases with data directly in far memory needs
-more than 0; their programs in kind were written in sight of them, others may be further off."""
+WIDTH_SHARE = 0.52
+"""Share of an end's distance from the value that is kept where data are directly in far memory:
+what the 42nd of the 45 judged cases needs (90 % of 46). All of them were in sight while models and
+programs in kind were made: others may be further off."""
 
 MEMORY_MODE_MARGIN = 0.09
-"""The same in Memory Mode: what the program needs that needs most (0.083). With what the other two
-need, its intervals would hold 2 of its 5 cases."""
+"""Logarithm by which both ends move out in Memory Mode: what NPB's MG, the program that needs most
+there, needs (0.083)."""
+
+MIN_DISTANCE = 1e-9
+"""Least distance of an end from the value."""
 
 
-def margin_of(case: MemoryCase) -> float:
-    """Return the margin of a case's interval."""
-    return MEMORY_MODE_MARGIN if case.memory_kind == "memory mode" else IN_KIND_MARGIN
+def in_memory_mode(case: MemoryCase) -> bool:
+    """Return whether near memory caches the far one."""
+    return case.memory_kind == "memory mode"
 
 
-def needed_margins(
-    predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]
-) -> dict[str, list[float]]:
-    """Return the margin that each judged case needs, by group."""
-    groups: dict[str, list[float]] = {}
-    for each, case in zip(predictions, cases, strict=True):
-        if each.low is None or each.high is None or not case.slowdown or case.suspect:
-            continue
-        low, high = each.low * exp(margin_of(case)), each.high * exp(-margin_of(case))
-        needed = max(log(low / case.slowdown), log(case.slowdown / high))
-        group = case.program if case.memory_kind == "memory mode" else case.source
-        groups.setdefault(group, []).append(needed)
-    return groups
+def interval_of(case: MemoryCase, slowdown: Estimate) -> tuple[float, float]:
+    """Return the ends of a case's interval; `slowdown` has those of the model."""
+    if in_memory_mode(case):
+        return slowdown.low * exp(-MEMORY_MODE_MARGIN), slowdown.high * exp(MEMORY_MODE_MARGIN)
+    low, high = (
+        slowdown.value * (end / slowdown.value) ** WIDTH_SHARE
+        for end in (slowdown.low, slowdown.high)
+    )
+    return low, high
+
+
+def needed(each: CasePrediction, case: MemoryCase) -> float | None:
+    """Return what a case needs: a share, or in Memory Mode a margin; None: it is not judged."""
+    if each.low is None or each.high is None or not each.slowdown:
+        return None
+    if not case.slowdown or case.suspect:
+        return None
+    if in_memory_mode(case):
+        low, high = each.low * exp(MEMORY_MODE_MARGIN), each.high * exp(-MEMORY_MODE_MARGIN)
+        return max(log(low / case.slowdown), log(case.slowdown / high))
+    error = log(case.slowdown / each.slowdown)
+    end = each.high if error > 0.0 else each.low
+    distance = abs(log(end / each.slowdown)) / WIDTH_SHARE
+    return abs(error) / max(distance, MIN_DISTANCE)
 
 
 def margins_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
-    """Return what each group needs, and what it would be given by the others and holds then."""
-    kinds = {
-        case.program if case.memory_kind == "memory mode" else case.source: margin_of(case)
-        for case in cases
-    }
-    groups = needed_margins(predictions, cases)
-    least = {group: _quantile(needed) for group, needed in groups.items()}
+    """Return what each group needs, and what the others would give it and it holds then."""
+    groups: dict[tuple[str, str], list[float]] = {}
+    for each, case in zip(predictions, cases, strict=True):
+        value = needed(each, case)
+        if value is not None:
+            kind, group = ("share of the width", case.source)
+            if in_memory_mode(case):
+                kind, group = ("margin in Memory Mode", case.program)
+            groups.setdefault((kind, group), []).append(value)
+    used = {"share of the width": WIDTH_SHARE, "margin in Memory Mode": MEMORY_MODE_MARGIN}
     rows = []
-    for group, needed in groups.items():
-        others = [least[o] for o in groups if o != group and kinds[o] == kinds[group]]
-        left_out = max(others, default=np.nan)
-        held = float(np.mean([margin <= left_out for margin in needed])) if others else np.nan
+    for (kind, group), values in groups.items():
+        others = [
+            value
+            for key, theirs in groups.items()
+            if key[0] == kind and key[1] != group
+            for value in theirs
+        ]
+        given = _quantile(others) if others else np.nan
+        held = float(np.mean([value <= given for value in values]))
         rows.append(
             [
                 group,
-                str(len(needed)),
-                f"{least[group]:+.3f}",
-                f"{left_out:+.3f}" if others else "-",
+                kind,
+                str(len(values)),
+                f"{_quantile(values):.2f}",
+                f"{given:.2f}" if others else "-",
                 f"{held:.0%}" if others else "-",
-                f"{kinds[group]:+.3f}",
+                f"{used[kind]:.2f}",
             ]
         )
     return TextTable(
-        title="margins of intervals (logarithms): what 90 % of a group's cases need, and what the "
-        "group of the same kind that needs most would give it",
-        columns=["group", "cases", "needs", "left out, given", "holds then", "used"],
+        title="widths of intervals: what 90 % of a group's cases need, what 90 % of the cases of "
+        "the other groups would give it, and how many of its cases are held then",
+        columns=["group", "figure", "cases", "needs", "left out, given", "holds then", "used"],
         rows=rows,
     )
 
 
-def _quantile(needed: Sequence[float]) -> float:
-    return float(np.quantile(needed, LEVEL, method="higher"))
+def _quantile(values: Sequence[float]) -> float:
+    return float(np.quantile(values, LEVEL, method="higher"))

@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ from nearfar_studies.hardware.in_kind import (
     ProgramInKind,
     program_of,
 )
-from nearfar_studies.hardware.margins import margin_of
+from nearfar_studies.hardware.margins import interval_of
 
 MACHINES = Path(__file__).with_name("machines.toml")
 MEMORY_MODE = "memory-mode"
@@ -164,8 +163,7 @@ class CasePredictor:
             slowdown, model, assumed = self._predict(case)
         except NearfarError as error:
             return CasePrediction(case.id, None, None, None, "", self.commit, str(error))
-        margin = margin_of(case)
-        low, high = slowdown.low * exp(-margin), slowdown.high * exp(margin)
+        low, high = interval_of(case, slowdown)
         return CasePrediction(case.id, slowdown.value, low, high, model, self.commit, assumed)
 
     def _predict(self, case: MemoryCase) -> tuple[Estimate, str, str]:
