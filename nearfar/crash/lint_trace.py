@@ -76,7 +76,11 @@ def suspects_of(trace: CrashTrace, symbols: TraceSymbols, *, eadr: bool) -> list
     Of a long trace only the first events are read: the exploration waits for this.
     """
     stacks: dict[tuple[int, ...], None] = {}
-    begin = dataclasses.replace(trace, events=itertools.islice(trace.events, _MAX_SUSPECTED))
+    events = list(itertools.islice(trace.events, _MAX_SUSPECTED))
+    if any(Path(module.path).name.startswith("libpmemobj") for module in trace.modules):
+        # Whether a store is the library's own needs names, which come faster all at once.
+        symbols.learn(list({event.stack for event in events if event.stack}))
+    begin = dataclasses.replace(trace, events=events)
     for finding in _findings(_context(begin, symbols), eadr=eadr, causes_only=True):
         if len(stacks) < _MAX_SUSPECTS and is_from_program(symbols.frames(finding.stack)):
             stacks[finding.stack] = None

@@ -112,6 +112,7 @@ def test_a_bug_of_two_threads_shows_in_some_schedule(tmp_path: Path) -> None:
     assert not right.warnings
 
 
+@pytest.mark.long  # chosen orders find it in two, test_crash_orders.py
 def test_an_update_of_one_instruction_is_lost_in_some_order(tmp_path: Path) -> None:
     race, locked = built("crash_race"), built("crash_race", "-DLOCKED")
     wrong = explore(tmp_path, f"{race} {{pool}} check", [str(race), "{pool}"], "--schedules", "12")

@@ -66,7 +66,7 @@ def test_chosen_orders_find_a_race_at_once_and_pass_the_right_program(
     assert report.bugs[0].found_states <= 100
     races = [lint for lint in report.lints if lint.kind == "unlocked update"]
     assert [lint.frames[0].function for lint in races] == ["work"] * (program == "crash_race")
-    options = ["--preemptions", "1", "--schedules", "12"]
+    options = ["--preemptions", "1", "--schedules", "6"]
     report = explore(tmp_path, check, [str(right), "{pool}"], *options)
     assert not report.bugs
     assert not report.lints
