@@ -433,7 +433,8 @@ std::uint64_t number_of_object(const void* object) {
 }
 
 void record_sync(const void* object, Sync sync) {
-  if (!scheduled() || header() == nullptr) return;
+  // A signal handler may use a lock while its thread records.
+  if (!scheduled() || header() == nullptr || Lock::held_here()) return;
   const std::uint64_t number = number_of_object(object);
   Lock const lock;
   if (!recording()) return;
