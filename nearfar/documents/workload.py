@@ -364,6 +364,9 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     256 KiB, and at the last one there are no faults. Empty: pages were not counted."""
     instrumented_slowdown: Amount
     """CPU time of the instrumented run over the plain one."""
+    seen_share: Part = 1.0
+    """Largest share of the program's CPU time that this profile, its near times included, is
+    about; 1: all of it. Less where only a first part could be observed and timed."""
     uncounted_share: Part = 0.0
     """Share of near time in processes whose accesses were not counted."""
     uncounted_command: str = ""

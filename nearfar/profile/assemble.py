@@ -82,6 +82,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         curve_bytes=CURVE_BYTES,
         page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
+        seen_share=_seen_share(gathered),
         uncounted_share=uncounted,
         uncounted_command=gathered.plain_runs[0].outcome.busiest_child if uncounted else "",
         objects=objects,
@@ -167,6 +168,14 @@ def _near(
         cpu.append(plain.cpu_ns * scale)
         wall.append(plain.wall_ns * scale)
     return cpu, wall
+
+
+def _seen_share(gathered: GatheredRuns) -> float:
+    """Return the part that was timed by itself over the plain run, as far as that went."""
+    timed = gathered.seen.timed
+    if timed is None:
+        return 1.0
+    return min(1.0, timed.cpu_ns.value / max(1, gathered.plain_runs[0].outcome.cpu_ns))
 
 
 def _uncounted_share(request: ProfileRequest, gathered: GatheredRuns) -> float:

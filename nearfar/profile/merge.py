@@ -38,10 +38,7 @@ def merge(
     *,
     edited: bool = False,
 ) -> WorkloadProfile:
-    """Return the weighted sum of `profiles`; weights are 1 by default.
-
-    `names` are their files. `edited`: lines moved between their builds.
-    """
+    """Return the sum of profiles, of files `names`; `edited`: lines moved between their builds."""
     factors = list(weights) if weights else [1.0] * len(profiles)
     _check(profiles, names, factors)
     alignment = align_objects(profiles, lines_may_move=edited)
@@ -77,6 +74,7 @@ def merge(
         sampling=_sampling(profiles, factors),
         core=first.core if all(profile.core == first.core for profile in profiles) else None,
         flushes_counted=all(profile.flushes_counted for profile in profiles),
+        seen_share=min(profile.seen_share for profile in profiles),
         uncounted_share=uncounted / sum(near_ns) if sum(near_ns) else 0.0,
         instrumented_slowdown=slowdown / sum(near_ns) if sum(near_ns) else 1.0,
         objects=_objects(profiles, alignment),

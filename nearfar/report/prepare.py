@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
+from nearfar.base.units import format_ns
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Placement
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
@@ -87,7 +88,9 @@ def prepare(
         points=_points(profile, near, fars, prediction),
         frontiers=_frontiers([plan for _, plan in plans], choices, stops or {}, position),
         choices=choices,
-        answers=_answers(title, phases, memories, effects, choices=choices, objects=objects),
+        answers=_answers(
+            _subject(profile), phases, memories, effects, choices=choices, objects=objects
+        ),
         ranges=object_ranges(profile, position),
         lines=source_lines(profile, position, source_folders or []),
         live=live(profile, position),
@@ -183,6 +186,15 @@ def check_phase(profile: WorkloadProfile, phase: str) -> None:
     names = [TOTAL, *(p.name for p in profile.phases)]
     if phase not in names:
         raise NearfarError(f"there is no phase {phase!r} in the profile; there are: {names}")
+
+
+def _subject(profile: WorkloadProfile) -> str:
+    """Return what answers are about: the program, or the part of it that was observed."""
+    name = program_name(profile)
+    if profile.seen_share == 1.0:
+        return name
+    near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
+    return f"The start of {name} ({format_ns(near_ns)}, {profile.seen_share:.0%} of its CPU time)"
 
 
 def program_name(profile: WorkloadProfile) -> str:

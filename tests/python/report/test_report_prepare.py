@@ -74,6 +74,14 @@ def test_an_insensitive_program_is_reported_as_such() -> None:
     assert "would hardly notice far memory" in made_up.data(profile).answers[0].sentence
 
 
+def test_an_answer_about_a_part_of_the_program_says_so_first() -> None:
+    profile = samples.workload(objects=3)
+    profile.seen_share = 0.02
+    sentence = made_up.data(profile).answers[0].sentence
+    assert sentence.startswith("The start of store (")
+    assert "2% of its CPU time) " in sentence
+
+
 def test_a_single_object_that_fits_no_budget_is_reported() -> None:
     profile = samples.workload(objects=3)
     profile.objects[1].size_bytes = 3 << 30
