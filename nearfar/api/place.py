@@ -21,6 +21,8 @@ def place(options: PlaceOptions) -> Plan:
     from nearfar.run.own_cost import run_cost
 
     plan = choose(options)
+    if not options.details:
+        return plan
     times = {bar.name: bar.time_ns.value for bar in plan.alternatives}
     # A plan without a bar of its own is the best of those that place objects.
     named = ("per-phase", "plan") if plan.phases else ("plan",)

@@ -158,18 +158,19 @@ class PlaceTask:
         return self._bars[budget_bytes]
 
     def with_parts_that_pay(self, budget_bytes: int) -> PlaceTask:
-        """Return the task with parts allowed if whole objects are clearly slower, else itself."""
+        """Return the task with parts allowed if whole objects are slower, else itself.
+
+        However little parts save: a plan of whole objects for a budget would else be slower than
+        one in parts for a smaller budget.
+        """
         if not np.any(self.can_split | self.can_deal):
             return self
         choices = self.bars(budget_bytes)
         whole = choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
         split = self.extended(budget_bytes, whole.shares, {"parts"})
-        whole_ns, interleaved_ns = self.problem.shared_times_ns(
-            np.stack([whole.shares, choices["page-interleaved"].shares])
-        ).tolist()
+        whole_ns = float(self.problem.shared_times_ns(whole.shares))
         split_ns = split.time_ns(self.problem)
-        pays = split_ns < whole_ns * (1 - MIN_HINT_SHARE) or split_ns < whole_ns > interleaved_ns
-        if not pays or not self.fits(split.shares, budget_bytes):
+        if split_ns >= whole_ns or not self.fits(split.shares, budget_bytes):
             return self
         sentence = (
             f"parts of large objects are near: predicted {1 - split_ns / whole_ns:.1%} faster than "

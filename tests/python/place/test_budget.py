@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
 
+from nearfar.api import place
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import parse_budget_bytes
 from nearfar.place.budget import budget_remark
@@ -42,3 +46,17 @@ def test_extreme_budgets_give_a_warning_and_ordinary_budgets_do_not():
     assert "nothing stays near" in (budget_remark(0, FOOTPRINT) or "")
     assert "everything can stay near" in (budget_remark(1000, FOOTPRINT) or "")
     assert budget_remark(999, FOOTPRINT) is None
+
+
+def test_more_near_memory_never_makes_a_plan_slower():
+    inputs = Path(__file__).parents[2] / "golden/inputs"
+    last_ns = math.inf
+    for percent in range(72, 97, 4):
+        plan = place(
+            profile=[inputs / "redis.json"], near=inputs / "near.json", far=["cxl-e3s-x8"],
+            budget=f"{percent}%", details=False,
+        )  # fmt: skip
+        times = {bar.name: bar.time_ns.value for bar in plan.alternatives}
+        time_ns = times.get("plan", times["optimal"])
+        assert time_ns <= last_ns * (1 + 1e-9), percent
+        last_ns = time_ns
