@@ -124,8 +124,10 @@ bool Recorder::begins_output(Tracee& tracee, Call& call, int descriptor) {
     if (call.number == SYS_ftruncate || call.number == SYS_fallocate) compare_mapped();
     return true;
   }
-  if (status.st_dev == output_device_ && status.st_ino == output_)
+  if (status.st_dev == output_device_ && status.st_ino == output_) {
+    compare_mapped();
     return call.number == SYS_write || call.number == SYS_writev;
+  }
   if (S_ISREG(status.st_mode) && status.st_nlink > 0) outside(file.get());
   return false;
 }

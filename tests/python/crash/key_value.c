@@ -1,5 +1,5 @@
 /* Writes numbered pairs of values to a store, LEVELDB, ROCKSDB or LMDB, or checks what is there.
- *   key_value FOLDER sync|none|mapped FIRST COUNT   prints each number once its pair is written
+ *   key_value FOLDER sync|none|mapped|map-async|no-meta-sync FIRST COUNT   prints each number once its pair is written
  *   key_value FOLDER check PRINTED   1: a value is damaged, or one of a pair or a printed one lost
  */
 #include <stdio.h>
@@ -33,6 +33,8 @@ static void open_store(const char* folder, const char* mode) {
   MDB_txn* begun;
   unsigned flags = strcmp(mode, "none") == 0 ? MDB_NOSYNC : 0;
   if (strcmp(mode, "mapped") == 0) flags = MDB_WRITEMAP;
+  if (strcmp(mode, "map-async") == 0) flags = MDB_WRITEMAP | MDB_MAPASYNC;
+  if (strcmp(mode, "no-meta-sync") == 0) flags = MDB_NOMETASYNC;
   require(mdb_env_create(&store) == 0 && mdb_env_set_mapsize(store, 1 << 20) == 0, "no memory");
   require(mdb_env_open(store, folder, flags, 0644) == 0, "cannot open");
   require(mdb_txn_begin(store, NULL, 0, &begun) == 0, "cannot begin");

@@ -82,7 +82,7 @@ def sqlite(tmp_path: Path, settings: str, count: int, *options: str) -> CrashRep
     return explore(tmp_path, judge, words, *options)
 
 
-@pytest.mark.parametrize("settings", ["wal off", "delete off", "truncate off"])
+@pytest.mark.parametrize("settings", ["wal off", "delete off", "truncate off", "memory full"])
 def test_sqlite_without_syncs_is_found_in_a_hundred_states(settings: str, tmp_path: Path) -> None:
     (bug,) = sqlite(tmp_path, settings, 3, "--first").bugs
     assert bug.found_states <= 100
@@ -126,14 +126,23 @@ def key_value(tmp_path: Path, store: str, mode: str, systems: str, *options: str
     return explore(tmp_path, judge, [str(program), "{files}", mode, count, count], *options)
 
 
-@pytest.mark.parametrize("store", ["leveldb", "rocksdb", "lmdb"])
+@pytest.mark.parametrize(
+    ("store", "mode"),
+    [
+        ("leveldb", "none"),
+        ("rocksdb", "none"),
+        ("lmdb", "none"),
+        pytest.param("lmdb", "map-async", marks=pytest.mark.long),
+        pytest.param("lmdb", "no-meta-sync", marks=pytest.mark.long),
+    ],
+)
 def test_a_store_that_does_not_sync_is_found_in_a_hundred_states(
-    store: str, tmp_path: Path
+    store: str, mode: str, tmp_path: Path
 ) -> None:
-    (bug,) = key_value(tmp_path, store, "none", "ordered", "--first").bugs
+    (bug,) = key_value(tmp_path, store, mode, "ordered", "--first").bugs
     assert bug.found_states <= 100
     assert bug.said.splitlines()[-1] == "acknowledged and lost"
-    assert bug.lost[0].what.startswith("write of")
+    assert bug.lost[0].what.startswith(("write of", "store through a mapping of"))
 
 
 @pytest.mark.long
