@@ -158,8 +158,12 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
     """Refuse a program of whose work an unknown part was observed, or little."""
     from nearfar.profile.sources.qemu import BACKGROUND, SHARE_UNKNOWN
     from nearfar.profile.warnings import MAX_UNCOUNTED_SHARE, MIN_RUN_NS
+    from nearfar.program.executable import find_executable
+    from nearfar.program.language_runtimes import runs_other_code
 
-    name, build = options.command[0], 'build it with CC="nearfar cc" and CXX="nearfar c++"'
+    name, build = options.command[0], ', or build it with CC="nearfar cc" and CXX="nearfar c++"'
+    if runs_other_code(find_executable(name)):
+        build = ""
     share = workload.uncounted_share
     unseen = share > MAX_UNCOUNTED_SHARE
     short = sum(phase.near_cpu_time_ns.value for phase in workload.phases) < MIN_RUN_NS
@@ -167,13 +171,12 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
         if SHARE_UNKNOWN in warning:
             raise CommandError(
                 f"{name} did not end under QEMU in its part of --time {options.time}, so nobody "
-                "knows which share of its work was seen: give it less work, --time 10min, or "
-                f"{build}",
+                f"knows which share of its work was seen: give it less work or --time 10min{build}",
                 ExitCode.MACHINE_LACKS,
             )
         if (short or unseen) and warning.startswith(BACKGROUND):
             raise CommandError(
-                f"{name}: {warning}: give its option to stay in the foreground, or {build}",
+                f"{name}: {warning}: give its option to stay in the foreground{build}",
                 ExitCode.MACHINE_LACKS,
             )
     if unseen:
@@ -181,6 +184,6 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
         work = f" `{busiest}`" if busiest else ""
         raise CommandError(
             f"{name} started processes that took {share:.0%} of the CPU time, and their accesses "
-            f"are not counted: name the program that does the work{work}, or {build}",
+            f"are not counted: name the program that does the work{work}{build}",
             ExitCode.MACHINE_LACKS,
         )
