@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
 from nearfar.fleet.paged import MAX_PROFILES
-from nearfar.fleet.table import headline, no_objects
+from nearfar.fleet.table import beside_rows, headline, no_objects
 from nearfar.html.page import page, table, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
@@ -21,6 +21,7 @@ def render(fleet: Fleet) -> str:
         ("answer", "What far memory would save", _answer(fleet)),
         ("types", "Host types", _types(fleet)),
         ("mixes", "The cheapest mix", _mixes(fleet)),
+        *([("beside", "Other far memories", _beside(fleet))] if fleet.beside else []),
         ("prices", "If prices change", _prices(fleet)),
         ("objects", "Where far memory costs least", _objects(fleet)),
         ("method", "How this was computed", _method(fleet)),
@@ -112,6 +113,15 @@ def _mixes(fleet: Fleet) -> str:
         '<p class="small quiet">Programs are assumed to run on hosts whose share of far memory '
         "they tolerate: the hosts of a type with a share are at most the part of its demand that "
         "keeps the limit with it. Computed by HiGHS, to a thousandth of the cost.</p>"
+    )
+
+
+def _beside(fleet: Fleet) -> str:
+    limits = [(f"within {saving.most_slowdown:g}×", True) for saving in fleet.savings]
+    rows = [("", [text(name), *cells]) for name, cells in beside_rows(fleet)]
+    return table((("far memory", False), *limits), rows) + (
+        '<p class="small quiet">Saved share of the cost of all memory near, and the share of the '
+        "fleet's memory that is far.</p>"
     )
 
 

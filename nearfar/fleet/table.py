@@ -57,23 +57,18 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
 
 
 def _beside(fleet: Fleet) -> Table:
+    limits = [f"{saving.most_slowdown:g} x" for saving in fleet.savings]
+    return table(["far memory", *limits], [[name, *cells] for name, cells in beside_rows(fleet)])
+
+
+def beside_rows(fleet: Fleet) -> list[tuple[str, list[str]]]:
     """Return what each far memory saves at each limit, and how much of the memory is far."""
     memories = [(fleet.far, fleet.savings), *((row.far, row.savings) for row in fleet.beside)]
-    whole = sum(kind.count * kind.memory_bytes for kind in fleet.types)
-    limits = [f"{saving.most_slowdown:g} x" for saving in fleet.savings]
-    return table(
-        ["far memory", *limits],
-        [
-            [
-                name,
-                *(
-                    f"saves {row.saved:.1%}, {row.far_bytes / max(whole, 1):.0%} far"
-                    for row in rows
-                ),
-            ]
-            for name, rows in memories
-        ],
-    )
+    whole = max(sum(kind.count * kind.memory_bytes for kind in fleet.types), 1)
+    return [
+        (name, [f"saves {row.saved:.1%}, {row.far_bytes / whole:.0%} far" for row in savings])
+        for name, savings in memories
+    ]
 
 
 def _cheapest(fleet: Fleet) -> Table:

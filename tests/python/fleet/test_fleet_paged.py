@@ -86,6 +86,8 @@ def test_a_fleet_saves_what_its_programs_do_not_touch_often(folder: Path) -> Non
     assert "Each profile was predicted by itself (at most 2,000 of each type" in html
     assert "summed, not predicted" not in html
     assert "cxl-e3s-x8" in text.getvalue()
+    other = html.partition("Other far memories")[2]
+    assert f"saves {fleet.beside[0].savings[0].saved:.1%}" in other
 
 
 def test_paged_memory_needs_no_slots_adapters_or_stock(folder: Path) -> None:
