@@ -125,6 +125,7 @@ def _run_paged(
             targets=targets,
             look=prepared.server.request_snapshot,
         )
+        prepared.server.ending = room.watch.read_at_end
         run = run_planned(
             prepared, job, executable=program, environment=environment, adapter=room.watch,
             in_child=room.limited.group.join,

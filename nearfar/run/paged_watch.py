@@ -47,7 +47,7 @@ class PagedWatch:
         self.done: list[Migration] = []
         self.lost = ""
         """Why the kernel refused an offer; empty: it did not."""
-        self.locked_bytes = 0
+        self._locked_bytes = [0, 0]
         self.phases: list[PagedRunPhase] = []
         self._control, self._group, self._look = control, group, look
         self._faults: dict[int, int] = {}
@@ -59,6 +59,16 @@ class PagedWatch:
         self._thread: threading.Thread | None = None
         self._offering: list[threading.Thread] = []
         self._start_ns = time.monotonic_ns()
+
+    @property
+    def locked_bytes(self) -> int:
+        """Return the most locked bytes: of the group while it ran, of a process at its end."""
+        return max(self._locked_bytes)
+
+    def read_at_end(self, pid: int) -> None:
+        """Read the locked bytes of a process that ends and waits meanwhile."""
+        locked = process_memory.locked_bytes(pid)
+        self._locked_bytes[1] = max(self._locked_bytes[1], locked)
 
     def start(self, present: Callable[[], Mapping[int, PlacedProcess]]) -> None:
         """Start the thread; `present` returns the processes with the library."""
@@ -95,7 +105,8 @@ class PagedWatch:
             self._last_faults = faults
         if time.monotonic() - self._looked_s > LOOK_S:
             self._looked_s = time.monotonic()
-            self.locked_bytes = max(self.locked_bytes, self._group.counts().locked_bytes)
+            locked = self._group.counts().locked_bytes
+            self._locked_bytes[0] = max(self._locked_bytes[0], locked)
             self._look()
         if phase != self._phase:
             self._phase = phase

@@ -252,6 +252,16 @@ def resident_anonymous_bytes(pid: int) -> int:
     return int(match[1]) << 10 if match else 0
 
 
+def locked_bytes(pid: int) -> int:
+    """Return the bytes of present pages that a process has locked; 0 if they cannot be read."""
+    try:
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    match = re.search(r"^Locked:\s+([0-9]+) kB$", text, re.MULTILINE)
+    return int(match[1]) << 10 if match else 0
+
+
 def descendants(pid: int) -> Sequence[int]:
     """Return a process and all its descendants that still run."""
     pids = [pid]

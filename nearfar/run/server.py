@@ -104,6 +104,8 @@ class Server:
         self._snapshot_requested = threading.Event()
         self.program: Callable[[], int] = lambda: 0
         """Function that returns the program's pid, 0 before it runs."""
+        self.ending: Callable[[int], None] = lambda _pid: None
+        """Function that is called with the pid of a process that ends, which waits for it."""
         self._outside_polled = 0.0
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -170,6 +172,8 @@ class Server:
         ):
             self.processes[request.pid] = PlacedProcess(request.pid, request.state)
             self.seen.pids.add(request.pid)
+        if request.message == layout.BYE:
+            self.ending(request.pid)
         match request.message:
             case layout.CANNOT:
                 self.seen.without_addresses.add(request.pid)

@@ -103,8 +103,6 @@ def test_without_yes_nothing_is_set_up(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @permitted
-@pytest.mark.long  # beside busy tests, no reading of the locked bytes came in time once
-@pytest.mark.timing
 def test_a_plan_is_enforced_and_the_machine_is_as_before(tmp_path: Path, journals: Path) -> None:
     program = tmp_path / "paged"
     compiler = ["cc", "-O1", "-g", f"-I{INCLUDE}", str(PROGRAMS / "paged.c"), "-o", str(program)]
@@ -126,8 +124,7 @@ def test_a_plan_is_enforced_and_the_machine_is_as_before(tmp_path: Path, journal
     assert record.pages_by_memory["far"] > 10 << 20
     # The 12 MiB left of it fit beside the second block's pages that go: the kernel alone, without
     # locks and offers, has more pages come back.
-    faults = {row.phase: row.major_faults for row in paged.phases}
-    assert faults["first"] + faults["second"] > 1000
+    assert paged.swap_ins > 1000
     ways = {row.way: row for row in paged.alone}
     assert ways["kernel"].exit_status == "exited 0"
     assert ways["kernel"].swap_ins > 1000
