@@ -272,3 +272,6 @@ class PagedRegion:
         self, cpus: Sequence[int], write: bool, in_order: bool, seed: int
     ) -> tuple[Spent, Annotated[NDArray[numpy.float32], dict(shape=(None,))], int]:
         """Touch every page once; time, ns of each touch, faults that read from swap."""
+
+    def touch_again(self, cpu: int, count: int, seed: int) -> tuple[Spent, int]:
+        """Touch pages at random; time, and faults that read from swap."""

@@ -348,5 +348,13 @@ NB_MODULE(_measure, m) {
             return nb::make_tuple(sweep.spent, to_numpy(std::move(sweep.each_ns)), sweep.major);
           },
           "cpus"_a, "write"_a, "in_order"_a, "seed"_a,
-          "Touch every page once; time, ns of each touch, faults that read from swap.");
+          "Touch every page once; time, ns of each touch, faults that read from swap.")
+      .def(
+          "touch_again",
+          [](PagedRegion& region, unsigned cpu, std::uint64_t count, std::uint64_t seed) {
+            const Sweep sweep = unlocked([&] { return region.touch_again(cpu, count, seed); });
+            return nb::make_tuple(sweep.spent, sweep.major);
+          },
+          "cpu"_a, "count"_a, "seed"_a,
+          "Touch pages at random; time, and faults that read from swap.");
 }

@@ -144,4 +144,24 @@ Sweep PagedRegion::touch(const std::vector<unsigned>& cpus, bool write, bool in_
   return sweep;
 }
 
+Sweep PagedRegion::touch_again(unsigned cpu, std::uint64_t count, std::uint64_t seed) {
+  Sweep sweep;
+  Threads threads;
+  threads.start([&] {
+    os::pin_thread(cpu);
+    std::minstd_rand random(static_cast<std::uint32_t>(seed));
+    std::uniform_int_distribution<std::uint64_t> page(0, pages() - 1);
+    const std::uint64_t faults = major_faults();
+    const Stopwatch watch;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      static_cast<void>(
+          *reinterpret_cast<volatile std::uint64_t*>(data_ + page(random) * os::base_page.count));
+    }
+    sweep.spent = watch.stop(count);
+    sweep.major = major_faults() - faults;
+  });
+  threads.join();
+  return sweep;
+}
+
 }  // namespace nearfar::measure

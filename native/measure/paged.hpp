@@ -40,6 +40,8 @@ class PagedRegion {
   // Touches every page once from one thread on each CPU, each its own part, all at once.
   [[nodiscard]] Sweep touch(const std::vector<unsigned>& cpus, bool write, bool in_order,
                             std::uint64_t seed);
+  // Touches `count` pages at random from one thread on `cpu`; no single times.
+  [[nodiscard]] Sweep touch_again(unsigned cpu, std::uint64_t count, std::uint64_t seed);
   [[nodiscard]] std::uint64_t pages() const { return size_.count / os::base_page.count; }
 
  private:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.documents.device import DeviceProfile, FaultFigure
@@ -21,6 +24,7 @@ class PageMove:
     compressed_share: float | None = None
     """Compressed bytes over page bytes; None: the middle of what the device has."""
     threads: int = 1
+    retouches: float = 0.0
 
 
 DEFAULT_MOVE = PageMove()
@@ -32,7 +36,8 @@ def fault_cost(device: DeviceProfile, move: PageMove = DEFAULT_MOVE) -> FaultFig
     Where a figure with this operation, pattern or number of threads is missing, the nearest stands
     in. Raises NearfarError where the device has no figure of the event.
     """
-    rows = [row for row in device.faults if row.event == move.event and not row.huge_pages]
+    every = [row for row in device.faults if row.event == move.event and not row.huge_pages]
+    rows = [row for row in every if not row.retouches] or every
     if not rows:
         raise NearfarError(
             f"device {device.name!r} has no time of a page ({move.event}): it is no paged memory; "
@@ -43,7 +48,35 @@ def fault_cost(device: DeviceProfile, move: PageMove = DEFAULT_MOVE) -> FaultFig
     rows = [row for row in rows if row.operation == move.operation] or rows
     threads = _nearest_threads(rows, move.threads)
     rows = [row for row in rows if row.threads == threads]
-    return _at_share(rows, move.compressed_share)
+    plain = _at_share(rows, move.compressed_share)
+    return _looking_further(plain, every, move.retouches)
+
+
+def _looking_further(
+    plain: FaultFigure, every: Sequence[FaultFigure], retouches: float
+) -> FaultFigure:
+    """Return `plain` with what the kernel's search adds to an exchange at `retouches`.
+
+    That does not depend on the data; beyond the measured curve it is that of its end.
+    """
+    more = sorted((row for row in every if row.retouches), key=lambda row: row.retouches or 0.0)
+    if not more or not retouches:
+        return plain
+    shape = (more[0].operation, more[0].pattern, more[0].threads)
+    none = [
+        row
+        for row in every
+        if not row.retouches and (row.operation, row.pattern, row.threads) == shape
+    ]
+    curve = [*(none or [plain])[:1], *more]
+    places = [math.log1p(row.retouches or 0.0) for row in curve]
+    times: dict[str, float | None] = {}
+    for key in ("value_ns", "low_ns", "high_ns"):
+        ends = [row.value_ns if (end := getattr(row, key)) is None else end for row in curve]
+        here = getattr(plain, key)
+        added = float(np.interp(math.log1p(retouches), places, ends)) - curve[0].value_ns
+        times[key] = None if here is None else max(0.0, here + added)
+    return msgspec.structs.replace(plain, retouches=retouches, **times)
 
 
 def _nearest_threads(rows: list[FaultFigure], threads: int) -> int:

@@ -147,6 +147,7 @@ def fault_title(fault: FaultFigure) -> str:
         f"{fault.threads} threads" if fault.threads > 1 else "",
         f"up to {fault.readahead_pages} pages" if fault.readahead_pages > 1 else "",
         "of huge pages" if fault.huge_pages else "",
+        f"{fault.retouches:.1f} retouches" if fault.retouches else "",
     ]
     return ", ".join(part for part in parts if part)
 

@@ -218,6 +218,9 @@ class FaultFigure(
     """Pages that one fault may bring, with the page itself."""
     huge_pages: bool = False
     """Whether the pages were parts of transparent huge pages when they were sent away."""
+    retouches: float | None = None
+    """exchange: touches per fault of near pages that half of the near memory would have lost; None:
+    none. The kernel finds such pages used and looks further for a page to send away."""
     value_ns: float
     """Median over rounds of the mean over pages."""
     low_ns: float | None = None

@@ -18,6 +18,8 @@ from nearfar.base.terminate import end_with_parent
 from nearfar.base.units import PAGE_BYTES
 from nearfar.memories.paged.group import Group
 
+AGAIN_FAULTS = 0.5
+"""Expected faults of a walk at random, per page of the region."""
 _WRITTEN_S = 60.0
 """Time that a drive may take to write a region, at most."""
 
@@ -33,7 +35,11 @@ class PagePoint:
     threads: int = 1
     huge: bool = False
     at_limit: bool = False
-    """Whether the group may hold half of the region only: each fault sends a page away."""
+    """Whether the group may hold a part of the region only: each fault sends a page away."""
+    kept_share: float = 0.5
+    """That part."""
+    again: bool = False
+    """Whether pages are touched at random, near ones too, instead of each page once."""
 
 
 @dataclass
@@ -46,6 +52,7 @@ class PageSamples:
     evict_ns: list[float] = field(default_factory=list)
     evict_cpu_ns: list[float] = field(default_factory=list)
     compressed_share: list[float] = field(default_factory=list)
+    retouches: list[float] = field(default_factory=list)
 
 
 class WorkerProcess:
@@ -147,10 +154,18 @@ class PageSampler:
         _add(into, self._touch(point))
 
     def _exchange(self, point: PagePoint, into: PageSamples) -> None:
-        """Walk where half of the region fits: a fault brings a page and sends one away."""
+        """Walk where a part of the region fits: a fault brings a page and sends one away."""
+        if point.again:
+            self._touch(point)  # all are near
+            near = self._touch_again(point)
         self._all_away()
-        self.group.limit(self.group.counts().used_bytes + self.size_bytes // 2)
+        kept = int(point.kept_share * self.size_bytes)
+        self.group.limit(self.group.counts().used_bytes + kept)
         try:
+            if point.again:
+                self._touch_again(point)  # until the kernel's lists are as they will be
+                _add_again(into, self._touch_again(point), near)
+                return
             self._touch(point)  # fills the half
             _add(into, self._touch(point), by_fault=True)
         finally:
@@ -165,6 +180,12 @@ class PageSampler:
             in_order=point.in_order,
             seed=self._seed,
         )
+
+    def _touch_again(self, point: PagePoint) -> dict[str, Any]:
+        self._seed += 1
+        pages = self.size_bytes // PAGE_BYTES
+        count = round(AGAIN_FAULTS * pages / (1.0 - point.kept_share))
+        return self.worker.ask("touch again", cpu=self.cpus[0], count=count, seed=self._seed)
 
     def _all_away(self) -> None:
         """Wait until no page is in memory: a drive's pages are written and then let go."""
@@ -186,6 +207,18 @@ class PageSampler:
             return 0, 0
         words = (Path(self.zram) / "mm_stat").read_text().split()
         return int(words[0]), int(words[1])
+
+
+def _add_again(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) -> None:
+    """Add what faults took beyond the same touches with all pages near.
+
+    Touches at random are spread evenly over distances: half of those of near pages are at more than
+    half of the near memory.
+    """
+    faults = max(seen["major"], 1)
+    into.fault_ns.append(max(seen["wall_ns"] - near["wall_ns"], 0.0) / faults)
+    into.fault_cpu_ns.append(max(seen["cpu_ns"] - near["cpu_ns"], 0.0) / faults)
+    into.retouches.append((seen["pages"] - faults) / faults / 2)
 
 
 def _add(into: PageSamples, seen: dict[str, Any], *, by_fault: bool = False) -> None:

@@ -34,6 +34,11 @@ class RegionServer:
             return {"pages": self._region.resident()}
         if action == "evict":
             return _spent(self._region.evict())
+        if action == "touch again":
+            spent, major = self._region.touch_again(
+                request["cpu"], request["count"], request["seed"]
+            )
+            return _spent(spent) | {"major": major}
         spent, each_ns, major = self._region.touch(
             request["cpus"], request["write"], request["in_order"], request["seed"]
         )

@@ -60,6 +60,24 @@ def test_the_nearest_figure_stands_in_for_one_that_is_missing() -> None:
     assert fault_cost(device, PageMove(event="evict")).value_ns == 40
 
 
+def test_what_the_kernel_looks_at_adds_the_same_to_any_exchange_up_to_the_curve_s_end() -> None:
+    device = _device(
+        _row(10, event="exchange"),
+        _row(6, event="exchange", pattern="sequential"),
+        _row(13, event="exchange", retouches=1.0, low_ns=12.0, high_ns=15.0),
+        _row(16, event="exchange", retouches=3.0),
+    )
+
+    def cost(retouches: float, **more: object) -> FaultFigure:
+        return fault_cost(device, PageMove("exchange", retouches=retouches, **more))  # type: ignore[arg-type]
+
+    assert cost(0.0).value_ns == 10
+    assert cost(1.0).value_ns == pytest.approx(13)
+    assert cost(1.0, pattern="sequential").value_ns == pytest.approx(9)
+    assert 13 < cost(2.0).value_ns < 16
+    assert cost(50.0).value_ns == pytest.approx(16)
+
+
 def test_a_device_without_the_event_is_refused_by_name() -> None:
     with pytest.raises(NearfarError, match="'xmem-near' has no time of a page"):
         fault_cost(load_device("xmem-near"))

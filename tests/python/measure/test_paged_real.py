@@ -77,6 +77,13 @@ def test_a_paged_memory_is_measured_and_taken_down(
     faults = [row for row in device.faults if row.event == "fault"]
     assert all(row.value_ns > 100 for row in faults), "a fault is no access"
     assert {row.operation for row in faults} == {"read", "write"}
+    again = [row for row in device.faults if row.retouches]
+    # Of touches at random with a half, three quarters and nine tenths near.
+    assert len(again) == 3
+    retouches = [row.retouches or 0.0 for row in again]
+    assert 0.2 < min(retouches) < 0.8
+    assert max(retouches) > 2
+    assert all(row.event == "exchange" and row.value_ns > 100 for row in again)
     shares = [row.compressed_share for row in faults if row.compressed_share is not None]
     assert bool(shares) == (kind == "zram")
     assert not shares or max(shares) > min(shares) + 0.3
