@@ -12,6 +12,7 @@ does not fit, a locked part saves its share of the faults where the kernel alone
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -36,12 +37,18 @@ from nearfar.documents.prediction import PhasePrediction
 from nearfar.options.place import PlaceOptions
 from nearfar.place.machine_file import FarMemory
 from nearfar.predict.paged import (
+    MOVED,
+    SAMPLED_PAGES,
     PageCosts,
     PagedPhase,
     PageMoves,
+    active_pages,
+    budget_error,
+    faults_at,
     footprint_pages,
     moved,
     paged_phases,
+    random_faults,
 )
 from nearfar.predict.paged_device import paged_device
 from nearfar.predict.total import TOTAL, slowdown_over
@@ -59,18 +66,27 @@ LOCKABLE = ("heap", "mmap")
 MIN_OFFERED_BYTES = 2 << 20
 """Least size of an object that is sent away when a phase begins that does not use it."""
 
-MIN_GAIN = 0.15
-"""Part of the time that locks must save, or nothing is locked: plans predicted to save 4 to 11 %
-ran 0.5 to 1.5 times as fast as by the kernel alone (docs/paged.md)."""
+MIN_GAIN = 1.1
+"""Least gain at the low end of its interval, or nothing is locked: of plans predicted to save 4 to
+11 %, with no interval, the slowest ran 0.5 times as fast as the kernel alone (docs/paged.md)."""
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """Locked share of each object, and the added time of each phase, ns."""
+    """Locked share of each object."""
 
     locked: Array
-    pages: float
-    added_ns: list[float]
+    by_object: Array
+    """Pages of each object."""
+
+    @property
+    def pages(self) -> float:
+        """Return the locked pages."""
+        return float(self.locked @ self.by_object)
+
+    def without(self) -> _Choice:
+        """Return the choice to lock nothing."""
+        return replace(self, locked=np.zeros(len(self.locked)))
 
 
 def paged_plan(
@@ -97,12 +113,13 @@ def paged_plan(
     alone = paged_device(workload, device, [f"{budget_bytes}B"], names, 1)
     shown = [phase for phase in every if not names or phase.phase.name in names]
     near_ns = alone.total.near_time_ns.value
-    kernel_ns = alone.total.far_time_ns.value
-    choice = _best(workload, shown, every, device, budget_bytes / PAGE_BYTES)
-    plan_ns = near_ns + sum(choice.added_ns)
-    if plan_ns > kernel_ns * (1.0 - MIN_GAIN):
-        choice = replace(choice, locked=np.zeros(len(workload.objects)), pages=0.0)
-        plan_ns = kernel_ns
+    near_pages = budget_bytes / PAGE_BYTES
+    choice = _best(workload, shown, every, device, near_pages)
+    gain = _gain(shown, device, choice, near_pages)
+    if gain.low < MIN_GAIN:
+        choice = choice.without()
+        gain = Estimate(1.0, 1.0, 1.0)
+    plan_ns = max(near_ns, alone.total.far_time_ns.value / gain.value)
     return Plan(
         producer=producer(),
         profile=origin(options.profile[0]),
@@ -126,8 +143,8 @@ def paged_plan(
         prices=prices,
         proven_gap=None,
         memories=_memories(near_name, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
-        phases=_offers(workload, every, choice, budget_bytes / PAGE_BYTES),
-        caveats=[*_caveats(choice), *alone.caveats],
+        phases=_offers(workload, every, choice, near_pages),
+        caveats=[*_caveats(choice, gain), *alone.caveats],
     )
 
 
@@ -171,12 +188,17 @@ def _plan_time(plan_ns: float, kernel: PhasePrediction) -> Estimate:
     return Estimate(plan_ns, min(low, plan_ns), max(high, plan_ns))
 
 
-def _caveats(choice: _Choice) -> list[str]:
+def _caveats(choice: _Choice, gain: Estimate) -> list[str]:
     if choice.pages == 0.0:
-        return ["locking saves nothing here: the kernel's own choice is predicted to be as good"]
+        return [
+            "locking saves nothing here that is beyond the model's error: the kernel's own choice "
+            "may be as good"
+        ]
     return [
+        f"the plan is predicted to be {gain.value:.2f} ({gain.low:.2f}-{gain.high:.2f}) times as "
+        "fast as the kernel alone",
         "near: locked (mlock); far: the kernel moves its pages in and out of what is left of the "
-        "budget; `nearfar run PLAN --map far=zram` does both"
+        "budget; `nearfar run PLAN --map far=zram` does both",
     ]
 
 
@@ -234,37 +256,80 @@ def _best(
     touches *= lockable
     order = np.argsort(-touches / np.maximum(pages, 1.0), kind="stable")
     costs = [PageCosts(device, phase) for phase in shown]
+
+    def added_ns(choice: _Choice) -> float:
+        rows = zip(shown, costs, strict=True)
+        return sum(_added_ns(*row, choice, near_pages) for row in rows)
+
     choices = []
     for room in np.linspace(0.0, near_pages * (1.0 - FREE_SHARE), STEPS + 1):
         before = np.cumsum(pages[order]) - pages[order]
         locked = np.zeros(len(pages))
         locked[order] = np.clip((room - before) / np.maximum(pages[order], 1.0), 0.0, 1.0)
         locked[touches == 0.0] = 0.0
-        used = float(locked @ pages)
-        added = [
-            _added_ns(phase, each, locked, pages, near_pages)
-            for phase, each in zip(shown, costs, strict=True)
-        ]
-        choices.append(_Choice(locked, used, added))
-    return min(choices, key=lambda choice: sum(choice.added_ns))
+        choices.append(_Choice(locked, pages))
+    return min(choices, key=added_ns)
 
 
 def _added_ns(
-    phase: PagedPhase, costs: PageCosts, locked: Array, pages: Array, near_pages: float
+    phase: PagedPhase, costs: PageCosts, choice: _Choice, near_pages: float, *, end: int = 0
 ) -> float:
-    """Return the time that faults add to a phase with shares of objects locked."""
-    moving = 1.0 - locked[phase.objects]
-    room = near_pages - float(locked @ pages)
+    """Return the time that faults add to a phase with what is locked.
+
+    `end` as in `PageCosts.added_ns`.
+    """
+    moving = 1.0 - choice.locked[phase.objects]
+    room = max(near_pages - choice.pages, 1.0)
     rest = moved(phase, _equivalent_pages(phase, moving, room), keeps_copies=costs.keeps_copies)
     faults = rest.faults * moving
-    back = float(rest.faults.sum())
-    kept = float(faults.sum()) / back if back > 0 else 0.0
+    back, kept = float(rest.faults.sum()), float(faults.sum())
+    share = kept / back if back > 0 else 0.0
     first = rest.evicted - back
-    return float(
-        costs.added_ns(
-            PageMoves(faults, back * kept + first, (rest.written - first) * kept + first)
-        ).sum()
-    )
+    recent = faults_at(phase, _equivalent_pages(phase, moving, active_pages(room))) @ moving
+    retouches = max(0.0, float(recent) - kept) / max(kept + first, 1.0)
+    written = (rest.written - first) * share + first
+    moves = PageMoves(faults, kept + first, written, retouches, rest.stored)
+    return float(costs.added_ns(moves, end).sum())
+
+
+def _gain(
+    shown: Sequence[PagedPhase], device: DeviceProfile, choice: _Choice, near_pages: float
+) -> Estimate:
+    """Return how many times as fast the plan is as the kernel alone.
+
+    The interval joins the ends of near memory's size and of faults' times, the same for both,
+    replacement at random, moves of either run between CPUs, and the number of sampled pages, by
+    which the saving is uncertain.
+    """
+    footprint = float(choice.by_object.sum())
+    costs = [PageCosts(device, phase) for phase in shown]
+    near_ns = sum(phase.phase.near_cpu_time_ns.value for phase in shown)
+    none, error = choice.without(), budget_error(footprint)
+
+    def time_ns(locks: _Choice, size: float, end: int) -> float:
+        rows = zip(shown, costs, strict=True)
+        return near_ns + sum(_added_ns(*row, locks, size, end=end) for row in rows)
+
+    def by_chance_ns(locks: _Choice) -> float:
+        time_ns = near_ns
+        for phase, cost in zip(shown, costs, strict=True):
+            moving = 1.0 - locks.locked[phase.objects]
+            time_ns += cost.mean_fault_ns() * random_faults(phase, near_pages, moving, locks.pages)
+        return time_ns
+
+    kernel, plan = (time_ns(locks, near_pages, 0) for locks in (none, choice))
+    noise = 1.645 / math.sqrt(max(footprint / SAMPLED_PAGES, 1.0))
+    ratios = [
+        by_chance_ns(none) / by_chance_ns(choice),
+        # Either run may be moved between CPUs while the other is not.
+        kernel / time_ns(choice, near_pages, MOVED),
+        time_ns(none, near_pages, MOVED) / plan,
+    ]
+    for sign in (-1, 1):
+        size = near_pages * (1.0 + sign * error)
+        ratios += [time_ns(none, size, end) / time_ns(choice, size, end) for end in (1, 2)]
+        ratios.append(kernel / max(plan - sign * noise * (kernel - plan), near_ns))
+    return Estimate(kernel / plan, min(kernel / plan, *ratios), max(kernel / plan, *ratios))
 
 
 def _equivalent_pages(phase: PagedPhase, moving: Array, room_pages: float) -> float:
@@ -287,7 +352,7 @@ def _placements(
 ) -> list[Placement]:
     added: dict[int, list[Estimate]] = {}
     for phase in phases:
-        value, low, high = PageCosts(device, phase).fault() * phase.faults[:, 0]
+        value, low, high = PageCosts(device, phase).fault()[:3] * phase.faults[:, 0]
         for place, number in enumerate(phase.objects):
             each = Estimate(float(value[place]), float(low[place]), float(high[place]))
             added.setdefault(number, []).append(each)

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -32,10 +33,19 @@ RECLAIM_ERROR = 0.05
 COST_ERROR = 0.2
 """Relative half-width of the time of a fault whose figure has no interval."""
 
-RECLAIM_NS = 15_000.0
-"""Most CPU time beyond a device's figure that the kernel takes to find a page to send away, where
-many are touched again while they are near: faults took up to 30 us in programs and 15 us where they
-were measured."""
+LOOKING_ERROR = 1.0
+"""Relative part that a fault may take longer where the kernel looks at many pages before it finds
+one to send away, of devices that have no times of such exchanges: up to 30 us were measured beside
+15 us."""
+
+MOVED = 3
+"""Row of times of a process that has run on several CPUs."""
+
+PATTERNS: tuple[Literal["random", "sequential"], ...] = ("random", "sequential")
+STORES: tuple[tuple[Literal["read", "write"], int], ...] = (("read", 1), ("write", 1), ("write", 2))
+"""Exchanges that tell what a store costs: two threads run on two CPUs."""
+
+PAGES_PER_GIB = (1 << 30) // PAGE_BYTES
 
 
 @dataclass(frozen=True)
@@ -133,15 +143,40 @@ class PageMoves:
     evicted: float
     written: float
     """Evicted pages that are written; the others have their copy still."""
+    retouches: float = 0.0
+    """Touches per evicted page of near pages that an LRU of the size of the kernel's active list
+    would have lost."""
+    stored: Array | None = None
+    """Share of the faults whose pages are stored to before they go, by object; None: none."""
 
 
 def moved(phase: PagedPhase, near_pages: float, *, keeps_copies: bool) -> PageMoves:
     """Return the pages that move where the most recent ones stay near."""
-    faults = _at(phase, phase.faults, near_pages)
+    faults = faults_at(phase, near_pages)
     first = min(phase.first, max(0.0, phase.first_before + phase.first - near_pages))
     back = float(faults.sum())
     dirty = float(_at(phase, phase.written, near_pages).sum()) if keeps_copies else back
-    return PageMoves(faults, back + first, min(dirty, back) + first)
+    recent = float(faults_at(phase, active_pages(near_pages)).sum())
+    retouches = max(0.0, recent - back) / (back + first) if back + first > 0 else 0.0
+    stored = _at(phase, phase.written, near_pages) / np.maximum(faults, 1.0)
+    stored = np.clip(stored, 0.0, 1.0)
+    return PageMoves(faults, back + first, min(dirty, back) + first, retouches, stored)
+
+
+def active_pages(near_pages: float) -> float:
+    """Return the size of the active list of a near memory (`inactive_is_low` in mm/vmscan.c).
+
+    Pages that are touched while they are on the other list are found used, and the kernel looks
+    further for a page to send away.
+    """
+    whole_gib = int(near_pages / PAGES_PER_GIB)
+    ratio = math.isqrt(10 * whole_gib) if whole_gib else 1
+    return near_pages * ratio / (1 + ratio)
+
+
+def faults_at(phase: PagedPhase, near_pages: float) -> Array:
+    """Return the faults by object where the most recent pages stay."""
+    return _at(phase, phase.faults, near_pages)
 
 
 def _at(phase: PagedPhase, by_size: Array, near_pages: float) -> Array:
@@ -153,24 +188,29 @@ def _at(phase: PagedPhase, by_size: Array, near_pages: float) -> Array:
     return np.asarray(by_size[:, below] * (1.0 - part) + by_size[:, above] * part)
 
 
-def random_faults(phase: PagedPhase, near_pages: float) -> float:
+def random_faults(
+    phase: PagedPhase, near_pages: float, moving: Array | None = None, locked_pages: float = 0.0
+) -> float:
     """Return the faults where a random page goes for each that comes.
 
     With m faults per touch, a page touched again after t touches has gone with 1 - exp(-m t / C),
-    and pages were gone when the phase began; m is the largest share that agrees with itself.
+    and pages were gone when the phase began; m is the largest share that agrees with itself. Of
+    each object only the share `moving` goes, where some pages of the near memory are locked.
     """
-    touches, before = float(phase.touches.sum()), phase.first_before
-    if touches == 0.0 or before + phase.first <= near_pages:
+    by_time = phase.touches.sum(axis=0) if moving is None else moving @ phase.touches
+    touches, before = float(phase.touches.sum()), phase.first_before - locked_pages
+    room = max(near_pages - locked_pages, 1.0)
+    if touches == 0.0 or before + phase.first <= room:
         return 0.0
     # The middles of the buckets that end at 2, 3, 4, 6, 8 ... sampled touches.
     between = SAMPLED_PAGES * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 + 0.75)
-    gone_before = max(0.0, 1.0 - near_pages / before) if before else 0.0
+    gone_before = max(0.0, 1.0 - room / before) if before > 0 else 0.0
     stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
     share, following = 0.0, 1.0
     while abs(following - share) > 1e-6:
         share = following
-        gone = 1.0 - stayed * np.exp(-share * between / near_pages)
-        following = float(phase.touches.sum(axis=0) @ gone) / touches
+        gone = 1.0 - stayed * np.exp(-share * between / room)
+        following = float(by_time @ gone) / touches
     return following * touches
 
 
@@ -188,13 +228,14 @@ class PageCosts:
         self.keeps_copies = device.paged is None or device.paged.backing not in ("zram", "zswap")
         self._exchanges = any(row.event == "exchange" for row in device.faults)
         self._evicts = any(row.event == "evict" for row in device.faults)
+        self._looks = any(row.retouches for row in device.faults)
         self.clean_ns = self._clean_ns()
 
     def _figure(self, move: PageMove) -> Estimate:
-        share, threads = self.phase.compressed_share, round(self.phase.threads)
+        threads = max(move.threads, round(self.phase.threads))
         figure = fault_cost(
             self.device,
-            PageMove(move.event, move.operation, move.pattern, share, threads),
+            replace(move, compressed_share=self.phase.compressed_share, threads=threads),
         )
         value = figure.value_ns
         low = value * (1 - COST_ERROR) if figure.low_ns is None else figure.low_ns
@@ -211,37 +252,61 @@ class PageCosts:
         """Return the time of a page that is written; 0 where the device has none."""
         return self._figure(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
 
-    def fault(self) -> Array:
-        """Return the time per page that comes, by object; rows: value, low, high.
+    def fault(self, retouches: float = 0.0, stored: Array | None = None) -> Array:
+        """Return the time per page that comes, by object; rows: value, low, high, moved.
 
-        Where the device knows exchanges, the page that goes is in it.
+        Where the device knows exchanges, the page that goes is in it, and what the kernel looks at
+        before it finds that page. `moved`: the value of a process that has run on several CPUs.
         """
-        event = "exchange" if self._exchanges else "fault"
+        event: Literal["exchange", "fault"] = "exchange" if self._exchanges else "fault"
         random, ordered = (
-            self._figure(PageMove(event, "read", pattern))  # type: ignore[arg-type]
-            for pattern in ("random", "sequential")
+            self._figure(PageMove(event, "read", pattern, retouches=retouches))
+            for pattern in PATTERNS
         )
         share = self.phase.sequential
         times = np.array(
             [
                 getattr(random, end) * (1 - share) + getattr(ordered, end) * share
-                for end in ("value", "low", "high")
+                for end in ("value", "low", "high", "value")
             ]
         )
-        times[2] += RECLAIM_NS
+        if retouches and not self._looks:
+            times[2] *= 1.0 + LOOKING_ERROR
+        if self._exchanges and stored is not None:
+            times += np.outer(self._stores_ns(), stored)
         return times
 
-    def mean_fault_ns(self, end: int = 0) -> float:
+    def _stores_ns(self) -> list[float]:
+        """Return what a page takes more that is stored to, in the rows of `fault`.
+
+        Before such a page is written, each CPU that the process ran on lately forgets its
+        translation, which waits for the others: the kernel notes them for a second.
+        """
+        read, write, moved = (
+            self._figure(PageMove("exchange", operation, threads=threads))
+            for operation, threads in STORES
+        )
+        value = max(0.0, write.value - read.value)
+        other = max(value, moved.value - read.value)
+        low = min(value, max(0.0, write.low - read.low))
+        return [value, low, max(other, write.high - read.high), other]
+
+    def mean_fault_ns(self, end: int = 0, retouches: float = 0.0) -> float:
         """Return the time of a fault, weighted by the touches of objects' pages; `end` as below."""
-        times, weights = self.fault()[end], self.phase.faults[:, 0]
+        weights = self.phase.faults[:, 0]
+        stored = np.clip(self.phase.written[:, 0] / np.maximum(weights, 1.0), 0.0, 1.0)
+        times = self.fault(retouches, stored)[end]
         if not len(times):
             return 0.0
         return float(np.average(times, weights=weights if weights.sum() > 0 else None))
 
     def added_ns(self, pages: PageMoves, end: int = 0) -> Array:
-        """Return the time that moved pages add, by object; `end`: 0 value, 1 low, 2 high."""
-        name = ("value", "low", "high")[end]
-        added = pages.faults * self.fault()[end]
+        """Return the time that moved pages add, by object.
+
+        `end`: 0 value, 1 low, 2 high, `MOVED` the value of a process that ran on several CPUs.
+        """
+        name = ("value", "low", "high", "value")[end]
+        added = pages.faults * self.fault(pages.retouches, pages.stored)[end]
         back = float(pages.faults.sum())
         written = pages.written - (back if self._exchanges else 0.0)
         clean = 0.0 if self._exchanges else pages.evicted - pages.written

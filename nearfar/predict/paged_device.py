@@ -81,7 +81,7 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
         times.append(max(waiting, transfer))
         if end:
             by_chance = random_faults(phase, near_pages)
-            chance_ns = near + by_chance * costs.mean_fault_ns(end)
+            chance_ns = near + by_chance * costs.mean_fault_ns(end, central.retouches)
             faults[-1] = (min, max)[end - 1](faults[-1], by_chance)
             times[-1] = (min, max)[end - 1](times[-1], chance_ns)
         if end == 0 and transfer > waiting:

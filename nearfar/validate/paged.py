@@ -46,6 +46,7 @@ from nearfar.program.launch import Job
 from nearfar.run.api import run_plan
 from nearfar.run.paged_run import PagedOutcome, most_bytes, run_limited
 from nearfar.validate import whole_program
+from nearfar.validate.beside import scaled_device, with_noise
 from nearfar.validate.kernel import FOLDER, OPTIMISATION, PHASE, load_profile, run_tool
 from nearfar.validate.paged_scores import scored
 from nearfar.validate.prepared import preparing
@@ -221,7 +222,7 @@ def around(subject: PagedSubject) -> list[str]:
 
 
 def _cliff(subject: PagedSubject, device: DeviceProfile) -> float:
-    scaled = scaled_device(device, statistics.median(subject.exchange_ns))
+    scaled = scaled_device(device, subject.exchange_ns)
     near = median_estimate(subject.near_ns)
     axis = predicted_axis(subject, scaled, subject.budget_bytes(BUDGETS[0]), near)
     return 0.0 if axis.cliff_share is None else axis.cliff_share.value
@@ -252,10 +253,11 @@ def run_round(
     spec = parse_spec(far, paged=True)
     place = find_place()
     job = subject.job(subject.plain)
-    subject.exchange_ns.append(exchange_ns(spec))
+    subject.exchange_ns.extend(exchange_ns(spec))
     with open_ledger() as ledger:
         set_up.set_up(ledger, spec, 2 * subject.budget_bytes("100%"))
-        full = run_limited(ledger, place, None, job, subject.plain, environment=subject.environment)
+        near = (ledger, place, None, job, subject.plain)
+        full = run_limited(*near, environment=subject.environment)
         if full.ended.failed:
             raise NearfarError(f"{subject.name} {full.ended.status} without a limit")
         subject.near_ns.append(_judged(subject, full)[0])
@@ -270,6 +272,9 @@ def run_round(
                 left_out[f"{subject.name} at {budget}"] = run.ended.status
             else:
                 subject.add(budget, *_judged(subject, run))
+        # Again, so that its noise is known.
+        again = run_limited(*near, environment=subject.environment)
+        subject.near_ns.append(_judged(subject, again)[0])
     for budget, plan in subject.plans.items():
         if locks(plan):
             options = RunOptions(map=[f"far={far}"], yes=True, program=subject.command, force=True)
@@ -279,7 +284,7 @@ def run_round(
                 left_out[f"{subject.name} at {budget}, locked"] = record.exit_status
             else:
                 subject.add(locked_key(budget), *_judged_record(subject, record))
-    subject.exchange_ns.append(exchange_ns(spec))
+    subject.exchange_ns.extend(exchange_ns(spec))
 
 
 def _judged(subject: PagedSubject, run: PagedOutcome) -> tuple[float, float]:
@@ -304,7 +309,7 @@ def cases_of(
     """Yield the results of one program."""
     near = median_estimate(subject.near_ns)
     beside_ns = statistics.median(subject.exchange_ns)
-    scaled = scaled_device(device, beside_ns)
+    scaled = scaled_device(device, subject.exchange_ns)
     for budget in subject.cpu_ns:
         if budget not in BUDGETS or f"{subject.name} at {budget}" in left_out:
             continue
@@ -319,7 +324,7 @@ def cases_of(
             near_ns=near,
             cpu_ns=cpu,
             slowdown=cpu.value / near.value,
-            predicted=row.slowdown,
+            predicted=with_noise(row.slowdown, near),
             faults=statistics.median(subject.faults[budget]),
             predicted_faults=row.faults,
             models={model.model: model.slowdown for model in row.models},
@@ -369,23 +374,3 @@ def predicted_axis(
     prediction = paged_device(timed, device, [f"{size_bytes}B"], names, 1)
     assert prediction.paged is not None
     return prediction.paged
-
-
-def scaled_device(device: DeviceProfile, beside_ns: float) -> DeviceProfile:
-    """Return `device` with all times of pages scaled to an exchange that was measured beside."""
-    reference = next(
-        row.value_ns
-        for row in device.faults
-        if row.event == "exchange" and row.operation == "read" and row.pattern == "random"
-    )
-    factor = beside_ns / reference
-    faults = [
-        msgspec.structs.replace(
-            row,
-            value_ns=factor * row.value_ns,
-            low_ns=None if row.low_ns is None else factor * row.low_ns,
-            high_ns=None if row.high_ns is None else factor * row.high_ns,
-        )
-        for row in device.faults
-    ]
-    return msgspec.structs.replace(device, faults=faults)

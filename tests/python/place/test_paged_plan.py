@@ -18,16 +18,20 @@ SIZES = np.array([64 * 2 ** (step / 16) for step in range(156)])
 SCAN = PAGES - HOT
 
 
-def curve(first: float, faults: object) -> PageCurve:
+def curve(first: float, faults: object, between: float) -> PageCurve:
+    """Return the curve of pages that are touched again after `between` touches."""
     counted = np.broadcast_to(np.asarray(faults, dtype=float), SIZES.shape).tolist()
-    return PageCurve(first=first, faults=counted, written=counted, times=[counted[0]])
+    times = [0.0] * 20
+    times[round(2 * np.log2(between / 256) - 1.5)] = counted[0]
+    return PageCurve(first=first, faults=counted, written=counted, times=times)
 
 
-LOOP = curve(PAGES, np.where(SIZES < PAGES, PASSES * PAGES, 0.0))
-UNIFORM = curve(PAGES, PASSES * PAGES * np.clip(1 - SIZES / PAGES, 0, 1))
+LOOP = curve(PAGES, np.where(SIZES < PAGES, PASSES * PAGES, 0.0), PAGES)
+UNIFORM = curve(PAGES, PASSES * PAGES * np.clip(1 - SIZES / PAGES, 0, 1), PAGES)
 # Random touches of hot pages while a scan goes by: near to what a program of both counted.
-HOT_PAGES = curve(HOT, 40.0 * HOT * np.clip(1 - SIZES / (HOT * 1.3), 0, 1))
-SCANNED = curve(SCAN, np.where(SIZES < PAGES, PASSES * SCAN, 0.0))
+EVERY = 40.0 * HOT + PASSES * SCAN
+HOT_PAGES = curve(HOT, 40.0 * HOT * np.clip(1 - SIZES / (HOT * 1.3), 0, 1), EVERY / 40.0)
+SCANNED = curve(SCAN, np.where(SIZES < PAGES, PASSES * SCAN, 0.0), EVERY / PASSES)
 
 
 def profile(*curves: PageCurve) -> WorkloadProfile:

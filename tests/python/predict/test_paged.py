@@ -126,6 +126,40 @@ def test_clean_pages_are_not_written_where_their_copies_stay():
     assert lost.time_ns.value > 2 * kept.time_ns.value
 
 
+def test_touches_that_half_of_the_near_memory_would_lose_make_exchanges_longer():
+    again = FaultFigure(
+        how="measured", source="guide", event="exchange", value_ns=2 * FAULT_NS, retouches=0.5
+    )
+    plain = zram().faults[0]
+    # 0.5 N near: N/4 of the touches are of pages that a quarter would lose, N/2 fault.
+    searched = at(predicted(profile(UNIFORM), zram(plain, again), "50%"))
+    alone = at(predicted(profile(UNIFORM), zram(plain), "50%"))
+    assert searched.faults.value == alone.faults.value
+    moved = TOUCHES / 2 + PAGES / 2
+    expected = 1 + np.log1p(TOUCHES / 4 / moved) / np.log1p(0.5)
+    near_ns = alone.time_ns.value - TOUCHES / 2 * FAULT_NS
+    assert (searched.time_ns.value - near_ns) / (TOUCHES / 2 * FAULT_NS) == pytest.approx(
+        expected, rel=0.02
+    )
+    # Hot pages that fit on the active list cost nothing: a loop beside them.
+    loop = at(predicted(profile(LOOP), zram(plain, again), "50%"))
+    assert loop.time_ns.value == at(predicted(profile(LOOP), zram(plain), "50%")).time_ns.value
+
+
+def test_pages_that_are_stored_to_cost_more_and_most_where_a_program_is_moved_between_cpus():
+    plain = zram().faults[0]
+    stores = [
+        replace(plain, operation="write", value_ns=1.5 * FAULT_NS),
+        replace(plain, operation="write", value_ns=3 * FAULT_NS, threads=2),
+    ]
+    half = at(predicted(profile(LOOP, LOOP / 2), zram(plain, *stores), "50%"))
+    near_ns = predicted(profile(LOOP), zram()).total.near_time_ns.value
+    assert half.time_ns.value - near_ns == pytest.approx(1.25 * TOUCHES * FAULT_NS)
+    assert half.time_ns.high - near_ns > 2 * TOUCHES * FAULT_NS
+    none = at(predicted(profile(LOOP, 0 * LOOP), zram(plain, *stores), "50%"))
+    assert none.time_ns.value - near_ns == pytest.approx(TOUCHES * FAULT_NS)
+
+
 def test_a_drive_is_limited_by_its_bandwidth():
     drive = load_device("swap-nvme")
     slow = replace(

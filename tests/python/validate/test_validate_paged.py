@@ -17,7 +17,8 @@ from nearfar.devices.library import load_device
 from nearfar.documents import PagedValidation, loaded
 from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff
 from nearfar.options.validate import ValidateOptions
-from nearfar.validate.paged import chosen_paged, paged_kernels, scaled_device
+from nearfar.validate.beside import scaled_device, with_noise
+from nearfar.validate.paged import chosen_paged, paged_kernels
 from nearfar.validate.paged_scores import print_paged, scored
 
 
@@ -99,9 +100,18 @@ def test_kernels_are_those_of_the_source() -> None:
 def test_all_times_of_a_page_follow_the_one_measured_beside() -> None:
     device = load_device("zram-lz4")
     reference = next(row for row in device.faults if row.event == "exchange")
-    scaled = scaled_device(device, 2 * reference.value_ns)
-    ratios = [a.value_ns / b.value_ns for a, b in zip(scaled.faults, device.faults, strict=True)]
-    assert ratios == pytest.approx([2.0] * len(ratios))
+    scaled = scaled_device(device, [share * reference.value_ns for share in (1.5, 2.0, 3.0)])
+    for after, before in zip(scaled.faults, device.faults, strict=True):
+        assert after.value_ns == pytest.approx(2.0 * before.value_ns)
+        assert before.low_ns is not None
+        assert before.high_ns is not None
+        assert after.low_ns == pytest.approx(min(1.5 * before.value_ns, 2.0 * before.low_ns))
+        assert after.high_ns == pytest.approx(max(3.0 * before.value_ns, 2.0 * before.high_ns))
+
+
+def test_the_noise_of_near_time_is_in_intervals_and_not_the_predicted_part() -> None:
+    noisy = with_noise(Estimate(3.0, 2.0, 4.0), Estimate(10.0, 9.0, 12.0))
+    assert (noisy.value, noisy.low, noisy.high) == pytest.approx((3.0, 1.9, 4.2))
 
 
 @pytest.mark.parametrize(

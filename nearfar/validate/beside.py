@@ -1,0 +1,45 @@
+"""Noise of a session in a paged memory: what was measured beside each program, in intervals."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import msgspec
+
+from nearfar.base.estimate import Estimate
+from nearfar.documents import DeviceProfile
+
+
+def with_noise(slowdown: Estimate, near: Estimate) -> Estimate:
+    """Return a predicted slowdown whose interval has the noise of near time, which is in each run.
+
+    The added part is as it was: it is predicted.
+    """
+    low, high = near.low / near.value - 1.0, near.high / near.value - 1.0
+    return Estimate(slowdown.value, slowdown.low + low, slowdown.high + high)
+
+
+def scaled_device(device: DeviceProfile, beside_ns: Sequence[float]) -> DeviceProfile:
+    """Return `device` with all times of pages scaled to exchanges that were measured beside.
+
+    Intervals reach to the quickest and slowest of them, or as far as the device's, scaled.
+    """
+    reference = next(
+        row.value_ns
+        for row in device.faults
+        if (row.event, row.operation, row.pattern, row.retouches)
+        == ("exchange", "read", "random", None)
+    )
+    factor = statistics.median(beside_ns) / reference
+    low, high = min(beside_ns) / reference, max(beside_ns) / reference
+    faults = [
+        msgspec.structs.replace(
+            row,
+            value_ns=factor * row.value_ns,
+            low_ns=min(low * row.value_ns, factor * (row.low_ns or row.value_ns)),
+            high_ns=max(high * row.value_ns, factor * (row.high_ns or row.value_ns)),
+        )
+        for row in device.faults
+    ]
+    return msgspec.structs.replace(device, faults=faults)
