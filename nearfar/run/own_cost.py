@@ -54,8 +54,8 @@ def run_cost(plan: Plan, profiles: Sequence[WorkloadProfile], saved_ns: float) -
         return None
     try:
         cost = own_cost()
-    except (NearfarError, OSError):
-        return None
+    except (NearfarError, OSError, subprocess.SubprocessError):
+        return None  # where the library cannot run, such as below a small ulimit -v
     rows = [row for profile in profiles for row in profile.objects if row.kind == "heap"]
     far_blocks = sum(row.allocations for row in rows if row.id in far) / len(profiles)
     near_blocks = sum(row.allocations for row in rows) / len(profiles) - far_blocks
@@ -79,7 +79,7 @@ def _is_far(row: Placement) -> bool:
 def own_cost() -> OwnCost:
     """Return the cost on this machine: kept from earlier in this boot, or measured and kept.
 
-    Raise NearfarError or OSError where the library or the program is not there.
+    Raise NearfarError, OSError or SubprocessError where the library or the program cannot run.
     """
     library = preloadable(LIBRARY)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -68,6 +68,19 @@ def test_a_plan_multiplies_it_by_the_profiles_blocks(monkeypatch: pytest.MonkeyP
     assert run_cost(plan([placement(far, "near", "near")]), [profile], saved_ns=3e9) is None
 
 
+def test_a_library_that_cannot_run_leaves_the_cost_out(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_cost, "PROGRAM", own_cost.LIBRARY)  # no program
+    made = plan([placement(0, "a", "far")])
+    profile = load(INPUTS / "redis.json", WorkloadProfile)
+    assert run_cost(made, [profile], saved_ns=1.0) is None
+    monkeypatch.undo()
+    monkeypatch.setattr(own_cost, "native_file", lambda _: Path("/bin/false"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))
+    assert run_cost(made, [profile], saved_ns=1.0) is None
+
+
 @pytest.mark.parametrize(
     ("total_ns", "says"),
     [
