@@ -1,6 +1,8 @@
 /* Writes numbered pairs of values to a store, LEVELDB, ROCKSDB or LMDB, or checks what is there.
- *   key_value FOLDER sync|none|mapped|map-async|no-meta-sync FIRST COUNT   prints each number once its pair is written
- *   key_value FOLDER check PRINTED   1: a value is damaged, or one of a pair or a printed one lost
+ *   key_value FOLDER MODE FIRST COUNT   prints each number once its pair is written; MODE is sync,
+ *                                       none, mapped, map-async or no-meta-sync
+ *   key_value FOLDER check PRINTED      1: a value is damaged, or one of a pair or a printed one is
+ *                                       lost
  */
 #include <stdio.h>
 #include <stdlib.h>

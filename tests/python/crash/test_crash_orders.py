@@ -74,6 +74,16 @@ def test_chosen_orders_find_a_race_at_once_and_pass_the_right_program(
     assert "orders of the threads that differ were explored" in note
 
 
+def test_stores_that_waits_order_are_not_reported(tmp_path: Path) -> None:
+    program = built("crash_handover")
+    check, options = f"{program} {{pool}} check", ["--preemptions", "1", "--schedules", "30"]
+    report = explore(tmp_path, check, [str(program), "{pool}"], *options)
+    assert not report.bugs
+    assert not report.lints
+    (note,) = report.warnings
+    assert note.endswith("no more differ")
+
+
 def test_choices_give_the_same_run_again(tmp_path: Path) -> None:
     program, pool = built("crash_race"), tmp_path / "pool"
     events = []
