@@ -117,6 +117,8 @@ class QemuSource(AccessSource):
             )
         replay.check_attached(f"{job.command[0]} {outcome.status}", "does it run without nearfar?")
         cut_off = job.duration_s is None and job.driver is None and not outcome.finished
+        if cut_off:  # Ruby's handler of SIGTERM crashes under QEMU; natively it ended by itself
+            outcome = replace(outcome, failed=False)
         timed = None
         sampled = [count for count in replay.facts.sampled if count]
         if cut_off and len(sampled) == 1:

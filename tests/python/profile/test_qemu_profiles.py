@@ -134,6 +134,24 @@ def test_children_run_uncounted_and_this_is_reported(compile_: Compile, tmp_path
 
 @needs_qemu
 @needs_gcc
+def test_how_a_program_takes_being_stopped_under_qemu_is_no_failure(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    text = (SOURCES / "endless.c").read_text()
+    text = text.replace("int main(", "#include <signal.h>\nvoid end(int n) { abort(); }\nint main(")
+    text = text.replace("const long lines", "signal(SIGTERM, end);\n  const long lines")
+    (tmp_path / "aborts.c").write_text(text)
+    options = ("--source", "qemu", "--sample", "300ms")
+    profiled = profile(tmp_path, str(compile_(tmp_path / "aborts.c")), "5000", options=options)
+    # Stopped at the pace of today's machines; a quicker one may come to the end.
+    assert profiled["program"]["exit_status"].split(" (")[0] in (
+        "was killed by SIGABRT",
+        "exited 0",
+    )
+
+
+@needs_qemu
+@needs_gcc
 @pytest.mark.long  # the machine's pace decides whether the part ends before the whole
 def test_a_part_is_looked_at_and_near_time_is_of_that_part(
     compile_: Compile, tmp_path: Path
