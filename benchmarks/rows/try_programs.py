@@ -153,9 +153,8 @@ def _try_program(command: list[str], program: ListedProgram) -> TriedProgram:
         seconds = time.monotonic() - started
         error = done.stderr.decode(errors="replace")
         code = done.returncode
-        if code == ExitCode.PROGRAM_FAILED and any(
-            f"exited {status}" in error for status in program.exits
-        ):
+        expected = any(f"the program exited {status}" in error for status in program.exits)
+        if code == ExitCode.PROGRAM_FAILED and expected:
             code = ExitCode.DONE
         slowdowns = _slowdowns(folder / "try") if code == ExitCode.DONE else {}
         return TriedProgram(program.name, program.language, code, seconds, error, slowdowns)
