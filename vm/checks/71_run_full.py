@@ -16,6 +16,8 @@ FITS = 8 << 20
 """At least so much does fit there: the kernel keeps some of what is free."""
 HOLD = ["phases"] * 6
 """Some seconds in which all objects are there."""
+SMALL_PAGES = ("--pages", "4KiB")
+"""A huge page goes to another node where none is free in one piece, however much is free."""
 FILL = Path("/dev/shm/fill")
 
 
@@ -46,14 +48,18 @@ def check() -> None:
 def full() -> None:
     """Run both ways round."""
     far = dict.fromkeys(("make_array", "make_growing", "make_mapping", "make_cleared"), "far")
-    record = planned.run(planned.plan(far), str(MIB), *HOLD, maps={"far": "node:1"})
+    record = planned.run(
+        planned.plan(far), str(MIB), *HOLD, maps={"far": "node:1"}, options=SMALL_PAGES
+    )
     print(record["fallback_bytes"], record["pictures"], record["warnings"])
     assert bytes_in(record, "far") > FITS
     assert bytes_in(record, "near") > MIB << 20, "the list, and what did not fit"
     assert worst(record) < planned.ON_PLAN
 
     maps = {"near": "node:1", "far": "node:0"}
-    record = planned.run(planned.plan({"make_list": "far"}), str(MIB), *HOLD, maps=maps)
+    record = planned.run(
+        planned.plan({"make_list": "far"}), str(MIB), *HOLD, maps=maps, options=SMALL_PAGES
+    )
     print(record["fallback_bytes"], record["pictures"], record["warnings"])
     assert bytes_in(record, "near") > FITS
     assert bytes_in(record, "far") > MIB << 20
