@@ -88,7 +88,7 @@ class StreamFetch:
 
 def has_prefetcher(near: MemoryCosts) -> bool:
     """Return whether this core's streams are fetched ahead of their use."""
-    return near.core_stream_ns < PREFETCHED_RATIO * near.cost_ns(MAX_CHAINS)
+    return near.core_stream_ns / near.shared_by < PREFETCHED_RATIO * near.cost_ns(MAX_CHAINS)
 
 
 def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> StreamFetch:

@@ -121,6 +121,8 @@ class MemoryCosts:
     """The same for lines written in sequence."""
     shared_streams: Crowding = UNCROWDED
     """Cost of other threads that read meanwhile, of a line that one core reads in sequence."""
+    shared_by: float = 1.0
+    """Part of `core_stream_ns` that is such a cost: its factor over the time of one core alone."""
     load_share: float = 1.0
     """Part of the latency that a loaded-latency curve's factors multiply: queueing in the memory
     does not grow with the machine's path to it."""
@@ -198,6 +200,7 @@ def shared_memory(memory: MemoryCosts, threads: float) -> MemoryCosts:
         copied_ns=None if memory.copied_ns is None else memory.copied_ns * longer,
         copied_ends_ns=memory.copied_ends_ns * longer,
         shared_streams=UNCROWDED,
+        shared_by=longer,
     )
 
 

@@ -10,7 +10,7 @@ import samples
 
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
-from nearfar.predict.core_time import BY_CLASSES, StreamFetch, line_costs
+from nearfar.predict.core_time import BY_CLASSES, StreamFetch, has_prefetcher, line_costs
 from nearfar.predict.crowding import UNCROWDED, crowded, crowding, sharing
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.memory import shared_memory
@@ -84,6 +84,12 @@ def test_other_threads_slow_one_s_sequential_reads_before_the_memory_is_full():
     assert shared_memory(near, 1.0) is near
     assert shared_memory(near, 3.0).core_stream_ns > shared.core_stream_ns
     assert shared_memory(shared, 2.0) is shared
+
+
+def test_a_shared_prefetcher_is_still_one():
+    """With 24 threads a line takes longer than a demand miss: the streams stay prefetched."""
+    near = near_memory(load_device("ddr4-2666-cascade-lake"))
+    assert has_prefetcher(near) and has_prefetcher(shared_memory(near, 24.0))
 
 
 def test_a_device_without_a_figure_of_one_thread_says_nothing_of_sharing():

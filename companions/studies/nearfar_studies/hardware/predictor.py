@@ -204,7 +204,8 @@ class CasePredictor:
         model = DEFAULT_MODEL
         if in_memory_mode:
             model = MEMORY_MODE
-            used = phase.walked_bytes / (kind.data_bytes or math.inf)
+            # Data without page walks are as small as the TLB's reach: they fit as they are.
+            used = phase.walked_bytes / (kind.data_bytes or math.inf) if phase.walked_bytes else 1.0
             size = max(round(machine.cache_bytes * used), LINE_BYTES)
             cached = msgspec.structs.replace(machine.near, capacity_bytes=size)
             machine = replace(machine, near=cached)
