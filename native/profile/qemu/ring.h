@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define NF_RING_FILE "ring"
-#define NF_RING_MAGIC 0x35474E4952464E00ull /* "\0NFRING5" */
+#define NF_RING_MAGIC 0x36474E4952464E00ull /* "\0NFRING6" */
 /* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
 /* Holds 40 ms of sampled accesses of a program that does nothing else. */

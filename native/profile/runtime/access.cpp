@@ -1,19 +1,26 @@
 // Simulates accesses to sampled lines: the slow path of the instrumented code's test.
 #include "profile/runtime/access.hpp"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <atomic>
 
 #include "profile/abi.h"
 #include "profile/runtime/core_caches.hpp"
 #include "profile/runtime/emulation.hpp"
+#include "profile/runtime/hooks.hpp"
 #include "profile/runtime/live.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/pages.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/ranges.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
+
+__thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec"))) = {};
 
 namespace nearfar::profile {
 
@@ -69,73 +76,153 @@ sim::Outcome simulate(std::uint64_t set, std::uint64_t line, std::uint16_t owner
   return runtime.cache.access_in(set, line, owner, store);
 }
 
+// The whole page (abi.h) that this thread touched last: page << 1 | stored to. Further accesses to
+// it are no news, unless to sampled lines.
+__thread std::uint64_t recent_page __attribute__((tls_model("initial-exec")));
+
+unsigned recent_place(std::uint64_t granule, std::uint32_t site) {
+  return (granule >> 2 ^ site) % recent_accesses;
+}
+
+// Counts the access and returns true if it repeats `recent`.
+bool is_repeated(const nf_pending_access& access, std::uint32_t phase, const RecentAccess& recent) {
+  if (recent.granule != access.address >> 4 || recent.site != access.site ||
+      (access.owner != site_none && access.owner != recent.owner))
+    return false;
+  const std::uint64_t word = __atomic_load_n(recent.way, __ATOMIC_RELAXED);
+  // A store to a clean line makes it dirty.
+  if ((word | 1) != recent.word || (word & 1) < access.is_store || recent.phase != phase ||
+      __atomic_load_n(recent.tag, __ATOMIC_RELAXED) != recent.owner)
+    return false;
+  add(*recent.accesses, std::uint64_t{1});
+  return true;
+}
+
+// Memory of the last misses, in which the next ones of a list often lie.
+struct RangeCursors {
+  RangeCursor fetched;
+  RangeCursor evicted;
+};
+
+void count_miss(const nf_pending_access& access, std::uint32_t phase, std::uint16_t owner,
+                CounterRecord* counter, const sim::Outcome& outcome, RangeCursors& cursors) {
+  const std::uint64_t line = runtime.lines.ordinal(access.address);
+  const bool store = access.is_store != 0;
+  bool in_sequence = false;
+  if (counter != nullptr) {
+    add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
+    in_sequence = count_sequence(*counter, line);
+  }
+  const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
+  add(runtime.header->group_misses[group], std::uint64_t{1});
+  count_in_range(cursors.fetched, phase, owner, access.address,
+                 store ? RangeKind::write_miss : RangeKind::read_miss);
+  if (outcome.evicted.dirty()) {
+    count_write_back(phase, outcome.evicted.owner());
+    count_line_in_range(cursors.evicted, phase, outcome.evicted.owner(), outcome.evicted.line(),
+                        RangeKind::write_back);
+  }
+  if (!emulating()) return;
+  emulate_line(phase, owner, charge_of(access.site, store, in_sequence));
+  if (outcome.evicted.dirty()) {
+    emulate_line(phase, outcome.evicted.owner(),
+                 in_sequence ? Charge::write_back_stream : Charge::write_back);
+  }
+}
+
+struct Place {
+  bool whole;    // in a whole page
+  bool in_line;  // in a sampled line; only then the rest is known
+  bool reused;   // its reuse distances are computed
+  std::uint16_t* tag;
+  std::uint64_t line;
+  std::uint64_t set;
+};
+
+// Fetches what simulate_access will read.
+Place find_place(std::uint64_t address) {
+  Place place{nf_whole(address) != 0, runtime.lines.sampled(address), false, nullptr, 0, 0};
+  if (!place.in_line) return place;
+  place.tag = runtime.shadow.entry(address);
+  place.line = runtime.lines.ordinal(address);
+  place.set = last_level_set(place.line);
+  place.reused = reuse_samples(place.line);
+  __builtin_prefetch(place.tag);
+  const sim::LineWord* ways = &runtime.cache.most_recent(place.set);
+  __builtin_prefetch(ways, 1);
+  __builtin_prefetch(ways + 8, 1);
+  if (place.reused) prefetch_reuse(place.line);
+  return place;
+}
+
+void simulate_access(const nf_pending_access& access, const Place& place, std::uint32_t phase,
+                     RangeCursors& cursors, RecentAccess* recent) {
+  const std::uint64_t address = access.address;
+  const bool store = access.is_store != 0;
+  if (place.whole &&
+      (place.in_line || recent_page >> 1 != address >> 12 || (recent_page & 1) < access.is_store)) {
+    touch_page(phase, address, store);
+    recent_page = address >> 12 << 1 | (store ? 1 : 0);
+  }
+  if (!place.in_line) return;
+  std::uint16_t owner = access.owner;
+  if (owner == site_none) owner = *place.tag;
+  if (owner == site_none) owner = site_of_untagged(address);
+  CounterRecord* counter = counter_of(counter_key(phase, owner, access.site + 1), access.site);
+  if (counter != nullptr) add(counter->accesses, std::uint64_t{1});
+  const std::uint64_t line = place.line;
+  const sim::Outcome outcome = simulate(place.set, line, owner, store);
+  if (!outcome.hit) count_miss(access, phase, owner, counter, outcome, cursors);
+  if (place.reused) {
+    count_reuse(phase, owner, line, store);
+    count_in_core({phase, owner, access.site, line, address, store, outcome.hit});
+  }
+  if (recent != nullptr && counter != nullptr && !place.reused && !place.whole) {
+    // A signal handler that jumps away leaves either a free or a complete entry.
+    recent->granule = 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    recent->site = access.site;
+    recent->owner = owner;
+    recent->phase = static_cast<std::uint16_t>(phase);
+    recent->word = sim::LineWord::make(line, owner, true).bits;
+    recent->way = &runtime.cache.most_recent(place.set).bits;
+    recent->tag = place.tag;
+    recent->accesses = &counter->accesses;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    recent->granule = address >> 4;
+  }
+}
+
+void simulate_pending() {
+  const std::uint32_t phase = nf_current_phase();
+  RecentAccess* const recents = recents_of_core();
+  RangeCursors cursors{};
+  Place places[NF_PENDING_ACCESSES];
+  std::uint32_t found = nf_pending.done;
+  while (nf_pending.done < nf_pending.count) {
+    // A signal handler may append meanwhile.
+    for (; found < nf_pending.count; ++found)
+      places[found] = find_place(nf_pending.list[found].address);
+    const Place& place = places[nf_pending.done];
+    // Copied and passed over first: a handler may jump out of the simulation.
+    const nf_pending_access access = nf_pending.list[nf_pending.done++];
+    RecentAccess* const recent =
+        recents == nullptr ? nullptr : &recents[recent_place(access.address >> 4, access.site)];
+    if (recent == nullptr || !is_repeated(access, phase, *recent))
+      simulate_access(access, place, phase, cursors, recent);
+  }
+  sample_live_sometimes(nf_pending.count);
+  forget_accesses();
+}
+
 }  // namespace
 
+void forget_accesses() { nf_pending.count = nf_pending.done = nf_pending.owned = 0; }
+
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
-  Guard const guard;
-  if (!guard) {
-    add(runtime.header->dropped, std::uint64_t{1});
-    return;
-  }
-  register_thread();
-  const std::uint32_t phase = nf_current_phase();
-  const bool whole = nf_whole(address);
-  if (whole) {
-    touch_page(phase, address, store);
-    nf_recent_page = address >> 12 << 1 | (store ? 1 : 0);
-  }
-  if (!runtime.lines.sampled(address)) return;
-  std::uint16_t* const tag = runtime.shadow.entry(address);
-  if (owner == site_none) owner = *tag;
-  if (owner == site_none) owner = site_of_untagged(address);
-  CounterRecord* counter = counter_of(counter_key(phase, owner, site + 1), site);
-  if (counter != nullptr) add(counter->accesses, std::uint64_t{1});
-  const std::uint64_t line = runtime.lines.ordinal(address);
-  const std::uint64_t set = last_level_set(line);
-  const sim::Outcome outcome = simulate(set, line, owner, store);
-  if (!outcome.hit) {
-    bool in_sequence = false;
-    if (counter != nullptr) {
-      add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
-      in_sequence = count_sequence(*counter, line);
-    }
-    const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
-    add(runtime.header->group_misses[group], std::uint64_t{1});
-    count_in_range(phase, owner, address, store ? RangeKind::write_miss : RangeKind::read_miss);
-    if (outcome.evicted.dirty()) {
-      count_write_back(phase, outcome.evicted.owner());
-      count_line_in_range(phase, outcome.evicted.owner(), outcome.evicted.line(),
-                          RangeKind::write_back);
-    }
-    if (emulating()) {
-      emulate_line(phase, owner, charge_of(site, store, in_sequence));
-      if (outcome.evicted.dirty()) {
-        emulate_line(phase, outcome.evicted.owner(),
-                     in_sequence ? Charge::write_back_stream : Charge::write_back);
-      }
-    }
-  }
-  const bool sampled = reuse_samples(line);
-  if (sampled) {
-    count_reuse(phase, owner, line, store);
-    count_in_core({phase, owner, site, line, address, store, outcome.hit});
-  }
-  if (counter != nullptr && !sampled && !whole) {
-    nf_recent_access& recent = *nf_recent_place(address >> 4, site);
-    // A signal handler sees either a free or a complete entry.
-    recent.granule = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    recent.site = site;
-    recent.owner = owner;
-    recent.phase = static_cast<std::uint16_t>(phase);
-    recent.word = sim::LineWord::make(line, owner, true).bits;
-    recent.way = &runtime.cache.most_recent(set).bits;
-    recent.tag = tag;
-    recent.accesses = &counter->accesses;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    recent.granule = address >> 4;
-  }
-  sample_live_sometimes();
+  if (nf_pending.count >= NF_PENDING_ACCESSES) nf_settle_accesses();
+  const std::uint32_t place = __atomic_load_n(&nf_pending.count, __ATOMIC_RELAXED);
+  if (place < NF_PENDING_ACCESSES) nf_append_access(place, address, site, owner, store ? 1 : 0);
 }
 
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {
@@ -149,12 +236,41 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
 
 }  // namespace nearfar::profile
 
-// Called by entry.c for instrumented code.
-extern "C" void nf_access_slow(const void* address, std::uint32_t site, std::uint32_t is_store) {
-  if (nearfar::profile::active()) {
-    nearfar::profile::access_line(reinterpret_cast<std::uint64_t>(address), site, is_store != 0);
+extern "C" void nf_keep_owners(void) {
+  using namespace nearfar::profile;
+  for (; nf_pending.owned < nf_pending.count; ++nf_pending.owned) {
+    nf_pending_access& access = nf_pending.list[nf_pending.owned];
+    if (access.owner == site_none) access.owner = *runtime.shadow.entry(access.address);
   }
 }
+
+extern "C" int nf_settle_accesses(void) {
+  using namespace nearfar::profile;
+  if (nf_pending.count == 0) return 1;
+  if (!active()) {
+    forget_accesses();
+    return 1;
+  }
+  Guard const guard;
+  if (!guard) {
+    add(runtime.header->dropped, std::uint64_t{1});
+    return 0;
+  }
+  register_thread();
+  simulate_pending();
+  return 1;
+}
+
+namespace nearfar::profile {
+
+// The exiting thread's list, and its time since the last miss. Other threads simulate theirs when
+// they end (register_new_thread), or lose them.
+__attribute__((destructor)) static void settle_at_exit() {
+  nf_settle_accesses();
+  settle_before_mark();
+}
+
+}  // namespace nearfar::profile
 
 extern "C" void __nf_range(const void* address, size_t bytes, std::uint32_t site,
                            std::uint32_t is_store) {
@@ -163,3 +279,18 @@ extern "C" void __nf_range(const void* address, size_t bytes, std::uint32_t site
                                    is_store != 0);
   }
 }
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+// Children of a fork often end so, without the destructors that simulate their last accesses.
+void _exit(int status) {
+  nearfar::profile::need_real_functions();
+  nf_settle_accesses();
+  nearfar::profile::real._exit(status);
+  __builtin_trap();
+}
+
+void _Exit(int status) noexcept { _exit(status); }
+}
+#pragma GCC visibility pop

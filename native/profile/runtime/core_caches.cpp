@@ -30,6 +30,7 @@ struct CoreCaches {
   sim::Translations small_pages;
   sim::Translations large_pages;
   Walks walks[max_walks];
+  RecentAccess recents[recent_accesses];
 };
 
 namespace {
@@ -159,9 +160,13 @@ bool reserve_core_caches() {
   return memory != nullptr && written != nullptr;
 }
 
-void count_in_core(const CoreAccess& access) {
+RecentAccess* recents_of_core() {
   if (this_thread.caches == nullptr) this_thread.caches = claim_core();
-  if (this_thread.caches == no_core()) return;
+  return this_thread.caches == no_core() ? nullptr : this_thread.caches->recents;
+}
+
+void count_in_core(const CoreAccess& access) {
+  if (recents_of_core() == nullptr) return;
   CoreCaches& core = *this_thread.caches;
   count_translations(core, access);
   const std::uint64_t weight = std::uint64_t{1} << sampling_log2;

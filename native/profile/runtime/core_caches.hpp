@@ -23,4 +23,23 @@ struct CoreAccess {
 };
 void count_in_core(const CoreAccess& access);
 
+// An access that, repeated by the same instruction to the same 16 bytes while its line is its set's
+// most recent, changes only a count. It is valid while the words it points to are unchanged, so it
+// is never invalidated explicitly.
+struct RecentAccess {
+  std::uint64_t granule;  // address / 16; 0: free
+  std::uint32_t site;
+  std::uint16_t owner;
+  std::uint16_t phase;
+  std::uint64_t word;        // the line's word in its set, with the dirty bit set
+  const std::uint64_t* way;  // of the set's most recent line
+  const std::uint16_t* tag;  // owner of the granule's memory
+  std::uint64_t* accesses;
+};
+// As many as hot loops touch sampled granules.
+inline constexpr unsigned recent_accesses = 128;
+
+// Returns the thread's recent accesses, or null if it has no core.
+RecentAccess* recents_of_core();
+
 }  // namespace nearfar::profile

@@ -154,9 +154,6 @@ void begin_after_mark(std::uint32_t phase) {
   batch.phase = phase;
 }
 
-// Settles the first thread's time since its last miss. No other runtime code runs at exit.
-__attribute__((destructor)) static void settle_at_exit() { settle_before_mark(); }
-
 void emulate_line(std::uint32_t phase, std::uint16_t owner, Charge charge) {
   if (batch.began_ns == 0) {
     batch.began_ns = cpu_ns();

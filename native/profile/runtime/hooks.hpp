@@ -25,7 +25,8 @@
   HOOK(munmap, int, (void*, size_t))                       \
   HOOK(mremap, void*, (void*, size_t, size_t, int, ...))   \
   HOOK(mprotect, int, (void*, size_t, int))                \
-  HOOK(mlockall, int, (int))
+  HOOK(mlockall, int, (int))                               \
+  HOOK(_exit, void, (int))
 
 namespace nearfar::profile {
 

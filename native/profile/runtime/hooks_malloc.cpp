@@ -6,6 +6,7 @@
 
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/stack_walk.hpp"
 
@@ -25,6 +26,7 @@ using nearfar::profile::need_real_functions;
 using nearfar::profile::real;
 using nearfar::profile::runtime;
 using nearfar::profile::site_none;
+using nearfar::profile::unmappable_block;
 namespace sim = nearfar::sim;
 
 namespace {
@@ -32,6 +34,11 @@ namespace {
 // Not inlined, so that the fast path needs few registers.
 [[gnu::noinline]] void attribute(std::uint64_t address, std::uint64_t size, Call call) {
   const int error = errno;
+  if (size < unmappable_block) {
+    nf_keep_owners();
+  } else {
+    nf_settle_accesses();
+  }
   block_allocated(address, size, header_bytes, call);
   errno = error;
 }
@@ -61,6 +68,7 @@ inline void* report_allocation(void* block, Call call) {
   if (header_bytes == 0) {
     linked_block_freed(block, size);
   } else if (runtime.lines.any_in(address, size)) {
+    if (size >= unmappable_block) nf_settle_accesses();
     block_freed(address, size);
   }
 }
@@ -140,6 +148,7 @@ void* realloc(void* block, size_t size) noexcept {
   }
   const bool copied = header_bytes != 0 && !is_mapped_separately(block);
   std::uint16_t site = site_none;
+  nf_settle_accesses();
   if (runtime.lines.any_in(address, old_size)) site = block_freed(address, old_size);
   void* moved = real.realloc(block, size);
   if (moved == nullptr && size != 0) {

@@ -5,6 +5,7 @@
 #include "base/hooks.hpp"
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/stack_walk.hpp"
 
@@ -26,6 +27,7 @@ void* report_mapping(void* address, size_t size, int protection, int flags, int 
   if (address == MAP_FAILED || !active()) return address;
   const int error = errno;
   char path[4096];
+  nf_settle_accesses();
   const bool named = (flags & MAP_ANONYMOUS) == 0 && path_of(file, path);
   range_mapped(reinterpret_cast<std::uint64_t>(address), size, protection != PROT_NONE,
                named ? path : nullptr, static_cast<std::uint64_t>(offset), call);
@@ -44,7 +46,10 @@ NEARFAR_HOOK_MMAP(need_real_functions();
 
 int munmap(void* address, size_t size) noexcept {
   need_real_functions();
-  if (active()) range_unmapped(reinterpret_cast<std::uint64_t>(address), size);
+  if (active()) {
+    nf_settle_accesses();
+    range_unmapped(reinterpret_cast<std::uint64_t>(address), size);
+  }
   return real.munmap(address, size);
 }
 
@@ -54,6 +59,7 @@ void* mremap(void* address, size_t old_size, size_t new_size, int flags, ...) no
   void* moved = real.mremap(address, old_size, new_size, flags, wanted);
   if (active() && moved != MAP_FAILED) {
     const int error = errno;
+    nf_settle_accesses();
     range_moved(reinterpret_cast<std::uint64_t>(address), old_size,
                 reinterpret_cast<std::uint64_t>(moved), new_size);
     errno = error;

@@ -7,6 +7,7 @@
 
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/sites.hpp"
 #include "profile/runtime/stack_walk.hpp"
@@ -61,6 +62,7 @@ void linked_block_allocated(void* block, std::uint64_t size, Call call) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   if (!runtime.lines.any_in(address, size)) return;
   const int error = errno;
+  nf_settle_accesses();
   if (size >= large_block) {
     Guard const guard;
     if (guard) mapping_at(address);
@@ -75,6 +77,7 @@ void linked_block_freed(void* block, std::uint64_t size) {
   const auto address = reinterpret_cast<std::uint64_t>(block);
   if (!runtime.lines.any_in(address, size)) return;
   const int error = errno;
+  if (size >= unmappable_block) nf_settle_accesses();
   if (block_freed(address, size) != site_none) {
     if (size >= large_block) {
       return_to_mapping(address, size);

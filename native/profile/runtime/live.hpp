@@ -13,10 +13,12 @@ void update_live_total(std::int64_t total_bytes);
 // Takes a sample if the interval has passed. The interval starts at the control page's value; when
 // the table is full, every second sample is dropped and the interval doubles.
 void sample_live();
-// Samples at some calls only: reading the clock costs more than counting an access.
-inline void sample_live_sometimes() {
-  constexpr std::uint32_t calls_per_clock = 256;
-  if (++this_thread.events % calls_per_clock == 0) sample_live();
+// Samples at some events only: reading the clock costs more than counting an access.
+inline void sample_live_sometimes(std::uint32_t events = 1) {
+  constexpr std::uint32_t events_per_clock = 256;
+  const std::uint32_t before = this_thread.events;
+  this_thread.events += events;
+  if (this_thread.events / events_per_clock != before / events_per_clock) sample_live();
 }
 
 // Restarts sampling in the child of a fork.

@@ -11,10 +11,6 @@ namespace nearfar::profile {
 
 namespace {
 
-// glibc maps blocks from 128 KiB separately and unmaps them when freed; other allocators may do so
-// earlier.
-constexpr std::uint64_t unmappable_block = 32 << 10;
-
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
 // Some memory was named (range_named): the sampled lines of a block or region may have other

@@ -9,6 +9,12 @@
 
 namespace nearfar::profile {
 
+// glibc maps blocks from 128 KiB separately and unmaps them when freed; other allocators may do so
+// earlier. Smaller blocks keep their tags until the next allocation.
+inline constexpr std::uint64_t unmappable_block = 32 << 10;
+
+// The callers simulate the thread's accesses first (pending_access.h), where tags may change.
+
 // Reports a heap block of `size` usable bytes, after the allocator returned it. The allocator wrote
 // the `header_bytes` before the block, which costs a line like the block's own.
 void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t header_bytes,

@@ -22,6 +22,28 @@ inline void* reserve_memory(std::uint64_t size) {
   return map_memory(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
+// Reserves zeroed memory for tables that every sampled access reads, on a huge page as far as that
+// has room: a program that misses its caches leaves no translations of small pages to the runtime.
+// For one thread at a time.
+inline void* reserve_hot_memory(std::uint64_t size) {
+  constexpr std::uint64_t huge_page = 2ull << 20;
+  static char* next = nullptr;
+  static std::uint64_t left = 0;
+  if (next == nullptr) {
+    auto* memory = static_cast<char*>(reserve_memory(2 * huge_page));
+    if (memory == nullptr) return nullptr;
+    const std::uint64_t skipped = -reinterpret_cast<std::uint64_t>(memory) % huge_page;
+    next = memory + skipped;
+    left = huge_page;
+    madvise(next, huge_page, MADV_HUGEPAGE);
+  }
+  size = (size + 63) & ~std::uint64_t{63};
+  if (size > left) return reserve_memory(size);
+  left -= size;
+  next += size;
+  return next - size;
+}
+
 // Returns a clock's time, ns; 0 if there is no such clock.
 inline std::uint64_t clock_ns(clockid_t clock) {
   timespec time{};

@@ -119,8 +119,8 @@ void count_reuse_of(PageRecord& record, PageState& state, std::uint32_t distance
 }  // namespace
 
 bool reserve_pages(bool look) {
-  void* memory = reserve_memory(sim::ReuseStack::bytes_for(max_pages));
-  states = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
+  void* memory = reserve_hot_memory(sim::ReuseStack::bytes_for(max_pages));
+  states = static_cast<PageState*>(reserve_hot_memory(entries * sizeof(PageState)));
   spare = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
   if (memory == nullptr || states == nullptr || spare == nullptr) return false;
   stack = sim::ReuseStack(max_pages, memory);

@@ -4,6 +4,7 @@
 #include "profile/runtime/access.hpp"
 #include "profile/runtime/event_count.hpp"
 #include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/pending_access.h"
 
 namespace nearfar::profile {
 
@@ -47,6 +48,7 @@ void write_sampled(std::uint32_t phase, std::uint16_t site, std::uint64_t addres
 template <typename Count>
 void at_entry(Count count) {
   if (!active()) return;
+  nf_settle_accesses();
   Guard const guard;
   if (!guard) {
     add(runtime.header->dropped, std::uint64_t{1});

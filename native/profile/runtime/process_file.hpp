@@ -1,8 +1,9 @@
 // The file `process.PID.N` in the run folder: the counters of a process, in tables of fixed size.
 //
-// It is mapped shared, so that counts survive _exit, abort and SIGKILL. Every table is an array
-// that fills from its start; `Table` contains its offset and its used size.
-// nearfar/profile/run_file.py reads the same layout. All little-endian; sizes in bytes.
+// It is mapped shared, so that counts survive _exit, abort and SIGKILL, but for a thread's last
+// list of accesses (pending_access.h). Every table is an array that fills from its start; `Table`
+// contains its offset and its used size. nearfar/profile/run_file.py reads the same layout. All
+// little-endian; sizes in bytes.
 #pragma once
 
 #include <cstdint>

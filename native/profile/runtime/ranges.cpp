@@ -78,15 +78,22 @@ void free_position(const Region& region) {
   log_position(region, region.position, true);
 }
 
-void count_in_range(std::uint32_t phase, std::uint16_t site, std::uint64_t address, RangeKind kind,
-                    std::uint64_t events) {
+void count_in_range(RangeCursor& cursor, std::uint32_t phase, std::uint16_t site,
+                    std::uint64_t address, RangeKind kind, std::uint64_t events) {
   if (space_of[site] == no_space) return;
-  const Region region = runtime.regions.region_at(address);
+  if (address < cursor.region.begin || address >= cursor.region.end)
+    cursor.region = runtime.regions.region_at(address);
+  const Region& region = cursor.region;
   if (region.site != site || region.position == no_position) return;
   const std::uint64_t position = region.position + (address - region.begin);
-  RangeRecord* record = runtime.ranges.find_or_add(
-      std::uint64_t{phase} << 48 | std::uint64_t{site} << 32, this_thread.id,
-      [](RangeRecord& record_to_fill) { record_to_fill.bytes_log2 = min_range_log2; });
+  const std::uint64_t key = std::uint64_t{phase} << 48 | std::uint64_t{site} << 32;
+  if (cursor.record == nullptr || cursor.key != key) {
+    cursor.record = runtime.ranges.find_or_add(
+        key, this_thread.id,
+        [](RangeRecord& record_to_fill) { record_to_fill.bytes_log2 = min_range_log2; });
+    cursor.key = key;
+  }
+  RangeRecord* const record = cursor.record;
   if (record == nullptr) return;
   if (position >> record->bytes_log2 >= ranges_per_site) coarsen(*record, position);
   // Lines are what is sampled, so halves of the lines are two independent samples.
@@ -96,9 +103,10 @@ void count_in_range(std::uint32_t phase, std::uint16_t site, std::uint64_t addre
       static_cast<std::uint32_t>(events));
 }
 
-void count_line_in_range(std::uint32_t phase, std::uint16_t site, std::uint64_t line,
-                         RangeKind kind) {
-  if (space_of[site] != no_space) count_in_range(phase, site, runtime.lines.address(line), kind);
+void count_line_in_range(RangeCursor& cursor, std::uint32_t phase, std::uint16_t site,
+                         std::uint64_t line, RangeKind kind) {
+  if (space_of[site] != no_space)
+    count_in_range(cursor, phase, site, runtime.lines.address(line), kind);
 }
 
 void unlock_ranges() { spaces_lock = records_lock = 0; }

@@ -15,11 +15,19 @@ void set_file_position(Region& region, std::uint64_t offset);
 // Frees the position of a removed region.
 void free_position(const Region& region);
 
+// Where the last count went: the next one often goes there too. A cursor does not see changes of
+// the regions, so it serves a few counts.
+struct RangeCursor {
+  Region region{};
+  std::uint64_t key = 0;
+  RangeRecord* record = nullptr;
+};
+
 // Counts sampled misses or write-backs of a line.
-void count_in_range(std::uint32_t phase, std::uint16_t site, std::uint64_t address, RangeKind kind,
-                    std::uint64_t events = 1);
-void count_line_in_range(std::uint32_t phase, std::uint16_t site, std::uint64_t line,
-                         RangeKind kind);
+void count_in_range(RangeCursor& cursor, std::uint32_t phase, std::uint16_t site,
+                    std::uint64_t address, RangeKind kind, std::uint64_t events = 1);
+void count_line_in_range(RangeCursor& cursor, std::uint32_t phase, std::uint16_t site,
+                         std::uint64_t line, RangeKind kind);
 
 // For the child of a fork.
 void unlock_ranges();

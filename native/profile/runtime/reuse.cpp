@@ -25,7 +25,7 @@ unsigned bucket_of(std::uint64_t distance) {
 }  // namespace
 
 bool reserve_reuse() {
-  void* memory = reserve_memory(sim::ReuseTracker::bytes());
+  void* memory = reserve_hot_memory(sim::ReuseTracker::bytes());
   if (memory == nullptr) return false;
   tracker = sim::ReuseTracker(memory);
   return true;
@@ -34,6 +34,8 @@ bool reserve_reuse() {
 void unlock_reuse() { tracker_lock = 0; }
 
 bool reuse_samples(std::uint64_t line) { return sim::ReuseTracker::sampled(line); }
+
+void prefetch_reuse(std::uint64_t line) { tracker.prefetch(line); }
 
 void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store) {
   const sim::ReuseTracker::Touch touched = touch(line);

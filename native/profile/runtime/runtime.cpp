@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "profile/runtime/access.hpp"
 #include "profile/runtime/core_caches.hpp"
 #include "profile/runtime/emulation.hpp"
 #include "profile/runtime/hooks.hpp"
@@ -13,18 +14,13 @@
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
 #include "profile/runtime/pages.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/ranges.hpp"
 #include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
 
 extern "C" void* __libc_stack_end;
-
-__thread nf_recent_access nf_recent_accesses[NF_RECENT_ACCESSES]
-    __attribute__((tls_model("initial-exec"))) = {};
-
-__thread std::uint64_t nf_recent_page __attribute__((tls_model("initial-exec"))) = 0;
-std::uint64_t nf_line_mask = NF_FILTER_MASK(nearfar::sim::SampledLines::usual_rate_log2);
 
 namespace nearfar::profile {
 
@@ -34,6 +30,9 @@ Runtime runtime;
 namespace {
 
 const std::uint32_t no_phase = 0;
+
+// One of the first keys, for which the C library needs no memory.
+pthread_key_t at_thread_end;
 
 // Uses the slot of this process's own marks, or the program's.
 void follow_slot() {
@@ -56,8 +55,8 @@ bool reserve_cache() {
   const unsigned rate_log2 = runtime.lines.rate_log2();
   const auto geometry = sim::CacheGeometry::of(Bytes{runtime.control->cache_bytes},
                                                runtime.control->cache_ways, rate_log2);
-  void* ways = reserve_memory(geometry.lines() * sizeof(sim::LineWord));
-  void* locks = reserve_memory(geometry.sets * sizeof(std::uint32_t));
+  void* ways = reserve_hot_memory(geometry.lines() * sizeof(sim::LineWord));
+  void* locks = reserve_hot_memory(geometry.sets * sizeof(std::uint32_t));
   if (ways == nullptr || locks == nullptr) return false;
   runtime.cache = sim::LruCache(geometry, static_cast<sim::LineWord*>(ways));
   runtime.set_locks = static_cast<std::uint32_t*>(locks);
@@ -98,7 +97,6 @@ bool give_up(const char* reason) {
 
 bool create_runtime(unsigned rate_log2) {
   runtime.lines = sim::SampledLines(rate_log2);
-  nf_line_mask = NF_FILTER_MASK(rate_log2);
   char message[sizeof runtime.control->message] = "";
   runtime.header = create_process_file(runtime.control->memory_bytes, message, sizeof message);
   if (runtime.header == nullptr) return give_up(message);
@@ -173,7 +171,7 @@ void continue_in_child() {
   this_thread = {};
   this_thread.tag = tag;
   reset_recent_calls();
-  memset(nf_recent_accesses, 0, sizeof nf_recent_accesses);
+  forget_accesses();
 }
 
 }  // namespace
@@ -195,6 +193,7 @@ void activate(unsigned rate_log2) {
   begin_emulation();
   const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
   runtime.regions.fill({top - stack_limit(), top, site_stack, false});
+  pthread_key_create(&at_thread_end, [](void*) { nf_settle_accesses(); });
   pthread_atfork(nullptr, nullptr, continue_in_child);
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
   const bool usual_rate = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
@@ -203,6 +202,7 @@ void activate(unsigned rate_log2) {
 
 void register_new_thread() {
   this_thread.id = static_cast<std::uint32_t>(gettid());
+  pthread_setspecific(at_thread_end, &runtime);
   __atomic_fetch_add(&runtime.header->threads, 1, __ATOMIC_RELAXED);
   if (gettid() == getpid()) return;
   // glibc puts a thread's descriptor at the top of its stack. Only free addresses are added, since
@@ -225,6 +225,7 @@ extern "C" {
 void nearfar_phase_begin(const char* name) {
   using namespace nearfar::profile;
   if (runtime.control == nullptr) return;
+  nf_settle_accesses();
   Guard const guard;
   settle_before_mark();
   nf_control_begin(runtime.control, getpid(), name);
@@ -247,12 +248,14 @@ void nearfar_arena(const char* name, const void* begin, unsigned long bytes) {
   using namespace nearfar::profile;
   const auto address = reinterpret_cast<std::uint64_t>(begin);
   if (!active() || bytes == 0 || !runtime.lines.any_in(address, bytes)) return;
+  nf_settle_accesses();
   range_named(address, bytes, runtime.strings.intern(name));
 }
 
 void nearfar_phase_end(const char* name, double operations) {
   using namespace nearfar::profile;
   if (runtime.control == nullptr) return;
+  nf_settle_accesses();
   Guard const guard;
   settle_before_mark();
   nf_control_end(runtime.control, getpid(), name, operations);

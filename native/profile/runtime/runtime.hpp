@@ -7,13 +7,16 @@
 #include "profile/runtime/control.h"
 #include "profile/runtime/dense_table.hpp"
 #include "profile/runtime/process_file.hpp"
-#include "profile/runtime/recent_access.h"
 #include "profile/runtime/regions.hpp"
 #include "profile/runtime/shadow.hpp"
 #include "profile/runtime/strings.hpp"
 #include "profile/runtime/thread.hpp"
 #include "sim/cache/lru_cache.hpp"
 #include "sim/cache/sampled_lines.hpp"
+
+// Words of the control page; they point to zeros while the runtime is inert.
+extern const std::uint32_t* nf_phase_word;
+extern const std::uint32_t* nf_counting_word;
 
 namespace nearfar::profile {
 
@@ -40,6 +43,13 @@ struct Runtime {
 };
 
 extern Runtime runtime;
+
+inline std::uint32_t nf_current_phase() {
+  // Phase 0 lasts until counting begins.
+  return __atomic_load_n(nf_counting_word, __ATOMIC_RELAXED) != 0
+             ? __atomic_load_n(nf_phase_word, __ATOMIC_RELAXED) & 255
+             : 0;
+}
 
 // Returns the simulated cache's set of a sampled line, by its ordinal.
 inline std::uint64_t last_level_set(std::uint64_t line) {

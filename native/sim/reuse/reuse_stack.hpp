@@ -42,6 +42,9 @@ class ReuseStack {
   std::uint32_t live() const { return live_; }
   bool over() const { return live_ > capacity_; }
 
+  // Fetches what `touch` reads first.
+  void prefetch(std::uint64_t line) const { __builtin_prefetch(&table_[first_entry(line + 1)], 1); }
+
   // Makes `line` the most recent; returns the distinct lines touched since its last touch, or
   // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
@@ -49,7 +52,7 @@ class ReuseStack {
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
     if (*entry != 0) {
-      const std::uint32_t slot = *entry - 1;
+      const std::uint32_t slot = slot_of(*entry);
       distance = live_after(slot);
       kill(slot);
     } else {
@@ -58,7 +61,7 @@ class ReuseStack {
     lines_[next_] = line + 1;
     live_bits_[next_ / word_bits] |= std::uint64_t{1} << next_ % word_bits;
     ++live_counts_[next_ / word_bits];
-    *entry = ++next_;
+    *entry = entry_of(line + 1, next_++);
     return distance;
   }
 
@@ -88,13 +91,29 @@ class ReuseStack {
   static constexpr std::uint32_t word_bits = 64;
   static constexpr std::uint32_t counts_at_once = 16;
 
+  static std::uint64_t hash(std::uint64_t tagged) { return tagged * 0x9E3779B97F4A7C15ull; }
+  std::uint32_t last_entry() const { return slots_ * entries_per_slot - 1; }
+  std::uint32_t first_entry(std::uint64_t tagged) const {
+    return static_cast<std::uint32_t>(hash(tagged) >> 32) & last_entry();
+  }
+
+  // An entry is slot + 1 and, in the bits above, some of the line's hash: nearly every other line's
+  // entry is passed over without reading that line. `2 * slots_ - 1` covers slot + 1.
+  std::uint32_t mark_of(std::uint64_t tagged) const {
+    return static_cast<std::uint32_t>(hash(tagged)) & ~(2 * slots_ - 1);
+  }
+  std::uint32_t entry_of(std::uint64_t tagged, std::uint32_t slot) const {
+    return mark_of(tagged) | (slot + 1);
+  }
+  std::uint32_t slot_of(std::uint32_t entry) const { return (entry & (2 * slots_ - 1)) - 1; }
+
   // Returns the line's entry, or the free entry for it. Entries of dead lines stay until compact().
   std::uint32_t* find(std::uint64_t tagged) const {
-    const std::uint32_t mask = slots_ * entries_per_slot - 1;
-    std::uint64_t at = tagged * 0x9E3779B97F4A7C15ull >> 32;
-    for (;; ++at) {
-      std::uint32_t* const entry = &table_[at & mask];
-      if (*entry == 0 || lines_[*entry - 1] == tagged) return entry;
+    const std::uint32_t mark = mark_of(tagged);
+    for (std::uint32_t at = first_entry(tagged);; ++at) {
+      std::uint32_t* const entry = &table_[at & last_entry()];
+      if (*entry == 0) return entry;
+      if ((*entry & ~(2 * slots_ - 1)) == mark && lines_[slot_of(*entry)] == tagged) return entry;
     }
   }
 
@@ -141,7 +160,8 @@ class ReuseStack {
       live_counts_[word] = static_cast<std::uint8_t>(live);
       live_bits_[word] = live == word_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << live) - 1;
     }
-    for (std::uint32_t slot = 0; slot < kept; ++slot) *find(lines_[slot]) = slot + 1;
+    for (std::uint32_t slot = 0; slot < kept; ++slot)
+      *find(lines_[slot]) = entry_of(lines_[slot], slot);
     next_ = kept;
     live_ = kept;
     oldest_ = 0;
@@ -154,7 +174,7 @@ class ReuseStack {
   std::uint32_t oldest_ = 0;
   std::uint64_t* lines_ = nullptr;       // by slot: line + 1, `dead`, or 0 beyond next_
   std::uint64_t* live_bits_ = nullptr;   // by slot
-  std::uint32_t* table_ = nullptr;       // open addressing: slot + 1
+  std::uint32_t* table_ = nullptr;       // open addressing: entry_of()
   std::uint8_t* live_counts_ = nullptr;  // by word of live_bits_; followed by 16 zeros
 };
 

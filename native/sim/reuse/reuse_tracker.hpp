@@ -39,6 +39,12 @@ class ReuseTracker {
   // Returns whether a line (an ordinal of traced lines) is sampled.
   static bool sampled(std::uint64_t line) { return chosen(line, min_thinning_log2); }
 
+  // Fetches what `touch` reads first.
+  void prefetch(std::uint64_t line) const {
+    near_.prefetch(line);
+    if (chosen(line, thinning_log2_)) far_.prefetch(line);
+  }
+
   Touch touch(std::uint64_t line) {
     Touch result;
     result.weight_log2 = min_thinning_log2;

@@ -16,6 +16,8 @@ from nearfar.program.control import Control
 
 LINES = (1 << 20) // 64
 """Lines of the array that every mode works on."""
+LOST = 32 * 64
+"""Accesses of a process that a sudden end may lose: those of the last list that is not simulated."""
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,9 @@ LINES = (1 << 20) // 64
 def test_counts_survive_a_sudden_end(build: Build, run: Run, mode: str, code: int) -> None:
     result = run(build("lives.c"), mode)
     assert result.code == code
-    assert result.of("make").write_misses.stream == LINES
+    assert LINES - LOST <= result.of("make").write_misses.stream <= LINES
+    if mode == "_exit":
+        assert result.of("make").write_misses.stream == LINES
 
 
 def test_an_instrumented_program_without_a_run_behaves_normally(
@@ -64,7 +68,8 @@ def test_vfork_leaves_the_parent_counting(build: Build, run: Run) -> None:
 def test_an_execed_program_is_counted_in_addition(build: Build, run: Run, mode: str) -> None:
     result = run(build("lives.c"), mode, llc=1 << 16)
     assert len(result.files) == 2
-    assert result.of("make").write_misses.stream == 2 * LINES
+    # The first process loses its last accesses when it becomes the other.
+    assert 2 * LINES - LOST <= result.of("make").write_misses.stream <= 2 * LINES
 
 
 def test_threads_share_the_cache_and_their_stacks_are_stacks(build: Build, run: Run) -> None:

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "profile/runtime/os.hpp"
+#include "profile/runtime/pending_access.h"
 #include "profile/runtime/thread.hpp"
 
 namespace nearfar::profile {
@@ -54,3 +55,7 @@ void drain() {
 }
 
 }  // namespace nearfar::profile
+
+// No access waits here: QEMU's plugin, or the processor, reports them.
+extern "C" int nf_settle_accesses(void) { return 1; }
+extern "C" void nf_keep_owners(void) {}

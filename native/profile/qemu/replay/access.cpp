@@ -67,7 +67,8 @@ void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) 
   (access.store ? counter->write_misses : counter->read_misses) += events;
   const std::uint64_t line = runtime.lines.ordinal(access.address);
   runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56] += events;
-  count_in_range(nf_current_phase(), owner, access.address,
+  RangeCursor cursor;
+  count_in_range(cursor, nf_current_phase(), owner, access.address,
                  access.store ? RangeKind::write_miss : RangeKind::read_miss, events);
 }
 
@@ -92,11 +93,14 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
       if (continues_sequence(loop, line)) ++counter->in_sequence;
     }
     ++runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56];
-    count_in_range(phase, owner, address, store ? RangeKind::write_miss : RangeKind::read_miss);
+    RangeCursor cursor;
+    count_in_range(cursor, phase, owner, address,
+                   store ? RangeKind::write_miss : RangeKind::read_miss);
     if (outcome.evicted.dirty()) {
       CounterRecord* evicted = counter_of(counter_key(phase, outcome.evicted.owner(), 0));
       if (evicted != nullptr) ++evicted->read_misses;
-      count_line_in_range(phase, outcome.evicted.owner(), outcome.evicted.line(),
+      RangeCursor evicted_cursor;
+      count_line_in_range(evicted_cursor, phase, outcome.evicted.owner(), outcome.evicted.line(),
                           RangeKind::write_back);
     }
   }

@@ -1,0 +1,58 @@
+/* Accesses that a thread reported and that are not simulated yet.
+ *
+ * Reporting an access appends it here, in a few instructions. The runtime simulates a full list at
+ * once: it can fetch what all of them need from its tables beforehand, and the program's own misses
+ * go on to overlap between two lists. A list is also simulated before large memory changes owners,
+ * before marks, and when its thread ends; a process that is killed loses at most one list per
+ * thread.
+ */
+#ifndef NEARFAR_PROFILE_PENDING_ACCESS_H
+#define NEARFAR_PROFILE_PENDING_ACCESS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct nf_pending_access {
+  uint64_t address;
+  uint32_t site;
+  uint16_t owner; /* 0: the memory's, when it is simulated */
+  uint16_t is_store;
+};
+
+/* More would exceed the static TLS available to a library that is loaded late. */
+#define NF_PENDING_ACCESSES 32
+
+struct nf_pending {
+  uint32_t count;
+  uint32_t done;  /* simulated so far, while the list is being simulated */
+  uint32_t owned; /* entries whose owner is known or will not change */
+  struct nf_pending_access list[NF_PENDING_ACCESSES];
+};
+extern __thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec")));
+
+/* Simulates the list and empties it. Returns 0 if this thread is already doing so, and was
+ * interrupted by a signal. */
+int nf_settle_accesses(void);
+
+/* Notes the owners of the listed accesses, before a small block's memory changes its owner. */
+void nf_keep_owners(void);
+
+/* `place` is the count, below the list's size, and is read once: a signal handler may append too.
+ * If it does so before the count is stored, its own accesses are lost. */
+static inline void nf_append_access(uint32_t place, uint64_t address, uint32_t site, uint16_t owner,
+                                    uint16_t is_store) {
+  struct nf_pending_access* access = &nf_pending.list[place];
+  access->address = address;
+  access->site = site;
+  access->owner = owner;
+  access->is_store = is_store;
+  nf_pending.count = place + 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
