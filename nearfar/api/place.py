@@ -16,23 +16,12 @@ def place(options: PlaceOptions) -> Plan:
     """Choose which objects must stay in near memory for a budget of it."""
     from msgspec.structs import replace
 
-    from nearfar.documents import WorkloadProfile, loaded
-    from nearfar.place.api import place as choose
+    from nearfar.place.api import placed
+    from nearfar.predict.total import TOTAL
     from nearfar.run.own_cost import run_cost
 
-    plan = choose(options)
-    if not options.details:
+    plan, workload, saved_ns = placed(options)
+    # Blocks are counted over the whole run, so their cost compares with no single phase's saving.
+    if not options.details or options.phase != TOTAL or workload is None:
         return plan
-    times = {bar.name: bar.time_ns.value for bar in plan.alternatives}
-    # A plan without a bar of its own is the best of those that place objects.
-    named = ("per-phase", "plan") if plan.phases else ("plan",)
-    own = next((times[name] for name in named if name in times), None)
-    if own is None:
-        own = min(
-            (times[name] for name in ("optimal", "greedy", "hot-first") if name in times),
-            default=None,
-        )
-    if own is None or "all-far" not in times or "kernel" in times:
-        return plan
-    profiles = [loaded(profile, WorkloadProfile) for profile in options.profile]
-    return replace(plan, run_cost=run_cost(plan, profiles, times["all-far"] - own))
+    return replace(plan, run_cost=run_cost(plan, workload, len(options.profile), saved_ns))

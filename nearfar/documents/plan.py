@@ -187,7 +187,7 @@ class RunCost(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     total_ns: Finite
     """Sum for one process with these blocks."""
     saved_ns: Finite
-    """Predicted time of all-far over the plan's."""
+    """Predicted time of all-far over the plan's; of several profiles, the mean."""
 
 
 class Plan(Document, kw_only=True, forbid_unknown_fields=True):
@@ -225,4 +225,4 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     noise: MeasurementNoise | None = None
     """Noise of the measurements it was made from; None: below the model's own error."""
     run_cost: RunCost | None = None
-    """None: nothing is far, or it was not measured."""
+    """None: nothing is far, the plan is for a single phase, or it was not measured."""

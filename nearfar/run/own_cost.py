@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
@@ -44,21 +44,24 @@ class OwnCost(msgspec.Struct, kw_only=True, frozen=True):
     far_block_ns: float
 
 
-def run_cost(plan: Plan, profiles: Sequence[WorkloadProfile], saved_ns: float) -> RunCost | None:
-    """Return what running the program of `profiles` under `plan` costs by itself, in one process.
+def run_cost(
+    plan: Plan, workload: WorkloadProfile, processes: int, saved_ns: float
+) -> RunCost | None:
+    """Return what running a program under `plan` costs by itself, in one process.
 
-    None where nothing is far, and where this installation has no library.
+    `workload` has the plan's object numbers, and the blocks of so many `processes` together. None
+    where nothing is far, and where this installation has no library.
     """
     far = {row.object for row in plan.placements if row.kind in RECOGNISABLE and _is_far(row)}
-    if not far or not profiles:
+    if not far:
         return None
     try:
         cost = own_cost()
     except (NearfarError, OSError, subprocess.SubprocessError):
         return None  # where the library cannot run, such as below a small ulimit -v
-    rows = [row for profile in profiles for row in profile.objects if row.kind == "heap"]
-    far_blocks = sum(row.allocations for row in rows if row.id in far) / len(profiles)
-    near_blocks = sum(row.allocations for row in rows) / len(profiles) - far_blocks
+    rows = [row for row in workload.objects if row.kind == "heap"]
+    far_blocks = sum(row.allocations for row in rows if row.id in far) / processes
+    near_blocks = sum(row.allocations for row in rows) / processes - far_blocks
     blocks_ns = near_blocks * cost.near_block_ns + far_blocks * cost.far_block_ns
     return RunCost(
         start_ns=cost.start_ns,
