@@ -158,6 +158,7 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
     """Refuse a program of whose work an unknown part was observed, or little."""
     from nearfar.profile.sources.qemu import BACKGROUND, SHARE_UNKNOWN
     from nearfar.profile.warnings import MAX_UNCOUNTED_SHARE, MIN_RUN_NS
+    from nearfar.program.children import is_own_child
     from nearfar.program.executable import find_executable
     from nearfar.program.language_runtimes import runs_other_code
 
@@ -181,9 +182,12 @@ def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
             )
     if unseen:
         busiest = workload.uncounted_command
-        work = f" `{busiest}`" if busiest else ""
+        work = "name the program that does the work" + (f" `{busiest}`" if busiest else "")
+        if is_own_child(busiest, options.command):
+            work = "its own children do the work: give its option for a single process if it has "
+            work += "one"
         raise CommandError(
             f"{name} started processes that took {share:.0%} of the CPU time, and their accesses "
-            f"are not counted: name the program that does the work{work}{build}",
+            f"are not counted: {work}{build}",
             ExitCode.MACHINE_LACKS,
         )

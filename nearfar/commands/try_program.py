@@ -65,6 +65,7 @@ def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
         lines.append(line)
     lines += ["", "Slowdown of CPU time with all data far, and its 90 % interval. How sure:"]
     lines += [f"- {text}" for text in [*data.method.warnings, *data.method.caveats][:MAX_CAVEATS]]
+    lines += [f"- {data.method.noise}"] if data.method.noise else []
     folder = delivery.output
     first = opening.memories[0].memory if opening.memories else "DEVICE"
     return [

@@ -367,6 +367,8 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     seen_share: Part = 1.0
     """Largest share of the program's CPU time that this profile, its near times included, is
     about; 1: all of it. Less where only a first part could be observed and timed."""
+    seen_share_at_most: bool = False
+    """Whether the plain run was stopped before its end, so that less than `seen_share` was seen."""
     uncounted_share: Part = 0.0
     """Share of near time in processes whose accesses were not counted."""
     uncounted_command: str = ""

@@ -3,7 +3,8 @@
 The kept figures are used again while one kernel, random reads that wait for each other, takes about
 the latency in them. Otherwise the memory is measured again: a neighbour in a virtual machine or
 another frequency changes it. While programs wait for processors, neither the check nor a new
-measurement can be relied on, and a measurement takes many times as long: the kept figures are used.
+measurement can be relied on, and a measurement takes many times as long: the kept figures are used,
+with the change of latency as their noise, by which intervals are wider.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
 from nearfar.devices.curves import idle_read_latency_ns
 from nearfar.devices.library import load_device
+from nearfar.devices.quality import BANDWIDTH_KIND, LATENCY_KINDS
 from nearfar.documents import DeviceProfile, save
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
@@ -75,7 +79,7 @@ def near_memory(
         except NearfarError as error:
             if isinstance(error, ChangedMemoryError) and _is_busy():
                 say(f"{error}, but other programs keep the processors busy: the kept one is used")
-                return error.kept
+                return error.kept._replace(device=_with_drift(error))
             say(f"{error}; near memory is measured again")
     options = MeasureOptions(
         quick=True, seconds=MEASURE_S, only=PARTS, samples=False, accept_noise=True
@@ -98,6 +102,30 @@ def unchanged_memory(path: Path) -> KeptMemory:
     if not 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
         raise ChangedMemoryError(device, drift)
     return KeptMemory(device, drift)
+
+
+def _with_drift(error: ChangedMemoryError) -> DeviceProfile:
+    """Return the kept memory with its change since as noise of all its figures.
+
+    Only latency was looked at; what slowed it down may have changed bandwidth as much.
+    """
+    device, drift = error.kept
+    if device.measured is None or drift is None:
+        return device
+    floor, context = max(drift, 1 / drift) - 1, device.measured
+    floors = dict(context.noise_floors)
+    for kind in (*LATENCY_KINDS, BANDWIDTH_KIND):
+        floors[kind] = max(floor, floors.get(kind, context.noise_floor))
+    changed = msgspec.structs.replace(
+        context,
+        noise_floor=max(floor, context.noise_floor),
+        noise_floors=floors,
+        warnings=[
+            *context.warnings,
+            f"{error}, while other programs keep the processors busy: that is its noise here",
+        ],
+    )
+    return msgspec.structs.replace(device, measured=changed)
 
 
 def _is_busy() -> bool:

@@ -51,7 +51,7 @@ from nearfar.place.plan_rows import (
 )
 from nearfar.place.problem import Problem, problem_of
 from nearfar.place.proof import proven_gap
-from nearfar.place.task import EXTENSIONS, ExtendedShares, PlaceTask
+from nearfar.place.task import EXTENSIONS, MIN_SHOWN_SHARE, ExtendedShares, PlaceTask
 from nearfar.place.uncertainty import undecided_objects
 from nearfar.predict.derive import near_on_machine
 from nearfar.predict.device_figures import parse_page_bytes
@@ -270,7 +270,7 @@ def _solve(
             caveats += move_caveats(task.workload, problem, moves)
         else:
             saved = 1 - moves.time_ns / extended.time_ns(problem)
-            if saved > 0.0:
+            if saved >= MIN_SHOWN_SHARE:
                 caveats.append(
                     f"moving data when phases change is predicted {saved:.1%} faster, copies "
                     "included: --allow moves"

@@ -25,6 +25,12 @@ MAX_OBJECTS_INTERLEAVED_OFTEN = 1000
 """Most objects for which the search for a goal tries interleaving at every step: each try times
 some eighty placements."""
 
+MIN_SHOWN_SHARE = 0.0005
+"""Share of the time from which a saving is not printed as 0.0 %."""
+
+ROUNDING = 1e-9
+"""Share of the time that two sums of the same terms may differ by."""
+
 MIN_HINT_SHARE = 0.02
 """Share of the time that an extension must save to be suggested."""
 
@@ -170,13 +176,15 @@ class PlaceTask:
         split = self.extended(budget_bytes, whole.shares, {"parts"})
         whole_ns = float(self.problem.shared_times_ns(whole.shares))
         split_ns = split.time_ns(self.problem)
-        if split_ns >= whole_ns or not self.fits(split.shares, budget_bytes):
+        if split_ns >= whole_ns * (1 - ROUNDING) or not self.fits(split.shares, budget_bytes):
             return self
+        saved = 1 - split_ns / whole_ns
         sentence = (
-            f"parts of large objects are near: predicted {1 - split_ns / whole_ns:.1%} faster than "
-            "whole objects (--allow whole)"
+            f"parts of large objects are near: predicted {saved:.1%} faster than whole objects "
+            "(--allow whole)"
         )
-        return replace(self, allow={*self.allow, "parts"}, sentences=(sentence,))
+        shown = (sentence,) if saved >= MIN_SHOWN_SHARE else ()
+        return replace(self, allow={*self.allow, "parts"}, sentences=shown)
 
     def choose(self, budget_bytes: int) -> PlacementChoice:
         """Return the task's choice with its extensions, without ranges."""

@@ -83,6 +83,8 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
         seen_share=_seen_share(gathered),
+        seen_share_at_most=gathered.seen.timed is not None
+        and not gathered.plain_runs[0].outcome.finished,
         uncounted_share=uncounted,
         uncounted_command=gathered.plain_runs[0].outcome.busiest_child if uncounted else "",
         objects=objects,

@@ -75,6 +75,7 @@ def merge(
         core=first.core if all(profile.core == first.core for profile in profiles) else None,
         flushes_counted=all(profile.flushes_counted for profile in profiles),
         seen_share=min(profile.seen_share for profile in profiles),
+        seen_share_at_most=any(profile.seen_share_at_most for profile in profiles),
         uncounted_share=uncounted / sum(near_ns) if sum(near_ns) else 0.0,
         instrumented_slowdown=slowdown / sum(near_ns) if sum(near_ns) else 1.0,
         objects=_objects(profiles, alignment),

@@ -14,6 +14,7 @@ from nearfar.profile.memory_warnings import (
 )
 from nearfar.profile.modules import foreign_libraries
 from nearfar.profile.session import GatheredRuns, ProfileRequest
+from nearfar.program.children import is_own_child
 from nearfar.program.launch import input_was_piped
 
 _TABLES = {
@@ -111,6 +112,8 @@ def _runs(request: ProfileRequest, gathered: GatheredRuns, profile: WorkloadProf
         )
     if profile.uncounted_share >= MIN_UNCOUNTED_SHARE:
         busiest = profile.uncounted_command or "the program that these processes run"
+        if is_own_child(busiest, request.job.command):
+            busiest = "it as a single process if it can run so"
         warnings.append(
             f"child processes took {profile.uncounted_share:.0%} of the CPU time, and their "
             "accesses were not counted: intervals allow for all of that time being spent waiting "

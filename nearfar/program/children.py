@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import shlex
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from nearfar.base.errors import NearfarError
+from nearfar.program.executable import find_executable
+from nearfar.program.language_runtimes import runs_other_code
 
 INTERVAL_S = 0.05
 """Time between two looks at the processes, s; a program without children costs one read each."""
@@ -37,11 +42,8 @@ class ChildrenWatch:
             self._thread.join()
 
     def busiest(self) -> str:
-        """Return the command that took most CPU time; empty where no process was seen."""
-        if not self._ticks:
-            return ""
-        command = self._commands[max(self._ticks, key=self._ticks.__getitem__)]
-        return command if len(command) <= MAX_LETTERS else f"{command[:MAX_LETTERS]}..."
+        """Return the command whose processes took most CPU time; empty where none was seen."""
+        return _cut(busiest_command(self._ticks, self._commands))
 
     def _watch(self) -> None:
         while not self._ended.wait(INTERVAL_S):
@@ -59,6 +61,32 @@ class ChildrenWatch:
             self._commands[pid] = shlex.join(command.rstrip("\0").split("\0"))
         if pid in self._commands:
             self._ticks[pid] = int(words[11]) + int(words[12])  # utime and stime of proc(5)
+
+
+def busiest_command(ticks: Mapping[int, int], commands: Mapping[int, str]) -> str:
+    """Return the command whose processes took most together; both are by process."""
+    sums: Counter[str] = Counter()
+    for pid, spent in ticks.items():
+        sums[commands[pid]] += spent
+    return max(sums, key=sums.__getitem__, default="")
+
+
+def is_own_child(child: str, program: Sequence[str]) -> bool:
+    """Return whether the busiest child runs what the program does, so that its name says nothing.
+
+    An interpreter must run the same script too.
+    """
+    if child == _cut(shlex.join(program)):
+        return True
+    try:
+        theirs, ours = find_executable(shlex.split(child)[0]), find_executable(program[0])
+        return theirs.samefile(ours) and not runs_other_code(ours)
+    except (NearfarError, OSError, ValueError, IndexError):
+        return False  # cut within a word, or gone
+
+
+def _cut(command: str) -> str:
+    return command if len(command) <= MAX_LETTERS else f"{command[:MAX_LETTERS]}..."
 
 
 def _children_of(pid: int) -> list[int]:

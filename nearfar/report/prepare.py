@@ -191,10 +191,11 @@ def check_phase(profile: WorkloadProfile, phase: str) -> None:
 def _subject(profile: WorkloadProfile) -> str:
     """Return what answers are about: the program, or the part of it that was observed."""
     name = program_name(profile)
-    if profile.seen_share == 1.0:
+    if profile.seen_share == 1.0 and not profile.seen_share_at_most:
         return name
     near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
-    return f"The start of {name} ({format_ns(near_ns)}, {profile.seen_share:.0%} of its CPU time)"
+    share = f"{'at most ' * profile.seen_share_at_most}{profile.seen_share:.0%}"
+    return f"The start of {name} ({format_ns(near_ns)}, {share} of its CPU time)"
 
 
 def program_name(profile: WorkloadProfile) -> str:

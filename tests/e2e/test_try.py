@@ -7,13 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.library import load_device
+from nearfar.devices.quality import quality_of
 from nearfar.documents.header import to_json
 from nearfar.measure import kept
 from nearfar.options.try_program import SIX_MEMORIES
 
 from .first_answers import attempt, build, near_memory, needs_qemu
 
+REDIS = Path(__file__).parents[1] / "golden/inputs/redis.json"
 PROGRAM = """
 #include <stdint.h>
 #include <stdio.h>
@@ -111,7 +115,20 @@ def test_a_kept_memory_is_used_while_the_machine_is_busy(
     monkeypatch.setattr(kept, "_latency_ns", lambda: 200.0)
     words: list[str] = []
     result = kept.near_memory(words.append, folder=tmp_path)
-    assert (result.device, result.drift) == (near, 2.0)
+    assert result.drift == 2.0 and result.device.latency == near.latency
+    # Predictions from it know how much it changed.
+    quality = quality_of(result.device)
+    assert (quality.latency_floor, quality.bandwidth_error(1)) == (1.0, 1.0)
+    assert result.device.measured is not None
+    assert "takes 2.00 times the 100 ns kept" in result.device.measured.warnings[-1]
+    assert near.measured is not None and not near.measured.warnings
+    far = [load_device("optane-100-6dimm")]
+    noisy, quiet = (
+        predict(profile=REDIS, near=device, far=far) for device in (result.device, near)
+    )
+    assert noisy.noise is not None and "noise floor of 100%" in noisy.noise.sentence
+    widths = [made.devices[0].total.slowdown for made in (noisy, quiet)]
+    assert widths[0].high - widths[0].low > widths[1].high - widths[1].low
     assert "takes 2.00 times" in words[0] and "the kept one is used" in words[0]
 
 
@@ -122,6 +139,7 @@ def test_a_memory_that_has_changed_is_measured_again(
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     # No memory takes 1 ms an access.
     (tmp_path / f"{boot}.json").write_bytes(to_json(near_memory(1e6)))
+    monkeypatch.setattr(kept, "PRESSURE", tmp_path / "nothing")  # however busy it is
     monkeypatch.setattr(kept, "MEASURE_S", 1.0)
     monkeypatch.setattr(kept, "PARTS", "idle")
     words: list[str] = []

@@ -69,7 +69,11 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
     # Parts end at a page, 1/512 of the smallest object here; that bar's shares do not.
     assert own <= times["page-interleaved"] * (1 + 1 / 512)
     split = any(row.parts for row in plan.placements)
-    assert split == any("parts of large objects are near" in text for text in plan.caveats)
+    stated = any("parts of large objects are near" in text for text in plan.caveats)
+    assert split or not stated
+    # Parts that save too little to print a share of are not stated.
+    assert stated or not split or own >= times["optimal"] * (1 - 0.001)
+    assert not any("predicted 0.0%" in text for text in plan.caveats)
 
 
 @given(seed=SEEDS, far=st.sampled_from([FAR, NARROW]))

@@ -79,7 +79,10 @@ def test_an_answer_about_a_part_of_the_program_says_so_first() -> None:
     profile.seen_share = 0.02
     sentence = made_up.data(profile).answers[0].sentence
     assert sentence.startswith("The start of store (")
-    assert "2% of its CPU time) " in sentence
+    assert ", 2% of its CPU time) " in sentence
+    # Nobody knows the whole time of a program that was stopped without an observer too.
+    profile.seen_share_at_most = True
+    assert ", at most 2% of its CPU time) " in made_up.data(profile).answers[0].sentence
 
 
 def test_a_single_object_that_fits_no_budget_is_reported() -> None:
