@@ -66,8 +66,9 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
     own = times.get("plan", times["optimal"])
     for name in ("hot-first", "x-mem", "greedy", "all-far"):
         assert own <= times[name] * (1 + 1e-9), name
-    # Parts end at a page, 1/512 of the smallest object here; that bar's shares do not.
-    assert own <= times["page-interleaved"] * (1 + 1 / 512)
+    # Parts end at a page, 1/512 of the smallest object here; that bar's shares do not. Where
+    # bandwidth counts, time rises by as much of all-far's.
+    assert own <= times["page-interleaved"] + times["all-far"] / 512
     split = any(row.parts for row in plan.placements)
     stated = any("parts of large objects are near" in text for text in plan.caveats)
     assert split or not stated
