@@ -25,17 +25,17 @@ constexpr greg_t trap_flag = 0x100;
 
 // A store may straddle two pages.
 constexpr unsigned max_open_pages = 2;
-struct Step {
+struct OpenStore {
   Stack stack;
   char* address;  // first byte that it stores to
   char* open[max_open_pages];
   unsigned count;
-  bool is_whole;    // the store cannot tear
+  StoreKind kind;
   unsigned stream;  // bytes that it stores past the caches
   char loaded[8];   // what it has loaded, if it loads, changes and stores without a lock
   unsigned loaded_bytes;
 };
-__attribute__((tls_model("initial-exec"))) thread_local Step step;
+__attribute__((tls_model("initial-exec"))) thread_local OpenStore open_store;
 std::uint64_t first_thread = 0;
 
 void protect(char* page, int protection) {
@@ -77,21 +77,25 @@ bool is_double_swap(const Instruction& instruction) {
 
 unsigned close_pages() {
   unsigned changed_lines = 0;
-  for (unsigned i = 0; i < step.count; ++i) {
-    const Mapping* mapping = mapping_of(step.open[i]);
+  for (unsigned i = 0; i < open_store.count; ++i) {
+    const Mapping* mapping = mapping_of(open_store.open[i]);
     if (mapping == nullptr) continue;
-    protect(step.open[i], PROT_READ);
-    changed_lines += record_changes(*mapping, step.open[i], step.open[i] + NF_CRASH_PAGE,
-                                    step.stack, step.is_whole);
+    protect(open_store.open[i], PROT_READ);
+    changed_lines +=
+        record_changes(*mapping, open_store.open[i], open_store.open[i] + NF_CRASH_PAGE,
+                       open_store.stack, open_store.kind);
   }
-  step.count = 0;
+  open_store.count = 0;
   return changed_lines;
 }
 
 void count_threads() {
   const auto self = static_cast<std::uint64_t>(syscall(SYS_gettid));
   if (first_thread == 0) first_thread = self;
-  if (first_thread != self) header()->threads = 1;
+  if (first_thread == self) return;
+  header()->threads = 1;
+  // Such as a thread that thrd_create or clone started.
+  if (!scheduled() && header()->unscheduled_threads == 0) count_unscheduled();
 }
 
 bool is_store_to_pool(const siginfo_t* info) {
@@ -100,16 +104,17 @@ bool is_store_to_pool(const siginfo_t* info) {
 }
 
 void finish_store(unsigned changed_lines) {
-  const Mapping* mapping = mapping_of(step.address);
+  const Mapping* mapping = mapping_of(open_store.address);
   if (mapping == nullptr) return;
-  const std::uint64_t offset = mapping->offset + (step.address - mapping->begin);
+  const std::uint64_t offset = mapping->offset + (open_store.address - mapping->begin);
   // The store may change nothing, but flushes and snapshots of it still have a reason.
-  if (changed_lines == 0) append(NF_CRASH_TOUCH, offset, 0, &step.stack, nullptr, 0);
-  if (step.stream != 0) append(NF_CRASH_STREAM, offset, step.stream, &step.stack, nullptr, 0);
+  if (changed_lines == 0) append(NF_CRASH_TOUCH, offset, 0, &open_store.stack, nullptr, 0);
+  if (open_store.stream != 0)
+    append(NF_CRASH_STREAM, offset, open_store.stream, &open_store.stack, nullptr, 0);
 }
 
 void after_store(ucontext_t* context) {
-  if (step.stream != 0) {
+  if (open_store.stream != 0) {
     expect_fence(context);
   } else {
     on_expecting_step(context);
@@ -118,51 +123,63 @@ void after_store(ucontext_t* context) {
 
 // Runs the store out of line and records it; false if that is impossible.
 bool detour(const Instruction& instruction, std::uint64_t address, ucontext_t& context) {
-  const std::uint64_t operand =
-      detour_operand(instruction, address, reinterpret_cast<std::uint64_t>(step.address), context);
+  const std::uint64_t operand = detour_operand(
+      instruction, address, reinterpret_cast<std::uint64_t>(open_store.address), context);
   if (operand == 0) return false;
   char* const begin = reinterpret_cast<char*>(operand);
   char* const writable = writable_at(begin, max_store_bytes);
   if (writable == nullptr) return false;
-  memcpy(writable, step.loaded, step.loaded_bytes);
+  memcpy(writable, open_store.loaded, open_store.loaded_bytes);
   if (!run_detour(instruction, address, writable, context)) return false;
   header()->steps += 1;
-  step.address = begin;
+  open_store.address = begin;
   char* const first = begin - operand % NF_CRASH_LINE;
   const std::uint64_t last = (operand + max_store_bytes - 1) / NF_CRASH_LINE * NF_CRASH_LINE;
   char* const end = reinterpret_cast<char*>(last + NF_CRASH_LINE);
-  finish_store(record_changes(*mapping_of(begin), first, end, step.stack, step.is_whole));
+  finish_store(record_changes(*mapping_of(begin), first, end, open_store.stack, open_store.kind));
   return true;
 }
 
-// An instruction that loads, changes and stores is not atomic without a lock: another thread may
-// store between its load and its store.
-void load_operand(const char* stored, ucontext_t* context) {
+// Bytes that are stored before the next turn.
+struct Extent {
+  const char* begin = nullptr;
+  std::size_t bytes = 0;
+};
+
+// What a store that faulted at `stored` may change. An instruction that loads, changes and stores
+// is not atomic without a lock: another thread may store between its load, which is here, and its
+// store.
+Extent load_operand(char* stored, ucontext_t* context) {
   Lock const lock;
-  step.loaded_bytes = 0;
-  if (!recording() || mapping_of(stored) == nullptr) return;
+  open_store.loaded_bytes = 0;
+  if (!recording() || mapping_of(stored) == nullptr) return {};
   const auto address = static_cast<std::uint64_t>(context->uc_mcontext.gregs[REG_RIP]);
   const Instruction instruction = instruction_at(address);
-  const unsigned bytes = modified_bytes(instruction);
-  if (bytes == 0) return;
+  // The page stays open.
+  if (repeats(instruction) || header()->steps >= header()->max_steps)
+    return {page_of(stored), NF_CRASH_PAGE};
   const auto fault = reinterpret_cast<std::uint64_t>(stored);
   const std::uint64_t operand = detour_operand(instruction, address, fault, *context);
-  if (operand == 0 || writable_at(reinterpret_cast<char*>(operand), max_store_bytes) == nullptr)
-    return;
-  memcpy(step.loaded, reinterpret_cast<const char*>(operand), bytes);
-  step.loaded_bytes = bytes;
+  const Extent extent{operand == 0 ? stored : reinterpret_cast<char*>(operand),
+                      stored_bytes(instruction)};
+  const unsigned bytes = modified_bytes(instruction);
+  if (bytes == 0 || operand == 0 || writable_at(extent.begin, max_store_bytes) == nullptr)
+    return extent;
+  memcpy(open_store.loaded, extent.begin, bytes);
+  open_store.loaded_bytes = bytes;
+  return extent;
 }
 
 // What the store begins with; a store that straddles two pages comes here twice.
 void begin_store(const Instruction& instruction, std::uint64_t address, char* stored,
                  const greg_t* registers) {
-  step.stack = stack_at(address, static_cast<std::uint64_t>(registers[REG_RSP]),
-                        static_cast<std::uint64_t>(registers[REG_RBP]));
-  step.address = stored;
-  step.is_whole = is_double_swap(instruction);
-  step.stream = inside_libpmem() ? 0 : stream_bytes(instruction);
-  if (is_locked(instruction) && has_unfenced_flush()) {
-    append(NF_CRASH_FENCE, 0, 0, &step.stack, nullptr, 0);
+  open_store.stack = stack_at(address, static_cast<std::uint64_t>(registers[REG_RSP]),
+                              static_cast<std::uint64_t>(registers[REG_RBP]));
+  open_store.address = stored;
+  open_store.kind = {is_double_swap(instruction), is_locked(instruction)};
+  open_store.stream = inside_libpmem() ? 0 : stream_bytes(instruction);
+  if (open_store.kind.is_locked && has_unfenced_flush()) {
+    append(NF_CRASH_FENCE, 0, 0, &open_store.stack, nullptr, 0);
   }
 }
 
@@ -174,17 +191,16 @@ bool record_store(char* stored, ucontext_t* context) {
   record_pending();
   note_code(address);
   const Instruction instruction = instruction_at(address);
-  if (step.count == 0) begin_store(instruction, address, stored, registers);
-  stores_are_locked = is_locked(instruction);
+  if (open_store.count == 0) begin_store(instruction, address, stored, registers);
   const bool repeated = repeats(instruction);
-  if (repeated || (step.stream == 0 && !is_worth_a_step(address))) {
+  if (repeated || (open_store.stream == 0 && !is_worth_a_step(address))) {
     if (!repeated) header()->coarse = 1;
-    open_until_next_event(page_of(stored), step.stack);
+    open_until_next_event(page_of(stored), open_store.stack, open_store.kind);
     return false;
   }
-  if (step.count == max_open_pages) close_pages();
-  if (step.count == 0 && detour(instruction, address, *context)) return true;
-  step.open[step.count++] = page_of(stored);
+  if (open_store.count == max_open_pages) close_pages();
+  if (open_store.count == 0 && detour(instruction, address, *context)) return true;
+  open_store.open[open_store.count++] = page_of(stored);
   protect(page_of(stored), PROT_READ | PROT_WRITE);
   header()->steps += 1;
   registers[REG_EFL] |= trap_flag;
@@ -194,10 +210,10 @@ bool record_store(char* stored, ucontext_t* context) {
 bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (!is_store_to_pool(info)) return false;
   // No switch in the middle of a store that straddles two pages.
-  if (step.count == 0) {
+  if (open_store.count == 0) {
     if (scheduled()) {
-      load_operand(static_cast<char*>(info->si_addr), context);
-      may_switch(step_at(NF_CRASH_STEP_STORE, info->si_addr, 1));
+      const Extent extent = load_operand(static_cast<char*>(info->si_addr), context);
+      may_switch(step_at(NF_CRASH_STEP_STORE, extent.begin, extent.bytes));
     }
   }
   bool done = false;
@@ -211,7 +227,7 @@ bool on_fault(siginfo_t* info, ucontext_t* context) {
 }
 
 bool on_step(ucontext_t* context) {
-  if (step.count == 0) return on_expecting_step(context);
+  if (open_store.count == 0) return on_expecting_step(context);
   {
     Lock const lock;
     finish_store(close_pages());

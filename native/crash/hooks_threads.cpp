@@ -36,15 +36,34 @@ void* run_thread(void* data) {
   return thread_start.start(thread_start.argument);
 }
 
-// Acquires by the non-blocking call, waiting between attempts.
+// Acquires by the non-blocking call, waiting between attempts. A timed wait ends when no other
+// thread can go on.
 template <typename Try>
-int acquire(const void* resource, Try attempt) {
+int acquire(const void* resource, bool timed, Try attempt) {
   may_switch({NF_CRASH_STEP_LOCK, number_of_object(resource), 1});
   for (;;) {
     const int result = attempt();
     if (result != EBUSY) return result;
-    wait_for(resource);
+    if (!wait_for(resource, timed)) return ETIMEDOUT;
   }
+}
+
+int acquire_semaphore(sem_t* semaphore, bool timed) {
+  const int error = acquire(semaphore, timed, [&] {
+    if (sem_trywait(semaphore) == 0) return 0;
+    return errno == EAGAIN ? EBUSY : errno;
+  });
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+// glibc's pthread_once_t.
+constexpr int once_states = 3;
+constexpr int once_runs = 1;
+constexpr int once_done = 2;
+int state_of(const pthread_once_t* control) {
+  return __atomic_load_n(control, __ATOMIC_ACQUIRE) & once_states;
 }
 
 // Barriers, with the number of threads they wait for.
@@ -122,17 +141,35 @@ NEARFAR_TRY(pthread_rwlock_trywrlock, pthread_rwlock_t)
 NEARFAR_TRY(pthread_spin_trylock, pthread_spinlock_t)
 NEARFAR_TRY(sem_trywait, sem_t)
 
-#define NEARFAR_LOCK(name, type, try_name)                                \
-  int name(type* lock) noexcept {                                         \
-    NEARFAR_NEXT(name);                                                   \
-    if (!scheduled()) return real(lock);                                  \
-    return acquire(const_cast<const std::remove_volatile_t<type>*>(lock), \
-                   [&] { return try_name(lock); });                       \
+#define NEARFAR_LOCK(name, type, try_name)                                       \
+  int name(type* lock) noexcept {                                                \
+    NEARFAR_NEXT(name);                                                          \
+    if (!scheduled()) return real(lock);                                         \
+    return acquire(const_cast<const std::remove_volatile_t<type>*>(lock), false, \
+                   [&] { return try_name(lock); });                              \
   }
 NEARFAR_LOCK(pthread_mutex_lock, pthread_mutex_t, pthread_mutex_trylock)
 NEARFAR_LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, pthread_rwlock_tryrdlock)
 NEARFAR_LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, pthread_rwlock_trywrlock)
 NEARFAR_LOCK(pthread_spin_lock, pthread_spinlock_t, pthread_spin_trylock)
+
+#define NEARFAR_TIMED_LOCK(kind, timed_name, clock_name, try_name)                     \
+  int timed_name(kind* lock, const struct timespec* until) noexcept {                  \
+    NEARFAR_NEXT(timed_name);                                                          \
+    if (!scheduled()) return real(lock, until);                                        \
+    return acquire(lock, true, [&] { return try_name(lock); });                        \
+  }                                                                                    \
+  int clock_name(kind* lock, clockid_t clock, const struct timespec* until) noexcept { \
+    NEARFAR_NEXT(clock_name);                                                          \
+    if (!scheduled()) return real(lock, clock, until);                                 \
+    return acquire(lock, true, [&] { return try_name(lock); });                        \
+  }
+NEARFAR_TIMED_LOCK(pthread_mutex_t, pthread_mutex_timedlock, pthread_mutex_clocklock,
+                   pthread_mutex_trylock)
+NEARFAR_TIMED_LOCK(pthread_rwlock_t, pthread_rwlock_timedrdlock, pthread_rwlock_clockrdlock,
+                   pthread_rwlock_tryrdlock)
+NEARFAR_TIMED_LOCK(pthread_rwlock_t, pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock,
+                   pthread_rwlock_trywrlock)
 
 #define NEARFAR_UNLOCK(name, type)                                                     \
   int name(type* lock) noexcept {                                                      \
@@ -214,13 +251,31 @@ int pthread_barrier_destroy(pthread_barrier_t* barrier) noexcept {
 
 int sem_wait(sem_t* semaphore) {
   NEARFAR_NEXT(sem_wait);
-  if (!scheduled()) return real(semaphore);
-  may_switch({NF_CRASH_STEP_LOCK, number_of_object(semaphore), 1});
-  while (sem_trywait(semaphore) != 0) {
-    if (errno != EAGAIN) return -1;
-    wait_for(semaphore);
-  }
-  return 0;
+  return scheduled() ? acquire_semaphore(semaphore, false) : real(semaphore);
+}
+
+int sem_timedwait(sem_t* semaphore, const struct timespec* until) {
+  NEARFAR_NEXT(sem_timedwait);
+  return scheduled() ? acquire_semaphore(semaphore, true) : real(semaphore, until);
+}
+
+int sem_clockwait(sem_t* semaphore, clockid_t clock, const struct timespec* until) {
+  NEARFAR_NEXT(sem_clockwait);
+  return scheduled() ? acquire_semaphore(semaphore, true) : real(semaphore, clock, until);
+}
+
+// Also C++'s call_once. The routine may throw through this function.
+int pthread_once(pthread_once_t* control, void (*routine)()) {
+  NEARFAR_NEXT(pthread_once);
+  // The recorder's own unwinder calls it too.
+  if (!scheduled() || Lock::held_here()) return real(control, routine);
+  if (state_of(control) != once_done)
+    may_switch({NF_CRASH_STEP_LOCK, number_of_object(control), 1});
+  while (state_of(control) == once_runs) yield_turn();
+  const Sync sync = state_of(control) == once_done ? Sync::acquire : Sync::release;
+  const int result = real(control, routine);
+  record_sync(control, sync);
+  return result;
 }
 
 // Threads do not sleep: other threads continue meanwhile.

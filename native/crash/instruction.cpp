@@ -333,6 +333,32 @@ unsigned modified_bytes(const Instruction& instruction) {
   return byte ? 1 : instruction.wide ? 8 : instruction.operand16 ? 2 : 4;
 }
 
+unsigned stored_bytes(const Instruction& instruction) {
+  if (const unsigned bytes = stream_bytes(instruction); bytes != 0) return bytes;
+  if (instruction.vector_bytes != 0) return instruction.vector_bytes;
+  const unsigned opcode = instruction.opcode;
+  const unsigned by_prefix = instruction.wide ? 8 : instruction.operand16 ? 2 : 4;
+  if (instruction.map == 0) {
+    if (opcode >= 0xD8 && opcode < 0xE0) return 10;  // x87
+    // The stack: PUSH, POP and CALL.
+    if ((opcode >= 0x50 && opcode < 0x70) || opcode == 0x8F || opcode == 0xE8 ||
+        (opcode == 0xFF && instruction.reg() > 1)) {
+      return 8;
+    }
+    return (opcode & 1) == 0 && opcode != 0x8C ? 1 : by_prefix;
+  }
+  if (instruction.map != 1) return 8;
+  if ((opcode & 0xF0) == 0x90) return 1;  // SETcc
+  if (opcode == 0xC7) return instruction.wide ? 16 : 8;
+  if ((opcode & 0xFE) == 0xB0 || (opcode & 0xFE) == 0xC0) return (opcode & 1) == 0 ? 1 : by_prefix;
+  if (opcode >= 0xA0 && opcode < 0xC0) return by_prefix;
+  // MOVSS and MOVSD, MOVLPS and MOVHPS, MOVD and MOVQ.
+  const bool is_scalar =
+      (opcode == 0x11 && instruction.repeat) || opcode == 0x13 || opcode == 0x17 || opcode == 0xD6;
+  if (opcode == 0x7E) return instruction.wide ? 8 : 4;
+  return is_scalar ? 8 : 16;
+}
+
 unsigned stream_bytes(const Instruction& instruction) {
   if (instruction.length == 0) return 0;
   const unsigned opcode = instruction.opcode;

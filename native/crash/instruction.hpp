@@ -54,6 +54,9 @@ BareKind bare_kind(const Instruction& instruction);
 bool is_locked(const Instruction& instruction);
 // Bytes of memory that an instruction without a lock loads, changes and stores, or 0.
 unsigned modified_bytes(const Instruction& instruction);
+// Bytes that an instruction stores to its operand at most; those of XSAVE and x87's state are not
+// counted.
+unsigned stored_bytes(const Instruction& instruction);
 // Bytes that a non-temporal or direct store writes past the caches, or 0.
 unsigned stream_bytes(const Instruction& instruction);
 

@@ -18,7 +18,6 @@ namespace nearfar::crash {
 void record_modules();
 
 Mapping mappings[max_mappings];
-bool stores_are_locked = false;
 
 namespace {
 
@@ -28,6 +27,7 @@ bool owns_pool = false;
 struct OpenPage {
   char* page;
   Stack stack;
+  StoreKind kind;
 };
 // With more open pages, changes would be recorded too late.
 constexpr unsigned max_open_pages = 64;
@@ -41,13 +41,14 @@ constexpr std::size_t atomic_bytes = 8;
 constexpr unsigned max_torn_lines = NF_CRASH_PAGE / NF_CRASH_LINE;
 unsigned wide_stores = 0;
 
-void append_store(std::uint64_t offset, const Stack& stack, const char* line) {
-  append(NF_CRASH_STORE, offset, 0, &stack, line, NF_CRASH_LINE, stores_are_locked ? 1 : 0);
+void append_store(std::uint64_t offset, const Stack& stack, const char* line, StoreKind kind) {
+  append(NF_CRASH_STORE, offset, 0, &stack, line, NF_CRASH_LINE, kind.is_locked ? 1 : 0);
 }
 
 // Records each changed word of a line but the last as a store of its own; every other time in
 // descending order, since any word may arrive first.
-void record_torn_words(char* known, const char* line, std::uint64_t offset, const Stack& stack) {
+void record_torn_words(char* known, const char* line, std::uint64_t offset, const Stack& stack,
+                       StoreKind kind) {
   unsigned remaining = 0;
   for (std::size_t at = 0; at < NF_CRASH_LINE; at += atomic_bytes) {
     remaining += memcmp(line + at, known + at, atomic_bytes) != 0 ? 1 : 0;
@@ -59,7 +60,7 @@ void record_torn_words(char* known, const char* line, std::uint64_t offset, cons
     const std::size_t at = descending ? NF_CRASH_LINE - atomic_bytes - i : i;
     if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
     memcpy(known + at, line + at, atomic_bytes);
-    append_store(offset, stack, known);
+    append_store(offset, stack, known, kind);
     remaining -= 1;
   }
 }
@@ -257,24 +258,24 @@ void release_pool() {
 }
 
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
-                        bool is_whole) {
+                        StoreKind kind) {
   unsigned recorded = 0;
   // Lines are split into words only if few changed: a large copy tears between its lines.
   unsigned changed = 0;
-  for (char* line = begin; !is_whole && line < end; line += NF_CRASH_LINE) {
+  for (char* line = begin; !kind.is_whole && line < end; line += NF_CRASH_LINE) {
     const char* const known = shadow + mapping.offset + (line - mapping.begin);
     changed += memcmp(line, known, NF_CRASH_LINE) != 0 ? 1 : 0;
   }
-  const bool splits_lines = !is_whole && changed <= max_torn_lines;
+  const bool splits_lines = !kind.is_whole && changed <= max_torn_lines;
   for (char* line = begin; line < end; line += NF_CRASH_LINE) {
     const std::uint64_t offset = mapping.offset + static_cast<std::uint64_t>(line - mapping.begin);
     char* const known = shadow + offset;
     if (memcmp(line, known, NF_CRASH_LINE) == 0) continue;
     record_pointers(known, line, offset, stack);
-    if (splits_lines) record_torn_words(known, line, offset, stack);
+    if (splits_lines) record_torn_words(known, line, offset, stack, kind);
     if (memcmp(line, known, NF_CRASH_LINE) != 0) {
       memcpy(known, line, NF_CRASH_LINE);
-      append_store(offset, stack, known);
+      append_store(offset, stack, known, kind);
     }
     recorded += 1;
   }
@@ -287,15 +288,15 @@ void record_pending() {
     const Mapping* mapping = mapping_of(page);
     if (mapping == nullptr) continue;
     protect(page, NF_CRASH_PAGE, PROT_READ);
-    record_changes(*mapping, page, page + NF_CRASH_PAGE, open_pages[i].stack);
+    record_changes(*mapping, page, page + NF_CRASH_PAGE, open_pages[i].stack, open_pages[i].kind);
   }
   open_page_count = 0;
 }
 
-void open_until_next_event(char* page, const Stack& stack) {
+void open_until_next_event(char* page, const Stack& stack, StoreKind kind) {
   if (open_page_count == max_open_pages) record_pending();
   protect(page, NF_CRASH_PAGE, PROT_READ | PROT_WRITE);
-  open_pages[open_page_count++] = {page, stack};
+  open_pages[open_page_count++] = {page, stack, kind};
 }
 
 Step step_at(nf_crash_step kind, const void* address, std::size_t bytes) {

@@ -70,24 +70,26 @@ void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* s
 std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
-// Whether the stores that are recorded now are those of a locked instruction.
-extern bool stores_are_locked;
+struct StoreKind {
+  bool is_whole = false;   // the store cannot tear
+  bool is_locked = false;  // by a locked instruction
+};
 // Orders the thread's stores against those of others at a lock, condition, thread's end, ...
 enum class Sync : std::uint32_t { acquire = 1, release = 2 };
 void record_sync(const void* object, Sync sync);
 // Where the recorder may write `bytes` at `address` of the pool, or null.
 char* writable_at(const char* address, std::size_t bytes);
 // Records differences from the shadow in [begin, end) of a mapping; returns the number of changed
-// lines. `is_whole`: the store cannot tear.
+// lines.
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
-                        bool is_whole = false);
+                        StoreKind kind = {});
 // Records words of a line, at `offset` in the pool, that now hold addresses outside the pool.
 void record_pointers(const char* before, const char* line, std::uint64_t offset,
                      const Stack& stack);
 // Records changes of open pages and protects them again.
 void record_pending();
 // Opens a page until the next event.
-void open_until_next_event(char* page, const Stack& stack);
+void open_until_next_event(char* page, const Stack& stack, StoreKind kind);
 
 // Whether a file is the pool; mapping and unmapping by the program.
 bool is_pool(int file);

@@ -51,12 +51,46 @@ unsigned choices_given = 0;
 unsigned choices_made = 0;
 __attribute__((tls_model("initial-exec"))) thread_local int own_number = -1;
 
+// Wakes that a signal handler asked for while its thread had the gate or waited for it.
+constexpr unsigned max_late_wakes = 16;
+__attribute__((tls_model("initial-exec"))) thread_local volatile bool at_gate = false;
+__attribute__((tls_model("initial-exec"))) thread_local const void* late_wakes[max_late_wakes];
+__attribute__((tls_model("initial-exec"))) thread_local volatile unsigned late_wake_count = 0;
+
+void wake_waiting(const void* awaited, bool only_first) {
+  for (int i = 0; i < thread_count; ++i) {
+    if (threads[i].state != ThreadState::waiting || threads[i].awaited != awaited) continue;
+    threads[i].state = ThreadState::ready;
+    if (only_first) return;
+  }
+}
+
+// Threads that wait check again when they are woken, so too many wakes do no harm.
+void wake_late() {
+  if (late_wake_count > max_late_wakes) {
+    for (int i = 0; i < thread_count; ++i) {
+      if (threads[i].state == ThreadState::waiting) threads[i].state = ThreadState::ready;
+    }
+  } else {
+    for (unsigned i = 0; i < late_wake_count; ++i) wake_waiting(late_wakes[i], false);
+  }
+  late_wake_count = 0;
+}
+
+// Taken after the recorder's lock where both are needed.
 class Gate {
  public:
   Gate() {
+    at_gate = true;  // set first, so that a signal handler never waits for its own thread
     while (__atomic_exchange_n(&gate, 1u, __ATOMIC_ACQUIRE) != 0) syscall(SYS_sched_yield);
   }
-  ~Gate() { __atomic_store_n(&gate, 0u, __ATOMIC_RELEASE); }
+  ~Gate() {
+    __atomic_store_n(&gate, 0u, __ATOMIC_RELEASE);
+    at_gate = false;
+    if (late_wake_count == 0) return;
+    Gate const held;
+    wake_late();
+  }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 };
@@ -119,11 +153,10 @@ int choose(int stay, bool leaves, std::uint64_t ready) {
   return -1;
 }
 
+// The recorder's lock is held.
 void record_turn(int chosen, std::uint64_t ready) {
-  if (chosen < 0 || choices_made > max_choices) return;
+  if (chosen < 0 || choices_made > max_choices || !recording()) return;
   const Step step = threads[chosen].next;
-  Lock const lock;
-  if (!recording()) return;
   append(NF_CRASH_TURN, step.first, ready, nullptr, &step.count, sizeof step.count,
          static_cast<std::uint32_t>(chosen) | static_cast<std::uint32_t>(step.kind) << 16);
 }
@@ -234,13 +267,13 @@ void await_turn() {
   }
 }
 
-// Pages opened for this thread's stores would hide another thread's.
+// Pages opened for this thread's stores would hide another thread's. The lock is held.
 void close_open_pages() {
-  Lock const lock;
   if (recording()) record_pending();
 }
 
 // The thread that gets the turn from this one, which goes on only if no other can.
+// The recorder's lock is held.
 int next_thread(bool stays_ready) {
   int next = -1;
   if (by_choice) {
@@ -254,8 +287,9 @@ int next_thread(bool stays_ready) {
 }
 
 void switch_to_any(bool stay_ready) {
-  close_open_pages();
   {
+    Lock const lock;
+    close_open_pages();
     Gate const held;
     Thread& thread = threads[own_number];
     thread.turn = 0;
@@ -267,9 +301,10 @@ void switch_to_any(bool stay_ready) {
 
 // Lets the thread that is chosen go on; this one may.
 void choose_next(const Step& step) {
-  close_open_pages();
   int chosen = -1;
   {
+    Lock const lock;
+    close_open_pages();
     Gate const held;
     events += 1;
     threads[own_number].next = step;
@@ -304,12 +339,18 @@ void regain_turn() {
 
 bool scheduled() { return own_number >= 0; }
 
+void count_unscheduled() {
+  __atomic_fetch_add(&header()->unscheduled_threads, 1u, __ATOMIC_RELAXED);
+}
+
 int expect_thread() {
   if (header() == nullptr) return -1;
   if (thread_count == 0) begin_schedule();
-  if (own_number < 0) return -1;
   Gate const held;
-  if (thread_count == max_threads) return -1;
+  if (own_number < 0 || thread_count == max_threads) {
+    count_unscheduled();
+    return -1;
+  }
   threads[thread_count] = {};
   return thread_count++;
 }
@@ -345,17 +386,18 @@ void await_begin(int number) {
 void leave_thread() {
   if (own_number < 0) return;
   regain_turn();
-  close_open_pages();
   const void* const end = end_of(own_number);
+  {
+    Lock const lock;
+    close_open_pages();
+  }
   record_sync(end, Sync::release);
   {
+    Lock const lock;
     Gate const held;
     threads[own_number].state = ThreadState::ended;
     threads[own_number].turn = 0;
-    for (int i = 0; i < thread_count; ++i) {
-      if (threads[i].state == ThreadState::waiting && threads[i].awaited == end)
-        threads[i].state = ThreadState::ready;
-    }
+    wake_waiting(end, false);
     give_turn_to(next_thread(false));
   }
   own_number = -1;
@@ -370,7 +412,8 @@ int number_of(unsigned long handle) {
 }
 
 void may_switch(const Step& step) {
-  if (own_number < 0) return;
+  // A signal handler that interrupts a switch goes on with its thread.
+  if (own_number < 0 || at_gate) return;
   regain_turn();
   if (by_choice) return choose_next(step);
   bool switches = false;
@@ -404,12 +447,14 @@ bool wait_for(const void* awaited, bool timed) {
 
 void wake(const void* awaited, bool only_first) {
   if (thread_count == 0) return;
-  Gate const held;
-  for (int i = 0; i < thread_count; ++i) {
-    if (threads[i].state != ThreadState::waiting || threads[i].awaited != awaited) continue;
-    threads[i].state = ThreadState::ready;
-    if (only_first) return;
+  if (at_gate) {
+    // A signal handler interrupts its own thread at the gate, which wakes them when it leaves.
+    if (late_wake_count < max_late_wakes) late_wakes[late_wake_count] = awaited;
+    if (late_wake_count <= max_late_wakes) late_wake_count = late_wake_count + 1;
+    return;
   }
+  Gate const held;
+  wake_waiting(awaited, only_first);
 }
 
 const void* begin_of(int number) { return &threads[number].id; }
@@ -433,8 +478,8 @@ std::uint64_t number_of_object(const void* object) {
 }
 
 void record_sync(const void* object, Sync sync) {
-  // A signal handler may use a lock while its thread records.
-  if (!scheduled() || header() == nullptr || Lock::held_here()) return;
+  // A signal handler may use a lock while its thread records or switches.
+  if (!scheduled() || header() == nullptr || Lock::held_here() || at_gate) return;
   const std::uint64_t number = number_of_object(object);
   Lock const lock;
   if (!recording()) return;

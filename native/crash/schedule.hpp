@@ -32,6 +32,9 @@ std::uint64_t number_of_object(const void* object);
 // Whether the calling thread takes turns.
 bool scheduled();
 
+// Counts a thread that takes no turns: its locks and waits are not recorded.
+void count_unscheduled();
+
 // Announces a new thread; returns its number, or -1 if there are too many.
 int expect_thread();
 void forget_thread(int number);

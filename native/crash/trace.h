@@ -33,14 +33,15 @@ struct nf_crash_header {
   uint32_t outside;        /* mappings beyond most_pool */
   uint32_t threads;        /* 1: two threads stored into the pool */
   uint32_t copied;         /* private mappings of the pool */
-  uint32_t unscheduled_waits; /* turns taken from threads that waited in an unscheduled way */
-  uint64_t schedule;          /* seed of the order of threads; written by nearfar */
-  uint32_t written;           /* writes to the pool's file while it was mapped */
-  uint32_t children;          /* children of fork whose stores were recorded */
-  uint32_t locked;            /* process that holds the lock, or 0 */
-  uint32_t thread_count;      /* threads with an event */
-  uint32_t coarse;            /* 1: stores were merged because max_steps was used up */
-  uint32_t unseen;            /* sum of NF_CRASH_UNSEEN_*: flushes that may have been missed */
+  uint32_t unscheduled_waits;   /* turns taken from threads that waited in an unscheduled way */
+  uint64_t schedule;            /* seed of the order of threads; written by nearfar */
+  uint32_t written;             /* writes to the pool's file while it was mapped */
+  uint32_t children;            /* children of fork whose stores were recorded */
+  uint32_t locked;              /* process that holds the lock, or 0 */
+  uint32_t thread_count;        /* threads with an event */
+  uint32_t coarse;              /* 1: stores were merged because max_steps was used up */
+  uint32_t unseen;              /* sum of NF_CRASH_UNSEEN_*: flushes that may have been missed */
+  uint32_t unscheduled_threads; /* threads that take no turns, whose locks are not recorded */
 };
 
 #define NF_CRASH_UNSEEN_CODE 1 /* code could not be decoded, or has no place for breakpoints */

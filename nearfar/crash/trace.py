@@ -28,10 +28,10 @@ UNSEEN = {
 }
 """Where flushes may have been missed, by the bits NF_CRASH_UNSEEN_*."""
 
-HEADER = struct.Struct("<8s5Q8IQ6I")
+HEADER = struct.Struct("<8s5Q8IQ7I")
 """magic, limit, max_pool_bytes, max_steps, used, steps, owner, full, forked, others, outside,
 threads, copied, unscheduled_waits, schedule, written, children, locked, thread_count, coarse,
-unseen."""
+unseen, unscheduled_threads."""
 RECORD = struct.Struct("<HHIQQII")
 """kind, frames, bytes, a, b, thread, c."""
 
@@ -80,7 +80,7 @@ def make_trace(
     header = HEADER.pack(
         *(MAGIC, limit_bytes, max_pool_bytes, max_steps, HEADER_BYTES, 0),
         *(0, 0, 0, 0, 0, 0, 0, 0),
-        *(schedule, 0, 0, 0, 0, 0, 0),
+        *(schedule, 0, 0, 0, 0, 0, 0, 0),
     )
     with path.open("wb") as file:
         file.write(header)
@@ -165,6 +165,8 @@ class CrashTrace:
     children: int = 0
     unseen: int = 0
     """Sum of UNSEEN's keys."""
+    unscheduled: int = 0
+    """Threads that took no turns: their locks and waits are not recorded."""
     data: mmap.mmap | None = None
 
     @property
@@ -197,7 +199,7 @@ def read_trace(path: Path) -> CrashTrace:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     head = HEADER.unpack_from(data, 0)
     (magic, _, _, _, used, _, _, full, forked, others, outside, threads, copied) = head[:13]
-    stolen, _, written, children, _, _, coarse, unseen = head[13:]
+    stolen, _, written, children, _, _, coarse, unseen, unscheduled = head[13:]
     if magic != MAGIC:
         raise NearfarError(f"{path} is not a trace of nearfar crash")
     modules: dict[tuple[int, str], LoadedModule] = {}
@@ -236,6 +238,7 @@ def read_trace(path: Path) -> CrashTrace:
         written=written,
         children=children,
         unseen=unseen,
+        unscheduled=unscheduled,
         data=data,
     )
 

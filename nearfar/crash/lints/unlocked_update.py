@@ -35,7 +35,8 @@ class UnlockedUpdate(Lint):
 
     Locks, conditions, semaphores, barriers, begins and ends of threads order stores, as do locked
     instructions on the same line. Nothing is reported if threads waited in a way that is not
-    recorded, if several processes had the pool, or of a program with OpenMP or TBB.
+    recorded, if threads took no turns (more than 255, or not started by pthread_create), if several
+    processes had the pool, or of a program with OpenMP or TBB.
     """
 
     kind = "unlocked update"
@@ -47,6 +48,7 @@ class UnlockedUpdate(Lint):
         trace = context.trace
         names = [Path(module.path).name for module in trace.modules]
         unseen = any(name.startswith(_UNSEEN_LOCKS) for name in names)
+        unseen = unseen or bool(trace.unscheduled)
         self._judges = not (unseen or trace.stolen or trace.children or trace.others)
         self._clocks: dict[int, Clock] = {}
         self._released: dict[tuple[str, int], Clock] = {}
