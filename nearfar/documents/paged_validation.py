@@ -38,7 +38,10 @@ class PagedCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """CPU time of the judged phases at the limit, by the kernel alone."""
     slowdown: float
     predicted: Estimate
-    """Predicted slowdown, with its 90 % interval."""
+    """Predicted slowdown, with its 90 % interval and what near runs and exchanges beside varied
+    by."""
+    predicted_alone: Estimate | None = None
+    """The same with the interval of `predict`; None in documents of earlier versions."""
     faults: float
     """Median of the major faults of the judged phases."""
     predicted_faults: Estimate
@@ -88,7 +91,10 @@ class PagedValidation(Document, kw_only=True, forbid_unknown_fields=True):
     """Mean of |predicted / counted - 1| of faults, where 1,000 or more were counted; None: no such
     case."""
     coverage: float | None
-    """Share of measured slowdowns inside the predicted 90 % intervals; None: no case."""
+    """Share of measured slowdowns inside the 90 % intervals with the noise measured beside; None:
+    no case."""
+    coverage_alone: float | None = None
+    """Share inside the intervals of `predict`, without that noise; None: no case has them."""
     gain: float | None
     """Geometric mean of measured gains of plans that were predicted to gain a fifth or more; None:
     no plan was."""

@@ -20,10 +20,13 @@ def with_noise(slowdown: Estimate, near: Estimate) -> Estimate:
     return Estimate(slowdown.value, slowdown.low + low, slowdown.high + high)
 
 
-def scaled_device(device: DeviceProfile, beside_ns: Sequence[float]) -> DeviceProfile:
+def scaled_device(
+    device: DeviceProfile, beside_ns: Sequence[float], *, spread: bool = True
+) -> DeviceProfile:
     """Return `device` with all times of pages scaled to exchanges that were measured beside.
 
-    Intervals reach to the quickest and slowest of them, or as far as the device's, scaled.
+    Intervals reach as far as the device's, scaled; with `spread` to the quickest and slowest
+    exchange at least.
     """
     reference = next(
         row.value_ns
@@ -32,7 +35,9 @@ def scaled_device(device: DeviceProfile, beside_ns: Sequence[float]) -> DevicePr
         == ("exchange", "read", "random", None)
     )
     factor = statistics.median(beside_ns) / reference
-    low, high = min(beside_ns) / reference, max(beside_ns) / reference
+    low, high = factor, factor
+    if spread:
+        low, high = min(beside_ns) / reference, max(beside_ns) / reference
     faults = [
         msgspec.structs.replace(
             row,

@@ -310,6 +310,7 @@ def cases_of(
     near = median_estimate(subject.near_ns)
     beside_ns = statistics.median(subject.exchange_ns)
     scaled = scaled_device(device, subject.exchange_ns)
+    narrow = scaled_device(device, subject.exchange_ns, spread=False)
     for budget in subject.cpu_ns:
         if budget not in BUDGETS or f"{subject.name} at {budget}" in left_out:
             continue
@@ -325,6 +326,7 @@ def cases_of(
             cpu_ns=cpu,
             slowdown=cpu.value / near.value,
             predicted=with_noise(row.slowdown, near),
+            predicted_alone=predicted_axis(subject, narrow, size, near).budgets[0].slowdown,
             faults=statistics.median(subject.faults[budget]),
             predicted_faults=row.faults,
             models={model.model: model.slowdown for model in row.models},

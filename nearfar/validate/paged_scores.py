@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from nearfar.base.estimate import Estimate
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes
 from nearfar.documents import DeviceProfile, PagedValidation, producer
@@ -50,16 +51,22 @@ def scored(
         )
         if counted
         else None,
-        coverage=statistics.fmean(
-            case.predicted.low <= case.slowdown <= case.predicted.high for case in judged
-        )
-        if judged
-        else None,
+        coverage=_coverage([(case.slowdown, case.predicted) for case in judged]),
+        coverage_alone=_coverage(
+            [(case.slowdown, case.predicted_alone) for case in judged if case.predicted_alone]
+        ),
         gain=math.exp(statistics.fmean(math.log(gain) for gain in gains)) if gains else None,
         cliffs=cliffs,
         worst_gain=min((run.measured_gain for run in locked), default=None),
         left_out=left_out,
     )
+
+
+def _coverage(cases: Sequence[tuple[float, Estimate]]) -> float | None:
+    """Return the share of slowdowns inside their intervals; None without a case."""
+    if not cases:
+        return None
+    return statistics.fmean(each.low <= slowdown <= each.high for slowdown, each in cases)
 
 
 def _score(name: str, cases: Sequence[PagedCase]) -> PagedScore:
@@ -135,7 +142,13 @@ def sentences(report: PagedValidation) -> list[str]:
             f"Faults: mean error {report.fault_error:.1%} of cases with {MIN_FAULTS:,} or more."
         )
     if report.coverage is not None:
-        lines.append(f"Inside the predicted 90 % interval: {report.coverage:.0%}.")
+        alone = ""
+        if report.coverage_alone is not None:
+            alone = f"; inside that of `predict`, without this noise: {report.coverage_alone:.0%}"
+        lines.append(
+            "Inside the predicted 90 % interval with the noise measured beside: "
+            f"{report.coverage:.0%}{alone}."
+        )
     if report.cliffs:
         lines.append(
             "Programs whose time doubles where it was predicted to (within 5 % of their pages): "

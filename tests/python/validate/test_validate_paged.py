@@ -48,9 +48,9 @@ def gained(predicted: float, measured: float) -> LockedRun:
 
 def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None:
     cases = [
-        case(2.0, 2.2, locked=gained(1.5, 1.6)),
+        case(2.0, 2.2, locked=gained(1.5, 1.6), predicted_alone=Estimate(2.2, 2.1, 2.3)),
         case(4.0, 3.0, locked=gained(1.05, 0.9)),
-        case(8.0, 8.0, locked=gained(2.0, 2.5)),
+        case(8.0, 8.0, locked=gained(2.0, 2.5), predicted_alone=Estimate(8.0, 7.9, 8.1)),
         case(1.01, 1.4, faults=10.0),
         case(50.0, 20.0),
     ]
@@ -66,13 +66,15 @@ def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None
     assert paged.rank == pytest.approx(1.0)
     assert report.models["null"].mean_error == pytest.approx((0.5 + 0.75 + 0.875) / 3)
     assert report.coverage == pytest.approx(2 / 3)
+    assert report.coverage_alone == 0.5
     assert report.fault_error == pytest.approx(0.1)
     assert report.gain == pytest.approx((1.6 * 2.5) ** 0.5)
     assert report.worst_gain == 0.9
     text = StringIO()
-    print_paged(report, Console(file=text, width=100))
+    print_paged(report, Console(file=text, width=200))
     for shown in (
         "1.50x",
+        "noise measured beside: 67%; inside that of `predict`, without this noise: 50%",
         "3 of 5 cases",
         "(within 5 % of their pages): 1 of 2",
         "The slowest plan ran 0.90 times as fast",
@@ -107,6 +109,11 @@ def test_all_times_of_a_page_follow_the_one_measured_beside() -> None:
         assert before.high_ns is not None
         assert after.low_ns == pytest.approx(min(1.5 * before.value_ns, 2.0 * before.low_ns))
         assert after.high_ns == pytest.approx(max(3.0 * before.value_ns, 2.0 * before.high_ns))
+    narrow = scaled_device(device, [share * reference.value_ns for share in (1.5, 2.0, 3.0)],
+                           spread=False)  # fmt: skip
+    for after, before in zip(narrow.faults, device.faults, strict=True):
+        assert before.low_ns is not None
+        assert after.low_ns == pytest.approx(2.0 * before.low_ns)
 
 
 def test_the_noise_of_near_time_is_in_intervals_and_not_the_predicted_part() -> None:
