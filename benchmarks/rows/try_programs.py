@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -62,9 +63,10 @@ def rows() -> Iterator[Row]:
         if (not named or program.name in named)
         and shutil.which(program.command[0], path=f"{os.environ['PATH']}:/usr/bin")
     ]
-    commit = commit_of(None)
+    commit, near = commit_of(None), os.environ.get("NEAR", "")
     again = bool(named) or commit.endswith("+")
-    kept = Kept("try_programs", [LIST], commit, again=again)
+    measured = [LIST, Path(near)] if Path(near).is_file() else [LIST]
+    kept = Kept("try_programs", measured, commit + near, again=again)
     plain = list(_tried(chosen, kept, ""))
     traced = list(_tried([program for program in chosen if program.source], kept, "traced "))
     if not plain:
@@ -75,9 +77,7 @@ def rows() -> Iterator[Row]:
 
 
 def _rows_of_answers(tried: list[TriedProgram]) -> Iterator[Row]:
-    for program in tried:
-        if not program.answered:
-            print(f"{program.name}: exit code {program.code}: {program.error.splitlines()[-1:]}")
+    _print_unanswered(tried, "")
     languages = len({program.language for program in tried})
     answers = sum(program.answered for program in tried)
     tracebacks = sum("Traceback" in program.error for program in tried)
@@ -91,8 +91,26 @@ def _rows_of_answers(tried: list[TriedProgram]) -> Iterator[Row]:
         yield make_row(name, value, unit, bar=bar, at_most=at_most, peer="", command=COMMAND)
 
 
+def _print_unanswered(tried: list[TriedProgram], form: str) -> None:
+    for program in tried:
+        if not program.answered:
+            last = program.error.splitlines()[-1:]
+            print(f"{form}{program.name}: exit code {program.code}: {last}")
+
+
 def _rows_of_intervals(plain: list[TriedProgram], traced: list[TriedProgram]) -> Iterator[Row]:
     """Compare with the answers of the instrumented builds, where both exist."""
+    _print_unanswered(traced, "instrumented build of ")
+    if traced:
+        yield make_row(
+            f"answers of try on the instrumented builds of {len(traced)} of them",
+            sum(program.answered for program in traced),
+            "answers",
+            bar=len(traced),
+            at_most=False,
+            peer="",
+            command=COMMAND,
+        )
     theirs = {program.name: program.slowdowns for program in traced if program.answered}
     inside, errors = [], []
     both = [program for program in plain if program.answered and program.name in theirs]
@@ -153,7 +171,9 @@ def _try_program(command: list[str], program: ListedProgram) -> TriedProgram:
         seconds = time.monotonic() - started
         error = done.stderr.decode(errors="replace")
         code = done.returncode
-        expected = any(f"the program exited {status}" in error for status in program.exits)
+        expected = any(
+            re.search(rf"the program exited {status}\b", error) for status in program.exits
+        )
         if code == ExitCode.PROGRAM_FAILED and expected:
             code = ExitCode.DONE
         slowdowns = _slowdowns(folder / "try") if code == ExitCode.DONE else {}
