@@ -1,5 +1,4 @@
 // malloc and its family, which strdup and the like call, and the operators of C++.
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "run/far_heap.hpp"
 #include "run/foreign_blocks.hpp"
 #include "run/jemalloc.hpp"
+#include "run/operators.hpp"
 #include "run/placement.hpp"
 #include "run/shadow.hpp"
 #include "run/snapshot_requests.hpp"
@@ -29,6 +29,10 @@ namespace {
 // Bytes until this thread's next sampled allocation. Starts as zero, so a thread's first allocation
 // sets it for the mode. Where nothing is placed, this countdown is the only extra cost of malloc.
 __thread std::int64_t countdown __attribute__((tls_model("initial-exec")));
+// The same of the operator new. It stays ended where another library's operator has to serve.
+__thread std::int64_t new_countdown __attribute__((tls_model("initial-exec")));
+// Whether the operator new has met Mode::every, and serves.
+bool new_is_every = false;
 
 // Where nothing is placed, sampled blocks have their own addresses, so that free detects them by
 // one comparison: those of this target, which is near memory too.
@@ -36,6 +40,8 @@ constexpr unsigned sampled = 1;
 // Bytes of addresses from the first on that free returns without a check: 0 where all blocks are
 // placed.
 std::uint64_t plain_bytes = std::uint64_t{near_slots} << slot_bits;
+// The same of the operator delete: 0 too until it is known that no other library's has to serve.
+std::uint64_t plain_deleted_bytes = 0;
 inline bool is_plain(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < plain_bytes;
 }
@@ -72,11 +78,10 @@ std::int64_t next_distance() {
   return static_cast<std::int64_t>(sample_bytes / 2 + dice % sample_bytes);
 }
 
-inline bool countdown_ended(std::size_t size) {
+inline bool countdown_ended(std::int64_t& bytes, std::size_t size) {
   // A size that no memory has must not wrap the countdown to a large number.
-  const bool beyond =
-      __builtin_sub_overflow(countdown, static_cast<std::int64_t>(size), &countdown);
-  return __builtin_expect(beyond || countdown < 0, 0);
+  const bool beyond = __builtin_sub_overflow(bytes, static_cast<std::int64_t>(size), &bytes);
+  return __builtin_expect(beyond || bytes < 0, 0);
 }
 
 // Serves an allocation at the end of the countdown.
@@ -150,7 +155,7 @@ inline void* allocate_decided(std::size_t size, unsigned target) {
 
 // `flags` as for mallocx.
 inline void* allocate(std::size_t size, int flags, Call call) {
-  if (countdown_ended(size)) return allocate_at_countdown_end(size, flags, call);
+  if (countdown_ended(countdown, size)) return allocate_at_countdown_end(size, flags, call);
   void* block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
   if (__builtin_expect(block == nullptr, 0)) errno = ENOMEM;
   return block;
@@ -222,18 +227,18 @@ void* resize(void* block, std::size_t size, Call call) {
     return nullptr;
   }
   if (!is_ours(block)) return foreign_realloc(block, size);
-  const bool plain = is_plain(block) && !countdown_ended(size);
+  const bool plain = is_plain(block) && !countdown_ended(countdown, size);
   return plain ? je_realloc(block, size) : move_block(block, size, call);
 }
 
 // Serves a block, or `no_block` without memory. A macro, and the call no variable of it: it would
 // be kept in registers, which have to be saved.
-#define NEARFAR_SERVE(size, no_block)                                                 \
+#define NEARFAR_SERVE(size, bytes, is_every, at_end, no_block)                        \
   void* block = nullptr;                                                              \
-  if (!countdown_ended(size)) {                                                       \
+  if (!countdown_ended(bytes, size)) {                                                \
     block = je_malloc(size);                                                          \
-  } else if (mode != Mode::every || (size) >= min_interpreted_bytes) {                \
-    block = allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL);                    \
+  } else if (!(is_every) || (size) >= min_interpreted_bytes) {                        \
+    return at_end;                                                                    \
   } else {                                                                            \
     block = allocate_decided(size, decided_target(NEARFAR_THIS_CALL.return_address)); \
     if (__builtin_expect(block == nullptr, 0)) {                                      \
@@ -252,48 +257,62 @@ inline void give_back(void* block) {
   }
 }
 
-// The operator that the program would have without this library: it calls handlers and throws.
-void* new_without_memory(std::size_t size, const char* name) {
-  using New = void* (*)(std::size_t);
-  const auto next = reinterpret_cast<New>(dlsym(RTLD_NEXT, name));
-  if (next == nullptr) abort();
-  return next(size);
+// An own one: std::nothrow would need a C++ library.
+constexpr std::nothrow_t no_throw{};
+using New = void* (*)(std::size_t, const std::nothrow_t*);
+
+// Calls the C++ library's operator, which calls handlers. Without one, nothing can be thrown.
+[[gnu::noinline]] void* new_without_memory(std::size_t size, Operator form, Call call) {
+  const auto* caller = reinterpret_cast<const void*>(call.return_address);
+  const auto next = reinterpret_cast<New>(operator_without_memory(form, caller));
+  if (next != nullptr) return next(size, &no_throw);
+  if (form == new_plain || form == new_array) abort();
+  return nullptr;
 }
 
-}  // namespace
-
-// This library's own operators, whatever the program has.
-extern "C" {
-[[gnu::visibility("hidden"), gnu::alias("_Znwm"), gnu::malloc, gnu::alloc_size(1)]] void*
-nearfar_own_new(std::size_t size);
-[[gnu::visibility("hidden"), gnu::alias("_ZdlPv")]] void nearfar_own_delete(void* block) noexcept;
-}
-
-namespace {
-
-// Operators of arrays and sizes have to call the plain ones, which a program may replace alone.
-struct Operators {
-  void* (*make)(std::size_t) = nearfar_own_new;
-  void (*take)(void*) = nearfar_own_delete;
-};
-
-const Operators& programs_operators() {
-  static Operators operators;
-  static bool ready;
-  if (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE)) {
-    operators.make = reinterpret_cast<void* (*)(std::size_t)>(dlsym(RTLD_DEFAULT, "_Znwm"));
-    operators.take = reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "_ZdlPv"));
-    __atomic_store_n(&ready, true, __ATOMIC_RELEASE);
+[[gnu::noinline]] void* new_at_countdown_end(std::size_t size, Operator form, Call call) {
+  const auto replaced = reinterpret_cast<New>(replaced_operator(form));
+  if (replaced != nullptr) {
+    new_countdown = below_any_countdown;
+    return replaced(size, &no_throw);
   }
-  return operators;
+  const std::int64_t kept = countdown;
+  void* block = allocate_at_countdown_end(size, 0, call);
+  new_countdown = countdown;
+  if (mode != Mode::every) countdown = kept;
+  __atomic_store_n(&new_is_every, mode == Mode::every, __ATOMIC_RELAXED);
+  return block == nullptr ? new_without_memory(size, form, call) : block;
 }
 
-inline void delete_block(void* block) {
-  const auto take = programs_operators().take;
-  if (__builtin_expect(take == nearfar_own_delete, 1)) {
-    give_back(block);
+#define NEARFAR_NEW(size, form)                                                        \
+  NEARFAR_SERVE(size, new_countdown, __atomic_load_n(&new_is_every, __ATOMIC_RELAXED), \
+                new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                   \
+                new_without_memory(size, form, NEARFAR_THIS_CALL))
+
+[[gnu::noinline]] void delete_checked(void* block, std::size_t second, Operator form) {
+  using Delete = void (*)(void*, std::size_t);
+  if (!__atomic_load_n(&operators_served, __ATOMIC_RELAXED)) {
+    const auto replaced = reinterpret_cast<Delete>(replaced_operator(form));
+    if (replaced != nullptr) return replaced(block, second);
+  }
+  const std::uint64_t bytes = __atomic_load_n(&plain_bytes, __ATOMIC_SEQ_CST);
+  if (bytes != 0 && __atomic_load_n(&plain_deleted_bytes, __ATOMIC_RELAXED) == 0) {
+    __atomic_store_n(&plain_deleted_bytes, bytes, __ATOMIC_SEQ_CST);
+    // Another thread may have woken the library meanwhile.
+    if (__atomic_load_n(&plain_bytes, __ATOMIC_SEQ_CST) == 0) {
+      __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
+    }
+  }
+  give_back(block);
+}
+
+// `second` is a size, or a tag's address: forms without a second parameter ignore it.
+inline void delete_block(void* block, std::size_t second, Operator form) {
+  const std::uint64_t bytes = __atomic_load_n(&plain_deleted_bytes, __ATOMIC_RELAXED);
+  if (__builtin_expect(reinterpret_cast<std::uint64_t>(block) - first_address < bytes, 1)) {
+    je_free(block);
   } else {
-    take(block);
+    delete_checked(block, second, form);
   }
 }
 
@@ -303,15 +322,20 @@ bool is_power_of_two(std::size_t value) { return value != 0 && (value & (value -
 
 namespace nearfar::run {
 void check_next_allocation() {
-  countdown = 0;
-  if (mode == Mode::every) plain_bytes = 0;
+  countdown = new_countdown = 0;
+  if (mode != Mode::every) return;
+  __atomic_store_n(&plain_bytes, 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
 }
 }  // namespace nearfar::run
 
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* malloc(std::size_t size) noexcept { NEARFAR_SERVE(size, nullptr) }
+void* malloc(std::size_t size) noexcept {
+  NEARFAR_SERVE(size, countdown, mode == Mode::every,
+                allocate_at_countdown_end(size, 0, NEARFAR_THIS_CALL), nullptr)
+}
 
 void free(void* block) noexcept { give_back(block); }
 
@@ -383,15 +407,27 @@ std::size_t malloc_usable_size(void* block) noexcept {
 }
 
 // Through the C++ library's operators, all blocks would come from one call of malloc, and only
-// their stacks could decide. Operators for alignments and without exceptions stay the library's.
-void* operator new(std::size_t size) { NEARFAR_SERVE(size, new_without_memory(size, "_Znwm")) }
-void* operator new[](std::size_t size) {
-  const auto make = programs_operators().make;
-  if (__builtin_expect(make != nearfar_own_new, 0)) return make(size);
-  NEARFAR_SERVE(size, new_without_memory(size, "_Znam"))
+// their stacks could decide. Operators for alignments stay the library's: they are a set of theirs.
+void* operator new(std::size_t size) { NEARFAR_NEW(size, new_plain) }
+void* operator new[](std::size_t size) { NEARFAR_NEW(size, new_array) }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  NEARFAR_NEW(size, new_nothrow)
 }
-void operator delete(void* block) noexcept { give_back(block); }
-void operator delete(void* block, std::size_t) noexcept { delete_block(block); }
-void operator delete[](void* block) noexcept { delete_block(block); }
-void operator delete[](void* block, std::size_t) noexcept { delete_block(block); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  NEARFAR_NEW(size, new_array_nothrow)
+}
+void operator delete(void* block) noexcept { delete_block(block, 0, delete_plain); }
+void operator delete(void* block, std::size_t size) noexcept {
+  delete_block(block, size, delete_sized);
+}
+void operator delete(void* block, const std::nothrow_t& tag) noexcept {
+  delete_block(block, reinterpret_cast<std::size_t>(&tag), delete_nothrow);
+}
+void operator delete[](void* block) noexcept { delete_block(block, 0, delete_array); }
+void operator delete[](void* block, std::size_t size) noexcept {
+  delete_block(block, size, delete_array_sized);
+}
+void operator delete[](void* block, const std::nothrow_t& tag) noexcept {
+  delete_block(block, reinterpret_cast<std::size_t>(&tag), delete_array_nothrow);
+}
 #pragma GCC visibility pop

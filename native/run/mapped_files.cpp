@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -57,23 +58,37 @@ void move_present(std::uint64_t begin, std::uint64_t bytes, int node) {
 }
 
 // Brings the file's data, not its holes, into the page table: only pages that are there move.
-void touch_data(std::uint64_t begin, std::uint64_t bytes, int file, off_t offset) {
-  // Opened once more: SEEK_DATA moves a position that the program's threads and processes share.
+void touch_data(std::uint64_t begin, std::uint64_t bytes, int file) {
+  // SEEK_DATA would move a position that the program's threads and processes share. A second
+  // descriptor is no way out: closing it releases all locks (fcntl) of the process on the file.
+  struct statfs system {};
+  if (fstatfs(file, &system) != 0) return;
+  if (system.f_type == HUGETLBFS_MAGIC) {  // its mappings reserve all their pages
+    madvise(reinterpret_cast<void*>(begin), bytes, MADV_POPULATE_READ);
+    return;
+  }
+  struct stat status {};
+  if (fstat(file, &status) != 0 || status.st_blocks == 0) return;
+  // To who may neither own nor write the file, mincore says that all its pages are there.
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  const int own = open(link, O_RDONLY | O_CLOEXEC);
-  if (own < 0) return;
-  const auto end = offset + static_cast<off_t>(bytes);
-  for (off_t at = offset; at < end;) {
-    const off_t data = lseek(own, at, SEEK_DATA);
-    if (data < 0 || data >= end) break;
-    off_t hole = lseek(own, data, SEEK_HOLE);
-    if (hole < 0 || hole > end) hole = end;
-    madvise(reinterpret_cast<void*>(begin + static_cast<std::uint64_t>(data - offset)),
-            static_cast<std::size_t>(hole - data), MADV_POPULATE_READ);
-    at = hole;
+  if (status.st_uid != geteuid() && faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) != 0) return;
+  unsigned char present[4096];
+  std::uint64_t run = 0;  // bytes present up to `done`
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t rest = (bytes - done) / page_bytes;
+    const std::uint64_t pages = rest < sizeof present ? rest : sizeof present;
+    if (mincore(reinterpret_cast<void*>(begin + done), pages * page_bytes, present) != 0) return;
+    for (std::uint64_t page = 0; page < pages; ++page) {
+      done += page_bytes;
+      const bool is_present = (present[page] & 1) != 0;
+      if (is_present) run += page_bytes;
+      if (run == 0 || (is_present && done < bytes)) continue;
+      const std::uint64_t end = is_present ? done : done - page_bytes;
+      madvise(reinterpret_cast<void*>(begin + end - run), run, MADV_POPULATE_READ);
+      run = 0;
+    }
   }
-  close(own);
 }
 
 void move_data(std::uint64_t begin, std::uint64_t bytes, off_t offset, unsigned target) {
@@ -103,7 +118,7 @@ Recognised place_mapped_file(void* begin, std::size_t bytes, int file, off_t off
       const std::uint64_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
       place_mapping(planned.target, begin, whole, static_cast<std::uint64_t>(offset));
       const auto start = reinterpret_cast<std::uint64_t>(begin);
-      touch_data(start, whole, file, offset);
+      touch_data(start, whole, file);
       move_data(start, whole, offset, planned.target);
       recognised = {planned.object, planned.target};
     } else {

@@ -14,6 +14,7 @@
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
 #include "run/memories.hpp"
+#include "run/operators.hpp"
 #include "run/ranges.hpp"
 #include "run/shadow.hpp"
 #include "run/stack_objects.hpp"
@@ -101,8 +102,12 @@ bool is_worth_a_snapshot() {
   return is_first || found_an_object() || larger;
 }
 
-// For programs that allocate nothing before main.
-__attribute__((constructor(101))) void wake_at_start() { wake(); }
+// For programs that allocate nothing before main. The operators are looked up before any thread
+// could wait for one that holds the linker's lock.
+__attribute__((constructor(101))) void wake_at_start() {
+  wake();
+  replaced_operator(new_plain);
+}
 
 __attribute__((destructor(101))) void end() {
   if (mode == Mode::inert) return;

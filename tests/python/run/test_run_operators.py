@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,23 +14,46 @@ from nearfar.documents import RunRecord, load, save
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, placement, plan, run_verb
 
-
-def compiled(folder: Path, *words: str) -> Path:
-    program = folder / "operators"
-    source = PROGRAMS / "operators.cpp"
-    subprocess.run(["c++", "-O1", "-g", *words, str(source), "-o", str(program)], check=True)
-    return program
+SHARED = ("-fPIC", "-shared")
 
 
-@pytest.mark.parametrize("words", [(), ("-DPLAIN_REPLACED",)], ids=["library", "replaced"])
-def test_blocks_of_new_go_where_their_call_says(tmp_path: Path, words: tuple[str, ...]) -> None:
-    program = compiled(tmp_path, *words)
+def compiled(folder: Path, name: str, *words: str) -> str:
+    program = folder / name
+    source = str(PROGRAMS / "operators.cpp")
+    subprocess.run(["c++", "-O1", "-g", source, "-o", str(program), *words], check=True)
+    return str(program)
+
+
+def library(folder: Path) -> list[str]:
+    return [compiled(folder, "operators")]
+
+
+def replaced(folder: Path) -> list[str]:
+    return [compiled(folder, "operators", "-DPLAIN_REPLACED")]
+
+
+def replaced_in_library(folder: Path) -> list[str]:
+    headers = compiled(folder, "libheaders.so", "-DHEADERS", *SHARED)
+    return [compiled(folder, "operators", "-DHAS_HEADERS", headers, f"-Wl,-rpath,{folder}")]
+
+
+def plugin(folder: Path) -> list[str]:
+    """A C++ library that came with a plugin: the program has none of its names."""
+    host = folder / "operators"
+    subprocess.run(["cc", str(PROGRAMS / "plugin_host.c"), "-o", str(host)], check=True)
+    return [str(host), compiled(folder, "plugin.so", "-DPLUGIN", *SHARED)]
+
+
+@pytest.mark.parametrize("program", [library, replaced, replaced_in_library, plugin])
+def test_blocks_of_new_go_where_their_call_says(
+    tmp_path: Path, program: Callable[[Path], list[str]]
+) -> None:
     where = {"make_near": "near", "make_far": "far", "make_rows": "far"}
     save(
         plan([placement(number, *row, size_mib=1) for number, row in enumerate(where.items())]),
         tmp_path / "plan.json",
     )
-    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", str(program))
+    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", *program(tmp_path))
     assert done.returncode == 0, done.stderr
     record = load(tmp_path / "record.json", RunRecord)
     assert record.exit_status.startswith("exited 0"), record.exit_status

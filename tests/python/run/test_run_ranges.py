@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -95,6 +97,29 @@ def test_a_smaller_object_than_the_plans_is_reported(folder: Path) -> None:
     assert "plan again" in warning
 
 
+def run_with_file(folder: Path, file: Path) -> RunRecord:
+    """Map a file of 2 MiB, half of it a hole."""
+    file.write_bytes(bytes(1 << 20))
+    os.truncate(file, 2 << 20)
+    made = ranged_plan()
+    made.placements.append(
+        placement(
+            9, f"file {file.name}", "near", 2, kind="file", frames=[], parts=ranges((0, 1), 2)
+        )
+    )
+    save(made, folder / "plan.json")
+    done = run_verb(folder, "--map", "far=node:0", "--", str(folder / "ranges"), str(file))
+    assert done.returncode == 0, done.stderr
+    return load(folder / "record.json", RunRecord)
+
+
+def test_a_placed_file_keeps_its_position_locks_and_holes(folder: Path) -> None:
+    """The program checks them itself."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        record = run_with_file(folder, Path(memory) / "ranges.data")
+    assert not [w for w in record.warnings if "ranges.data is mapped from" in w]
+
+
 def test_a_file_that_no_policy_places_is_reported(folder: Path) -> None:
     """The temporary folder may be tmpfs; the program's own folder in the checkout is not."""
     here = Path(__file__).parent / "programs" / "ranges.c"
@@ -103,17 +128,7 @@ def test_a_file_that_no_policy_places_is_reported(folder: Path) -> None:
         pytest.skip("this checkout is on tmpfs")
     file = here.with_name("ranges.data")
     try:
-        file.write_bytes(bytes(2 << 20))
-        made = ranged_plan()
-        made.placements.append(
-            placement(
-                9, "file ranges.data", "near", 2, kind="file", frames=[], parts=ranges((0, 1), 2)
-            )
-        )
-        save(made, folder / "plan.json")
-        done = run_verb(folder, "--map", "far=node:0", "--", str(folder / "ranges"), str(file))
-        assert done.returncode == 0, done.stderr
-        record = load(folder / "record.json", RunRecord)
+        record = run_with_file(folder, file)
         assert [
             w for w in record.warnings if w.startswith("ranges.data is mapped from a file system")
         ]

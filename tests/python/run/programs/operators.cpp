@@ -1,5 +1,6 @@
 // Operators of C++ under `nearfar run`: blocks of new and new[], without memory, and, compiled with
-// -DPLAIN_REPLACED, those of a program that replaces the plain operators alone. Checks itself.
+// -DPLAIN_REPLACED, those of a program that replaces the plain operators alone. With -DHEADERS it is
+// a library that replaces some, with -DHAS_HEADERS the program that has it. Checks itself.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,16 +9,23 @@
 #include <new>
 #include <vector>
 
-#ifdef PLAIN_REPLACED
-static long made, taken;
+#if defined PLAIN_REPLACED || defined HEADERS
+#define HAS_HEADERS
+long made, taken;
 
 // Its blocks begin after a header, so no other allocator can free them.
-void* operator new(size_t size) {
+static void* make_block(size_t size) {
   char* block = static_cast<char*>(malloc(size + 32));
-  if (block == nullptr) throw std::bad_alloc();
+  if (block == nullptr) return nullptr;
   memcpy(block, "replaced", 8);
   ++made;
   return block + 32;
+}
+
+void* operator new(size_t size) {
+  void* block = make_block(size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
 }
 
 void operator delete(void* block) noexcept {
@@ -27,8 +35,14 @@ void operator delete(void* block) noexcept {
   ++taken;
   free(whole);
 }
+#elif defined HAS_HEADERS
+extern long made, taken;
 #endif
 
+#ifdef HEADERS
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return make_block(size); }
+void operator delete(void* block, size_t) noexcept { operator delete(block); }
+#else
 static int handled;
 static void handler() {
   if (++handled == 2) std::set_new_handler(nullptr);
@@ -42,7 +56,11 @@ struct Item {
 [[gnu::noinline]] static Item* make_far() { return new Item(); }
 [[gnu::noinline]] static Item* make_rows(size_t count) { return new Item[count]; }
 
+#ifdef PLUGIN
+extern "C" int run_plugin() {
+#else
 int main() {
+#endif
   constexpr size_t count = 20000;
   std::vector<Item*> items;
   for (size_t i = 0; i < count; ++i) {
@@ -56,6 +74,9 @@ int main() {
     delete items[i];
   }
   delete[] rows;
+  delete new (std::nothrow) Item();
+  delete[] new (std::nothrow) Item[2];
+  operator delete(new Item(), std::nothrow);
   // No machine has so much: handlers are called, then it throws.
   const volatile size_t too_much = SIZE_MAX / 4;
   std::set_new_handler(handler);
@@ -67,10 +88,12 @@ int main() {
     thrown = true;
   }
   if (!thrown) return 3;
-#ifdef PLAIN_REPLACED
+  if (new (std::nothrow) char[too_much] != nullptr) return 6;
+#ifdef HAS_HEADERS
   if (made < static_cast<long>(count) + 1 || taken < made - 2) return 4;
 #else
   if (handled != 2) return 5;
 #endif
   return 0;
 }
+#endif

@@ -83,8 +83,15 @@ int main(int count, char **words) {
     if (file < 0 || fstat(file, &status) != 0) return 2;
     const unsigned long bytes = (unsigned long)status.st_size;
     if (lseek(file, 100, SEEK_SET) != 100) return 2;
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    if (fcntl(file, F_SETLK, &lock) != 0) return 2;
     char *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (mapped == MAP_FAILED || lseek(file, 0, SEEK_CUR) != 100) return 2;
+    lock = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    // The process still has its lock, so another owner could not have it.
+    if (fcntl(file, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return 2;
+    const long blocks = status.st_blocks;
+    if (fstat(file, &status) != 0 || status.st_blocks != blocks) return 2;
     fill(mapped, bytes, 6);
     for (unsigned long i = 0; i < bytes / MIB; ++i) report("file", i, mapped + i * MIB);
     check(mapped, bytes, 6);

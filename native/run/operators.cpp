@@ -1,0 +1,92 @@
+#include "run/operators.hpp"
+
+#include <dlfcn.h>
+#include <string.h>
+
+namespace nearfar::run {
+
+bool operators_served;
+
+namespace {
+
+constexpr const char* names[operator_count] = {
+    "_Znwm",
+    "_Znam",
+    "_ZnwmRKSt9nothrow_t",
+    "_ZnamRKSt9nothrow_t",
+    "_ZdlPv",
+    "_ZdlPvm",
+    "_ZdlPvRKSt9nothrow_t",
+    "_ZdaPv",
+    "_ZdaPvm",
+    "_ZdaPvRKSt9nothrow_t",
+};
+
+bool decided;
+bool replaced;
+void* forms[operator_count];
+
+bool is_in_this_library(const void* address) {
+  Dl_info its{};
+  Dl_info own{};
+  return dladdr(address, &its) != 0 && dladdr(names, &own) != 0 && its.dli_fbase == own.dli_fbase;
+}
+
+bool is_in_runtime(const void* address) {
+  Dl_info its{};
+  if (dladdr(address, &its) == 0 || its.dli_fname == nullptr) return false;
+  const char* slash = strrchr(its.dli_fname, '/');
+  const char* name = slash == nullptr ? its.dli_fname : slash + 1;
+  // libc++abi too.
+  return strncmp(name, "libstdc++", 9) == 0 || strncmp(name, "libc++", 6) == 0;
+}
+
+// Decides for all forms together: a replaced delete may only get blocks of its own new. The form
+// after this library is right for each: the C++ library's calls the plain form, replaced or not.
+void decide() {
+  bool any = false;
+  void* nexts[operator_count] = {};
+  for (unsigned form = 0; form < operator_count; ++form) {
+    void* first = dlsym(RTLD_DEFAULT, names[form]);
+    nexts[form] = dlsym(RTLD_NEXT, names[form]);
+    const bool before = first != nullptr && !is_in_this_library(first);
+    any |= before || (nexts[form] != nullptr && !is_in_runtime(nexts[form]));
+    if (nexts[form] == nullptr && before) nexts[form] = first;
+  }
+  // A program with its C++ library inside may lack forms.
+  for (unsigned form = 0; form < operator_count; ++form) {
+    void* plain = nexts[form < delete_plain ? new_plain : delete_plain];
+    __atomic_store_n(&forms[form], nexts[form] == nullptr ? plain : nexts[form], __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(&replaced, any, __ATOMIC_RELAXED);
+  __atomic_store_n(&operators_served, !any, __ATOMIC_RELAXED);
+  __atomic_store_n(&decided, true, __ATOMIC_RELEASE);
+}
+
+// Returns the operator of the libraries that `file` needs; null if they have none but this one's.
+void* operator_for(const char* file, Operator form) {
+  void* library = file == nullptr ? nullptr : dlopen(file, RTLD_NOLOAD | RTLD_LAZY);
+  if (library == nullptr) return nullptr;
+  void* address = dlsym(library, names[form]);
+  dlclose(library);
+  return address == nullptr || is_in_this_library(address) ? nullptr : address;
+}
+
+}  // namespace
+
+void* replaced_operator(Operator form) {
+  if (!__atomic_load_n(&decided, __ATOMIC_ACQUIRE)) decide();
+  return __atomic_load_n(&replaced, __ATOMIC_RELAXED)
+             ? __atomic_load_n(&forms[form], __ATOMIC_RELAXED)
+             : nullptr;
+}
+
+void* operator_without_memory(Operator form, const void* caller) {
+  if (void* next = dlsym(RTLD_NEXT, names[form])) return next;
+  // The C++ library came with a plugin: the program has no name of it.
+  Dl_info its{};
+  void* address = dladdr(caller, &its) == 0 ? nullptr : operator_for(its.dli_fname, form);
+  return address == nullptr ? operator_for("libstdc++.so.6", form) : address;
+}
+
+}  // namespace nearfar::run

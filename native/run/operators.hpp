@@ -1,0 +1,31 @@
+// The C++ operators that a program would have without this library.
+#pragma once
+
+#include <cstddef>
+
+namespace nearfar::run {
+
+enum Operator : unsigned {
+  new_plain,
+  new_array,
+  new_nothrow,
+  new_array_nothrow,
+  delete_plain,
+  delete_sized,
+  delete_nothrow,
+  delete_array,
+  delete_array_sized,
+  delete_array_nothrow,
+  operator_count
+};
+
+// Whether all operators of the program are known to be the C++ library's, which this one serves.
+extern bool operators_served;
+
+// Returns the replaced operator that has to serve; null: this library.
+void* replaced_operator(Operator form);
+
+// Returns the C++ library's operator for the code at `caller`: it calls handlers and throws.
+void* operator_without_memory(Operator form, const void* caller);
+
+}  // namespace nearfar::run
