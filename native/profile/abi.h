@@ -41,6 +41,11 @@ extern "C" {
 static inline int nf_sampled(uint64_t address, uint64_t mask) {
   return (((((address >> 12) * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT) ^ address) & mask) == 0;
 }
+/* Number of a sampled line, counted from address 0. inner_log2 is the smaller of rate_log2 and 6.
+ */
+static inline uint64_t nf_ordinal(uint64_t address, unsigned inner_log2) {
+  return (address >> 12 << (6 - inner_log2)) + ((address >> 6 & 63) >> inner_log2);
+}
 static inline int nf_whole(uint64_t address) { return nf_sampled(address, NF_PAGE_MASK); }
 
 enum nf_class { NF_OPAQUE = 0, NF_STREAM = 1, NF_INDIRECT = 2, NF_CHASE = 3 };

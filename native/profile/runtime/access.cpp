@@ -1,7 +1,9 @@
 // Simulates accesses to sampled lines: the slow path of the instrumented code's test.
 #include "profile/runtime/access.hpp"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,7 +22,8 @@
 #include "profile/runtime/runtime.hpp"
 #include "profile/runtime/thread.hpp"
 
-__thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec"))) = {};
+__thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec"))) = {
+    NF_PENDING_ACCESSES, NF_PENDING_ACCESSES, NF_PENDING_ACCESSES, {}};
 
 namespace nearfar::profile {
 
@@ -198,7 +201,8 @@ void simulate_pending() {
   RecentAccess* const recents = recents_of_core();
   RangeCursors cursors{};
   Place places[NF_PENDING_ACCESSES];
-  std::uint32_t found = nf_pending.done;
+  const std::uint32_t first = nf_pending.done;
+  std::uint32_t found = first;
   while (nf_pending.done < nf_pending.count) {
     // A signal handler may append meanwhile.
     for (; found < nf_pending.count; ++found)
@@ -211,18 +215,42 @@ void simulate_pending() {
     if (recent == nullptr || !is_repeated(access, phase, *recent))
       simulate_access(access, place, phase, cursors, recent);
   }
-  sample_live_sometimes(nf_pending.count);
-  forget_accesses();
+  sample_live_sometimes(nf_pending.count - first);
+  nf_pending.count = nf_pending.done = nf_pending.owned = 0;
+}
+
+// Simulates the list and empties it; returns false if it cannot be appended to.
+bool begin_list() {
+  if (!active()) {
+    forget_accesses();
+    return false;
+  }
+  Guard const guard;
+  if (!guard) {
+    add(runtime.header->dropped, std::uint64_t{1});
+    return false;
+  }
+  register_thread();
+  simulate_pending();
+  return true;
 }
 
 }  // namespace
 
-void forget_accesses() { nf_pending.count = nf_pending.done = nf_pending.owned = 0; }
+void forget_accesses() {
+  nf_pending.count = nf_pending.done = nf_pending.owned = NF_PENDING_ACCESSES;
+}
 
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
-  if (nf_pending.count >= NF_PENDING_ACCESSES) nf_settle_accesses();
+  if (nf_pending.count >= NF_PENDING_ACCESSES && !begin_list()) return;
   const std::uint32_t place = __atomic_load_n(&nf_pending.count, __ATOMIC_RELAXED);
-  if (place < NF_PENDING_ACCESSES) nf_append_access(place, address, site, owner, store ? 1 : 0);
+  // A signal handler may have filled the list again.
+  if (place >= NF_PENDING_ACCESSES) return;
+  const bool owner_may_change =
+      owner == site_none && __libc_single_threaded == 0 && runtime.lines.sampled(address);
+  if (owner_may_change) owner = nf_owner_at(address);
+  nf_append_access(place, address, site, owner, store ? 1 : 0);
+  if (owner_may_change && owner == site_none) begin_list();
 }
 
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {
@@ -246,19 +274,12 @@ extern "C" void nf_keep_owners(void) {
 
 extern "C" int nf_settle_accesses(void) {
   using namespace nearfar::profile;
-  if (nf_pending.count == 0) return 1;
-  if (!active()) {
-    forget_accesses();
-    return 1;
-  }
-  Guard const guard;
-  if (!guard) {
-    add(runtime.header->dropped, std::uint64_t{1});
-    return 0;
-  }
-  register_thread();
-  simulate_pending();
-  return 1;
+  return nf_pending.done == nf_pending.count || begin_list() ? 1 : 0;
+}
+
+extern "C" void nf_append_slowly(std::uint64_t address, std::uint32_t site,
+                                 std::uint32_t is_store) {
+  nearfar::profile::access_line(address, site, is_store != 0);
 }
 
 namespace nearfar::profile {
@@ -292,5 +313,13 @@ void _exit(int status) {
 }
 
 void _Exit(int status) noexcept { _exit(status); }
+
+// Until now the list held no owners: another thread may change them from here on.
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+  nearfar::profile::need_real_functions();
+  nf_settle_accesses();
+  return nearfar::profile::real.pthread_create(thread, attributes, start, argument);
+}
 }
 #pragma GCC visibility pop

@@ -5,6 +5,7 @@
 // inside the program are seen by wrapped entry points (allocators/); the verb warns of others.
 #pragma once
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -26,7 +27,8 @@
   HOOK(mremap, void*, (void*, size_t, size_t, int, ...))   \
   HOOK(mprotect, int, (void*, size_t, int))                \
   HOOK(mlockall, int, (int))                               \
-  HOOK(_exit, void, (int))
+  HOOK(_exit, void, (int))                                 \
+  HOOK(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))
 
 namespace nearfar::profile {
 

@@ -5,11 +5,17 @@
  * go on to overlap between two lists. A list is also simulated before large memory changes owners,
  * before marks, and when its thread ends; a process that is killed loses at most one list per
  * thread.
+ *
+ * While there are several threads, one may give the memory of another one's listed accesses to
+ * somebody else. Owners are then noted with the access; where memory has none yet, because it is
+ * touched for the first time, the list is simulated at once.
  */
 #ifndef NEARFAR_PROFILE_PENDING_ACCESS_H
 #define NEARFAR_PROFILE_PENDING_ACCESS_H
 
 #include <stdint.h>
+
+#include "profile/abi.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +28,13 @@ struct nf_pending_access {
   uint16_t is_store;
 };
 
+/* The shadow (shadow.hpp), and how it is indexed. */
+extern const uint16_t* nf_owners;
+extern unsigned nf_owners_inner_log2;
+static inline uint16_t nf_owner_at(uint64_t address) {
+  return nf_owners[nf_ordinal(address, nf_owners_inner_log2) * 4 + (address >> 4 & 3)];
+}
+
 /* More would exceed the static TLS available to a library that is loaded late. */
 #define NF_PENDING_ACCESSES 32
 
@@ -31,11 +44,15 @@ struct nf_pending {
   uint32_t owned; /* entries whose owner is known or will not change */
   struct nf_pending_access list[NF_PENDING_ACCESSES];
 };
+/* Full and simulated at first, so that a thread's first access registers the thread. */
 extern __thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec")));
 
 /* Simulates the list and empties it. Returns 0 if this thread is already doing so, and was
  * interrupted by a signal. */
 int nf_settle_accesses(void);
+
+/* Appends an access to a list that may be full, or to memory that may have no owner yet. */
+void nf_append_slowly(uint64_t address, uint32_t site, uint32_t is_store);
 
 /* Notes the owners of the listed accesses, before a small block's memory changes its owner. */
 void nf_keep_owners(void);

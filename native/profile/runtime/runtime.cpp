@@ -34,6 +34,12 @@ const std::uint32_t no_phase = 0;
 // One of the first keys, for which the C library needs no memory.
 pthread_key_t at_thread_end;
 
+void settle_at_end(void* value) {
+  nf_settle_accesses();
+  // Once more, after other destructors; the C library ends that after a few rounds.
+  pthread_setspecific(at_thread_end, value);
+}
+
 // Uses the slot of this process's own marks, or the program's.
 void follow_slot() {
   __atomic_store_n(&nf_phase_word, &nf_control_slot(runtime.control, getpid(), 0)->phase,
@@ -105,6 +111,8 @@ bool create_runtime(unsigned rate_log2) {
       !reserve_reuse() || !reserve_pages(true) || !reserve_core_caches()) {
     return give_up("address space for the tables cannot be reserved (ulimit -v?)");
   }
+  nf_owners = runtime.shadow.entry(0);
+  nf_owners_inner_log2 = runtime.lines.inner_log2();
   runtime.header->counts_flushes = 1;
   attach_tables();
   add_reserved_sites();
@@ -193,7 +201,7 @@ void activate(unsigned rate_log2) {
   begin_emulation();
   const auto top = reinterpret_cast<std::uint64_t>(__libc_stack_end) + above_first_frame;
   runtime.regions.fill({top - stack_limit(), top, site_stack, false});
-  pthread_key_create(&at_thread_end, [](void*) { nf_settle_accesses(); });
+  pthread_key_create(&at_thread_end, settle_at_end);
   pthread_atfork(nullptr, nullptr, continue_in_child);
   __atomic_store_n(&runtime.active, true, __ATOMIC_RELEASE);
   const bool usual_rate = rate_log2 == sim::SampledLines::usual_rate_log2 && header_bytes != 0;
@@ -216,6 +224,8 @@ void register_new_thread() {
 
 }  // namespace nearfar::profile
 
+const std::uint16_t* nf_owners = nullptr;
+unsigned nf_owners_inner_log2 = 0;
 const std::uint32_t* nf_phase_word = &nearfar::profile::no_phase;
 const std::uint32_t* nf_counting_word = &nearfar::profile::no_phase;
 

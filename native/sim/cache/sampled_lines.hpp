@@ -25,9 +25,8 @@ class SampledLines {
 
   bool sampled(std::uint64_t address) const { return nf_sampled(address, mask_) != 0; }
 
-  std::uint64_t ordinal(std::uint64_t address) const {
-    return ((address >> 12) << (6 - inner_)) + ((address >> 6 & 63) >> inner_);
-  }
+  unsigned inner_log2() const { return inner_; }
+  std::uint64_t ordinal(std::uint64_t address) const { return nf_ordinal(address, inner_); }
 
   // Returns an address in the line of an ordinal.
   std::uint64_t address(std::uint64_t ordinal) const {

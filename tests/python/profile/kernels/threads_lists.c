@@ -1,0 +1,114 @@
+/* Threads with few sampled accesses, whose memory others give away. threads_lists MODE */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "by_hand.h"
+
+#define NOINLINE __attribute__((noinline))
+enum { PAGE = 4096 / sizeof(long), PAGES = 3, THREADS = 64, ROUNDS = 200 };
+enum { BYTES = PAGES * 4096 };
+
+NOINLINE static long* message(void) { return malloc(BYTES + 4096); }
+NOINLINE static long* reply(void) { return malloc(BYTES + 4096); }
+NOINLINE static void* map_at(void* place) {
+  return mmap(place, BYTES, PROT_READ | PROT_WRITE,
+              MAP_PRIVATE | MAP_ANONYMOUS | (place == NULL ? 0 : MAP_FIXED), -1, 0);
+}
+NOINLINE static long* mapped_message(void) { return map_at(NULL); }
+NOINLINE static void mapped_reply(void* place) { map_at(place); }
+
+/* 8 longs of each of PAGES sampled lines, from the next page on: less than a list. */
+static void* touch(void* array) {
+  long* const pages = (long*)(((uintptr_t)array + 4095) & ~(uintptr_t)4095);
+  for (long i = 0; i < PAGES * PAGE; ++i) STORE(pages[i], i);
+  return NULL;
+}
+
+static void* touch_then_exit(void* array) {
+  touch(array);
+  pthread_exit(NULL);
+}
+
+static void in_thread(void* (*work)(void*), void* argument) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, work, argument) != 0) abort();
+  pthread_join(thread, NULL);
+}
+
+static void replace(void* block) {
+  free(block);
+  if (reply() != block) abort();
+}
+static void* replace_mapping(void* mapping) {
+  munmap(mapping, BYTES);
+  mapped_reply(mapping);
+  return NULL;
+}
+
+static sem_t ready, done;
+static long* box;
+static void* worker(void* unused) {
+  for (;;) {
+    sem_wait(&ready);
+    if (box == NULL) return unused;
+    touch(box);
+    sem_post(&done);
+  }
+}
+static void let_touch(long* array) {
+  box = array;
+  sem_post(&ready);
+  if (array != NULL) sem_wait(&done);
+}
+
+int main(int words, char** word) {
+  if (words != 2) return 2;
+  const char* mode = word[1];
+  if (strcmp(mode, "short") == 0) {
+    long* const all = aligned_alloc(4096, (size_t)THREADS * BYTES);
+    for (long i = 0; i < THREADS; ++i)
+      in_thread(i % 2 == 0 ? touch : touch_then_exit, all + i * PAGES * PAGE);
+    return 0;
+  }
+  if (strcmp(mode, "first") == 0) {
+    long* const mapping = mapped_message();
+    touch(mapping);
+    in_thread(replace_mapping, mapping);
+    return 0;
+  }
+  sem_init(&ready, 0, 0);
+  sem_init(&done, 0, 0);
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, worker, NULL) != 0) return 1;
+  for (int i = 0; i < ROUNDS; ++i) {
+    if (strcmp(mode, "blocks") == 0) {
+      long* const block = message();
+      let_touch(block);
+      replace(block);
+    } else if (strcmp(mode, "mappings") == 0) {
+      long* const mapping = mapped_message();
+      let_touch(mapping);
+      replace_mapping(mapping);
+    }
+  }
+  if (strcmp(mode, "fork") == 0) {
+    long* const block = message();
+    let_touch(block);
+    touch(block);
+    const pid_t child = fork();
+    if (child == 0) {
+      in_thread(touch, block);
+      return 0;
+    }
+    waitpid(child, NULL, 0);
+  }
+  let_touch(NULL);
+  pthread_join(thread, NULL);
+  return 0;
+}

@@ -1,0 +1,37 @@
+"""Sampled accesses wait in lists of 32 per thread: none is lost, or counted for another object."""
+
+from __future__ import annotations
+
+import pytest
+from by_hand import Build, Run
+
+PAGES = 3
+RATE = 64
+LARGE = 64 << 20
+"""A cache in which each line misses once."""
+
+
+def test_threads_shorter_than_a_list_lose_nothing(build: Build, run: Run) -> None:
+    result = run(build("threads_lists.c"), "short", llc=LARGE)
+    assert int(result.files[0].header["threads"]) == 1 + 64
+    assert result.of("main").write_misses.total() == 64 * PAGES * RATE
+
+
+@pytest.mark.parametrize(("mode", "rounds"), [("first", 1), ("blocks", 200), ("mappings", 200)])
+def test_memory_given_away_by_another_thread_keeps_its_accesses(
+    build: Build, run: Run, mode: str, rounds: int
+) -> None:
+    result = run(build("threads_lists.c"), mode, llc=LARGE)
+    assert result.code == 0
+    # Each long of the sampled lines is stored once; the allocator's own header is another access.
+    stores = 8 * PAGES * RATE * rounds
+    assert stores <= result.of("message").accesses <= stores + RATE * rounds
+    assert result.of("reply").accesses <= RATE * rounds
+
+
+def test_a_fork_leaves_each_process_its_own_accesses(build: Build, run: Run) -> None:
+    result = run(build("threads_lists.c"), "fork", llc=LARGE)
+    assert [int(file.header["threads"]) for file in result.files] == [2, 1]
+    # The thread and main touch the block in the parent, a new thread in the child.
+    stores = 3 * 8 * PAGES * RATE
+    assert stores <= result.of("message").accesses <= stores + RATE
