@@ -31,8 +31,8 @@ namespace {
 __thread std::int64_t countdown __attribute__((tls_model("initial-exec")));
 // The same of the operator new. It stays ended where another library's operator has to serve.
 __thread std::int64_t new_countdown __attribute__((tls_model("initial-exec")));
-// Whether the operator new has met Mode::every, and serves.
-bool new_is_every = false;
+// Whether the operators serve, and new has met Mode::every.
+bool operators_serve_every = false;
 
 // Where nothing is placed, sampled blocks have their own addresses, so that free detects them by
 // one comparison: those of this target, which is near memory too.
@@ -280,13 +280,13 @@ using New = void* (*)(std::size_t, const std::nothrow_t*);
   void* block = allocate_at_countdown_end(size, 0, call);
   new_countdown = countdown;
   if (mode != Mode::every) countdown = kept;
-  __atomic_store_n(&new_is_every, mode == Mode::every, __ATOMIC_RELAXED);
+  __atomic_store_n(&operators_serve_every, mode == Mode::every, __ATOMIC_RELAXED);
   return block == nullptr ? new_without_memory(size, form, call) : block;
 }
 
-#define NEARFAR_NEW(size, form)                                                        \
-  NEARFAR_SERVE(size, new_countdown, __atomic_load_n(&new_is_every, __ATOMIC_RELAXED), \
-                new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                   \
+#define NEARFAR_NEW(size, form)                                                                 \
+  NEARFAR_SERVE(size, new_countdown, __atomic_load_n(&operators_serve_every, __ATOMIC_RELAXED), \
+                new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                            \
                 new_without_memory(size, form, NEARFAR_THIS_CALL))
 
 [[gnu::noinline]] void delete_checked(void* block, std::size_t second, Operator form) {
@@ -311,6 +311,8 @@ inline void delete_block(void* block, std::size_t second, Operator form) {
   const std::uint64_t bytes = __atomic_load_n(&plain_deleted_bytes, __ATOMIC_RELAXED);
   if (__builtin_expect(reinterpret_cast<std::uint64_t>(block) - first_address < bytes, 1)) {
     je_free(block);
+  } else if (__builtin_expect(__atomic_load_n(&operators_serve_every, __ATOMIC_RELAXED), 1)) {
+    free_checked(block);
   } else {
     delete_checked(block, second, form);
   }
