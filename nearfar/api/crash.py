@@ -117,7 +117,7 @@ def _request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) ->
         workers=options.workers,
         schedules=options.schedules,
         preemptions=options.preemptions,
-        keep=None if options.output is None else folder_of(options.output),
+        keep=None if options.output is None or options.preemptions else folder_of(options.output),
         resume=options.resume,
         first=options.first,
         baseline=None if options.baseline is None else load(options.baseline, CrashReport),

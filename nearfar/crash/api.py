@@ -116,6 +116,7 @@ def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
         bugs,
         eadr=request.eadr,
         seed=request.seed,
+        resumable=not request.preemptions,
         known=len(all_bugs) - len(bugs),
     )
     return CrashOutcome(report, bugs, test.summary.interrupted, test.checks)
@@ -171,8 +172,11 @@ class _Test:
             except KeyboardInterrupt:
                 self.summary.interrupted = True
                 self.summary.warn(["interrupted: the report has the bugs found so far"])
-            if not progress.complete and schedule not in refused:
+            # An order that is chosen has its share of the budget.
+            shares = self._orders is not None and progress.ended in ("states", "seconds")
+            if not (progress.complete or shares or schedule in refused):
                 self._save(schedule, trace, recorded, progress)
+                self._warn_of_orders(refused)
                 return
             if schedule not in refused:
                 self.summary.add(recorded, progress)
@@ -190,7 +194,9 @@ class _Test:
         self._explored = first
         for schedule in range(first, self._request.schedules):
             if self._orders is not None:
-                if (choices := self._orders.next()) is None:
+                spent = time.monotonic() - self._begun_s > self._request.budget.seconds
+                spent |= self.summary.progress.states >= self._request.budget.states
+                if spent or (choices := self._orders.next()) is None:
                     return
                 self._choices[schedule] = choices
             recorded = recorded or self._record(trace, schedule)
@@ -287,8 +293,7 @@ class _Test:
         symbols: TraceSymbols,
     ) -> ExplorationPlan:
         request = self._request
-        # How many orders differ shows while they are run.
-        schedules_left = 1 if self._orders else request.schedules - schedule
+        schedules_left = request.schedules - schedule
         spent_s = time.monotonic() - self._begun_s
         states = self.summary.progress.states + progress.states - self._states_before
         return ExplorationPlan(
@@ -356,11 +361,7 @@ class _Test:
         self.summary.code = code_of(list(recorded.trace.stacks()), symbols)
         check = request.checks[0].command
         images = PoolImages(
-            self._folder / "image",
-            check,
-            request.timeout_s,
-            environment(),
-            before=request.pool,
+            self._folder / "image", check, request.timeout_s, environment(), before=request.pool
         )
         self.summary.lints, warning = lints_of(
             recorded.trace,

@@ -5,7 +5,9 @@ goes on to its next one. Two runs are alike if they differ only in the order of 
 depend on each other: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, from
 the pairs of dependent steps of a run that nothing orders, which other choices lead to a run that is
 not alike. Runs with few preemptions come first and those with many are left out (Musuvathi, Qadeer,
-PLDI 2007): a thread loses a turn that it could have taken.
+PLDI 2007): a thread loses a turn that it could have taken. Where a choice is left out, the other
+thread is also chosen where the thread that would lose its turn had got it (Coons, Musuvathi,
+McKinley, OOPSLA 2013). Orders within the bound may still be missed.
 
 Loads are not recorded. A step's loads come after the one before it, so an order of two steps on
 lines that a thread only reads is tried only if other steps of the two threads depend.
@@ -76,6 +78,8 @@ class Interleavings:
         self._known: set[int] = set()
         self._seen: set[int] = set()
         self._runs = 0
+        self._left_out = False
+        """A choice was left out: too many preemptions, or too late in a run."""
 
     def next(self) -> bytes | None:
         """Return the threads to choose at the first turns; None: all orders were run."""
@@ -86,37 +90,57 @@ class Interleavings:
 
     def sentence(self) -> str:
         """Return how many orders were explored, and whether more differ."""
-        more = f"{len(self._queue)} more wait: give more --schedules"
+        if self._queue:
+            more = f"{len(self._queue)} more wait: give more --schedules, or a larger budget"
+        elif self._left_out:
+            left_out = f"beyond the bound or after {MAX_TURNS} turns"
+            more = f"no more were found: choices {left_out} were left out"
+        else:
+            more = "no more differ"
+        seen, bound = len(self._seen), self._max_preemptions
         return (
-            f"{len(self._seen)} orders of the threads that differ were explored, of {self._runs} "
-            f"run, with {self._max_preemptions} preemptions at most; "
-            f"{more if self._queue else 'no more differ'}"
+            f"{seen} {'order' if seen == 1 else 'orders'} of the threads, no two alike, explored "
+            f"in {self._runs} {'run' if self._runs == 1 else 'runs'} with at most {bound} "
+            f"{'preemption' if bound == 1 else 'preemptions'}; {more}"
         )
 
     def learn(self, turns: list[Turn]) -> bool:
         """Plan other orders after a run; return whether none before was like it."""
+        self._left_out |= len(turns) >= MAX_TURNS
         turns = turns[:MAX_TURNS]
         preempted = _preemptions(turns)
         begins = list(itertools.accumulate((turn.thread for turn in turns), _longer, initial=0))
         self._known.update(begins)
         for at, thread in _races(turns):
-            ready = turns[at].ready
-            others = [thread] if ready >> thread & 1 else [n for n in range(64) if ready >> n & 1]
-            for other in others:
-                if _longer(begins[at], other) not in self._known:
-                    self._plan(turns, preempted, at, other)
-                    self._known.add(_longer(begins[at], other))
+            if self._branch(turns, begins, preempted, at, thread):
+                continue
+            got = at
+            while got and turns[got - 1].thread == turns[at].thread:
+                got -= 1
+            self._branch(turns, begins, preempted, got, thread)
         kind = _kind(turns)
         is_new = kind not in self._seen
         self._seen.add(kind)
         return is_new
 
-    def _plan(self, turns: list[Turn], preempted: list[int], at: int, thread: int) -> None:
-        before = turns[at - 1].thread if at else thread
-        count = preempted[at] + (before != thread and bool(turns[at].ready >> before & 1))
-        choices = bytes([*(turn.thread for turn in turns[:at]), thread])
-        if count <= self._max_preemptions:
-            heapq.heappush(self._queue, (count, len(self._known), choices))
+    def _branch(
+        self, turns: list[Turn], begins: list[int], preempted: list[int], at: int, thread: int
+    ) -> bool:
+        """Plan runs in which another thread has the turn; return whether the bound allows all."""
+        ready = turns[at].ready
+        others = [thread] if ready >> thread & 1 else [n for n in range(64) if ready >> n & 1]
+        allowed = True
+        for other in others:
+            before = turns[at - 1].thread if at else other
+            count = preempted[at] + (before != other and bool(ready >> before & 1))
+            if count > self._max_preemptions:
+                allowed &= other == turns[at].thread
+            elif (begin := _longer(begins[at], other)) not in self._known:
+                choices = bytes([*(turn.thread for turn in turns[:at]), other])
+                heapq.heappush(self._queue, (count, len(self._known), choices))
+                self._known.add(begin)
+        self._left_out |= not allowed
+        return allowed
 
 
 def _longer(begin: int, thread: int) -> int:

@@ -69,6 +69,7 @@ def report_of(
     *,
     eadr: bool,
     seed: int,
+    resumable: bool = True,
     known: int = 0,
 ) -> CrashReport:
     """Return the report."""
@@ -98,6 +99,7 @@ def report_of(
         judge_s=progress.judge_s,
         states_per_s=progress.states / progress.wall_s if progress.wall_s else 0.0,
         ended=summary.ended,
+        resumable=resumable,
         bugs=[] if unseen else failures,
         undecided=failures if unseen else [],
         unseen=unseen,

@@ -176,6 +176,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Every state was judged; false: the exploration ended first."""
     ended: Literal["", "states", "seconds", "first bug", "interrupted"] = ""
     """Reason for the end of an incomplete exploration; empty: it is complete."""
+    resumable: bool = True
+    """False: orders of threads were chosen, which `--resume` cannot continue."""
     undecided: list[CrashBug] = []
     """Failures that are bugs unless the program flushes or fences where nearfar cannot see it."""
     unseen: str = ""

@@ -67,7 +67,9 @@ class CrashOptions(ProgramOptions):
     """For a program with threads: number of recordings, each with another order of the threads."""
     preemptions: int = 0
     """Choose these orders so that no two are alike, those with the fewest preemptions first and at
-    most this many: a thread loses its turn before a store, flush, fence or lock. 0: draw them."""
+    most this many: a thread loses its turn before a store, flush, fence or lock. Some orders within
+    that bound may be missed. They share the budget, and --resume cannot continue them. 0: draw
+    them."""
     resume: bool = False
     """Continue where the time limit or Ctrl-C ended the same command with the same -o."""
     output: Annotated[Path | None, Option(short="-o")] = None

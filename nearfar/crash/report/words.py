@@ -90,9 +90,10 @@ def unfinished_text(report: CrashReport) -> str:
         )
     left = report.points - report.points_explored
     if report.ended in ("states", "seconds"):
+        resumes = ", or --resume" if report.resumable and not report.files else ""
         sentences.append(
             f"not finished: the limit of {report.ended} ended it with {left} failure points "
-            f"untouched; give more --{report.ended}{'' if report.files else ', or --resume'}"
+            f"untouched; give more --{report.ended}{resumes}"
         )
     elif report.ended == "first bug":
         sentences.append("stopped at the first bug, as --first asks")

@@ -1,7 +1,7 @@
 /* Threads store to one word of a pool, each in the order that `crash_locks POOL KIND` names:
  * `timed` timed and clock forms of locks, `once` pthread_once, `many` 300 threads one after
- * another, `signal` a lock while a signal handler posts a semaphore, `write` no order, by pwrite
- * after a locked instruction. */
+ * another, `signal` a lock while a signal handler posts a semaphore; `write` and `wide` in no
+ * order, by pwrite after a locked instruction and by a store of three lines. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -79,6 +79,17 @@ static void* write_after_lock(void* number) {
   return NULL;
 }
 
+static void* wide(void* number) {
+  if (number == NULL) {
+    volatile uint64_t* to = pool;
+    uint64_t bytes = 192;
+    __asm__ volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(7) : "memory");
+  } else {
+    pool[16] = 2;
+  }
+  return NULL;
+}
+
 int main(int count, char** words) {
   if (count < 3) return 2;
   file = open(words[1], O_RDWR | O_CREAT, 0600);
@@ -103,6 +114,7 @@ int main(int count, char** words) {
   void* (*const start)(void*) = strcmp(kind, "timed") == 0    ? timed
                                 : strcmp(kind, "once") == 0   ? after_first
                                 : strcmp(kind, "signal") == 0 ? often
+                                : strcmp(kind, "wide") == 0   ? wide
                                                               : write_after_lock;
   pthread_t threads[2];
   for (uint64_t i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, start, (void*)i);

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from crash.crash_programs import built, explore
 
-from nearfar.crash.interleavings import Interleavings, Turn
+from nearfar.crash.interleavings import MAX_TURNS, Interleavings, Turn, turns_of
 from nearfar.crash.record import record
+from nearfar.crash.report.words import unfinished_text
 
 STORE, FLUSH, FENCE, LOCK = 1, 2, 3, 4
 
@@ -53,6 +54,44 @@ def test_all_orders_of_dependent_steps_are_run_up_to_the_bound() -> None:
     assert len(runs_of(fences, 1)[1]) == 2 + 2 * 2
 
 
+def test_a_bound_that_leaves_choices_out_is_named() -> None:
+    orders = Interleavings(1)
+    assert orders.next() == b""
+    orders.learn([Turn(1, STORE, 1, 1, 2)])
+    sentence = "1 order of the threads, no two alike, explored in 1 run with at most 1 preemption"
+    assert orders.sentence() == f"{sentence}; no more differ"
+    orders.learn([Turn(1, STORE, 1, 1, 2)] * MAX_TURNS)
+    assert "no more were found" in orders.sentence()
+    # The fence of thread 2 can come between the others only by a preemption.
+    orders = Interleavings(0)
+    orders.learn(
+        [Turn(1, FENCE, 0, 1, 0b110), Turn(1, FENCE, 0, 1, 0b110), Turn(2, FENCE, 0, 1, 4)]
+    )
+    assert "2 more wait" in orders.sentence()
+    assert [orders.next(), orders.next(), orders.next()] == [b"", b"\2", None]
+    assert "no more were found" in orders.sentence()
+
+
+def test_chosen_orders_share_the_budget_and_are_not_resumed(tmp_path: Path) -> None:
+    program = built("crash_race", "-DLOCKED")
+    check, options = f"{program} {{pool}} check", ["--preemptions", "1", "--schedules", "3"]
+    report = explore(tmp_path, check, [str(program), "{pool}"], *options, "--states", "12")
+    assert report.ended == "states"
+    assert "--resume" not in unfinished_text(report)
+    assert not (tmp_path / "crash-resume").exists()
+    (note,) = report.warnings
+    assert "explored in 3 runs" in note
+    assert "more wait" in note
+
+
+def test_a_store_counts_with_all_its_lines(tmp_path: Path) -> None:
+    command, pool = [str(built("crash_locks")), str(tmp_path / "pool"), "wide"], tmp_path / "pool"
+    trace = record(command, pool, tmp_path / "trace", json=True, choices=b"").trace
+    stores = [turn for turn in turns_of(trace) if turn.kind == STORE]
+    # The repeated store goes on until the page's end.
+    assert [(turn.first, turn.count) for turn in stores] == [(0, 64), (2, 1)]
+
+
 @pytest.mark.parametrize("program", ["crash_race", "crash_threads"])
 def test_chosen_orders_find_a_race_at_once_and_pass_the_right_program(
     program: str, tmp_path: Path
@@ -71,7 +110,7 @@ def test_chosen_orders_find_a_race_at_once_and_pass_the_right_program(
     assert not report.bugs
     assert not report.lints
     (note,) = report.warnings
-    assert "orders of the threads that differ were explored" in note
+    assert "orders of the threads, no two alike, explored" in note
 
 
 def test_stores_that_waits_order_are_not_reported(tmp_path: Path) -> None:
@@ -81,7 +120,7 @@ def test_stores_that_waits_order_are_not_reported(tmp_path: Path) -> None:
     assert not report.bugs
     assert not report.lints
     (note,) = report.warnings
-    assert note.endswith("no more differ")
+    assert "; no more were found" in note
 
 
 def test_choices_give_the_same_run_again(tmp_path: Path) -> None:
