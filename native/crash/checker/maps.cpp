@@ -169,12 +169,15 @@ void move_away(char* begin, std::size_t bytes) {
   for (unsigned i = 0; i < map_count; ++i) {
     Map& map = maps[i];
     if (map.begin >= begin + bytes || begin >= map.begin + map.bytes) continue;
-    void* moved = map.hidden ? mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE) : MAP_FAILED;
+    void* moved =
+        map.hidden ? hooks::system_mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE, nullptr)
+                   : MAP_FAILED;
     if (map.hidden && moved == map.begin) {
       // mremap did not need to move it: reserves a new address first.
       void* place =
           hooks::system_mmap(nullptr, map.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      moved = mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+      moved = hooks::system_mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+                                   place);
     }
     if (moved == MAP_FAILED) {
       drop(i--);
@@ -255,6 +258,21 @@ int unmap(char* begin, std::size_t bytes) {
   return hooks::system_munmap(begin, bytes);
 }
 
+void* remap(char* begin, std::size_t bytes, std::size_t wanted, int flags, void* place) {
+  forget_kept(begin, bytes);
+  if (place != nullptr) {
+    forget_kept(place, wanted);
+    if (private_maps) move_away(static_cast<char*>(place), whole_pages(wanted));
+  }
+  void* const result = hooks::system_mremap(begin, bytes, wanted, flags, place);
+  for (unsigned i = 0; result != MAP_FAILED && i < map_count; ++i) {
+    if (maps[i].hidden || maps[i].begin != begin) continue;
+    maps[i].begin = static_cast<char*>(result);
+    maps[i].bytes = whole_pages(wanted);
+  }
+  return result;
+}
+
 }  // namespace
 
 void keep_private(bool wanted) { private_maps = wanted; }
@@ -280,6 +298,11 @@ NEARFAR_HOOK_MMAP(return map_file(wanted, bytes, protection, flags, file, offset
 
 int munmap(void* begin, std::size_t bytes) noexcept {
   return unmap(static_cast<char*>(begin), bytes);
+}
+
+void* mremap(void* begin, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
+  NEARFAR_MREMAP_PLACE(place, flags)
+  return remap(static_cast<char*>(begin), bytes, wanted, flags, place);
 }
 
 // A kept mapping that may be written, or no longer read, is an ordinary one from then on.

@@ -1,6 +1,7 @@
 /* A checker of crash_odd's pools that behaves badly in the way that CRASH_RUDE names: as a function
  * if it is built with -DFUNCTION, else as a program. An image is refused in that way, not plainly.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -28,12 +29,18 @@ static uint64_t* map(int* file) {
   return words;
 }
 
-/* Checks the pool in a mapping for reading, which it replaces in part afterwards. */
-static int look(void) {
+/* Checks the pool in a mapping for reading, which it then replaces in part, or moves. */
+static int look(int moves) {
   const int file = open(pool, O_RDONLY);
   uint64_t* words = mmap(NULL, 1 << 16, PROT_READ, MAP_SHARED, file, 0);
   const int wrong = words[0] > words[8];
-  mmap(words, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  void* const place = mmap(moves ? NULL : words, 4096, PROT_READ,
+                           MAP_PRIVATE | MAP_ANONYMOUS | (moves ? 0 : MAP_FIXED), -1, 0);
+  if (moves) {
+    mremap(words, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    munmap(place, 4096);
+    mmap(words, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  }
   munmap(words, 1 << 16);
   close(file);
   return wrong;
@@ -43,7 +50,7 @@ static int check(const char* path, long done, long begun) {
   (void)done;
   (void)begun;
   pool = path;
-  if (is("replaces")) return look();
+  if (is("replaces") || is("moves")) return look(is("moves"));
   int file;
   uint64_t* words = map(&file);
   const int wrong = words[0] > words[8];

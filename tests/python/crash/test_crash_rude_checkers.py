@@ -14,7 +14,7 @@ from nearfar.documents.crash_report import CrashReport
 GENEROUS = f"{patience(100):.0f}s"
 """A slow checker on a busy machine must not count as a hang."""
 _WAYS = ["changes", "writes", "truncates", "removes", "reopens", "chatters", "leaves-open"]
-_WAYS += ["replaces"]
+_WAYS += ["replaces", "moves"]
 _FLAGS = {
     "program": [],
     "function": ["-DFUNCTION"],
