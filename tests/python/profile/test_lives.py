@@ -17,7 +17,7 @@ from nearfar.program.control import Control
 LINES = (1 << 20) // 64
 """Lines of the array that every mode works on."""
 LOST = 32 * 64
-"""Accesses of a process that a sudden end may lose: those of the last list that is not simulated."""
+"""Accesses that a process may lose at a sudden end: those of the last list, not yet simulated."""
 
 
 @pytest.mark.parametrize(
