@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -20,6 +21,11 @@ from nearfar.memories.paged.group import Group
 
 AGAIN_FAULTS = 0.5
 """Expected faults of a walk at random, per page of the region."""
+MAX_KILLS = 3
+"""Kills of the worker in a row until swap or memory is taken to be full. The kernel kills now and
+then at a limit where all pages are in use and an allocation of its own finds none quickly."""
+_KERNEL_BYTES = 1 << 18
+"""Room for the kernel's own allocations for the group, such as stacks of threads."""
 _WRITTEN_S = 60.0
 """Time that a drive may take to write a region, at most."""
 
@@ -55,11 +61,42 @@ class PageSamples:
     retouches: list[float] = field(default_factory=list)
 
 
-class WorkerProcess:
-    """The worker, as seen from here."""
+class WorkerKilledError(NearfarError):
+    """The kernel killed the worker."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+
+class WorkerProcess:
+    """The worker in its control group, as seen from here."""
+
+    def __init__(self, group: Group) -> None:
+        self._group = group
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        this = os.getpid()
+
+        def before_exec() -> None:
+            end_with_parent(this)
+            self._group.join()
+
+        return subprocess.Popen(
+            [sys.executable, "-m", "nearfar.measure.paged.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=before_exec,  # noqa: PLW1509 - no other thread holds a lock that this needs
+        )
+
+    def start_again(self) -> None:
+        """Start a new process without a region; the group has no limit."""
+        self.end()
+        self._group.limit(None)
+        self._process = self._start()
+
+    def end(self) -> None:
+        """Kill the process, if there is one, and wait for its end."""
+        self._process.kill()
+        self._process.communicate()
 
     def ask(self, do: str, **request: object) -> dict[str, Any]:
         """Return the worker's answer."""
@@ -77,8 +114,9 @@ class WorkerProcess:
 
     def _ended(self) -> NearfarError:
         code = self._process.wait()
-        why = "was killed: swap or memory is full" if code == -9 else f"ended with {code}"
-        return NearfarError(
+        killed = code == -signal.SIGKILL
+        why = "was killed: swap or memory is full" if killed else f"ended with {code}"
+        return (WorkerKilledError if killed else NearfarError)(
             f"cannot measure this memory: the process whose pages are swapped {why}; choose a "
             "smaller --largest",
             ExitCode.MACHINE_LACKS,
@@ -88,24 +126,11 @@ class WorkerProcess:
 @contextmanager
 def worker_in(group: Group) -> Iterator[WorkerProcess]:
     """Yield a worker in `group`; it has ended afterwards."""
-    this = os.getpid()
-
-    def before_exec() -> None:
-        end_with_parent(this)
-        group.join()
-
-    process = subprocess.Popen(
-        [sys.executable, "-m", "nearfar.measure.paged.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=before_exec,  # noqa: PLW1509 - no other thread holds a lock that this needs
-    )
+    worker = WorkerProcess(group)
     try:
-        yield WorkerProcess(process)
+        yield worker
     finally:
-        process.kill()
-        process.communicate()
+        worker.end()
 
 
 @dataclass
@@ -122,7 +147,21 @@ class PageSampler:
     _seed: int = 0
 
     def sample(self, point: PagePoint, into: PageSamples) -> None:
-        """Take one sample of `point`."""
+        """Take one sample of `point`, again where the kernel killed the worker.
+
+        Errors: the worker was killed `MAX_KILLS` times in a row.
+        """
+        for kill in range(1, MAX_KILLS + 1):
+            try:
+                self._sample(point, into)
+                break
+            except WorkerKilledError:
+                if kill == MAX_KILLS:
+                    raise
+                self.worker.start_again()
+                self._made = None
+
+    def _sample(self, point: PagePoint, into: PageSamples) -> None:
         self._seed += 1
         if point.huge or self._made != (point.random_share, point.huge):
             self.group.limit(None)
@@ -160,7 +199,7 @@ class PageSampler:
             near = self._touch_again(point)
         self._all_away()
         kept = int(point.kept_share * self.size_bytes)
-        self.group.limit(self.group.counts().used_bytes + kept)
+        self.group.limit(self.group.counts().used_bytes + kept + _KERNEL_BYTES)
         try:
             if point.again:
                 self._touch_again(point)  # until the kernel's lists are as they will be

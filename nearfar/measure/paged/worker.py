@@ -5,6 +5,7 @@ A process of its own, so that a limit of memory limits nothing else.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import sys
 from typing import Any
@@ -14,6 +15,8 @@ import numpy as np
 from nearfar import _measure
 
 PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+_MCL_CURRENT, _MCL_ONFAULT = 1, 4
+"""Flags of mlockall(2)."""
 
 
 class RegionServer:
@@ -52,8 +55,14 @@ def _spent(spent: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until the other side closes the pipe."""
+    """Answer until the other side closes the pipe.
+
+    The process's own pages are locked, so that they take no room of the region's: at a limit of a
+    few MiB the kernel kills a process whose own pages come and go. Where that is not permitted,
+    they are not.
+    """
     server = RegionServer()
+    ctypes.CDLL(None).mlockall(_MCL_CURRENT | _MCL_ONFAULT)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(server.answer(json.loads(line))) + "\n")
         sys.stdout.flush()

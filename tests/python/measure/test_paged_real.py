@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from patience import patience
@@ -18,6 +19,8 @@ from swap_alone import swap_alone
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices.library import load_device
+from nearfar.measure.paged.measure import EXCHANGE_SWEEPS, exchange_ns
+from nearfar.measure.paged.sampler import MAX_KILLS, WorkerProcess
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place
 from nearfar.memories.paged.ledger import undo_dead
@@ -54,6 +57,29 @@ def test_without_yes_nothing_changes(capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "mkswap /dev/zramN" in shown
     assert "--yes does it" in shown
+    assert not _groups(os.getpid())
+
+
+@pytest.mark.parametrize("kills", [1, MAX_KILLS])
+def test_a_sample_is_taken_again_where_the_kernel_kills(
+    kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, left = WorkerProcess.ask, [kills]
+
+    def killed(worker: WorkerProcess, do: str, **request: object) -> dict[str, Any]:
+        if do == "touch" and left[0]:
+            left[0] -= 1
+            worker._process.kill()
+        return ask(worker, do, **request)
+
+    monkeypatch.setattr(WorkerProcess, "ask", killed)
+    spec = parse_spec("zram", paged=True)
+    if kills < MAX_KILLS:
+        assert len(exchange_ns(spec, 4 << 20)) == EXCHANGE_SWEEPS
+    else:
+        with pytest.raises(NearfarError, match="swap or memory is full"):
+            exchange_ns(spec, 4 << 20)
+    assert left == [0]
     assert not _groups(os.getpid())
 
 
