@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,14 +67,18 @@ SOURCES = {
 }
 
 
-def build(name: str) -> Path:
-    """Return the built program; raises SourceUnavailableError or RuntimeError."""
+def build_source(
+    name: str, source: Source, tree: Path, environment: Mapping[str, str], log: Path
+) -> Path:
+    """Return a program built in `tree` with nearfar's pass, once per build of nearfar.
+
+    Raises SourceUnavailableError, or RuntimeError that names the log.
+    """
     sys.path.insert(0, "examples/demo")
     from source import fetch_source  # type: ignore[import-not-found]
 
-    wanted = SOURCES[name]
-    tree = Path(fetch_source(wanted.package, FOLDER / wanted.package))
-    program = tree / wanted.program
+    tree = Path(fetch_source(source.package, tree))
+    program = tree / source.program
     # A program contains the runtime of the nearfar that built it, and another nearfar refuses it.
     newest = max(
         path.stat().st_mtime
@@ -82,18 +86,23 @@ def build(name: str) -> Path:
         for path in native_folder().glob(pattern)
     )
     if program.is_file() and program.stat().st_mtime > newest:
-        return program.resolve()
-    compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
-    log = FOLDER.resolve() / f"{name}-build.log"
-    for step in (CLEAN, *wanted.steps):
+        return program
+    for step in (CLEAN, *source.steps):
         with log.open("ab") as file:
             done = subprocess.run(
-                step, shell=True, cwd=tree, env=_environment(compiler), stdout=file, stderr=file,
-                check=False,
-            )  # fmt: skip
+                step, shell=True, cwd=tree, env=environment, stdout=file, stderr=file, check=False
+            )
         if done.returncode != 0:
             raise RuntimeError(f"{name} could not be built: see {log}")
-    return program.resolve()
+    return program
+
+
+def build(name: str) -> Path:
+    """Return the built program; raises SourceUnavailableError or RuntimeError."""
+    compiler = f"{Path(sys.executable).parent / 'nearfar'} cc"
+    source, log = SOURCES[name], FOLDER.resolve() / f"{name}-build.log"
+    tree = FOLDER / source.package
+    return build_source(name, source, tree, _environment(compiler), log).resolve()
 
 
 def commands() -> list[list[str]]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.real_programs import CLEAN
-from nearfar.native_files import native_folder
+from benchmarks.real_programs import Source, build_source
 from nearfar_studies.population_list import PLACEHOLDER, Recipe, read_list, write_input
 
 LIST = Path(__file__).parent / "try_programs.toml"
@@ -83,26 +81,11 @@ def _inputs() -> dict[str, Recipe]:
 
 def build(program: ListedProgram) -> Path:
     """Build a program with the pass, once per build of nearfar; raise RuntimeError if it fails."""
-    sys.path.insert(0, "examples/demo")
-    from source import fetch_source  # type: ignore[import-not-found]
-
-    tree = Path(fetch_source(program.source, FOLDER / "sources" / program.source))
-    built = tree / program.built
-    newest = max(
-        path.stat().st_mtime
-        for pattern in ("libnearfar_profile.*", "nearfar_pass-*")
-        for path in native_folder().glob(pattern)
-    )
-    if built.is_file() and built.stat().st_mtime > newest:
-        return built
     nearfar = Path(sys.executable).parent / "nearfar"
-    environment = {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"}
-    log = FOLDER / f"{program.name}-build.log"
-    for step in (CLEAN, *program.steps):
-        with log.open("ab") as file:
-            done = subprocess.run(
-                step, shell=True, cwd=tree, env=environment, stdout=file, stderr=file, check=False
-            )
-        if done.returncode != 0:
-            raise RuntimeError(f"{program.name} could not be built: see {log}")
-    return built
+    return build_source(
+        program.name,
+        Source(program.source, program.steps, program.built),
+        FOLDER / "sources" / program.source,
+        {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"},
+        FOLDER / f"{program.name}-build.log",
+    )

@@ -31,7 +31,7 @@ PROGRAM = "nearfar_block_cost"
 ROUNDS = 2000
 """Rounds of 64 pairs: a millisecond of each try."""
 STARTS = 9
-"""Pairs of starts, of which the median counts: they differ by a tenth."""
+"""Number of pairs of starts; the median is taken, since single pairs differ by 10 %."""
 
 
 class OwnCost(msgspec.Struct, kw_only=True, frozen=True):
