@@ -94,7 +94,7 @@ void count_threads() {
   if (first_thread == 0) first_thread = self;
   if (first_thread == self) return;
   header()->threads = 1;
-  // Such as a thread that thrd_create or clone started.
+  // Such as a thread that clone started.
   if (!scheduled() && header()->unscheduled_threads == 0) count_unscheduled();
 }
 

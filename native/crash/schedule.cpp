@@ -1,14 +1,12 @@
 #include "crash/schedule.hpp"
 
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "crash/kernel_state.hpp"
+#include "crash/order.hpp"
 #include "crash/recorder.hpp"
 
 namespace nearfar::crash {
@@ -40,15 +38,7 @@ Thread threads[max_threads];
 int thread_count = 0;
 int current = -1;
 std::uint64_t events = 0;  // events so far; a turn without any may be stuck
-std::uint64_t dice = 0;
-std::uint64_t switch_one_in = 8;
 std::uint32_t gate = 0;
-// Orders by choice.
-constexpr unsigned max_choices = 4096;
-std::uint8_t choices[max_choices];
-bool by_choice = false;
-unsigned choices_given = 0;
-unsigned choices_made = 0;
 __attribute__((tls_model("initial-exec"))) thread_local int own_number = -1;
 
 // Wakes that a signal handler asked for while its thread had the gate or waited for it.
@@ -77,51 +67,27 @@ void wake_late() {
   late_wake_count = 0;
 }
 
-// Taken after the recorder's lock where both are needed.
-class Gate {
- public:
-  Gate() {
-    at_gate = true;  // set first, so that a signal handler never waits for its own thread
-    while (__atomic_exchange_n(&gate, 1u, __ATOMIC_ACQUIRE) != 0) syscall(SYS_sched_yield);
-  }
-  ~Gate() {
-    __atomic_store_n(&gate, 0u, __ATOMIC_RELEASE);
-    at_gate = false;
-    if (late_wake_count == 0) return;
-    Gate const held;
-    wake_late();
-  }
-  Gate(const Gate&) = delete;
-  Gate& operator=(const Gate&) = delete;
-};
+}  // namespace
 
-// SplitMix64 (Steele, Lea, Flood 2014).
-std::uint64_t draw() {
-  dice += 0x9e3779b97f4a7c15ULL;
-  std::uint64_t x = dice;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
+Gate::Gate() {
+  at_gate = true;  // set first, so that a signal handler never waits for its own thread
+  while (__atomic_exchange_n(&gate, 1u, __ATOMIC_ACQUIRE) != 0) syscall(SYS_sched_yield);
 }
 
-void read_choices() {
-  const char* const path = getenv(NF_CRASH_CHOICES);
-  if (path == nullptr) return;
-  const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return;
-  const long received = syscall(SYS_read, file, choices, sizeof choices);
-  syscall(SYS_close, file);
-  by_choice = received >= 0;
-  choices_given = received < 0 ? 0 : static_cast<unsigned>(received);
+Gate::~Gate() {
+  __atomic_store_n(&gate, 0u, __ATOMIC_RELEASE);
+  at_gate = false;
+  if (late_wake_count == 0) return;
+  Gate const held;
+  wake_late();
 }
+
+bool Gate::held_here() { return at_gate; }
+
+namespace {
 
 void begin_schedule() {
-  read_choices();
-  dice = header()->schedule;
-  // Rare switches find bugs that need long runs of a thread, frequent ones those that need short
-  // runs.
-  constexpr std::uint64_t rates[] = {8, 2, 32};
-  switch_one_in = rates[header()->schedule % 3];
+  begin_order();
   threads[0] = {};
   threads[0].state = ThreadState::ready;
   threads[0].id = syscall(SYS_gettid);
@@ -137,28 +103,6 @@ std::uint64_t ready_threads() {
     if (threads[i].state == ThreadState::ready) ready |= std::uint64_t{1} << i;
   }
   return ready;
-}
-
-// Returns the chosen thread, or `stay`, or the first after it that is ready; -1 if there is none.
-int choose(int stay, bool leaves, std::uint64_t ready) {
-  if (ready == 0) return -1;
-  // Turns that are not recorded are no choices.
-  const unsigned made = recording() ? choices_made++ : max_choices;
-  const auto is_ready = [&](int number) { return (ready >> number & 1) != 0; };
-  if (made < choices_given && choices[made] < 64 && is_ready(choices[made])) return choices[made];
-  for (int i = leaves ? 1 : 0; i <= 64; ++i) {
-    const int number = (stay < 0 ? i : stay + i) % 64;
-    if (is_ready(number)) return number;
-  }
-  return -1;
-}
-
-// The recorder's lock is held.
-void record_turn(int chosen, std::uint64_t ready) {
-  if (chosen < 0 || choices_made > max_choices || !recording()) return;
-  const Step step = threads[chosen].next;
-  append(NF_CRASH_TURN, step.first, ready, nullptr, &step.count, sizeof step.count,
-         static_cast<std::uint32_t>(chosen) | static_cast<std::uint32_t>(step.kind) << 16);
 }
 
 // Draws a ready thread, `last_choice` only if no other is ready; -1 if there is none.
@@ -201,26 +145,6 @@ void give_turn_to(int next) {
   syscall(SYS_futex, &threads[next].turn, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// Returns a thread's state (S sleeping, R running, X unknown) and its ticks of CPU time.
-char state_of(long id, unsigned long* ticks) {
-  char path[64];
-  snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
-  const long file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 'X';
-  char text[512] = {};
-  const long received = syscall(SYS_read, file, text, sizeof text - 1);
-  syscall(SYS_close, file);
-  // proc(5): pid (name) state ...; utime and stime are fields 14 and 15.
-  const char* at = received > 0 ? strrchr(text, ')') : nullptr;
-  if (at == nullptr) return 'X';
-  char code = 'X';
-  unsigned long user = 0;
-  unsigned long system = 0;
-  sscanf(at + 2, "%c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &code, &user, &system);
-  *ticks = user + system;
-  return code;
-}
-
 // Takes the turn from a thread that waits in an unscheduled way.
 class TurnMonitor {
  public:
@@ -236,11 +160,11 @@ class TurnMonitor {
       owner_ = current;
       seen_ = events;
       asleep_ = 0;
-      state_of(threads[current].id, &first_ticks_);
+      kernel_state_of(threads[current].id, &first_ticks_);
       return;
     }
     unsigned long ticks = 0;
-    const char code = state_of(threads[current].id, &ticks);
+    const char code = kernel_state_of(threads[current].id, &ticks);
     asleep_ = code == 'S' || code == 'X' ? asleep_ + 1 : 0;
     if (asleep_ < max_checks_asleep && ticks - first_ticks_ < max_busy_ticks) return;
     threads[current].state = code == 'X' ? ThreadState::ended : ThreadState::away;
@@ -276,10 +200,10 @@ void close_open_pages() {
 // The recorder's lock is held.
 int next_thread(bool stays_ready) {
   int next = -1;
-  if (by_choice) {
+  if (by_choice()) {
     const std::uint64_t ready = ready_threads();
     next = choose(own_number, true, ready);
-    record_turn(next, ready);
+    record_turn(next, ready, next < 0 ? Step{} : threads[next].next);
   } else {
     next = draw_ready(stays_ready ? own_number : -1);
   }
@@ -310,7 +234,7 @@ void choose_next(const Step& step) {
     threads[own_number].next = step;
     const std::uint64_t ready = ready_threads();
     chosen = choose(own_number, false, ready);
-    record_turn(chosen, ready);
+    record_turn(chosen, ready, chosen < 0 ? Step{} : threads[chosen].next);
   }
   if (chosen >= 0 && chosen != own_number) {
     {
@@ -415,12 +339,12 @@ void may_switch(const Step& step) {
   // A signal handler that interrupts a switch goes on with its thread.
   if (own_number < 0 || at_gate) return;
   regain_turn();
-  if (by_choice) return choose_next(step);
+  if (by_choice()) return choose_next(step);
   bool switches = false;
   {
     Gate const held;
     events += 1;
-    switches = draw() % switch_one_in == 0;
+    switches = draws_switch();
   }
   if (switches) switch_to_any(true);
 }
@@ -460,32 +384,6 @@ void wake(const void* awaited, bool only_first) {
 const void* begin_of(int number) { return &threads[number].id; }
 const void* end_of(int number) { return &threads[number].handle; }
 
-std::uint64_t number_of_object(const void* object) {
-  // Addresses differ from run to run. Objects beyond the table share a number.
-  struct Numbered {
-    const void* object;
-    std::uint64_t number;
-  };
-  constexpr std::uint64_t slots = 1u << 13;
-  static Numbered table[slots];
-  static std::uint64_t count = 0;
-  Gate const held;
-  std::uint64_t at = (reinterpret_cast<std::uint64_t>(object) * 0x9e3779b97f4a7c15ULL) >> 51;
-  while (table[at].object != nullptr && table[at].object != object) at = (at + 1) % slots;
-  if (table[at].object == object) return table[at].number;
-  if (count < slots / 2) table[at] = {object, count++};
-  return table[at].object == object ? table[at].number : slots;
-}
-
-void record_sync(const void* object, Sync sync) {
-  // A signal handler may use a lock while its thread records or switches.
-  if (!scheduled() || header() == nullptr || Lock::held_here() || at_gate) return;
-  const std::uint64_t number = number_of_object(object);
-  Lock const lock;
-  if (!recording()) return;
-  append(NF_CRASH_SYNC, number, 0, nullptr, nullptr, 0, static_cast<std::uint32_t>(sync));
-}
-
 bool has_ended(int number) {
   Gate const held;
   return threads[number].state == ThreadState::ended;
@@ -494,7 +392,7 @@ bool has_ended(int number) {
 void end_schedule() {
   gate = 0;
   thread_count = 0;
-  by_choice = false;
+  end_order();
   current = own_number = -1;
 }
 

@@ -46,8 +46,8 @@ def warnings_of(recorded: RecordedRun, *, eadr: bool) -> list[str]:
         f"a thread waited for another in a way that is not scheduled ({trace.stolen} times): the "
         "same seed may give another order": trace.stolen,
         f"{_threads(trace.unscheduled)} not take turns (more than 255 were started, or not by "
-        "pthread_create): the same seed may give another order, and no stores were judged for "
-        "missing locks": trace.unscheduled and not trace.children,
+        "pthread_create or thrd_create): the same seed may give another order, and no stores were "
+        "judged for missing locks": trace.unscheduled and not trace.children,
         "a mapping of the pool was not recorded: too large, or too many at once": (
             trace.outside and trace.pool_bytes
         ),

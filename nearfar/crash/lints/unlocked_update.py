@@ -35,8 +35,8 @@ class UnlockedUpdate(Lint):
 
     Locks, conditions, semaphores, barriers, begins and ends of threads order stores, as do locked
     instructions on the same line. Nothing is reported if threads waited in a way that is not
-    recorded, if threads took no turns (more than 255, or not started by pthread_create), if several
-    processes had the pool, or of a program with OpenMP or TBB.
+    recorded, if threads took no turns (more than 255, or not started by pthread_create or
+    thrd_create), if several processes had the pool, or of a program with OpenMP or TBB.
     """
 
     kind = "unlocked update"

@@ -1,7 +1,8 @@
 /* Threads store to one word of a pool, each in the order that `crash_locks POOL KIND` names:
  * `timed` timed and clock forms of locks, `once` pthread_once, `many` 300 threads one after
- * another, `signal` a lock while a signal handler posts a semaphore; `write` and `wide` in no
- * order, by pwrite after a locked instruction and by a store of three lines. */
+ * another, `signal` a lock while a signal handler posts a semaphore, `c11` C11's locks; `write`,
+ * `wide` and `c11-unlocked` in no order, by pwrite after a locked instruction, by a store of three
+ * lines, and by C11 threads. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -90,6 +92,44 @@ static void* wide(void* number) {
   return NULL;
 }
 
+static mtx_t mutex;
+static cnd_t turned;
+static once_flag made = ONCE_FLAG_INIT;
+static int turn = 1;
+
+static void make(void) { mtx_init(&mutex, mtx_timed); }
+
+static int in_turns(void* number) {
+  const struct timespec until = {INT32_MAX, 0};
+  call_once(&made, make);
+  if (mtx_timedlock(&mutex, &until) != thrd_success) return 1;
+  while (turn != (int)(uint64_t)number) cnd_wait(&turned, &mutex);
+  turn = 0;
+  store(0, (uint64_t)number);
+  cnd_broadcast(&turned);
+  mtx_unlock(&mutex);
+  thrd_yield();
+  while (mtx_trylock(&mutex) != thrd_success) thrd_sleep(&until, NULL);
+  store(8, (uint64_t)number);
+  mtx_unlock(&mutex);
+  return 7;
+}
+
+static int unlocked(void* number) {
+  store(0, (uint64_t)number + 1);
+  return 7;
+}
+
+static int run_c11(thrd_start_t start) {
+  thrd_t threads[2];
+  int results[2] = {0, 0};
+  for (uint64_t i = 0; i < 2; ++i) {
+    if (thrd_create(&threads[i], start, (void*)i) != thrd_success) return 2;
+  }
+  for (int i = 0; i < 2; ++i) thrd_join(threads[i], &results[i]);
+  return results[0] == 7 && results[1] == 7 ? 0 : 2;
+}
+
 int main(int count, char** words) {
   if (count < 3) return 2;
   file = open(words[1], O_RDWR | O_CREAT, 0600);
@@ -98,6 +138,8 @@ int main(int count, char** words) {
   const char* const kind = words[2];
   sem_init(&permits, 0, 1);
   sem_init(&posts, 0, 0);
+  if (strcmp(kind, "c11") == 0) return run_c11(in_turns);
+  if (strcmp(kind, "c11-unlocked") == 0) return run_c11(unlocked);
   if (strcmp(kind, "many") == 0) {
     for (uint64_t i = 1; i <= 300; ++i) {
       pthread_t thread;

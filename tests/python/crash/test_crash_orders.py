@@ -136,12 +136,15 @@ def test_choices_give_the_same_run_again(tmp_path: Path) -> None:
     assert events[0] != events[1]
 
 
-@pytest.mark.parametrize("kind", ["timed", "once", "many", "signal", "write"])
+@pytest.mark.parametrize(
+    "kind", ["timed", "once", "many", "signal", "c11", "write", "c11-unlocked"]
+)
 def test_locks_of_all_forms_are_seen(kind: str, tmp_path: Path) -> None:
     program = built("crash_locks")
     report = explore(tmp_path, "true {pool}", [str(program), "{pool}", kind], "--states", "5000")
     races = [lint for lint in report.lints if lint.kind == "unlocked update"]
-    assert len(races) == (kind == "write")
+    assert len(races) == (kind in {"write", "c11-unlocked"})
+    assert report.exit_status == "exited 0"
     # The main thread and the first 255 others take turns.
     assert any(note.startswith("45 threads did not") for note in report.warnings) == (
         kind == "many"
