@@ -79,7 +79,7 @@ def _files_request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bo
     assert options.files is not None
     return FilesRequest(
         command=list(options.command),
-        check=options.check or command_of(options.adapter),
+        check=options.check or command_of(options.adapter, options.dump),
         folder=options.files,
         models=models(options.file_system),
         budget=ExplorationBudget(options.states, options.seconds),

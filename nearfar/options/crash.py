@@ -41,7 +41,8 @@ class CrashOptions(ProgramOptions):
     """With --files: models of file systems, separated by commas: journal, ordered, writeback (ext4
     with that data mode), posix (only what a sync promises), or all."""
     adapter: str = ""
-    """With --files: a check that comes with nearfar in place of --check: sqlite or lines."""
+    """With --files: a check that comes with nearfar in place of --check: sqlite, lines, or keys,
+    which compares what --dump prints with the operations that the program prints."""
     pool_check: bool = True
     """Also run libpmemobj's own check on its pools, in a few states of each failure point."""
     pool: Path | None = None
@@ -96,7 +97,6 @@ class CrashOptions(ProgramOptions):
         """Refuse options that are about pools."""
         of_pools = {
             "--pool": self.pool is not None,
-            "--dump": bool(self.dump),
             "--eadr": self.eadr,
             "--workers": self.workers != 1,
             "--schedules": self.schedules != 1,
@@ -106,6 +106,8 @@ class CrashOptions(ProgramOptions):
         for name, given in of_pools.items():
             if given:
                 raise CommandError(f"{name} is about pools: leave it out with --files")
+        if self.dump and not self.adapter:
+            raise CommandError("--dump with --files needs --adapter keys, which judges the content")
         if bool(self.check) == bool(self.adapter):
             raise CommandError(
                 "say what judges an image of the files: --check 'CHECK {files}' or --adapter NAME"

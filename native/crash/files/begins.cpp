@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "crash/files/recorder.hpp"
 
@@ -115,13 +116,14 @@ bool Recorder::begins(Tracee& tracee, Call& call) {
 }
 
 bool Recorder::begins_output(Tracee& tracee, Call& call, int descriptor) {
-  const OwnedFile file = tracee.file(descriptor);
+  OwnedFile file = tracee.file(descriptor);
   struct stat status {};
   if (!file.open() || fstat(file.get(), &status) != 0) return false;
   const bool of_data = status.st_dev == device_ && is_data(status.st_ino);
   if (S_ISREG(status.st_mode) && of_data) {
     call.file = status.st_ino;
     if (call.number == SYS_ftruncate || call.number == SYS_fallocate) compare_mapped();
+    call.written = std::move(file);
     return true;
   }
   if (status.st_dev == output_device_ && status.st_ino == output_) {

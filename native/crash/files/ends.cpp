@@ -96,16 +96,16 @@ void Recorder::ends_write(Tracee& tracee, const Call& call, std::uint64_t bytes)
     const auto process = static_cast<std::uint32_t>(tracee.process());
     return log_.append({LogKind::output, 0, 0, 0, 0, process, 0}, {}, data);
   }
-  const OwnedFile file = tracee.file(descriptor_of(a[0]));
+  const int file = call.written.get();
   const bool vector2 = call.number == SYS_pwritev2;
   const std::uint64_t rwf = vector2 ? a[5] : 0;
-  const int flags = fcntl(file.get(), F_GETFL);
+  const int flags = fcntl(file, F_GETFL);
   const bool appends = (flags & O_APPEND) != 0 || (rwf & RWF_APPEND) != 0;
   const bool at_position = call.number == SYS_write || call.number == SYS_writev ||
                            (vector2 && a[3] == ~std::uint64_t{0});
-  std::uint64_t offset = at_position ? position(file.get()) - bytes : a[3];
+  std::uint64_t offset = at_position ? position(file) - bytes : a[3];
   struct stat status {};
-  if (appends && !at_position && fstat(file.get(), &status) == 0)
+  if (appends && !at_position && fstat(file, &status) == 0)
     offset = static_cast<std::uint64_t>(status.st_size) - bytes;
   const bool durable = (flags & O_DSYNC) != 0 || (rwf & (RWF_DSYNC | RWF_SYNC)) != 0;
   std::uint32_t marks = 0;
@@ -134,11 +134,11 @@ void Recorder::content(Tracee& tracee, const Call& call, ino_t number, int sourc
 
 void Recorder::ends_copy(Tracee& tracee, const Call& call, std::uint64_t bytes) {
   const bool sends = call.number == SYS_sendfile;
-  const OwnedFile file = tracee.file(descriptor_of(call.arguments[sends ? 0 : 2]));
+  const int file = call.written.get();
   const std::uint64_t pointer = sends ? 0 : call.arguments[3];
-  std::uint64_t end = position(file.get());
+  std::uint64_t end = position(file);
   if (pointer != 0) tracee.read(pointer, &end, sizeof end);
-  content(tracee, call, call.file, file.get(), end - bytes, bytes);
+  content(tracee, call, call.file, file, end - bytes, bytes);
 }
 
 void Recorder::ends_open(Tracee& tracee, const Call& call, int descriptor) {

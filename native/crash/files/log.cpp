@@ -2,8 +2,17 @@
 
 namespace nearfar::crash::files {
 
+namespace {
+
+// Many records, whose data is mostly a page.
+constexpr std::size_t buffer_bytes = 1 << 18;
+
+}  // namespace
+
 Log::Log(const char* path, std::uint64_t limit_bytes)
-    : file_(std::fopen(path, "wbe")), left_(limit_bytes) {}
+    : file_(std::fopen(path, "wbe")), left_(limit_bytes) {
+  if (file_ != nullptr) std::setvbuf(file_, nullptr, _IOFBF, buffer_bytes);
+}
 
 Log::~Log() {
   if (file_ != nullptr) std::fclose(file_);

@@ -159,6 +159,7 @@ void Session::ends(pid_t thread) {
   if (size <= 0 || info.op != PTRACE_SYSCALL_INFO_EXIT) return;
   Thread& entry = known(thread);
   recorder_.ends(*entry.tracee, entry.call, info.exit.rval);
+  entry.call.written = OwnedFile();
 }
 
 // Waits until it is traced, then becomes the program.

@@ -89,20 +89,21 @@ class FileExploration:
         for state in self._order.states():
             printed = self._printed[: state.point.printed]
             key = self._contents.key(self.image(state), printed)
-            if key in self._verdicts:
+            is_new = key not in self._verdicts
+            if is_new and progress.states >= budget.states:
+                return "states"
+            if is_new and time.monotonic() > deadline_s:
+                return "seconds"
+            explored |= {state.point.event} & self._order.events
+            progress.points_explored = len(explored)
+            if is_new:
+                progress.states += 1
+            else:
                 progress.duplicates += 1
                 if (known := self._bug_of.get(key)) is not None:
                     self.bugs.also_in(known, state)
                 if not self._verdicts[key].symptom or known is not None:
                     continue
-            elif progress.states >= budget.states:
-                return "states"
-            elif time.monotonic() > deadline_s:
-                return "seconds"
-            else:
-                progress.states += 1
-                explored |= {state.point.event} & self._order.events
-                progress.points_explored = len(explored)
             states, seconds = progress.states, time.monotonic() - begun_s
             verdict = self.verdict(state)
             if not verdict.symptom:

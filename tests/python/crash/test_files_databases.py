@@ -17,7 +17,7 @@ from nearfar.documents.header import load
 
 SQLITE = """
 import sqlite3, sys
-folder, mode, synchronous, count, *pragmas = sys.argv[1:]
+folder, word, mode, synchronous, count, *pragmas = sys.argv[1:]
 database = sqlite3.connect(folder + "/db", isolation_level=None)
 for pragma in [*pragmas, "journal_mode=" + mode, "synchronous=" + synchronous]:
     database.execute("PRAGMA " + pragma)
@@ -29,7 +29,7 @@ for number in range(int(count)):
     database.execute("INSERT INTO t VALUES(?, ?)", (2 * number + 1, "y" * 900))
     database.execute("UPDATE t SET text = text || 'z' WHERE id % 5 = 0")
     database.execute("COMMIT")
-    print(f"acknowledged SELECT count(*) FROM t WHERE id = {2 * number + 1}", flush=True)
+    print(f"{word} SELECT count(*) FROM t WHERE id = {2 * number + 1}", flush=True)
 """
 REDIS = """
 socket=$1.socket
@@ -72,11 +72,13 @@ def explore(tmp_path: Path, judge: list[str], program: list[str], *options: str)
     return report
 
 
-def sqlite(tmp_path: Path, settings: str, count: int, *options: str) -> CrashReport:
+def sqlite(
+    tmp_path: Path, settings: str, count: int, *options: str, word: str = "acknowledged"
+) -> CrashReport:
     program = tmp_path / "program.py"
     program.write_text(SQLITE)
     mode, synchronous, *pragmas = settings.split()
-    words = [sys.executable, "-I", "-S", str(program), "{files}"]
+    words = [sys.executable, "-I", "-S", str(program), "{files}", word]
     words += [mode, synchronous, str(count), *pragmas]
     judge = ["--files", str(tmp_path / "none"), "--adapter", "sqlite"]
     return explore(tmp_path, judge, words, *options)
@@ -107,6 +109,17 @@ def test_sqlite_may_undo_its_last_commit_unless_synchronous_is_extra(tmp_path: P
     # sqlite.org/pragma.html#pragma_synchronous: EXTRA also syncs the folder of the journal.
     report = sqlite(tmp_path, "delete full", 4, "--first")
     assert [line.what for line in report.bugs[0].lost] == ["unlink db-journal"]
+    assert report.bugs[0].said.endswith("which only synchronous=EXTRA prevents")
+
+
+@pytest.mark.long
+def test_sqlite_keeps_in_its_default_settings_what_it_promises(tmp_path: Path) -> None:
+    assert not sqlite(tmp_path, "delete full", 8, "--states", "6000", word="committed").bugs
+
+
+def test_a_commit_before_the_last_must_survive_in_any_settings(tmp_path: Path) -> None:
+    (bug,) = sqlite(tmp_path, "delete off", 3, "--first", word="committed").bugs
+    assert bug.found_states <= 100
 
 
 def key_value(tmp_path: Path, store: str, mode: str, systems: str, *options: str) -> CrashReport:

@@ -126,9 +126,44 @@ for number in range(4):
     assert set(bugs[0].models) == {"journal", "ordered", "posix", "writeback"}
 
 
+def test_the_keys_adapter_compares_a_dump_with_the_operations(tmp_path: Path) -> None:
+    program = """
+import os, sys
+folder, mode = sys.argv[1:]
+log = os.open(folder + "/log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+os.fsync(os.open(folder, os.O_RDONLY))
+for line in ("put a 1", "put b 2", "put a 3", "remove b"):
+    print(line, flush=True)
+    os.write(log, f"{line}\\n".encode())
+    if mode == "sync":
+        os.fdatasync(log)
+    print("acknowledged", line, flush=True)
+"""
+    dump = tmp_path / "dump.py"
+    dump.write_text("""
+import os, sys
+keys, path = {}, sys.argv[1] + "/log"
+text = open(path, errors="replace").read() if os.path.exists(path) else ""
+for line in text.split("\\n")[:-1]:
+    kind, key, *value = line.split() or [""] * 2
+    keys.update({key: value[0]} if kind == "put" else {key: None})
+print("\\n".join(f"{key} {value}" for key, value in keys.items() if value))
+""")
+    judge = ["--adapter", "keys", "--dump", f"{sys.executable} -I -S {dump} {{files}}"]
+    judge += ["--file-system", "ordered,journal"]
+    assert not explore(tmp_path, "sync", *judge, program=program).bugs
+    bugs = explore(tmp_path, "none", *judge, program=program).bugs
+    assert bugs[0].said == "acknowledged and lost: key a, which holds 1"
+    assert main(["crash", "replay", "-q", bugs[0].replay]) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (["--adapter", "keys"], "--dump 'DUMP {files}' belong together"),
+        (["--adapter", "lines", "--dump", "cat {files}"], "belong together"),
+        (["--dump", "cat {files}"], "needs --adapter keys"),
+        (["--adapter", "keys", "--dump", "cat"], "where the folder's path goes"),
         (["--adapter", "lines", "--eadr"], "--eadr is about pools"),
         (["--adapter", "line"], "did you mean 'lines'"),
         (["--adapter", "lines", "--check", "true {files}"], "--check 'CHECK {files}' or --adapter"),

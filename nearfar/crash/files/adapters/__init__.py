@@ -15,17 +15,31 @@ from nearfar.base.errors import CommandError, nearest
 
 _HERE = Path(__file__).parent
 _PYTHON = (sys.executable, "-I", "-S")
+_OF_DUMPS = "keys"
+"""Adapter that judges what another command prints."""
 
 
-def command_of(name: str) -> str:
-    """Return the check of an adapter."""
+def command_of(name: str, dump: str = "") -> str:
+    """Return the check of an adapter; `dump` prints the content, for the one that needs it."""
     names = sorted(path.stem for path in _HERE.glob("*.py") if not path.stem.startswith("_"))
     if name not in names:
         raise CommandError(
             f"there is no adapter {name!r}{nearest(name, names)}; --adapter takes "
             f"{' or '.join(names)}"
         )
-    return f"{shlex.join([*_PYTHON, str(_HERE / f'{name}.py')])} {{files}} {{printed}}"
+    if (name == _OF_DUMPS) != bool(dump):
+        raise CommandError(
+            "--adapter keys and --dump 'DUMP {files}' belong together: the command prints "
+            "`key value` for each key"
+        )
+    if dump and "{files}" not in dump:
+        raise CommandError("--dump does not say where the folder's path goes: 'DUMP {files}'")
+    more = [shlex.quote(dump.replace("{files}", "{folder}"))] if dump else []
+    return " ".join([_program(name), "{files} {printed}", *more])
+
+
+def _program(name: str) -> str:
+    return shlex.join([*_PYTHON, str(_HERE / f"{name}.py")])
 
 
 def loaded_command(check: str, image: Path, printed: Path, output: Path) -> list[str]:
@@ -34,7 +48,8 @@ def loaded_command(check: str, image: Path, printed: Path, output: Path) -> list
     It reads a line for each image, and writes what the adapter prints to `output`.
     """
     for path in _HERE.glob("[a-z]*.py"):
-        if check == command_of(path.stem):
+        begin = f"{_program(path.stem)} {{files}} {{printed}}"
+        if check.startswith(begin):
             words = [str(_HERE / "_server.py"), str(path), str(image), str(printed), str(output)]
-            return [*_PYTHON, *words]
+            return [*_PYTHON, *words, *shlex.split(check[len(begin) :])]
     return []

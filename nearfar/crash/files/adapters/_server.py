@@ -1,4 +1,6 @@
-"""Keeps an adapter loaded and forks it for each image: `_server.py ADAPTER FOLDER PRINTED OUTPUT`.
+"""Keeps an adapter loaded and forks it for each image.
+
+Its arguments are the adapter, folder, printed text, output, and what else the adapter gets.
 
 For each line on standard input it prints the child's process number and then its wait status.
 """
@@ -10,7 +12,7 @@ import runpy
 import sys
 
 
-def main(adapter: str, folder: str, printed: str, output: str) -> None:
+def main(adapter: str, folder: str, printed: str, output: str, *more: str) -> None:
     """Serve until standard input ends."""
     check = runpy.run_path(adapter)["main"]
     for _ in sys.stdin:
@@ -22,7 +24,7 @@ def main(adapter: str, folder: str, printed: str, output: str) -> None:
             os.setpgid(0, 0)
             code = 1
             try:
-                code = check(folder, printed)
+                code = check(folder, printed, *more)
             except BaseException as error:
                 print(f"{type(error).__name__}: {error}")
             finally:
