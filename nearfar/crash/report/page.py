@@ -9,6 +9,7 @@ from nearfar.crash.report.terminal import details, where
 from nearfar.crash.report.words import (
     bug_text,
     is_slow,
+    lines_of,
     lint_text,
     source_of,
     timeline,
@@ -32,6 +33,7 @@ def page(report: CrashReport) -> str:
         "unfinished_text": unfinished_text,
         "verdict_text": verdict_text,
         "is_slow": is_slow,
+        "lines_of": lines_of,
         "meaning": lambda kind: meaning(LINTS.get(kind)),
         "stack": _stack,
         "source_of": source_of,

@@ -68,8 +68,12 @@ def where(bug: CrashBug) -> str:
 
 def details(bug: CrashBug) -> list[str]:
     """Return the lines that survived and that were lost, the cause and the checker's output."""
-    rows = [f"in memory:   {_line(line)}" for line in bug.survived[:_MAX_LINES]]
-    rows += [f"not yet:     {_line(line)}" for line in bug.lost[:_MAX_LINES]]
+    torn = [line for line in bug.survived if line in bug.lost]
+    whole = [line for line in bug.survived if line not in torn]
+    missing = [line for line in bug.lost if line not in torn]
+    rows = [f"in part:     {_line(line)}" for line in torn[:_MAX_LINES]]
+    rows += [f"in memory:   {_line(line)}" for line in whole[:_MAX_LINES]]
+    rows += [f"not yet:     {_line(line)}" for line in missing[:_MAX_LINES]]
     if not rows:
         rows.append("not yet:     nothing: all that was written until then is there")
     if bug.models:

@@ -107,6 +107,11 @@ def fingerprint(name: str, frame: Frame | None) -> str:
     return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
 
 
+def lines_of(bug: CrashBug) -> list[CrashLine]:
+    """Return the lines of a bug; one that is in memory in part is among both, and is here once."""
+    return [*bug.survived, *(line for line in bug.lost if line not in bug.survived)]
+
+
 def timeline(line: CrashLine) -> str:
     """Return a line's stores in program order, those that had reached memory filled."""
     shown = min(line.stores, _MAX_DRAWN_STORES)
