@@ -37,8 +37,9 @@ MAX_STORE_US = 10.0
 """Maximum time to record a store: a fault, a copy of the instruction, a record."""
 _LOG_ENTRIES = 1500
 _SHARED_LOG_ENTRIES = 3000
-"""For several workers, each of which takes 5 ms to start."""
 _LIST_NODES = 20
+_SHARED_LIST_NODES = 40
+"""For several workers, each of which takes a while to start and judges its first states alone."""
 _FLOOR_TIMES = 200
 
 
@@ -142,6 +143,8 @@ def _pmemobj(program: Path) -> Iterator[Row]:
             peer_value=statistics.median(floors),
             command=COMMAND,
         )
+        (folder / "pool").unlink()
+        recorded = _recorded([str(program), "{pool}", str(_SHARED_LIST_NODES)], folder, start)
         yield _two_workers("libpmemobj", program, recorded, folder)
 
 

@@ -82,16 +82,22 @@ void write_instruction(Assembler& to, const Instruction& instruction, const unsi
   to.copy(code + instruction.operand_end, instruction.length - instruction.operand_end);
 }
 
-void write_code(unsigned char* at, const Instruction& instruction, const unsigned char* original) {
-  Assembler to(at);
-  to.bytes(0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);  // push rbx, rbp, r12-r15
-  to.bytes(0x57);                                                        // push rdi
-  to.bytes(0x8B, 0x87);                                                  // mov eax, features
+// rax, rdx and rcx: what XSAVE and XRSTOR work on.
+void write_vector_operands(Assembler& to) {
+  to.bytes(0x8B, 0x87);  // mov eax, features
   to.offset(features_at);
   to.bytes(0x8B, 0x97);  // mov edx, features' upper half
   to.offset(features_at + 4);
   to.bytes(0x48, 0x8B, 0x8F);  // mov rcx, vectors
   to.offset(vectors_at);
+}
+
+void write_code(unsigned char* at, const Instruction& instruction, const unsigned char* original,
+                Detour kind) {
+  Assembler to(at);
+  to.bytes(0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);  // push rbx, rbp, r12-r15
+  to.bytes(0x57);                                                        // push rdi
+  write_vector_operands(to);
   to.bytes(0x48, 0x0F, 0xAE, 0x29);  // xrstor64 [rcx]
   to.bytes(0xFF, 0xB7);              // push flags
   to.offset(flags_at);
@@ -109,6 +115,10 @@ void write_code(unsigned char* at, const Instruction& instruction, const unsigne
   to.offset(flags_at);
   to.bytes(0x58, 0x48, 0x89, 0x87);  // pop rax, the program's rdi; mov its place, rax
   to.offset(REG_RDI * 8);
+  if (kind == Detour::loads_and_stores) {
+    write_vector_operands(to);
+    to.bytes(0x48, 0x0F, 0xAE, 0x21);  // xsave64 [rcx]
+  }
   to.bytes(0x41, 0x5F, 0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3);
 }
 
@@ -124,7 +134,7 @@ bool has_room() {
   return room != nullptr && used < max_copies;
 }
 
-Copy* copy_of(const Instruction& instruction, std::uint64_t address) {
+Copy* copy_of(const Instruction& instruction, std::uint64_t address, Detour kind) {
   const auto* const code = reinterpret_cast<const unsigned char*>(address);
   Copy& copy = copies[(address * 0x9e3779b97f4a7c15ULL) >> 52];
   static_assert(max_copies == 1u << (64 - 52));
@@ -136,7 +146,7 @@ Copy* copy_of(const Instruction& instruction, std::uint64_t address) {
   }
   copy.address = address;
   memcpy(copy.original, code, instruction.length);
-  write_code(reinterpret_cast<unsigned char*>(copy.code), instruction, copy.original);
+  write_code(reinterpret_cast<unsigned char*>(copy.code), instruction, copy.original, kind);
   return &copy;
 }
 
@@ -172,6 +182,22 @@ bool only_stores(const Instruction& instruction) {
   }
 }
 
+// Loads that do more than to load into a register that ModRM names: segment registers, far
+// pointers, a bit addressed by a register, gathers, and those with a third general register.
+bool only_loads(const Instruction& instruction) {
+  const unsigned opcode = instruction.opcode;
+  switch (instruction.escape != 0 ? instruction.map + 0x10 : instruction.map) {
+    case 0:
+      return opcode != 0x8E;
+    case 1:
+      return opcode != 0xA3 && opcode != 0xB2 && opcode != 0xB4 && opcode != 0xB5;
+    case 0x12:
+      return (opcode < 0x90 || opcode > 0x93) && opcode < 0xF0;
+    default:
+      return true;
+  }
+}
+
 bool has_vectors(const ucontext_t& context) {
   const auto* const area = reinterpret_cast<const unsigned char*>(context.uc_mcontext.fpregs);
   // asm/sigcontext.h: _fpx_sw_bytes and FP_XSTATE_MAGIC1.
@@ -183,11 +209,12 @@ bool has_vectors(const ucontext_t& context) {
 }  // namespace
 
 std::uint64_t detour_operand(const Instruction& instruction, std::uint64_t address,
-                             std::uint64_t fault, const ucontext_t& context) {
+                             std::uint64_t fault, const ucontext_t& context, Detour kind) {
   if (!instruction.has_memory() || instruction.segment != 0 || instruction.address32 ||
       !only_stores(instruction) || !has_vectors(context)) {
     return 0;
   }
+  if (kind == Detour::loads_and_stores && !only_loads(instruction)) return 0;
   const bool names_rsp = instruction.reg() + instruction.reg_high == rsp &&
                          instruction.escape == 0 && !is_group(instruction);
   if (names_rsp) return 0;
@@ -203,9 +230,9 @@ std::uint64_t detour_operand(const Instruction& instruction, std::uint64_t addre
   return fault - operand < max_store_bytes ? operand : 0;
 }
 
-bool run_detour(const Instruction& instruction, std::uint64_t address, char* writable,
-                ucontext_t& context) {
-  Copy* const copy = copy_of(instruction, address);
+bool run_detour(const Instruction& instruction, std::uint64_t address, char* operand,
+                ucontext_t& context, Detour kind) {
+  Copy* const copy = copy_of(instruction, address, kind);
   if (copy == nullptr) return false;
   greg_t* const program = context.uc_mcontext.gregs;
   Registers registers{};
@@ -216,7 +243,7 @@ bool run_detour(const Instruction& instruction, std::uint64_t address, char* wri
   // x87, SSE, AVX and AVX-512.
   registers.features &= 0xE7;
   const int scratch = greg_of[address_register(instruction)];
-  registers.general[scratch] = reinterpret_cast<std::int64_t>(writable);
+  registers.general[scratch] = reinterpret_cast<std::int64_t>(operand);
   registers.general[REG_EFL] = (program[REG_EFL] & arithmetic_flags) | fixed_flags;
   copy->code(&registers);
   registers.general[scratch] = program[scratch];

@@ -359,6 +359,12 @@ unsigned stored_bytes(const Instruction& instruction) {
   return is_scalar ? 8 : 16;
 }
 
+unsigned accessed_bytes(const Instruction& instruction) {
+  constexpr unsigned sse_bytes = 16;
+  const bool is_long = instruction.map >= 2 && instruction.vector_bytes == 0;
+  return is_long ? sse_bytes : stored_bytes(instruction);
+}
+
 unsigned stream_bytes(const Instruction& instruction) {
   if (instruction.length == 0) return 0;
   const unsigned opcode = instruction.opcode;

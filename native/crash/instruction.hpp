@@ -57,6 +57,8 @@ unsigned modified_bytes(const Instruction& instruction);
 // Bytes that an instruction stores to its operand at most; those of XSAVE and x87's state are not
 // counted.
 unsigned stored_bytes(const Instruction& instruction);
+// Bytes that an instruction loads from its operand or stores to it at most; as above.
+unsigned accessed_bytes(const Instruction& instruction);
 // Bytes that a non-temporal or direct store writes past the caches, or 0.
 unsigned stream_bytes(const Instruction& instruction);
 

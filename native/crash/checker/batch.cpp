@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/hooks.hpp"
+#include "crash/checker/equal_states.hpp"
 #include "crash/checker/maps.hpp"
 #include "crash/trace.h"
 
@@ -61,6 +62,9 @@ class ImageFile {
     memcpy(content, before, bytes);
   }
 
+  const char* content() const { return begin_; }
+  const struct stat& status() const { return known_; }
+
  private:
   std::size_t size() const { return static_cast<std::size_t>(known_.st_size); }
   char* begin_ = nullptr;
@@ -68,10 +72,19 @@ class ImageFile {
 };
 ImageFile image;
 
-// Exchanges the lines of the state at `at`; returns the end of the state.
-char* exchange_lines(char* at) {
+std::uint64_t line_count(const char* state) {
   std::uint64_t lines = 0;
-  memcpy(&lines, at, sizeof lines);
+  memcpy(&lines, state, sizeof lines);
+  return lines;
+}
+
+char* end_of_state(char* at) {
+  return at + sizeof(std::uint64_t) + line_count(at) * (sizeof(std::uint64_t) + NF_CRASH_LINE);
+}
+
+// Exchanges the lines of the state at `at`.
+void exchange_lines(char* at) {
+  std::uint64_t lines = line_count(at);
   at += sizeof lines;
   for (; lines != 0; --lines) {
     std::uint64_t offset = 0;
@@ -79,13 +92,37 @@ char* exchange_lines(char* at) {
     image.exchange(offset, at + sizeof offset);
     at += sizeof offset + NF_CRASH_LINE;
   }
-  return at;
 }
 
-std::int64_t now_ms() {
+std::int64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1000000;
+  return std::int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
+}
+
+// Time that a tracked check may take, in checks that are not tracked.
+constexpr std::int64_t max_tracked_checks = 4;
+
+EqualStates equal_states;
+Worth worth;
+
+// Judges the state at `at`, which is patched into the image and taken back.
+int judge_state(Batch* batch, unsigned state, char* at, bool compares, int (*check)()) {
+  const std::int64_t begin_ns = now_ns();
+  batch->begun_ms = begin_ns / 1000000;
+  __atomic_store_n(&batch->judging, state, __ATOMIC_RELEASE);
+  exchange_lines(at);
+  const bool tracked =
+      compares && worth.check_ns() != 0 &&
+      equal_states.begin(state, image.content(), max_tracked_checks * worth.check_ns());
+  const int result = check();
+  if (tracked) {
+    equal_states.end(state, result == 0);
+  } else {
+    worth.note_check(now_ns() - begin_ns);
+  }
+  exchange_lines(at);
+  return result;
 }
 
 }  // namespace
@@ -94,21 +131,24 @@ Judged judge_batch(Batch* batch, unsigned states, int (*check)()) {
   if (states == 0) return {check(), 0};
   if (!image.open_again()) return {0, 0};
   char* at = reinterpret_cast<char*>(batch + 1);
+  const std::int64_t begin_ns = now_ns();
+  const bool compares =
+      worth.try_batch(states) && equal_states.read(at, states, image.content(), image.status());
   for (unsigned state = 0; state < states; ++state) {
-    batch->begun_ms = now_ms();
-    __atomic_store_n(&batch->judging, state, __ATOMIC_RELEASE);
-    char* const end = exchange_lines(at);
-    const int result = check();
-    exchange_lines(at);
-    if (result != 0) return {result, state};
-    if (*may_have_changed != 0) return {0, state + 1};
-    if (image.has_changed()) {
-      *may_have_changed = 1;
-      return {0, state + 1};
+    char* const end = end_of_state(at);
+    if (!compares || !equal_states.is_accepted(state)) {
+      const int result = judge_state(batch, state, at, compares, check);
+      if (result != 0) return {result, state};
+      if (*may_have_changed != 0) return {0, state + 1};
+      if (image.has_changed()) {
+        *may_have_changed = 1;
+        return {0, state + 1};
+      }
+      forget_maps();
     }
-    forget_maps();
     at = end;
   }
+  if (compares) worth.note_batch(states, now_ns() - begin_ns);
   return {0, states};
 }
 

@@ -17,25 +17,22 @@
 #include <unistd.h>
 
 #include "base/hooks.hpp"
+#include "crash/checker/calls.hpp"
 #include "crash/checker/messages.hpp"
+#include "crash/checker/reads.hpp"
 
 namespace nearfar::crash {
 
 namespace {
-unsigned not_shared = 0;
+unsigned not_shared[2];
 }
-unsigned* may_have_changed = &not_shared;
+unsigned* may_have_changed = &not_shared[0];
+unsigned* never_track = &not_shared[1];
 
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-struct Map {
-  char* begin = nullptr;
-  std::size_t bytes = 0;
-  std::uint64_t offset = 0;
-  bool hidden = false;  // the checker unmapped it
-};
 // libpmemobj maps a pool two or three times while opening it; the oldest mapping is dropped.
 constexpr unsigned max_maps = 64;
 Map maps[max_maps];
@@ -169,6 +166,7 @@ void move_away(char* begin, std::size_t bytes) {
   for (unsigned i = 0; i < map_count; ++i) {
     Map& map = maps[i];
     if (map.begin >= begin + bytes || begin >= map.begin + map.bytes) continue;
+    if (map.hidden) give_up_tracking();
     void* moved =
         map.hidden ? hooks::system_mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE, nullptr)
                    : MAP_FAILED;
@@ -202,15 +200,19 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
   if (private_maps && (flags & MAP_FIXED) != 0)
     move_away(static_cast<char*>(wanted), whole_pages(bytes));
   const bool of_file = private_maps && file >= 0 && (flags & MAP_ANONYMOUS) == 0;
-  const bool only_read = of_file && keeps_read_only && wanted == nullptr && map_count == 0 &&
-                         (protection & PROT_WRITE) == 0 && (flags & (MAP_FIXED | MAP_SYNC)) == 0;
+  const bool only_read = of_file && keeps_read_only && !tracks_reads() && wanted == nullptr &&
+                         map_count == 0 && (protection & PROT_WRITE) == 0 &&
+                         (flags & (MAP_FIXED | MAP_SYNC)) == 0;
   if (struct stat status{}; only_read && is_image(file, status)) {
     const int kept_flags = (flags & ~MAP_TYPE) | MAP_PRIVATE;
     return map_read_only(
         {nullptr, whole_pages(bytes), offset, protection, kept_flags, status.st_ino, false}, file);
   }
   const bool of_image = of_file && (flags & MAP_TYPE) != MAP_PRIVATE && is_image(file);
-  if (!of_image) return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
+  if (!of_image) {
+    if (of_file && tracks_reads() && is_image(file)) stop_tracking();
+    return hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
+  }
   if ((flags & MAP_TYPE) == MAP_SHARED_VALIDATE && (flags & MAP_SYNC) != 0) {
     errno = EOPNOTSUPP;  // like a file in memory
     return MAP_FAILED;
@@ -219,8 +221,8 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
   // A private mapping of a write-only file is refused, like a shared one.
   void* const begin = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if (begin == MAP_FAILED) return begin;
-  const Map fresh{static_cast<char*>(begin), whole_pages(bytes),
-                  static_cast<std::uint64_t>(offset)};
+  const Map fresh{static_cast<char*>(begin), whole_pages(bytes), static_cast<std::uint64_t>(offset),
+                  protection};
   bool opened = (protection & PROT_WRITE) != 0;
   for (unsigned i = 0; i < map_count; ++i) {
     const Map& old = maps[i];
@@ -231,6 +233,7 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
     if (!opened) syscall(SYS_mprotect, begin, fresh.bytes, protection);
   }
   add_map(fresh);
+  cover(fresh);
   return begin;
 }
 
@@ -250,7 +253,9 @@ int unmap(char* begin, std::size_t bytes) {
       map.bytes = static_cast<std::size_t>(begin - map.begin);
     } else if (begin + whole < map.begin + map.bytes) {
       const auto removed = static_cast<std::size_t>(begin + whole - map.begin);
-      map = {map.begin + removed, map.bytes - removed, map.offset + removed, false};
+      map.begin += removed;
+      map.bytes -= removed;
+      map.offset += removed;
     } else {
       drop(i--);
     }
@@ -259,6 +264,7 @@ int unmap(char* begin, std::size_t bytes) {
 }
 
 void* remap(char* begin, std::size_t bytes, std::size_t wanted, int flags, void* place) {
+  if (map_of(begin) != nullptr) give_up_tracking();
   forget_kept(begin, bytes);
   if (place != nullptr) {
     forget_kept(place, wanted);
@@ -274,6 +280,24 @@ void* remap(char* begin, std::size_t bytes, std::size_t wanted, int flags, void*
 }
 
 }  // namespace
+
+const Map* first_map() { return maps; }
+const Map* end_of_maps() { return maps + map_count; }
+
+const Map* map_of(const void* address) {
+  const auto* const at = static_cast<const char*>(address);
+  for (const Map& map : maps) {
+    if (&map == end_of_maps()) break;
+    if (at >= map.begin && at < map.begin + map.bytes) return &map;
+  }
+  return nullptr;
+}
+
+bool is_mapped() {
+  bool in_use = map_count != 0;
+  for (const Kept& known : kept) in_use = in_use || known.in_use;
+  return in_use;
+}
 
 void keep_private(bool wanted) { private_maps = wanted; }
 bool keeps_private() { return private_maps; }
@@ -294,26 +318,32 @@ using namespace nearfar::crash;
 #pragma GCC visibility push(default)
 extern "C" {
 
-NEARFAR_HOOK_MMAP(return map_file(wanted, bytes, protection, flags, file, offset);)
+NEARFAR_HOOK_MMAP(const Unstopped calls;
+                  return map_file(wanted, bytes, protection, flags, file, offset);)
 
 int munmap(void* begin, std::size_t bytes) noexcept {
+  const Unstopped calls;
   return unmap(static_cast<char*>(begin), bytes);
 }
 
 void* mremap(void* begin, std::size_t bytes, std::size_t wanted, int flags, ...) noexcept {
   NEARFAR_MREMAP_PLACE(place, flags)
+  const Unstopped calls;
   return remap(static_cast<char*>(begin), bytes, wanted, flags, place);
 }
 
 // A kept mapping that may be written, or no longer read, is an ordinary one from then on.
 int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
+  const Unstopped calls;
   forget_kept(begin, bytes);
+  open_pages(begin, bytes);
   return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
 }
 
 // A hidden mapping keeps its file's lock, and libpmem locks a pool that it opens. No other program
 // has the image.
 int flock(int file, int operation) noexcept {
+  const Unstopped calls;
   if (keeps_private() && is_image(file)) return 0;
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }

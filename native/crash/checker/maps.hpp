@@ -1,7 +1,25 @@
 // Private mappings of the image, so that a checker's changes vanish with them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 namespace nearfar::crash {
+
+struct Map {
+  char* begin = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t offset = 0;
+  int protection = 0;   // as the checker requested it
+  bool hidden = false;  // the checker unmapped it
+};
+
+// Private mappings of the image, hidden ones too.
+const Map* first_map();
+const Map* end_of_maps();
+const Map* map_of(const void* address);
+// Whether the image is mapped now, by the checker or for its next mapping.
+bool is_mapped();
 
 // Turns private mappings on or off; off: mapped as the checker requests.
 void keep_private(bool on);
@@ -13,5 +31,7 @@ void forget_maps();
 void keep_read_only_maps();
 // 1 if the checker started another program, which may have changed the image's file.
 extern unsigned* may_have_changed;
+// 1 if a check moved a mapping of the image, which cannot be tracked.
+extern unsigned* never_track;
 
 }  // namespace nearfar::crash

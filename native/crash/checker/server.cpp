@@ -166,6 +166,7 @@ void start_server(char** words) {
   batch = static_cast<Batch*>(memory);
   // Shared with the children, which may end without an answer.
   may_have_changed = static_cast<unsigned*>(page);
+  never_track = may_have_changed + 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   serve(words);
 }
