@@ -185,7 +185,10 @@ def mean_of(study: StudyResult) -> str:
     text = f"{_mean_error(rows)} in {len(rows)} cases of `{study.name}`"
     if not 0 < len(plain) < len(rows):
         return text
-    others = f"{_mean_error(plain)} in the {len(plain)} whose far runs gave no device its figures"
+    others = (
+        f"{_mean_error(plain)} without the {len(rows) - len(plain)} whose far runs gave library "
+        "devices their bandwidth"
+    )
     return f"{text} ({others})"
 
 
@@ -212,8 +215,9 @@ def main() -> None:
     sentence = (
         f"How right it is: the mean error of predicted time is, by study, {', '.join(means)} "
         "([what they are, and every prediction](docs/accuracy.md)). All of them were seen while "
-        f"the models were made; {blind} more cases were "
-        "[predicted blind](companions/studies/blind/README.md)."
+        f"the models were made. {blind} more cases are "
+        "[predicted blind](companions/studies/blind/README.md) and not compared with measurements "
+        "yet."
     )
     readme = README.read_text()
     README.write_text(LINE.sub(lambda match: f"{match[1]}{sentence}\n{match[2]}", readme))
