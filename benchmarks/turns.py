@@ -6,6 +6,7 @@ turns is next to one of the others'.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -25,6 +26,7 @@ class Turns:
     """Runs operations of a process that holds a map: ours, or the peer. Kills it on leaving."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self._command = shlex.join(command)
         self._process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -49,18 +51,24 @@ class Turns:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise NearfarError(f"{self._process.args!r} ended with {self._process.wait()}")
+            raise NearfarError(_ended(self._command, self._process.wait()))
         return line
 
     def end(self) -> bytes:
         """End its input and wait for it; return its last line, or raise if it failed."""
         answer, _ = self._process.communicate()
         if self._process.returncode != 0:
-            raise NearfarError(f"{self._process.args!r} ended with {self._process.returncode}")
+            raise NearfarError(_ended(self._command, self._process.returncode))
         return answer
+
+
+def _ended(command: str, code: int) -> str:
+    return f"{command} ended with exit code {code}"
 
 
 def end_verified(turns: Turns) -> None:
     """End a `nearfar-bench turns`; raise if its content was wrong."""
     if not msgspec.json.decode(turns.end(), type=Sound).verified:
-        raise NearfarError("what was held was not verified")
+        raise NearfarError(
+            "nearfar-bench turns did not verify the content of its map: its times do not count"
+        )

@@ -73,7 +73,10 @@ class Journal(Generic[Record]):
     ) -> Journal[Record]:
         """Start an empty journal of `request` at `path`, instead of what is there."""
         if path.exists() and not path.is_file():
-            raise NearfarError(f"cannot keep finished work in {path}: it is no plain file")
+            raise NearfarError(
+                f"cannot keep finished work in {path}: it is no plain file; choose another output "
+                "with -o"
+            )
         with cls(path, record, _locked(path, os.O_CREAT))._closed_on_error() as journal:
             os.ftruncate(journal._handle, 0)
             journal.head = JournalHead(dict(request), msgspec.Raw(msgspec.json.encode(about)))

@@ -51,4 +51,6 @@ def _folder_of(pid: int | None, variable: str) -> Path:
         key, _, value = entry.partition(b"=")
         if key.decode(errors="replace") == variable and value:
             return Path(os.fsdecode(value))
-    raise CommandError(f"process {pid} is not run by `nearfar profile`")
+    raise CommandError(
+        f"process {pid} is not run by `nearfar profile`: start it with nearfar profile -- PROGRAM"
+    )

@@ -87,7 +87,7 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
         if self.over == "worst" and len(self.profile) == 1:
             raise CommandError("--over worst goes with several profiles: one has one slowdown")
         if self.slo is None and self.slo_by == "high":
-            raise CommandError("--slo-by goes with --slo")
+            raise CommandError("--slo-by goes with --slo: add --slo, such as --slo 1.10")
         if "whole" in self.allow and len(self.allow) > 1:
             raise CommandError("--allow whole leaves out all other steps: give it alone")
         if self.memories is not None and self.far:

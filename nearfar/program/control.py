@@ -150,7 +150,9 @@ class Control:
 
 def _encoded(name: str) -> bytes:
     if not name or "\0" in name:
-        raise NearfarError("a phase needs a name")
+        raise NearfarError(
+            f"cannot mark a phase named {name!r}: give one that is not empty and has no zero byte"
+        )
     return name.encode()
 
 

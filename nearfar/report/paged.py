@@ -80,7 +80,8 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
         # All else was checked by the table's own budgets.
         limit = format_bytes(record.paged.budget_bytes)
         raise NearfarError(
-            f"--record: its limit of {limit} is below what can be predicted"
+            f"--record: its limit of {limit} is below what can be predicted: run it with a larger "
+            "--near"
         ) from error
     assert prediction.paged is not None
     budget = prediction.paged.budgets[0]

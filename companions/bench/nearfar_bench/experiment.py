@@ -146,7 +146,7 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
             raise NearfarError(f"{path} compares {key!r}, which is not in its matrix{hint}")
     repeats = content.get("repeats", Experiment.repeats)
     if not 1 <= repeats <= MAX_REPEATS:
-        raise NearfarError(f"{path}: repeats = {repeats}, and must be from 1 to {MAX_REPEATS}")
+        raise NearfarError(f"{path}: repeats must be from 1 to {MAX_REPEATS}, not {repeats}")
     return Experiment(
         name=path.stem,
         title=content["title"],

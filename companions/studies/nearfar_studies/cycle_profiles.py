@@ -77,7 +77,8 @@ def build(source: Path, folder: Path) -> Path:
         raise NearfarError(f"{source.name} defines no MARK(n): it is not the kernels' source")
     if shutil.which(COMPILER[0]) is None:
         raise NearfarError(
-            f"the cycle-level kernels are built by {COMPILER[0]}, which is not installed",
+            f"the cycle-level kernels are built by {COMPILER[0]}, which is not installed: "
+            f"apt-get install {COMPILER[0]}",
             ExitCode.MACHINE_LACKS,
         )
     copy, program = folder / source.name, folder / "kernels"

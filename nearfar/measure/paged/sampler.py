@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.terminate import end_with_parent
-from nearfar.base.units import PAGE_BYTES
+from nearfar.base.units import PAGE_BYTES, format_bytes
 from nearfar.memories.paged.group import Group
 
 AGAIN_FAULTS = 0.5
@@ -231,10 +231,10 @@ class PageSampler:
         begun = time.monotonic()
         while left := self.worker.ask("resident")["pages"]:
             if time.monotonic() - begun > _WRITTEN_S:
-                size = left * PAGE_BYTES
+                size = format_bytes(left * PAGE_BYTES)
                 raise NearfarError(
-                    f"cannot measure this memory: {size} bytes do not leave main memory: swap is "
-                    "full or too slow; choose a smaller --largest",
+                    f"cannot measure this memory: {size} do not leave main memory: swap is full "
+                    "or too slow; choose a smaller --largest",
                     ExitCode.MACHINE_LACKS,
                 )
             self.group.send_away()

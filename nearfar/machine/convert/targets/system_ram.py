@@ -14,7 +14,7 @@ KMEM = "drivers/dax/kmem.ko"
 
 @TARGETS.register("system-ram")
 def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
-    """By way of devdax; needs the kernel's kmem driver and a node that the firmware foresaw."""
+    """Draft the way by devdax; needs the kernel's kmem driver and a node set by the firmware."""
     far = choose(tree, request)
     if far.mode == "system-ram":
         return
@@ -22,8 +22,8 @@ def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
         draft.stop("this kernel has no kmem driver (CONFIG_DEV_DAX_KMEM, since Linux 5.1)")
     if far.node is None or far.node < 0:
         draft.stop(
-            f"the firmware foresaw no node for {far.name} (target_node): its memory could not be "
-            "told from DRAM"
+            f"the firmware sets no node for {far.name} (target_node): its memory would join a node "
+            "of DRAM, and nothing could tell them apart"
         )
     unmount(tree, far, draft)
     if far.mode != "devdax":
