@@ -43,7 +43,9 @@ class CounterSums:
     """Events that count a quantity again and are left out, by quantity."""
 
     def belongs(self, name: str, event: str) -> bool:
-        """Return whether an event is part of the quantity's sum, not a second count of it.
+        """Return whether an event is part of the sum of quantity `name`, not a second count of it.
+
+        The first event of a quantity is; a second count is noted in `duplicates`.
 
         Boxes, kinds of cores, user and kernel are parts of one sum. LLC-load-misses and
         mem_load_retired.l3_miss, or LIKWID's events and the metrics derived from them, are not.

@@ -105,7 +105,10 @@ class Bugs:
         state: dict[int, int],
         verdict: CheckerVerdict,
     ) -> FoundBug:
-        """Count a refused state as one of a known bug, or shrink it to find its bug."""
+        """Count a refused state as one of a known bug, or shrink it to find its bug.
+
+        `state`: how many pending stores of each line are in memory, by the line's offset.
+        """
         features = _features(point, lines, state, verdict)
         known = self._alike.get(features) or self._continued(point, verdict)
         if known is None and self._shrunk >= _MAX_SHRUNK:

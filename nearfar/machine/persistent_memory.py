@@ -83,7 +83,7 @@ def block_device(tree: Tree, namespace: str) -> str | None:
 
 
 def mount_of(tree: Tree, block: str) -> tuple[str | None, bool | None]:
-    """Return where `block` is mounted and whether with DAX for every file."""
+    """Return where `block` is mounted and whether with DAX for every file; None: not mounted."""
     for line in (tree.text("proc/mounts") or "").splitlines():
         fields = line.split()
         if len(fields) >= 4 and fields[0] == f"/dev/{block}":

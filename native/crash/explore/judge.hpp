@@ -44,8 +44,8 @@ class Judge {
 
   // Whether the state has an image of its own; from here on, equal ones are not new.
   bool claim(const Memory& memory, const State& state);
-  // Judges claimed states of one point, in their order; the first `main` are main states.
-  // `position`: number of events so far.
+  // Judges claimed states of one point, in their order; the first `main` are main states
+  // (states.hpp). `position`: number of events so far.
   std::vector<const Verdict*> judge_all(const Memory& memory, const std::vector<State>& batch,
                                         std::uint64_t position, std::size_t main);
   // States that are worth judging together.

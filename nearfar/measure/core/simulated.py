@@ -78,7 +78,7 @@ class SimulatedCore:
         raise CoreLacksError("a simulated core has no prefetcher to probe")
 
     def round(self, count: int, store: bool) -> float:
-        """Return cycles of a round: a miss, fillers, another miss, fillers."""
+        """Return cycles of a round: twice a miss and `count` fillers, with `store` each a store."""
         filler = _Row()
         half = [filler] * count
         program = _Program()

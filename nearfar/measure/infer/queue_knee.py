@@ -43,9 +43,9 @@ def find_queue(
 ) -> QueueKnee:
     """Return the queue that ns per burst of `lines` (ascending) shows."""
     sigma = max(noise, MODEL_ERROR) * burst_ns
-    straight = _line(lines, burst_ns, sigma, None)
+    straight = _fitted(lines, burst_ns, sigma, None)
     knees = np.geomspace(lines[1], lines[-2], 200)
-    fits = [_line(lines, burst_ns, sigma, float(knee)) for knee in knees]
+    fits = [_fitted(lines, burst_ns, sigma, float(knee)) for knee in knees]
     best = int(np.argmin([fit[0] for fit in fits]))
     chi_square, (base, issue, bend), fitted = fits[best]
     drain = issue + bend
@@ -65,13 +65,16 @@ def find_queue(
     return QueueKnee(knee * (1 - issue / drain), "", knee, issue, drain, fitted)
 
 
-def _line(
+def _fitted(
     lines: NDArray[np.float64],
     burst_ns: NDArray[np.float64],
     sigma: NDArray[np.float64],
     knee: float | None,
 ) -> tuple[float, tuple[float, float, float], NDArray[np.float64]]:
-    """Return chi-square, (base, ns per line, bend) and the curve; none is negative."""
+    """Return chi-square, the fitted (base ns, ns per line, bend) and the curve in ns.
+
+    The bend is the ns that each line beyond `knee` takes more. None of the three is negative.
+    """
     columns = [np.ones(len(lines)), lines]
     if knee is not None:
         columns.append(np.maximum(lines - knee, 0.0))

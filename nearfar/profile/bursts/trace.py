@@ -164,7 +164,11 @@ def _joined(rows: list[list[int]]) -> NDArray[np.uint8]:
 def _first_touches(
     starts: list[int], access: Ints, line: Ints, rates: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], Ints]:
-    """Return which accesses miss, and the indices of the other first touches, coldest first."""
+    """Return which accesses miss, and the indices of the other first touches, coldest first.
+
+    `starts`: index of each burst's first access, and the end. `access` and `line`: number in
+    `Bursts.accesses` and cache line of each access. `rates`: misses per access, by that number.
+    """
     missing = np.zeros(len(line), dtype=bool)
     if not len(line):
         return missing, np.zeros(0, np.int64)

@@ -161,6 +161,7 @@ def places(
 ) -> list[CodePlace]:
     """Return places that the program came to between two looks at its blocks, best first.
 
+    `before` and `after` are copies of QEMU's table: address, bytes and count of each block.
     Left out are blocks that begin inside another one, which are also passed without being counted,
     and repeated string instructions, which QEMU counts once a repetition.
     """

@@ -58,7 +58,7 @@ def lost_queries(printed: str, connections: list[sqlite3.Connection], *, undone:
 
 
 def main(folder: str, printed: str) -> int:
-    """Return the exit code."""
+    """Return 0 if each database is whole and has what `printed` acknowledges, otherwise 1."""
     connections = []
     undone = False
     for path in databases(folder):

@@ -12,7 +12,7 @@ from nearfar.machine.sysfs import Tree
 
 @TARGETS.register("devdax")
 def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
-    """From memory of a node: taken back; from any other mode: a namespace of mode devdax."""
+    """Draft how to take a device back from its node, or to give its namespace mode devdax."""
     far = choose(tree, request)
     if far.mode == "devdax":
         return

@@ -19,7 +19,7 @@ from nearfar.machine.sysfs import Tree
 
 @TARGETS.register("fsdax")
 def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
-    """From any mode: back to a device, a namespace of mode fsdax, a file system, a mount."""
+    """Draft the way from any mode: a device, a namespace of mode fsdax, a file system, a mount."""
     to_fsdax(tree, choose(tree, request), request.file_system, draft)
 
 
