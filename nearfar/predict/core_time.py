@@ -41,9 +41,13 @@ MIN_CUBE = 1e-100
 INDEPENDENT_PRIOR = 11.0
 """Misses in flight in a gather: 11 were measured on real cores, a simulation gives 28."""
 
+PREFETCHED_CHASE = 0.5
+"""Latency of a dependent read of the next line, over that of a random one, below which a prefetcher
+fetched it. An open row of memory saves less than half, a prefetcher nine tenths."""
+
 PREFETCHED_RATIO = 0.98
-"""Stream cost over the cost of the core's parallel misses below which the core has a prefetcher:
-within 2 % it has none, or it does not help."""
+"""Without such a latency: stream cost over the cost of the core's parallel misses below which the
+core has a prefetcher. This cannot tell where both use all of the core's buffers."""
 
 MIN_OVERLAP, MAX_OVERLAP = 1.0 / INDEPENDENT_PRIOR, float(MAX_CHAINS)
 """Limits of the overlap factor: below, everything is serial; above, everything overlaps as far as
@@ -88,6 +92,8 @@ class StreamFetch:
 
 def has_prefetcher(near: MemoryCosts) -> bool:
     """Return whether this core's streams are fetched ahead of their use."""
+    if near.in_order_ns is not None:
+        return near.in_order_ns < PREFETCHED_CHASE * near.unwalked_ns
     return near.core_stream_ns / near.shared_by < PREFETCHED_RATIO * near.cost_ns(MAX_CHAINS)
 
 

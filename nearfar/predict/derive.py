@@ -312,6 +312,7 @@ def _memory(
         bandwidth_error=bandwidth.error,
         quality=quality_of(device),
         walk_ns=curve.walk_ns,
+        in_order_ns=device_figures.in_order_ns(device),
         caveats=tuple(caveats),
     )
 

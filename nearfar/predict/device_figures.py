@@ -123,6 +123,17 @@ def hit_ns(device: DeviceProfile) -> float | None:
     return min(latencies, default=None)
 
 
+def in_order_ns(device: DeviceProfile) -> float | None:
+    """Return the measured latency of a dependent read of the next line, ns; None: unknown.
+
+    Published ones are of machines whose prefetchers are off.
+    """
+    figure = curves.idle_latency_ns(device, "read", "sequential")
+    if device.measured is None or figure is None or figure.how != "measured":
+        return None
+    return figure.value_ns
+
+
 def latencies_by_region(device: DeviceProfile, page_bytes: int | None) -> dict[int, float]:
     """Return latencies of random reads by region, ns, with these pages where they were measured."""
     reads = [figure for figure in curves.random_reads(device) if figure.region_bytes is not None]

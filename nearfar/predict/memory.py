@@ -136,6 +136,8 @@ class MemoryCosts:
     data there changes nothing."""
     core: CoreFigures = field(default_factory=plausible_cores)
     """The core that a near memory is seen from, with every figure; a far memory's is not used."""
+    in_order_ns: float | None = None
+    """Latency of a dependent read of the next line, page after page; None: not measured."""
     caveats: tuple[str, ...] = ()
     load_curves: dict[tuple[float, float], LoadedFactor | None] = field(
         default_factory=dict, repr=False

@@ -71,6 +71,9 @@ BASE_ISA = "sse2"
 WHOLE_LINE_KERNELS = ("nt-store", "nt-store-random")
 """Kernels that stand for write-backs."""
 
+LATENCY_KERNELS = ("chase", "chase-sequential")
+"""The chase in order, of the largest region, shows whether a prefetcher helps."""
+
 BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random", "copy")
 
 
@@ -129,7 +132,8 @@ class MemoryCurves:
         far = MemoryCurves.open(spec, region_bytes, pairings)
         if spec.pages == "4k" and near.pages not in (None, "4k"):
             far.large = MemoryCurves.open(replace(spec, pages=near.pages), region_bytes, pairings)
-            largest = max(far.large.points["idle"], key=lambda point: point.region_bytes)
+            chases = _random_chases(far.large.points["idle"])
+            largest = max(chases, key=lambda point: point.region_bytes)
             far.large.points["idle"] = [largest, *_parts_of_largest([largest])]
         return far
 
@@ -294,7 +298,7 @@ class MemoryCurves:
         samples = self.samples(pairing)
         joined = dict(samples)
         for chain in (point for point in self.points.get("chains", []) if point.chains == 1):
-            for chase in self.points.get("idle", []):
+            for chase in _random_chases(self.points.get("idle", [])):
                 same = chase.region_bytes == chain.region_bytes
                 both = {chain, chase} <= joined.keys()
                 if same and chase.page_bytes == chain.page_bytes and both:
@@ -315,9 +319,19 @@ def _around_cache_ends(points: list[SamplePoint], opened: OpenedMemory) -> list[
     if not points:
         return points
     regions = [point.region_bytes for point in points]
-    kept = {min(regions), max(regions)}
+    largest = max(regions)
+    kept = {min(regions), largest}
     kept |= {size for size in regions if opened.inner_bytes // 4 < size <= opened.llc_bytes // 2}
-    return [point for point in points if point.region_bytes in kept]
+    return [
+        point
+        for point in points
+        if point.region_bytes in (kept if point.kernel == "chase" else {largest})
+    ]
+
+
+def _random_chases(points: list[SamplePoint]) -> list[SamplePoint]:
+    """Return the points that chase at random."""
+    return [point for point in points if point.kernel == "chase"]
 
 
 def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoint]:
@@ -327,7 +341,7 @@ def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoi
     what neighbours leave of the last: then all of it would look like this core's.
     """
     region_bytes = 3 * inner_bytes
-    chases = [p for p in points if p.kernel == "chase" and p.region_bytes > region_bytes]
+    chases = [point for point in _random_chases(points) if point.region_bytes > region_bytes]
     if not inner_bytes or not chases:
         return []
     smallest = min(chases, key=lambda point: point.region_bytes)
@@ -336,10 +350,11 @@ def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoi
 
 def _parts_of_largest(points: list[SamplePoint]) -> list[SamplePoint]:
     """Return chases over parts of the largest region that are not among the points."""
-    if not points:
+    chases = _random_chases(points)
+    if not chases:
         return []
-    largest = max(points, key=lambda point: point.region_bytes)
-    present = {point.region_bytes for point in points}
+    largest = max(chases, key=lambda point: point.region_bytes)
+    present = {point.region_bytes for point in chases}
     return [
         replace(largest, region_bytes=largest.region_bytes // divisor)
         for divisor in REGION_DIVISORS
@@ -349,7 +364,7 @@ def _parts_of_largest(points: list[SamplePoint]) -> list[SamplePoint]:
 
 def _is_sampled(point: SamplePoint) -> bool:
     if point.figure == "latency":
-        return point.kernel == "chase" and not point.stride_bytes
+        return point.kernel in LATENCY_KERNELS and not point.stride_bytes
     if point.figure == "bandwidth":
         return point.kernel in BANDWIDTH_KERNELS and point.access_bytes == LINE_BYTES
     if point.figure == "chains":

@@ -52,7 +52,7 @@ def device(
         sources={"here": Source(citation="tests/python/samples.py")},
         latency=[
             LatencyFigure(value_ns=latency_ns, **had),
-            LatencyFigure(pattern="sequential", value_ns=latency_ns * 0.8, **had),
+            LatencyFigure(pattern="sequential", value_ns=latency_ns * 0.1, **had),
         ],
         bandwidth=[
             BandwidthFigure(value_gb_per_s=read_gb_per_s, **had),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 import samples
 
 from nearfar.base.estimate import Estimate
+from nearfar.devices.curves import idle_latency_ns
 from nearfar.devices.library import load_device
 from nearfar.predict.core_time import BY_CLASSES, StreamFetch, has_prefetcher, line_costs
 from nearfar.predict.crowding import UNCROWDED, crowded, crowding, sharing
@@ -94,3 +96,26 @@ def test_a_shared_prefetcher_is_still_one():
 
 def test_a_device_without_a_figure_of_one_thread_says_nothing_of_sharing():
     assert sharing(load_device("ddr4-2933-local-xeon5218")) == UNCROWDED
+
+
+@pytest.mark.parametrize(
+    ("in_order_ns", "prefetched"), [(None, False), (10.0, True), (85.0, False)]
+)
+def test_a_chase_in_order_tells_a_prefetcher_where_bandwidths_cannot(
+    in_order_ns: float | None, prefetched: bool
+):
+    """Streams and parallel misses cost the same where both use all of the core's buffers."""
+    near = near_memory(samples.device())
+    near = replace(
+        near, core_stream_ns=near.cost_ns(32.0), latency_ns=100.0, in_order_ns=in_order_ns
+    )
+    assert has_prefetcher(near) is prefetched
+
+
+def test_only_a_latency_measured_here_tells_of_a_prefetcher():
+    """Published latencies of reads in order are of machines whose prefetchers are off."""
+    published = samples.device()
+    measured = msgspec.structs.replace(published, measured=samples.measured_here())
+    in_order = idle_latency_ns(published, "read", "sequential")
+    assert in_order is not None and near_memory(published).in_order_ns is None
+    assert near_memory(measured).in_order_ns == in_order.value_ns
