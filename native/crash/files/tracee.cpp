@@ -79,13 +79,11 @@ std::string Tracee::path(int folder, std::uint64_t path) const {
   return name.empty() ? begin : begin + "/" + name;
 }
 
-void Tracee::forget_code() {
-  returns_.clear();
-  maps_are_fresh_ = false;
-}
+void Tracee::forget_code() { maps_are_fresh_ = false; }
 
 void Tracee::read_maps() {
   codes_.clear();
+  places_.clear();
   may_be_code_.reset();
   std::ifstream maps("/proc/" + std::to_string(process_) + "/maps");
   std::string line;
@@ -107,26 +105,24 @@ void Tracee::read_maps() {
   }
 }
 
-const Tracee::Code* Tracee::code_at(std::uint64_t address) {
-  if (!may_be_code_.test((address >> 20) % may_be_code_.size())) return nullptr;
+bool Tracee::may_be_code(std::uint64_t address) const {
+  return may_be_code_.test((address >> 20) % may_be_code_.size());
+}
+
+const Tracee::Code* Tracee::code_at(std::uint64_t address) const {
   const auto after = codes_.upper_bound(address);
   if (after == codes_.begin()) return nullptr;
   const Code& code = std::prev(after)->second;
   return address < code.end ? &code : nullptr;
 }
 
-bool Tracee::returns_to(std::uint64_t address) {
-  const auto known = returns_.find(address);
-  if (known != returns_.end()) return known->second;
+bool Tracee::is_behind_call(std::uint64_t address) const {
   unsigned char before[8] = {};
-  bool calls = false;
-  if (read(address - 8, before, 8) == 8) {
-    calls = before[3] == 0xe8;  // call to a relative address
-    // Indirect calls: ff /2, with no, one-byte and four-byte displacements and an index byte.
-    for (const unsigned length : {2U, 3U, 4U, 6U, 7U})
-      calls = calls || (before[8 - length] == 0xff && (before[9 - length] & 0x38) == 0x10);
-  }
-  returns_[address] = calls;
+  if (read(address - 8, before, 8) != 8) return false;
+  bool calls = before[3] == 0xe8;  // call to a relative address
+  // Indirect calls: ff /2, with no, one-byte and four-byte displacements and an index byte.
+  for (const unsigned length : {2U, 3U, 4U, 6U, 7U})
+    calls = calls || (before[8 - length] == 0xff && (before[9 - length] & 0x38) == 0x10);
   return calls;
 }
 
@@ -135,16 +131,21 @@ std::vector<std::uint64_t> Tracee::stack(
     const std::function<std::uint64_t(const std::string&)>& module) {
   if (!maps_are_fresh_ || code_at(instruction) == nullptr) read_maps();
   maps_are_fresh_ = true;
-  std::vector<std::uint64_t> frames;
-  const auto add = [&](std::uint64_t address) {
+  const auto place = [&](std::uint64_t address, bool is_known) -> std::uint64_t {
     const Code* const code = code_at(address);
-    if (code != nullptr) frames.push_back(module(code->path) << 48 | (address - code->base));
+    if (code == nullptr || (!is_known && !is_behind_call(address))) return 0;
+    return module(code->path) << 48 | (address - code->base);
   };
-  add(instruction);
+  std::vector<std::uint64_t> frames;
+  if (const std::uint64_t first = place(instruction, true); first != 0) frames.push_back(first);
   std::uint64_t words[stack_bytes / 8];
   const std::size_t copied = read(stack_pointer, words, sizeof words);
-  for (std::size_t i = 0; i < copied / 8 && frames.size() < max_frames; ++i)
-    if (code_at(words[i]) != nullptr && returns_to(words[i])) add(words[i]);
+  for (std::size_t i = 0; i < copied / 8 && frames.size() < max_frames; ++i) {
+    if (!may_be_code(words[i])) continue;
+    const auto [known, is_new] = places_.try_emplace(words[i], 0);
+    if (is_new) known->second = place(words[i], false);
+    if (known->second != 0) frames.push_back(known->second);
+  }
   return frames;
 }
 

@@ -54,15 +54,17 @@ class Tracee {
     std::uint64_t base;  // address of the file's offset 0
     std::string path;
   };
-  const Code* code_at(std::uint64_t address);
-  bool returns_to(std::uint64_t address);
+  bool may_be_code(std::uint64_t address) const;
+  const Code* code_at(std::uint64_t address) const;
+  bool is_behind_call(std::uint64_t address) const;
   void read_maps();
 
   pid_t process_;
   OwnedFile descriptor_;                 // pidfd
   std::map<std::uint64_t, Code> codes_;  // by begin
   std::bitset<1 << 16> may_be_code_;     // by the number of the megabyte, modulo its size
-  std::unordered_map<std::uint64_t, bool> returns_;
+  // By return address, as frames of the log; 0: it is none.
+  std::unordered_map<std::uint64_t, std::uint64_t> places_;
   bool maps_are_fresh_ = false;
 };
 
