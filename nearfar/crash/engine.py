@@ -28,8 +28,9 @@ from nearfar.program.executable import preload
 PROGRAM = "nearfar_crash_judge"
 ACCEPTED_STATES = "accepted-states"
 """File beside the images that explorers of one trace share; empty before the first begins."""
-RANKS = 7
-"""Ranks of failure points, new coverage first; native/crash/explore/explorer.hpp defines them."""
+RANKS = 14
+"""Two passes over each kind of failure point, new coverage first: native/crash/explore/explorer.hpp
+defines them."""
 _MAX_DUMP_BYTES = 64 << 20
 """Output kept of a check that an oracle judges: a dump of a million keys and values."""
 _EXIT_TIMEOUT_S = 0.3

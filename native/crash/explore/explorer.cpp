@@ -41,13 +41,16 @@ void Explorer::explore() {
   std::uint64_t points = 0;
   for_each_point([](const Event&) {},
                  [&](const Point& point) {
-                   points_by_rank_[rank_of(point)] += 1;
+                   points_by_kind_[kind_of(point)] += 1;
                    points += 1;
                    return true;
                  });
   Frame('K').number(points).send();
   for (auto rank = static_cast<unsigned>(plan_.first_rank); rank < ranks; ++rank) {
-    if (points_by_rank_[rank] != 0) {
+    const bool is_second = rank % 2 != 0;
+    if (points_by_kind_[rank / 2] != 0 && (!is_second || has_second_pass_)) {
+      // Chunks that an earlier run judged may have had long lines.
+      if (!is_second) has_second_pass_ = rank == plan_.first_rank && plan_.first_chunk != 0;
       if (!walk(rank)) {
         send_tally();
         Frame('X').number(judge_.states >= plan_.max_states ? 1 : 0).send();
@@ -69,7 +72,7 @@ bool Explorer::walk(unsigned rank) {
   for_each_point([&](const Event& event) { memory_.feed(event, number_); },
                  [&](const Point& point) {
                    going = visit(point, rank);
-                   return going && rank_points_ < points_by_rank_[rank];
+                   return going && rank_points_ < points_by_kind_[rank / 2];
                  });
   return going;
 }
@@ -116,7 +119,7 @@ void Explorer::for_each_point(Feed feed, Visit visit) {
   if (going) meet(PointKind::end, 0, last, end_stack);
 }
 
-unsigned Explorer::rank_of(const Point& point) {
+unsigned Explorer::kind_of(const Point& point) {
   const bool is_new = ++visits_by_stack_[point.stack] <= max_new_visits;
   bool stores_new = false;
   for (const std::uint64_t place : recent_stores_) {
@@ -140,20 +143,20 @@ unsigned Explorer::rank_of(const Point& point) {
 }
 
 bool Explorer::visit(const Point& point, unsigned rank) {
-  if (rank_of(point) != rank) return true;
+  if (kind_of(point) != rank / 2) return true;
   const std::uint64_t chunk = rank_points_++ / chunk_size(rank);
   if (chunk != chunk_ && open_) end_chunk(rank);
   chunk_ = chunk;
   if (chunk % plan_.workers != plan_.worker) return true;
   if (rank == plan_.first_rank && chunk < plan_.first_chunk) return true;
   open_ = true;
-  return explore_point(point);
+  return explore_point(point, rank % 2 != 0);
 }
 
 std::uint64_t Explorer::chunk_size(unsigned rank) const {
   if (plan_.workers == 1) return chunk_points;
   const std::uint64_t chunks = plan_.workers * chunks_per_worker;
-  return std::clamp((points_by_rank_[rank] + chunks - 1) / chunks, chunk_points,
+  return std::clamp((points_by_kind_[rank / 2] + chunks - 1) / chunks, chunk_points,
                     max_shared_chunk_points);
 }
 
@@ -167,11 +170,17 @@ bool Explorer::exhausted() const {
   return judge_.states >= plan_.max_states || now_ms() >= plan_.deadline_ms;
 }
 
-bool Explorer::explore_point(const Point& point) {
+bool Explorer::explore_point(const Point& point, bool is_second) {
   if (exhausted()) return false;
-  points_ += 1;
+  points_ += is_second ? 0 : 1;
   const std::vector<Candidate> lines = memory_.candidates();
-  unsigned order = 0;
+  const bool is_long = has_long_lines(lines);
+  if (is_second && !is_long) return true;
+  has_second_pass_ = has_second_pass_ || is_long;
+  const States which = !is_long    ? States::all
+                       : is_second ? States::torn_and_random
+                                   : States::whole_lines;
+  unsigned order = is_second ? main_states : 0;
   std::vector<State> batch;
   std::size_t main = 0;
   const auto judge_batch = [&] {
@@ -182,17 +191,19 @@ bool Explorer::explore_point(const Point& point) {
   };
   // Each point has its own random numbers, so that one point's budget does not change the next
   // point.
-  return for_each_state(lines, mix(plan_.seed) ^ point.number,
-                        [&](const State& state) {
-                          const bool is_main = order++ < main_states;
-                          if (!judge_.claim(memory_, state)) {
-                            duplicates_ += 1;
-                            return true;
-                          }
-                          batch.push_back(state);
-                          main += is_main ? 1 : 0;
-                          return batch.size() < judge_.batch_states() || judge_batch();
-                        }) &&
+  return for_each_state(
+             lines, mix(plan_.seed) ^ point.number,
+             [&](const State& state) {
+               const bool is_main = order++ < main_states;
+               if (!judge_.claim(memory_, state)) {
+                 duplicates_ += 1;
+                 return true;
+               }
+               batch.push_back(state);
+               main += is_main ? 1 : 0;
+               return batch.size() < judge_.batch_states() || judge_batch();
+             },
+             which) &&
          (batch.empty() || judge_batch());
 }
 

@@ -26,13 +26,15 @@ struct Plan {
   std::unordered_set<std::uint64_t> suspects;  // places of stores, as store_place() hashes them
 };
 
-// Ranks of points; the trace is walked once per rank:
+// Kinds of points, in the order of judging:
 //  0  a store that a lint suspects came shortly before
 //  1  the stack of the fence (or store, or operation's end) was met fewer than three times before
 //  2  a code address that stored since the last point was met fewer than three times
 //  3  every 64th of the others, 4 every 8th, 5 all: a short budget covers the whole run
 //  6  in the call that makes a pool of libpmemobj, before which there is no data to lose
-constexpr unsigned ranks = 7;
+// Each is walked twice: in the second pass come the states in the middle of long lines.
+constexpr unsigned kinds_of_points = 7;
+constexpr unsigned ranks = 2 * kinds_of_points;
 
 // Hash of a store's place: its line and two callers, since helpers such as memcpy have many.
 std::uint64_t store_place(const std::uint64_t* frames, unsigned count);
@@ -67,8 +69,8 @@ class Explorer {
   // These return false once the budget is spent.
   bool walk(unsigned rank);
   bool visit(const Point& point, unsigned rank);
-  unsigned rank_of(const Point& point);
-  bool explore_point(const Point& point);
+  unsigned kind_of(const Point& point);
+  bool explore_point(const Point& point, bool is_second);
   bool judge(const Point& point, const std::vector<Candidate>& lines,
              const std::vector<State>& states, std::size_t main);
   bool exhausted() const;
@@ -93,7 +95,8 @@ class Explorer {
   std::uint64_t rank_points_ = 0;  // points of this rank so far
   std::uint64_t chunk_ = 0;
   bool open_ = false;  // this worker judges the current chunk
-  std::uint64_t points_by_rank_[ranks] = {};
+  std::uint64_t points_by_kind_[kinds_of_points] = {};
+  bool has_second_pass_ = true;  // of the rank before; unknown where a run is resumed
 
   std::uint64_t duplicates_ = 0;
   std::uint64_t points_ = 0;
