@@ -6,11 +6,15 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
+from nearfar.devices.cores import core_of_processor
 from nearfar.documents import MachineProfile, load
 from nearfar.documents.core import CoreFigure, CoreFigures
 from nearfar.documents.device import Source
 from nearfar.documents.machine import Cache
 from nearfar.machine.read import read_machine
+from nearfar.measure.core.infer import figure_of
 from nearfar.measure.core.probes import PROBES, CoreProbes
 from nearfar.measure.core.simulated import SimulatedCore
 from nearfar.measure.core.subject import CoreLacksError, CoreSubject, NativeCore
@@ -25,12 +29,25 @@ SIZES = (
     "vector_registers",
     "flag_registers",
 )
-"""Figures that count entries: what neighbours do does not change them."""
+"""Figures that count entries. Neighbours on other cores do not change them; another hardware thread
+of the same core does: processors give each of two busy threads half of some."""
+
+SIZE_PROBES = [probe for probe in PROBES if set(probe[2]) & set(SIZES)]
+
+ROUNDS = 3
+"""Times that a real core's sizes are probed: the other hardware thread may be idle at one of them.
+"""
+
+SHARED_SIZES = ("reorder_window", "load_buffer", "store_buffer")
+"""Sizes that processors divide between two hardware threads."""
+
+HALF_WITHIN = 0.15
+"""Relative difference up to which a size is half of the published one."""
 
 SAME = 0.05
 """Relative difference up to which two runs agree where their intervals are apart."""
 
-DURATION_S = 30
+DURATION_S = 40
 """Time that a core takes on an idle machine, about."""
 
 
@@ -39,19 +56,30 @@ def measure_core(
     caches: Sequence[Cache] = (),
     threads_per_core: int = 1,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
+    *,
     name: str = "here",
+    rounds: int = 1,
 ) -> CoreFigures:
     """Return all figures of a core, and why others were not seen.
 
-    `caches` are the machine's, by whose sizes the latencies of cache levels are probed.
+    `caches` are the machine's, by whose sizes the latencies of cache levels are probed. Sizes are
+    probed in so many `rounds`; their intervals cover all of them.
     """
     probes = CoreProbes(core, caches, threads_per_core)
-    for done, (what, probe, keys) in enumerate(PROBES):
-        progress(f"core: {what}", done / len(PROBES))
+    steps = [(probes, probe) for probe in PROBES]
+    others = [CoreProbes(core, caches, threads_per_core) for _ in range(rounds - 1)]
+    steps += [(other, probe) for other in others for probe in SIZE_PROBES]
+    for done, (target, (what, probe, keys)) in enumerate(steps):
+        progress(f"core: {what}", done / len(steps))
         try:
-            probe(probes)
+            probe(target)
         except CoreLacksError as error:
-            probes.not_seen |= dict.fromkeys(keys, str(error))
+            target.not_seen |= dict.fromkeys(keys, str(error))
+    for key in SIZES:
+        seen = [each.figures[key] for each in (probes, *others) if key in each.figures]
+        if seen:
+            probes.figures[key] = _joined(seen)
+            probes.not_seen.pop(key, None)
     return CoreFigures(
         name=name,
         title="Measured by nearfar",
@@ -70,7 +98,42 @@ def measure_this_core(
     Raises CoreLacksError where nothing can be measured.
     """
     core = NativeCore(topology.detect())
-    return measure_core(core, machine.caches, machine.threads_per_core, progress)
+    figures = measure_core(core, machine.caches, machine.threads_per_core, progress, rounds=ROUNDS)
+    published = core_of_processor(machine.cpu_model, machine.cpu_id)
+    return figures if published is None else with_whole_sizes(figures, published)
+
+
+def with_whole_sizes(figures: CoreFigures, published: CoreFigures) -> CoreFigures:
+    """Return the figures with intervals up to a published size that was seen halved.
+
+    The other hardware thread was busy all the time then, and may not be later.
+    """
+    wider: dict[str, CoreFigure] = {}
+    for key in SHARED_SIZES:
+        seen, whole = getattr(figures, key), getattr(published, key)
+        if seen is None or whole is None or seen.range[1] >= whole.value:
+            continue
+        if abs(2.0 * seen.value / whole.value - 1.0) <= HALF_WITHIN:
+            note = (
+                f"half of the published {whole.value:g}: another hardware thread of this core was "
+                "busy"
+            )
+            wider[key] = msgspec.structs.replace(seen, high=whole.value, note=note)
+    return msgspec.structs.replace(figures, **wider)
+
+
+def _joined(seen: Sequence[CoreFigure]) -> CoreFigure:
+    """Return the middle of a size's figures from several rounds, with an interval over all."""
+    middle = sorted(seen, key=lambda figure: figure.value)[len(seen) // 2]
+    least, most = (pick(figure.value for figure in seen) for pick in (min, max))
+    note = middle.note
+    if most > (1.0 + SAME) * least:
+        note = (
+            f"{least:g} to {most:g} in {len(seen)} rounds: another hardware thread of this core "
+            "may have been busy in some"
+        )
+    ends = min(figure.range[0] for figure in seen), max(figure.range[1] for figure in seen)
+    return figure_of(middle.value, ends, note=note)
 
 
 def disagreements(first: CoreFigures, second: CoreFigures) -> list[str]:
