@@ -7,6 +7,8 @@ the same share of its traffic, whichever part it is; the plan states this.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,12 @@ from nearfar.place.problem import Problem
 from nearfar.place.search import best_of
 from nearfar.predict.traffic import Array
 
-MIN_SPLIT_BYTES = 1 << 20
+MIN_SPLIT_BYTES = 256 << 10
 """Least mean allocation of an object that can be split: a boundary on a 4 KiB page is then within
-0.4 % of the planned share."""
+0.8 % of the planned share. Also the least object whose pages can be dealt out."""
+
+MIN_FILE_BYTES = 1 << 20
+"""Least mapped file that can be split, as `nearfar run` places no smaller ones."""
 
 MIN_PART_SHARE = 0.01
 """Least share of an object that is made a part."""
@@ -32,7 +37,8 @@ ROUNDING_SHARE = 1e-9
 
 
 MAX_DEALT = 64
-"""Sum of the weights by which pages of small blocks are dealt out."""
+"""Largest sum of the weights by which pages are dealt out: `nearfar run` divides an extent in as
+many pieces."""
 
 
 def dealable(workload: WorkloadProfile) -> NDArray[np.bool_]:
@@ -49,17 +55,25 @@ def dealable(workload: WorkloadProfile) -> NDArray[np.bool_]:
     )
 
 
-def whole_weights(shares: Array) -> tuple[int, ...]:
-    """Return whole numbers in the ratio of one object's shares, near memory rounded down."""
-    exact = shares * MAX_DEALT
-    weights = np.floor(exact + ROUNDING_SHARE).astype(int)
-    left = MAX_DEALT - int(weights.sum())
-    # Near memory's space is what is scarce: the rest goes to the far memories.
-    order = 1 + np.argsort(-(exact - weights)[1:], kind="stable")
-    for at in range(left):
-        weights[order[at % len(order)]] += 1
-    divisor = int(np.gcd.reduce(weights))
-    return tuple(int(weight) // divisor for weight in weights)
+@lru_cache(maxsize=1024)
+def whole_weights(shares: tuple[float, ...], *, up: bool = False) -> tuple[int, ...]:
+    """Return the small whole numbers that are nearest to the ratio of one object's shares.
+
+    The share of near memory is not above the exact one, since its space is what is scarce; with
+    `up` it is not below it.
+    """
+    tries = []
+    for total in range(1, MAX_DEALT + 1):
+        near, *fars = (share * total for share in shares)
+        weights = [ceil(near - ROUNDING_SHARE) if up else floor(near + ROUNDING_SHARE)]
+        weights += map(floor, fars)
+        # The far memories with the largest remainders take what is left.
+        order = sorted(range(1, len(shares)), key=lambda at: weights[at] - shares[at] * total)
+        for at in order[: total - sum(weights)]:
+            weights[at] += 1
+        errors = [abs(w / total - share) for w, share in zip(weights, shares, strict=True)]
+        tries.append((round(errors[0], 12), round(sum(errors), 12), total, tuple(weights)))
+    return min(tries)[-1]
 
 
 def splittable(workload: WorkloadProfile) -> NDArray[np.bool_]:
@@ -71,7 +85,8 @@ def _is_splittable(item: MemoryObject) -> bool:
     if item.kind not in ("heap", "mmap", "file"):
         return False
     each = item.allocated_bytes / item.allocations if item.allocations else item.size_bytes
-    return min(each, item.size_bytes) >= MIN_SPLIT_BYTES
+    least = MIN_FILE_BYTES if item.kind == "file" else MIN_SPLIT_BYTES
+    return min(each, item.size_bytes) >= least
 
 
 def with_parts(
@@ -85,17 +100,16 @@ def with_parts(
     """
     if not np.any(can_split) or not problem.names:
         return None
-    costs, sizes = problem.costs_ns, problem.sizes_bytes
     limits = capacity_limits(problem, budget_bytes)
-    prices = price_limits(costs, sizes, limits)
-    starts = [start] if limits.allow(start.T @ sizes) else []
-    split = _split_by_price(prices.reduced_ns, sizes, limits, can_split)
+    prices = price_limits(problem.costs_ns, problem.sizes_bytes, limits)
+    starts = [start] if limits.allow(start.T @ problem.sizes_bytes) else []
+    split = _split_by_price(prices.reduced_ns, problem.sizes_bytes, limits, can_split)
     if split is not None:
         starts.append(split)
     if not starts:
         return None
-    best = best_of(problem, [_filled(s, costs, sizes, limits, can_split) for s in starts])
-    return best if limits.allow(best.T @ sizes) else None
+    best = best_of(problem, [filled_up(problem, budget_bytes, can_split, each) for each in starts])
+    return best if limits.allow(best.T @ problem.sizes_bytes) else None
 
 
 def _split_by_price(
@@ -125,14 +139,12 @@ def _split_by_price(
     return shares
 
 
-def _filled(
-    start: Array,
-    costs_ns: Array,
-    sizes: Array,
-    limits: CapacityLimits,
-    can_split: NDArray[np.bool_],
+def filled_up(
+    problem: Problem, budget_bytes: float, can_split: NDArray[np.bool_], start: Array
 ) -> Array:
     """Move parts to faster memories while there is space, most time saved per byte first."""
+    costs_ns, sizes = problem.costs_ns, problem.sizes_bytes
+    limits = capacity_limits(problem, budget_bytes)
     shares = start.copy()
     used = limits.weights @ (shares.T @ sizes)
     gain = costs_ns[:, :, np.newaxis] - costs_ns[:, np.newaxis, :]

@@ -15,7 +15,7 @@ from nearfar.options.place import Allowed
 from nearfar.place.capacity import capacity_limits
 from nearfar.place.interleaving import interleaved
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
-from nearfar.place.parts import dealable, splittable, whole_weights, with_parts
+from nearfar.place.parts import dealable, filled_up, splittable, whole_weights, with_parts
 from nearfar.place.problem import Problem
 from nearfar.place.ranges import RangedProblem, ranged_problem
 from nearfar.place.search import best_of
@@ -45,6 +45,9 @@ BARS = (
     "exact",
 )
 """Optimisers whose choices every plan shows."""
+
+INTERLEAVED = ("page-interleaved", "bandwidth-interleaved")
+"""Bars that divide every object: no plan with parts is slower."""
 
 EXTENSIONS = ("parts", "interleave", "moves")
 """Extensions that --allow all permits."""
@@ -169,7 +172,7 @@ class PlaceTask:
         However little parts save: a plan of whole objects for a budget would else be slower than
         one in parts for a smaller budget.
         """
-        if not np.any(self.can_split | self.can_deal):
+        if not self.problem.names:
             return self
         choices = self.bars(budget_bytes)
         whole = choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
@@ -180,7 +183,7 @@ class PlaceTask:
             return self
         saved = 1 - split_ns / whole_ns
         sentence = (
-            f"parts of large objects are near: predicted {saved:.1%} faster than whole objects "
+            f"objects are near in part: predicted {saved:.1%} faster than whole objects "
             "(--allow whole)"
         )
         shown = (sentence,) if saved >= MIN_SHOWN_SHARE else ()
@@ -234,7 +237,11 @@ class PlaceTask:
     def _extended_evenly(
         self, budget_bytes: int, shares: Array, allow: AbstractSet[str]
     ) -> ExtendedShares:
-        """Return the shares with extensions; each part has its share of an object's traffic."""
+        """Return the shares with extensions; each part has its share of an object's traffic.
+
+        With parts, they are none of the slower: at most as slow as pages that are interleaved
+        without regard to their content.
+        """
         problem = self.problem
         if "parts" in allow:
             can_split = self.can_split | self.can_deal
@@ -245,27 +252,52 @@ class PlaceTask:
         weights: dict[int, tuple[int, ...]] = {}
         if "interleave" in allow:
             shares, weights = interleaved(problem, budget_bytes, shares, self.can_split)
-        return self._dealt(budget_bytes, ExtendedShares(shares, weights))
+        best = self._dealt(budget_bytes, ExtendedShares(shares, weights))
+        for name in INTERLEAVED if "parts" in allow else ():
+            bar = self.choose_whole(budget_bytes, name).shares
+            fits = self.fits(best.shares, budget_bytes)
+            least_ns = best.time_ns(problem) * (1 - ROUNDING) if fits else np.inf
+            if float(problem.shared_times_ns(bar)) < least_ns:
+                rival = self._interleaved_evenly(budget_bytes, bar)
+                if self.fits(rival.shares, budget_bytes) and rival.time_ns(problem) < least_ns:
+                    best = rival
+        return best
+
+    def _interleaved_evenly(self, budget_bytes: int, shares: Array) -> ExtendedShares:
+        """Return the placement of a bar that divides every object, as a run can make it."""
+        dealt = self._dealt(budget_bytes, ExtendedShares(shares, {}))
+        # Large objects take what the whole numbers of the others leave of near memory.
+        filled = filled_up(self.problem, budget_bytes, self.can_split, dealt.shares)
+        return replace(dealt, shares=best_of(self.problem, [dealt.shares, filled]))
 
     def _dealt(self, budget_bytes: int, extended: ExtendedShares) -> ExtendedShares:
-        """Return the placement with the pages of split objects of small blocks dealt out."""
-        weights, shares = dict(extended.weights), extended.shares.copy()
-        rows = None if extended.ranges is None else extended.ranges.shares.copy()
-        for number in np.flatnonzero(self.can_deal & (shares.max(axis=1) < 1.0)).tolist():
-            if number in weights:
-                continue
-            dealt = whole_weights(shares[number])
-            shares[number] = np.array(dealt) / sum(dealt)
-            if sum(weight > 0 for weight in dealt) > 1:
-                weights[number] = dealt
-            if rows is not None and self.ranged is not None:
-                rows[self.ranged.parents == number] = shares[number]
+        """Return the placement with the pages of divided objects that have no parts dealt out."""
+        problem, weights = self.problem, dict(extended.weights)
+        shares = extended.shares.copy()
+        divided = ~self.can_split & (shares.max(axis=1, initial=0.0) < 1.0)
+        numbers = [at for at in np.flatnonzero(divided).tolist() if at not in weights]
+        exact = {number: tuple(extended.shares[number].tolist()) for number in numbers}
+        for number in numbers:
+            weights[number] = whole_weights(exact[number])
+            shares[number] = _shares_of(weights[number])
         if not self.fits(shares, budget_bytes):
             return extended
+        # What this leaves of near memory, the largest take.
+        limits = capacity_limits(problem, budget_bytes)
+        sizes, used = problem.sizes_bytes, shares.T @ problem.sizes_bytes
+        for number in sorted(numbers, key=lambda at: -sizes[at]):
+            up = whole_weights(exact[number], up=True)
+            after = used + (_shares_of(up) - shares[number]) * sizes[number]
+            if limits.allow(after):
+                weights[number], shares[number], used = up, _shares_of(up), after
+        rows = None if extended.ranges is None else extended.ranges.shares.copy()
         ranges = extended.ranges
         if ranges is not None and rows is not None:
+            for number in numbers:
+                rows[ranges.ranged.parents == number] = shares[number]
             ranges = RangedShares(ranges.ranged, rows)
-        return ExtendedShares(shares, weights, ranges)
+        several = {at: each for at, each in weights.items() if sum(w > 0 for w in each) > 1}
+        return ExtendedShares(shares, several, ranges)
 
     def hints(self, budget_bytes: int, shares: Array) -> list[str]:
         """Return sentences about extensions that would pay and are not allowed."""
@@ -290,3 +322,7 @@ class PlaceTask:
                 )
             time_ns = min(time_ns, extended_ns)
         return hints
+
+
+def _shares_of(weights: tuple[int, ...]) -> Array:
+    return np.array(weights, dtype=float) / sum(weights)

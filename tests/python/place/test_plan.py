@@ -57,8 +57,8 @@ def test_bars_keep_their_order_and_the_budget(seed: int, share: float, far):
 def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str, far, objects: int):
     """One object larger than the budget, as an arena, is where whole objects lose most."""
     workload = samples.workload(objects=objects, seed=seed)
-    for item in workload.objects:
-        # Every allocation is large enough for parts.
+    # Every allocation of the odd seeds is large enough for parts.
+    for item in workload.objects if seed % 2 else ():
         item.allocations, item.size_bytes = 1, item.size_bytes + (2 << 20)
         item.allocated_bytes = item.size_bytes
     plan = place(profile=workload, near=NEAR, far=far, budget=budget)
@@ -66,11 +66,12 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
     own = times.get("plan", times["optimal"])
     for name in ("hot-first", "x-mem", "greedy", "all-far"):
         assert own <= times[name] * (1 + 1e-9), name
-    # Parts end at a page, 1/512 of the smallest object here; that bar's shares do not. Where
-    # bandwidth counts, time rises by as much of all-far's.
-    assert own <= times["page-interleaved"] + times["all-far"] / 512
-    split = any(row.parts for row in plan.placements)
-    stated = any("parts of large objects are near" in text for text in plan.caveats)
+    # Whole numbers by which pages are dealt out are up to 1/64 below that bar's shares.
+    dealt = 0.0 if seed % 2 else (times["all-far"] - times["all-near"]) / 64
+    for name in ("page-interleaved", "bandwidth-interleaved"):
+        assert own <= times[name] * (1 + 1e-9) + dealt, name
+    split = any(row.parts or row.interleave for row in plan.placements)
+    stated = any("objects are near in part" in text for text in plan.caveats)
     assert split or not stated
     # Parts that save too little to print a share of are not stated.
     assert stated or not split or own >= times["optimal"] * (1 - 0.001)
@@ -200,7 +201,9 @@ def test_a_budget_and_one_byte_less_decide_an_object():
         == "near"
     )
     assert (
-        place(profile=workload, near=NEAR, far=FAR, budget=f"{size - 1}B").placements[0].memory
+        place(profile=workload, near=NEAR, far=FAR, budget=f"{size - 1}B", allow=["whole"])
+        .placements[0]
+        .memory
         == "far"
     )
 
