@@ -15,6 +15,7 @@ from nearfar.profile import run_file
 from nearfar.profile.events import events_of
 from nearfar.profile.run_file import ProcessFile
 from nearfar.program import named_frames, wrappers
+from nearfar.program.calls import called_function
 from nearfar.program.language_runtimes import heap_frame
 from nearfar.program.names import bare_name, fortran_name
 from nearfar.program.symbols import SourceLocation, symbolise
@@ -47,7 +48,8 @@ class _Group:
     name: str
     sites: list[Site] = field(default_factory=list)
     via: str = ""
-    """Container function that the innermost frame called: one line may call several."""
+    """Container function that the innermost frame called, since one line may call several; also
+    the C library's, where a line without columns calls several."""
     told_by: int = 1
     """Number of frames that distinguish this group from others."""
     split: str = ""
@@ -147,8 +149,27 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
         )
         for (site, kind), stack, kept in zip(heap, whole, wrappers.meaningful(whole), strict=True)
     ]
+    _tell_by_call(called, whole, [places[site][0] for site, _ in heap])
     total = sum(_bytes(files, group) for group in called)
     return [*groups.values(), *_merged(files, called, 1, MIN_SPLIT_SHARE * total)]
+
+
+def _tell_by_call(
+    called: Sequence[_Group], stacks: Sequence[Sequence[Frame]], places: Sequence[SourceLocation]
+) -> None:
+    """Note the function that is called where one line without columns calls several, as malloc."""
+    alike: dict[tuple[object, ...], list[tuple[_Group, SourceLocation]]] = {}
+    for group, stack, place in zip(called, stacks, places, strict=True):
+        first = group.frames[0]
+        if first is stack[0] and first.line and not first.column and not place.named:
+            key = tuple(_identity(frame) for frame in group.frames)
+            alike.setdefault(key, []).append((group, place))
+    for rows in alike.values():
+        if len({place for _, place in rows}) > 1:
+            functions = [called_function(place.module, place.offset) for _, place in rows]
+            if len(set(functions)) > 1:
+                for (group, _), function in zip(rows, functions, strict=True):
+                    group.via = function
 
 
 def _with_heap(kind: str, stack: list[Frame]) -> list[Frame]:

@@ -8,12 +8,12 @@ every return address.
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass
+
+from nearfar.program.calls import file_offset
 
 _PATTERN = re.compile(r"(?P<module>.+)\+0x(?P<offset>[0-9a-f]+)", re.ASCII)
 _VERSION = re.compile(r"(?<=\.so)(\.[0-9]+)+$", re.ASCII)
-_PT_LOAD = 1
 _MAX_CALL_BYTES = 7
 """Longest call instruction of x86-64 that is recognised."""
 
@@ -41,7 +41,7 @@ def parse(function: str) -> CodeOffset | None:
 
 def returns_to(content: bytes, offset: int) -> bool:
     """Return whether the ELF file `content` (x86-64) has a call that returns to `offset`."""
-    at = _file_offset(content, offset)
+    at = file_offset(content, offset)
     if at is None or at < _MAX_CALL_BYTES:
         return False
     before = content[at - _MAX_CALL_BYTES : at]
@@ -51,18 +51,3 @@ def returns_to(content: bytes, offset: int) -> bool:
     return any(
         before[-length] == 0xFF and before[1 - length] >> 3 & 7 == 2 for length in (2, 3, 4, 6, 7)
     )
-
-
-def _file_offset(content: bytes, address: int) -> int | None:
-    """Return the position in the file of an ELF address of code."""
-    if content[:4] != b"\x7fELF" or len(content) < 64 or content[4] != 2:
-        return None
-    (table,) = struct.unpack_from("<Q", content, 32)
-    size, count = struct.unpack_from("<HH", content, 54)
-    for number in range(count):
-        kind, _, offset, begin, _, length = struct.unpack_from(
-            "<IIQQQQ", content, table + size * number
-        )
-        if kind == _PT_LOAD and begin <= address < begin + length:
-            return int(offset + address - begin)
-    return None

@@ -11,7 +11,7 @@ leaves wrappers (called from nearly everywhere) out of its chains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,8 +89,13 @@ class Matcher:
                 names = self._spellings.setdefault(_last_word(function), {})
                 names.setdefault(function, set()).add(_file(frame))
 
-    def match(self, stack: Stack, tag: str = "", size: int = 0) -> StackMatch:
-        """Return the object of an allocation of `size` bytes with the program's `tag`."""
+    def match(
+        self, stack: Stack, tag: str = "", size: int = 0, called: Callable[[], str] = str
+    ) -> StackMatch:
+        """Return the object of an allocation of `size` bytes with the program's `tag`.
+
+        `called` returns the function that the innermost frame called.
+        """
         bare = [(at, frame) for at, frame in stack if not wrappers.is_runtime(frame)] or list(stack)
         start = next(
             (i for i, (_, frame) in enumerate(bare) if not wrappers.is_wrapper(frame)),
@@ -108,6 +113,8 @@ class Matcher:
         best_score: tuple[object, ...] = ()
         compared = 1
         chains = [chain for name in self._names(rest[0][1]) for chain in self._chains[name]]
+        if not via and first == 0 and any(chain.placement.via for chain in chains):
+            via = called()
         for chain in {id(chain): chain for chain in chains}.values():
             if not _split_agrees(chain.placement, tag, size):
                 continue

@@ -15,10 +15,12 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
+from nearfar.program.calls import called_function
 from nearfar.program.language_runtimes import heap_frame
 from nearfar.program.named_frames import NAMED_FRAME_BIT, named_frame
 from nearfar.program.symbols import SourceLocation, Symbolizer
@@ -197,7 +199,9 @@ class Server:
         if (heap := heap_frame(kind, [frame for _, frame in stack])) is not None:
             stack = [(request.count - 1, heap)]
         tag = request.tag.decode(errors="replace")
-        matched = self._matcher.match(stack, tag, request.size)
+        matched = self._matcher.match(
+            stack, tag, request.size, partial(self._called, request.pid, request.frames[0])
+        )
         if matched.placement is None:
             return layout.LibraryAnswer(layout.NO_OBJECT, 0, matched.depth)
         number = self._number[id(matched.placement)]
@@ -213,26 +217,37 @@ class Server:
             for placement in placements
         )
 
+    def _called(self, pid: int, address: int) -> str:
+        """Return the function that the call before a return address calls."""
+        location = self._location(pid, address)
+        return "" if location is None else called_function(location.module, location.offset)
+
     def _frames(self, pid: int, address: int) -> list[Frame]:
         if address & NAMED_FRAME_BIT:
             text = process_memory.read_text(pid, address & ~NAMED_FRAME_BIT)
             return [named_frame(text)]
+        location = self._location(pid, address)
+        if location is None:
+            return [Frame(function=f"{address:#x}")]
+        return self._symbolizer.frames(location)
+
+    def _location(self, pid: int, address: int) -> SourceLocation | None:
+        """Return where in a file a return address is; None if it is in none."""
         process = self.processes.get(pid)
         if process is None:
-            return [Frame(function=f"{address:#x}")]
+            return None
         for _ in range(2):
             at = bisect_right(process.begins, address) - 1
             if at >= 0 and address < process.modules[at].end:
                 module = process.modules[at]
                 if not module.is_file:
                     break
-                offset = address - self._base(process, module)
-                return self._symbolizer.frames(SourceLocation(module.path, offset))
+                return SourceLocation(module.path, address - self._base(process, module))
             # The module may have been loaded since the last reading.
             with contextlib.suppress(OSError):
                 process.modules = process_memory.mappings(pid)
             process.begins = [module.begin for module in process.modules]
-        return [Frame(function=f"{address:#x}")]
+        return None
 
     def _base(self, process: PlacedProcess, module: process_memory.Mapping) -> int:
         """Return the module's load address, to subtract for ELF addresses; 0 if it is not moved."""

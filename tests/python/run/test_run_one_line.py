@@ -20,16 +20,41 @@ SOURCE = PROGRAMS / "one_line.c"
 NEARFAR = [sys.executable, "-m", "nearfar"]
 
 
-def objects_of(folder: Path, *compiler: str) -> tuple[list[MemoryObject], list[str]]:
+FUNCTIONS = PROGRAMS / "one_line_functions.c"
+
+
+def objects_of(
+    folder: Path, *compiler: str, source: Path = SOURCE
+) -> tuple[list[MemoryObject], list[str]]:
     """Return the large objects of a traced build, and the profile's warnings."""
     built, profile = str(folder / "one_line"), folder / "profile.json"
-    subprocess.run([*NEARFAR, "cc", *compiler, str(SOURCE), "-o", built], check=True)
+    subprocess.run([*NEARFAR, "cc", *compiler, str(source), "-o", built], check=True)
     subprocess.run(
         [*NEARFAR, "profile", "-q", "--repetitions", "1", "-o", str(profile), "--", built],
         check=True, capture_output=True,
     )  # fmt: skip
     made = load(profile, WorkloadProfile)
     return [memory for memory in made.objects if memory.size_bytes > 2 << 20], made.warnings
+
+
+def check_run(folder: Path, objects: list[MemoryObject], far: set[int], *compiler: str) -> None:
+    """Run a plan with the objects of so many MiB far: all of them are where the plan says."""
+    placements = [
+        placement(
+            memory.id, memory.name, "far" if memory.size_bytes >> 20 in far else "near",
+            size_mib=memory.size_bytes >> 20, frames=memory.frames, told_by=memory.told_by,
+            via=memory.via,
+        )
+        for memory in objects
+    ]  # fmt: skip
+    save(plan(placements), folder / "plan.json")
+    subprocess.run(["cc", *compiler, "-o", str(folder / "plain")], check=True)
+    done = run_verb(folder, "--map", "far=file:/dev/shm", "--", str(folder / "plain"))
+    assert done.returncode == 0, done.stderr
+    for landing in load(folder / "record.json", RunRecord).objects:
+        assert landing.recognised_bytes == pytest.approx(landing.planned_bytes, rel=0.15), landing
+        assert landing.on_plan is not None
+        assert landing.on_plan >= 0.99, landing
 
 
 def test_columns_tell_calls_on_one_line_apart_in_a_profile_and_a_run(tmp_path: Path) -> None:
@@ -45,22 +70,20 @@ def test_columns_tell_calls_on_one_line_apart_in_a_profile_and_a_run(tmp_path: P
     assert all(f"main one_line.c:{made + 1}:" in name for name in sizes)
     assert not any("on one line" in warning for warning in warnings)
 
-    far = {8, 5}
-    placements = [
-        placement(
-            memory.id, memory.name, "far" if memory.size_bytes >> 20 in far else "near",
-            size_mib=memory.size_bytes >> 20, frames=memory.frames, told_by=memory.told_by,
-        )
-        for memory in objects
-    ]  # fmt: skip
-    save(plan(placements), tmp_path / "plan.json")
-    subprocess.run(["cc", "-O1", "-g", str(SOURCE), "-o", str(tmp_path / "plain")], check=True)
-    done = run_verb(tmp_path, "--map", "far=file:/dev/shm", "--", str(tmp_path / "plain"))
-    assert done.returncode == 0, done.stderr
-    for landing in load(tmp_path / "record.json", RunRecord).objects:
-        assert landing.recognised_bytes == pytest.approx(landing.planned_bytes, rel=0.15), landing
-        assert landing.on_plan is not None
-        assert landing.on_plan >= 0.99, landing
+    check_run(tmp_path, objects, {8, 5}, "-O1", "-g", str(SOURCE))
+
+
+@pytest.mark.parametrize("calls", ["-fplt", "-fno-plt"])
+def test_functions_called_on_one_line_without_columns_are_objects(
+    tmp_path: Path, calls: str
+) -> None:
+    objects, warnings = objects_of(tmp_path, "-O1", "-g", "-gno-column-info", source=FUNCTIONS)
+    sizes = {memory.via: memory.size_bytes >> 20 for memory in objects}
+    assert sizes == {"malloc": 8, "calloc": 5, "aligned_alloc": 3}
+    assert all(memory.name.endswith(f" ({memory.via})") for memory in objects)
+    assert not any("on one line" in warning for warning in warnings)
+    options = ["-O1", "-g", "-gno-column-info", calls, str(FUNCTIONS)]
+    check_run(tmp_path, objects, {5}, *options)
 
 
 def test_without_columns_a_warning_names_the_objects_that_join_calls(tmp_path: Path) -> None:
