@@ -70,6 +70,8 @@ def run_plan(
                 "--adapt has nothing to do: all of the plan's memories are on one node here, so "
                 "nothing is sampled and nothing moves"
             )
+        if adapts:
+            warnings += _divided(plan)
         targets = make_targets(plan, memories, adapt=adapts)
         with run_environment(
             plan, memories, targets, huge_pages=_HUGE_PAGES[options.pages]
@@ -91,6 +93,18 @@ def run_plan(
         plan, memories, targets, run,
         plan_path=plan_path, command=job.command, executable=program, warnings=warnings,
     )  # fmt: skip
+
+
+def _divided(plan: Plan) -> list[str]:
+    """Say which objects do not move."""
+    names = [row.name for row in plan.placements if row.parts or row.interleave]
+    if not names:
+        return []
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return [
+        f"--adapt moves whole objects: what the plan has in several memories ({names[0]}{more}) "
+        "stays as planned; make the plan with --allow whole to let it move"
+    ]
 
 
 def _run_paged(

@@ -148,7 +148,8 @@ def test_tags_are_objects_in_c_and_cpp(folder: Path) -> None:
 def test_adapt_requests_moves_of_the_phase_and_idles_on_one_node(folder: Path) -> None:
     """Far is the near node here: when forced, the calls are made, and nothing has to move."""
     made = objects_plan(
-        {"make_array": "near", "make_list": "far"},
+        {"make_array": "near", "make_list": "far", "make_growing": "far"},
+        interleave={"make_growing": {"near": 1, "far": 3}},
         phases=[
             PhasePlacements(
                 phase="work",
@@ -164,6 +165,7 @@ def test_adapt_requests_moves_of_the_phase_and_idles_on_one_node(folder: Path) -
     assert (migration.name, migration.memory) == ("make_array", "far")
     assert migration.why == "phase work began"
     assert migration.failed_bytes == 0
+    assert any("several memories (make_growing) stays" in text for text in record.warnings)
     record = run(folder, made, "objects", "1", options=("--map", "far=node:0", "--adapt"))
     assert record.migrations == []
     assert any("--adapt has nothing to do" in warning for warning in record.warnings)
