@@ -31,7 +31,7 @@ NETWORK = "10.77.0."
 """Start of the hosts' addresses, in networks that nothing else is in."""
 POINTS, MEASURED, LINES = 1000, 60, 1_000_000
 """Points of the sweep, those of them that are measured, and lines of the others: about 10 ms."""
-KILLS = 5
+KILLS, SCHEDULES = 5, 20
 SCHEDULER_GONE = 3
 """Exit code of a sweep whose scheduler was killed."""
 

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 from guest import SkipCheckError, nearfar
-from planned import ON_PLAN, landings
+from planned import ON_PLAN, by_hand, landings
 
 from nearfar.base.estimate import Estimate
-from nearfar.documents import Plan, producer, save
-from nearfar.documents.plan import Part, Placement, PlanMemory, Prices
+from nearfar.documents import save
+from nearfar.documents.plan import Part, Placement
 from nearfar.documents.workload import Frame
 
 PROGRAM = Path("/payload/programs/ranges")
@@ -28,35 +28,21 @@ FAR_MIB = {
 """MiB of each object, and its ranges that are far."""
 
 
-def plan() -> Plan:
-    """Return the plan of these ranges."""
-    return Plan(
-        producer=producer(["vm"]),
-        profile="by hand",
-        near="near",
-        far="far",
-        phase="total",
-        budget_bytes=1 << 30,
-        footprint_bytes=1 << 26,
-        placements=[
-            Placement(
-                object=number,
-                name=name,
-                size_bytes=size << 20,
-                memory="near",
-                added_ns_if_far=Estimate(0, 0, 0),
-                kind=_kind(name),
-                frames=[] if name.startswith("file ") else [Frame(function=name)],
-                parts=_parts(size, far),
-            )
-            for number, (name, (size, far)) in enumerate(FAR_MIB.items())
-        ],
-        alternatives=[],
-        frontier=[],
-        prices=Prices(),
-        proven_gap=None,
-        memories=[PlanMemory(name=name, device=name) for name in ("near", "far")],
-    )
+def placements() -> list[Placement]:
+    """Return the objects with these ranges."""
+    return [
+        Placement(
+            object=number,
+            name=name,
+            size_bytes=size << 20,
+            memory="near",
+            added_ns_if_far=Estimate(0, 0, 0),
+            kind=_kind(name),
+            frames=[] if name.startswith("file ") else [Frame(function=name)],
+            parts=_parts(size, far),
+        )
+        for number, (name, (size, far)) in enumerate(FAR_MIB.items())
+    ]
 
 
 def _kind(name: str) -> str:
@@ -84,7 +70,7 @@ def check() -> None:
     # Half of the file has pages already: they move.
     FILE.write_bytes(bytes((FILE_MIB // 2) << 20))
     subprocess.run(["truncate", "-s", f"{FILE_MIB}M", str(FILE)], check=True)
-    save(plan(), Path("plan.json"))
+    save(by_hand(placements(), ["near", "far"]), Path("plan.json"))
     report = Path("report").resolve()
     os.environ["RANGES_REPORT"] = str(report)
     nearfar(

@@ -26,12 +26,11 @@ ON_PLAN = 0.99
 """At least so much of an object's bytes where the plan says."""
 
 
-def plan(where: dict[str, str], *, moves: dict[str, str] | None = None) -> Path:
-    """Save a plan: object to memory, and what moves when the phase `work` begins; its path."""
-    names = list(dict.fromkeys(["near", *where.values(), *(moves or {}).values()]))
-    nothing = Estimate(0, 0, 0)
-    functions = list(OBJECTS)
-    made = Plan(
+def by_hand(
+    placements: list[Placement], names: list[str], phases: list[PhasePlacements] | None = None
+) -> Plan:
+    """Return a plan for memories of these names, near first."""
+    return Plan(
         producer=producer(["vm"]),
         profile="by hand",
         near="near",
@@ -39,43 +38,45 @@ def plan(where: dict[str, str], *, moves: dict[str, str] | None = None) -> Path:
         phase="total",
         budget_bytes=1 << 30,
         footprint_bytes=1 << 26,
-        placements=[
-            Placement(
-                object=number,
-                name=function,
-                size_bytes=4 << 20,
-                memory=where.get(function, "near"),
-                added_ns_if_far=nothing,
-                kind="mmap" if kind == "mmap" else "heap",
-                frames=[Frame(function=function), Frame(function="main")],
-            )
-            for number, (function, kind) in enumerate(OBJECTS.items())
-        ],
+        placements=placements,
         alternatives=[],
         frontier=[],
         prices=Prices(),
         proven_gap=None,
         memories=[PlanMemory(name=name, device=name) for name in names],
-        phases=[
-            PhasePlacements(
-                phase="work",
-                moves=[
-                    Move(
-                        object=functions.index(function),
-                        source=where.get(function, "near"),
-                        memory=memory,
-                        bytes=4 << 20,
-                        cost_ns=1.0,
-                    )
-                    for function, memory in moves.items()
-                ],
-            )
-        ]
-        if moves
-        else [],
+        phases=phases or [],
     )
+
+
+def plan(where: dict[str, str], *, moves: dict[str, str] | None = None) -> Path:
+    """Save a plan: object to memory, and what moves when the phase `work` begins; its path."""
+    names = list(dict.fromkeys(["near", *where.values(), *(moves or {}).values()]))
+    functions = list(OBJECTS)
+    placements = [
+        Placement(
+            object=number,
+            name=function,
+            size_bytes=4 << 20,
+            memory=where.get(function, "near"),
+            added_ns_if_far=Estimate(0, 0, 0),
+            kind="mmap" if kind == "mmap" else "heap",
+            frames=[Frame(function=function), Frame(function="main")],
+        )
+        for number, (function, kind) in enumerate(OBJECTS.items())
+    ]
+    work = [
+        Move(
+            object=functions.index(function),
+            source=where.get(function, "near"),
+            memory=memory,
+            bytes=4 << 20,
+            cost_ns=1.0,
+        )
+        for function, memory in (moves or {}).items()
+    ]
     path = Path("plan.json")
-    save(made, path)
+    phases = [PhasePlacements(phase="work", moves=work)] if work else []
+    save(by_hand(placements, names, phases), path)
     return path
 
 

@@ -9,9 +9,8 @@ import pytest
 from patience import patience
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
-from benchmarks.three_hosts import survive, why_not
+from benchmarks.three_hosts import SCHEDULES, survive, why_not
 
-SCHEDULES = 20
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why_not()), reason=why_not() or "possible")]
 
 
