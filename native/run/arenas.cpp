@@ -213,7 +213,9 @@ std::size_t usable_size(void* block) {
 void make_far_heap(unsigned target) {
   Lane& lane = lanes[target][0];
   set_hooks(lane, target);
-  if (target != 0 && start_far_heap(&lane.hooks, lanes_wanted())) far_heap_target = target;
+  if (target == 0 || !start_far_heap(&lane.hooks, lanes_wanted())) return;
+  far_heap_target = target;
+  far_heap_page = (std::uint64_t{near_slots + target - 1} << slot_bits) / page_bytes;
 }
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {

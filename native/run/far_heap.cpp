@@ -12,8 +12,8 @@ extern const char* jf_malloc_conf_2_conf_harder;
 
 namespace nearfar::run {
 
-unsigned far_heap_target;
-__thread bool joined_far_heap __attribute__((tls_model("initial-exec")));
+std::uint64_t far_heap_target;
+std::uint64_t far_heap_page = UINT64_MAX / 2;
 
 namespace {
 
@@ -47,7 +47,7 @@ bool start_far_heap(extent_hooks_t* hooks, unsigned arenas) {
 }
 
 void join_far_heap() {
-  joined_far_heap = true;
+  this_thread.joined_far_heap = true;
   const int error = errno;
   join(__atomic_fetch_add(&next_arena, 1u, __ATOMIC_RELAXED) % block_arenas + 1);
   errno = error;

@@ -21,7 +21,11 @@ std::size_t jf_malloc_usable_size(void* block);
 namespace nearfar::run {
 
 // Target of the far heap; 0: there is none.
-extern unsigned far_heap_target __attribute__((visibility("hidden")));
+extern std::uint64_t far_heap_target __attribute__((visibility("hidden")));
+// First page of its blocks' addresses, from `first_address` on, beyond all without the heap;
+// divided blocks are above these pages.
+extern std::uint64_t far_heap_page __attribute__((visibility("hidden")));
+inline constexpr std::uint64_t far_heap_pages = (std::uint64_t{1} << (slot_bits - 1)) / page_bytes;
 
 // Whether this library's block is of the far heap, or divided.
 inline bool in_far_heap(const void* block) {
@@ -36,16 +40,10 @@ bool start_far_heap(extent_hooks_t* hooks, unsigned arenas);
 
 // Gives a thread one of the arenas; until then it has the first, which is near and has the tables.
 void join_far_heap();
-extern __thread bool joined_far_heap __attribute__((tls_model("initial-exec")))
-__attribute__((visibility("hidden")));
 
 // Null: no memory. `flags` as for mallocx.
-inline void* far_heap_malloc(std::size_t size) {
-  if (__builtin_expect(!joined_far_heap, 0)) join_far_heap();
-  return jf_malloc(size);
-}
 inline void* far_heap_mallocx(std::size_t size, int flags) {
-  if (__builtin_expect(!joined_far_heap, 0)) join_far_heap();
+  if (!this_thread.joined_far_heap) join_far_heap();
   return jf_mallocx(size, flags);
 }
 

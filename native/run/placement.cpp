@@ -14,9 +14,10 @@ namespace nearfar::run {
 
 namespace {
 
-// Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process.
+// Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process. A target's
+// first extent, one huge page, has smaller ones for the sake of small objects.
 constexpr std::uint64_t max_chunks = 64;
-constexpr std::uint64_t min_chunk = 64u << 10;
+constexpr std::uint64_t min_chunk = 16u << 10;
 // Most pieces of a block in ranges; what is beyond goes to the memory of the last.
 constexpr unsigned max_pieces = 160;
 
@@ -124,7 +125,7 @@ void append(Pieces& pieces, Piece piece) {
 // Interleaves chunks over the memories, so that each has its weight in any long range.
 void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   std::uint64_t chunk = round_up(round_up(bytes, max_chunks) / max_chunks, page_bytes);
-  if (chunk < min_chunk) chunk = min_chunk;
+  if (bytes <= huge_page) chunk = min_chunk;
   if (any_device(wanted)) chunk = round_up(chunk, huge_page);
   std::int64_t credit[NF_RUN_PARTS] = {};
   std::int64_t total = 0;

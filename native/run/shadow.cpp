@@ -14,6 +14,14 @@ namespace {
 
 std::uint32_t* entry_of(std::uint64_t page) { return shadow + (page - first_address / page_bytes); }
 
+// The address that decides whose a page is: one in each group of eight pages, so its page is the
+// sampled one. Hashed, because programs allocate in patterns.
+constexpr unsigned group_bits = 12 + NF_RUN_PAGE_BITS;
+std::uint64_t place_in(std::uint64_t group) {
+  const std::uint64_t hash = group * NF_RUN_PAGE_FACTOR;
+  return group << group_bits | (hash >> (64 - group_bits) & ~std::uint64_t{7});
+}
+
 // Calls `f` for each sampled page whose decisive place is in the block, in order.
 template <typename F>
 void for_each_page(const void* block, std::size_t size, F f) {
@@ -25,24 +33,25 @@ void for_each_page(const void* block, std::size_t size, F f) {
   }
 }
 
-std::uint32_t start_of(const void* block) {
-  return static_cast<std::uint32_t>(reinterpret_cast<std::uint64_t>(block) % page_bytes / 8 + 1);
-}
+// What a chosen block represents where nothing is placed, in sampled pages.
+constexpr std::uint64_t sample_pages = NF_RUN_CHOSEN_BYTES / group_bytes;
+constexpr std::uint32_t object_mask = (1u << start_shift) - 1;
 
-// Forgets a sampled block that begins here; returns the pages it represented.
-std::uint64_t forget_sample(std::uint64_t first, std::uint32_t start) {
+// Forgets a block that begins here; returns the pages it represented.
+std::uint64_t forget_start(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
-  if (entry >> start_shift != (chosen_bit | start)) return 0;
+  const std::uint32_t word = entry;
+  if ((word >> start_shift & ~chosen_bit) != start || start == 0) return 0;
   entry = 0;
-  return sample_pages;
+  if ((word & object_mask) == 0) return 0;
+  return (word >> start_shift & chosen_bit) != 0 ? sample_pages : 1;
 }
 
 }  // namespace
 
 bool map_shadow() {
-  // One more page: the last page's entry is read together with the next one.
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
-  constexpr std::uint64_t bytes = pages * sizeof *shadow + page_bytes;
+  constexpr std::uint64_t bytes = pages * sizeof *shadow;
   // Read-only, or a kernel that never overcommits (or RLIMIT_DATA) would count all of it.
   const long result =
       syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
@@ -69,36 +78,34 @@ bool shadow_of(std::uint64_t begin, std::uint64_t bytes) {
 void record_block(const void* block, std::size_t size, std::uint16_t object) {
   const std::uint32_t start = start_of(block);
   const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
-  std::uint64_t pages = forget_sample(first, start);
+  std::uint64_t pages = 0 - forget_start(first, start);
   for_each_page(block, size, [&](std::uint64_t page) {
     const std::uint32_t code = page == first ? start : continued;
     pages += *entry_of(page) == 0;
     *entry_of(page) = code << start_shift | object;
   });
-  // A long block is looked up by its first page, sampled or not.
-  if (size > page_bytes && *entry_of(first) == 0) *entry_of(first) = start << start_shift;
+  // A block is looked up by its first page, sampled or not.
+  if (*entry_of(first) == 0) *entry_of(first) = start << start_shift;
   if (pages != 0) add(state.sampled_pages, pages);
 }
 
-void record_sample(const void* block, std::uint16_t object) {
+bool record_sample(const void* block, std::uint16_t object, bool alone) {
   const std::uint32_t start = start_of(block);
   std::uint32_t* entry = entry_of(reinterpret_cast<std::uint64_t>(block) / page_bytes);
-  if (*entry >> start_shift == continued) return;  // belongs to a long block
-  if (*entry == 0) add(state.sampled_pages, sample_pages);
-  *entry = (chosen_bit | start) << start_shift | object;
+  if (*entry != 0 || start == 0) return false;
+  *entry = (start | (alone ? chosen_bit : 0)) << start_shift | object;
+  add(state.sampled_pages, alone ? sample_pages : 1);
+  return true;
 }
 
 void forget_block(const void* block, std::size_t size) {
-  const std::uint32_t start = start_of(block);
   const std::uint64_t first = reinterpret_cast<std::uint64_t>(block) / page_bytes;
-  std::uint64_t pages = forget_sample(first, start);
+  std::uint64_t pages = forget_start(first, start_of(block));
   for_each_page(block, size, [&](std::uint64_t page) {
-    const std::uint32_t code = *entry_of(page) >> start_shift;
-    if (code != (page == first ? start : continued)) return;
+    if (page == first || *entry_of(page) >> start_shift != continued) return;
     *entry_of(page) = 0;
     ++pages;
   });
-  if (*entry_of(first) == start << start_shift) *entry_of(first) = 0;
   if (pages != 0) add(state.sampled_pages, 0 - pages);
 }
 

@@ -18,7 +18,6 @@
 namespace nearfar::run {
 
 std::uint64_t decisions[1u << decision_bits];
-__thread std::uint32_t tag_root __attribute__((tls_model("initial-exec")));
 
 namespace {
 
@@ -128,7 +127,7 @@ void decide(std::uint64_t return_address, unsigned target) {
 
 // Returns the root node; 0 without tag and size classes.
 std::uint32_t root_of(std::size_t size, bool mapped) {
-  std::uint32_t root = tag_root;
+  std::uint32_t root = this_thread.tag_root;
   if (mapped) root ^= 1u << 30;
   if (table->split_sizes != 0 && size != 0) {
     root ^= static_cast<std::uint32_t>(64 - __builtin_clzll(size)) << 24;
@@ -342,6 +341,6 @@ extern "C" [[gnu::visibility("default")]] const char* nearfar_tag_set(const char
     }
     hash = (hash & 0xFFFFFFu) | 1u << 31;
   }
-  nearfar::run::tag_root = hash;
+  nearfar::run::this_thread.tag_root = hash;
   return before;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "profile/runtime/stack_walk.hpp"
+#include "run/state.hpp"
 
 namespace nearfar::run {
 
@@ -22,9 +23,6 @@ Recognised recognise(profile::Call call, std::size_t size, bool mapped);
 inline constexpr unsigned decision_bits = 11;
 inline constexpr unsigned target_bits = 8;
 extern std::uint64_t decisions[1u << decision_bits] __attribute__((visibility("hidden")));
-// Of the thread's tag; 0 without.
-extern __thread std::uint32_t tag_root __attribute__((tls_model("initial-exec")))
-__attribute__((visibility("hidden")));
 
 // Smallest size whose blocks may be of interpreted code, which takes a microsecond to read.
 inline constexpr std::size_t min_interpreted_bytes = 4 << 10;
@@ -33,11 +31,12 @@ inline constexpr unsigned undecided = (1u << target_bits) - 1;
 inline std::uint64_t& decision_of(std::uint64_t return_address) {
   return decisions[(return_address * 0x9E3779B97F4A7C15ull) >> (64 - decision_bits)];
 }
-// Returns the target of a call's small blocks, or `undecided`: then its stack decides.
-inline unsigned decided_target(std::uint64_t return_address) {
-  const std::uint64_t word = __atomic_load_n(&decision_of(return_address), __ATOMIC_RELAXED);
-  if (word >> target_bits != return_address || tag_root != 0) return undecided;
-  return static_cast<unsigned>(word & undecided);
+// Returns the target of a call's small blocks, or `undecided` or more: then its stack decides.
+inline std::uint64_t decided_target(std::uint64_t return_address) {
+  if (__builtin_expect(this_thread.tag_root != 0, 0)) return undecided;
+  // The word of another call differs above the target.
+  return __atomic_load_n(&decision_of(return_address), __ATOMIC_RELAXED) ^ return_address
+                                                                               << target_bits;
 }
 // Lets the stacks of this call decide from now on.
 void leave_undecided(std::uint64_t return_address);

@@ -24,6 +24,7 @@
 namespace nearfar::run {
 
 Mode mode = Mode::inert;
+__thread ThreadState this_thread __attribute__((tls_model("initial-exec")));
 nf_run_table* table = nullptr;
 nf_run_state state;
 

@@ -15,6 +15,20 @@ enum class Mode : std::uint32_t { inert, samples, every };
 extern Mode mode __attribute__((visibility("hidden")));
 // Leaves `inert` if there is a table; only the first call after libc is set up has an effect.
 void wake();
+
+// What malloc reads of its thread, in one place: each thread variable costs a load of its offset.
+struct ThreadState {
+  // Bytes until this thread's next sampled allocation. Starts as zero, so a thread's first
+  // allocation is served by the slow path, which sets it for the mode.
+  std::uint64_t countdown;
+  // The same of the operator new. It stays zero where another library's operator has to serve.
+  std::uint64_t new_countdown;
+  std::uint32_t tag_root;  // of the thread's tag; 0 without
+  bool joined_far_heap;
+};
+extern __thread ThreadState this_thread __attribute__((tls_model("initial-exec")))
+__attribute__((visibility("hidden")));
+
 extern nf_run_table* table;
 extern nf_run_state state;
 

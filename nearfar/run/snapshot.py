@@ -178,10 +178,8 @@ def _block_samples(
                 np.uint32,
             )
             begin_page = np.uint64(begin // layout.PAGE)
-            counts = (words & np.uint32(layout.CHOSEN)) != 0
-            counts[sampled_pages(begin, size) - begin_page] = True
             # A word without object only marks where a long block begins.
-            counts &= (words & np.uint32(OBJECT_MASK)) != 0
+            counts = (words & np.uint32(OBJECT_MASK)) != 0
             offsets = np.flatnonzero(counts).astype(np.uint64)
             chosen = (words[counts] & np.uint32(layout.CHOSEN)) != 0
             yield _PageSample(

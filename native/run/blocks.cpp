@@ -1,0 +1,247 @@
+#include "run/blocks.hpp"
+
+#include <errno.h>
+#include <string.h>
+
+#include "run/arenas.hpp"
+#include "run/foreign_blocks.hpp"
+#include "run/placement.hpp"
+#include "run/snapshot_requests.hpp"
+
+using nearfar::profile::Call;
+
+namespace nearfar::run {
+
+std::uint64_t plain_bytes = std::uint64_t{near_slots} << slot_bits;
+std::uint64_t plain_deleted_bytes = 0;
+
+namespace {
+
+// Where nothing is placed, sampled blocks have their own addresses, so that free detects them by
+// one comparison: those of this target, which is near memory too.
+constexpr unsigned sampled = 1;
+
+// Bytes between checks while inert, because the library may wake up.
+constexpr std::uint64_t inert_distance = 1 << 20;
+// A countdown of a thread that has begun, whose next block is recorded.
+constexpr std::uint64_t ended = 1;
+// The same where a block's page had another one: not its next, which may be on that page too.
+constexpr std::uint64_t soon = page_bytes;
+
+// Flags of mallocx for a block alone on its page, whose word in the shadow is then only its own.
+int own_page(int flags) {
+  constexpr int page_log2 = 12;
+  return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
+}
+
+void record_pages(void* block, std::size_t size, Recognised recognised) {
+  record_block(block, size, recognised.object);
+  request_snapshot_after_growth();
+}
+
+// Records a block where nothing is placed.
+void record_alone(void* block, std::size_t size, Recognised recognised) {
+  // A block outside the samples' addresses (when they are used up) could not be removed by free.
+  if (in_near_heap(block)) return;
+  if (size < NF_RUN_CHOSEN_BYTES) {
+    record_sample(block, recognised.object, true);
+    request_snapshot_after_growth();
+  } else {
+    record_pages(block, size, recognised);
+  }
+}
+
+std::uint64_t roll() {
+  static __thread std::uint64_t dice __attribute__((tls_model("initial-exec")));
+  if (dice == 0) dice = reinterpret_cast<std::uint64_t>(&dice) | 1;
+  dice ^= dice << 13;
+  dice ^= dice >> 7;
+  dice ^= dice << 17;
+  return dice;
+}
+
+// Random, from half to one and a half of the mean, because programs allocate in patterns.
+std::uint64_t next_distance(std::uint64_t mean) { return mean / 2 + roll() % mean; }
+
+// Whether a placed block is recorded, at the end of a countdown, which begins again.
+bool is_chosen(std::uint64_t& bytes, std::size_t size) {
+  if (bytes == 0) {
+    // Anywhere within the first bytes: a thread's first block has no larger chance than others.
+    bytes = ended + roll() % group_bytes;
+    if (!countdown_ended(bytes, size)) return false;
+  }
+  const std::uint64_t beyond = size - bytes;
+  const std::uint64_t distance = next_distance(group_bytes);
+  bytes = distance > beyond ? distance - beyond : ended;
+  return true;
+}
+
+// Where nothing is placed, only samples are outside of the near heap.
+bool may_have_record(const void* block) {
+  if (shadow == nullptr) return false;
+  return mode == Mode::samples ? !in_near_heap(block) : may_be_recorded(block, page_of(block));
+}
+
+[[gnu::noinline]] void forget_recorded(void* block) {
+  const int error = errno;
+  const std::size_t size = usable_size(block);
+  request_snapshot_before_free(size);
+  forget_block(block, size);
+  errno = error;
+}
+
+void* allocate_in(unsigned target, std::size_t size, int flags) {
+  void* block = nullptr;
+  if (target != 0) {
+    block = far_malloc(target, size, flags);
+  } else {
+    // je_malloc has a fast path that je_mallocx does not.
+    block = flags == 0 ? je_malloc(size) : je_mallocx(size == 0 ? 1 : size, flags);
+  }
+  if (block == nullptr) errno = ENOMEM;
+  return block;
+}
+
+// Places and records a chosen block. If it was decided by its call alone, its whole stack may show
+// that the call decides too little: then the stacks of later blocks decide.
+void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call call) {
+  const Recognised recognised = recognise(call, size, false);
+  if (size < min_interpreted_bytes) {
+    const std::uint64_t decided = decided_target(call.return_address);
+    if (decided < undecided && recognised.target != decided) leave_undecided(call.return_address);
+  }
+  void* block = allocate_in(recognised.target, size, flags);
+  if (block == nullptr) return nullptr;
+  if (!record_sample(block, recognised.object, false)) bytes = soon;
+  request_snapshot_after_growth();
+  return block;
+}
+
+// Serves a sampled block where nothing is placed, or any while inert.
+void* allocate_near(std::uint64_t& bytes, std::size_t size, int flags, Call call) {
+  if (mode == Mode::inert) {
+    bytes = inert_distance;
+    return allocate_in(0, size, flags);
+  }
+  bytes = next_distance(NF_RUN_CHOSEN_BYTES);
+  void* block = allocate_in(sampled, size, own_page(flags));
+  if (block != nullptr) record_alone(block, size, recognise(call, size, false));
+  return block;
+}
+
+void free_unrecorded(void* block) {
+  if (in_near_heap(block)) {
+    je_free(block);
+  } else if (in_far_heap(block) && !is_divided(block)) {
+    jf_free(block);
+  } else {
+    far_free(target_of(block), block);
+  }
+}
+
+// Records a block whose size has changed.
+void record_resized(void* block, std::size_t size, Recognised recognised) {
+  std::uint64_t& bytes = this_thread.countdown;
+  if (mode == Mode::samples) {
+    record_alone(block, size, recognised);
+    if (size >= bytes) bytes = next_distance(NF_RUN_CHOSEN_BYTES);
+  } else if (mode == Mode::inert) {
+    bytes = inert_distance;
+  } else if (size >= large_bytes) {
+    record_pages(block, size, recognised);
+  } else if (countdown_ended(bytes, size) && is_chosen(bytes, size)) {
+    if (!record_sample(block, recognised.object, false)) bytes = soon;
+    request_snapshot_after_growth();
+  }
+}
+
+[[gnu::noinline]] void* move_block(void* block, std::size_t size, Call call) {
+  const Recognised recognised =
+      mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
+  const unsigned wanted = mode == Mode::samples ? sampled : recognised.target;
+  // No target: a block that went near because its thread ended.
+  const unsigned target =
+      target_of(block) == 0 && !in_near_heap(block) ? NF_RUN_TARGETS : target_of(block);
+  const int alignment = mode == Mode::samples ? own_page(0) : 0;
+  const std::size_t old = usable_size(block);
+  if (may_have_record(block)) forget_block(block, old);
+  void* result = nullptr;
+  if (wanted == target) {
+    result = target == 0 ? je_realloc(block, size) : far_realloc(target, block, size, alignment);
+  } else {
+    result = wanted == 0 ? je_malloc(size) : far_malloc(wanted, size, alignment);
+    if (result != nullptr) {
+      memcpy(result, block, old < size ? old : size);
+      free_unrecorded(block);
+    }
+  }
+  if (result == nullptr) {
+    // The old block stays, but its object is now known only by the verb's last snapshot.
+    errno = ENOMEM;
+    return nullptr;
+  }
+  record_resized(result, size, recognised);
+  return result;
+}
+
+}  // namespace
+
+[[gnu::noinline]] void free_otherwise(void* block) {
+  if (!is_ours(block)) {
+    if (block != nullptr) foreign_free(block);
+    return;
+  }
+  if (may_have_record(block)) forget_recorded(block);
+  free_unrecorded(block);
+}
+
+[[gnu::noinline]] void* allocate_far(std::size_t size) {
+  void* block = jf_malloc(size);
+  if (__builtin_expect(block != nullptr, 1)) return block;
+  return allocate_in(static_cast<unsigned>(far_heap_target), size, 0);
+}
+
+[[gnu::noinline]] void* allocate_recognised(std::size_t size, int flags, Call call) {
+  const Recognised recognised = recognise(call, size, false);
+  void* block = allocate_in(recognised.target, size, flags);
+  if (block != nullptr && size >= large_bytes) record_pages(block, size, recognised);
+  return block;
+}
+
+[[gnu::noinline]] void* allocate_at_countdown_end(std::uint64_t& bytes, std::size_t size, int flags,
+                                                  Call call) {
+  // Libraries allocate in constructors that run before this library's.
+  if (mode == Mode::inert) wake();
+  if (mode != Mode::every) return allocate_near(bytes, size, flags, call);
+  if (far_heap_target != 0 && !this_thread.joined_far_heap) join_far_heap();
+  if (size >= large_bytes || !is_chosen(bytes, size)) return allocate_recognised(size, flags, call);
+  return allocate_chosen(bytes, size, flags, call);
+}
+
+void* allocate(std::size_t size, int flags, Call call) {
+  if (countdown_ended(this_thread.countdown, size)) {
+    return allocate_at_countdown_end(this_thread.countdown, size, flags, call);
+  }
+  return mode == Mode::every ? allocate_recognised(size, flags, call) : allocate_in(0, size, flags);
+}
+
+void* resize(void* block, std::size_t size, Call call) {
+  if (block == nullptr) return allocate(size, 0, call);
+  if (size == 0) {
+    give_back(block);
+    return nullptr;
+  }
+  if (!is_ours(block)) return foreign_realloc(block, size);
+  const bool plain = reinterpret_cast<std::uint64_t>(block) - first_address < plain_bytes &&
+                     !countdown_ended(this_thread.countdown, size);
+  return plain ? je_realloc(block, size) : move_block(block, size, call);
+}
+
+void check_next_allocation() {
+  this_thread.countdown = this_thread.new_countdown = 0;
+  if (mode != Mode::every) return;
+  __atomic_store_n(&plain_bytes, 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
+}
+
+}  // namespace nearfar::run
