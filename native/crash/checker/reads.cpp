@@ -185,7 +185,8 @@ bool note_call(long number, const long* arguments) {
   }
   if (names_mappings(number)) {
     if (number == SYS_mprotect)
-      open_pages(reinterpret_cast<const void*>(arguments[0]), static_cast<std::size_t>(arguments[1]));
+      open_pages(reinterpret_cast<const void*>(arguments[0]),
+                 static_cast<std::size_t>(arguments[1]));
     return true;
   }
   const bool reads = number == SYS_read || number == SYS_pread64;

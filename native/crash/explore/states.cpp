@@ -117,7 +117,8 @@ bool visit_random(const std::vector<Candidate>& lines, Dice& dice,
 
 bool has_long_lines(const std::vector<Candidate>& lines) {
   std::size_t torn_states = 0;
-  for (const Candidate& candidate : lines) torn_states += 2 * (candidate.line->count() - 1);
+  for (const Candidate& candidate : lines)
+    torn_states += std::size_t{2} * (candidate.line->count() - 1);
   return torn_states > max_torn_at_once;
 }
 

@@ -44,8 +44,7 @@ static uint64_t by_file(int index) {
   uint64_t value = 0;
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
   FILE* const stream = fopen(path, "r");
-  if (stream == NULL || fseek(stream, index * 8, SEEK_SET) != 0 ||
-      fread(&value, 8, 1, stream) != 1)
+  if (stream == NULL || fseek(stream, index * 8, SEEK_SET) != 0 || fread(&value, 8, 1, stream) != 1)
     exit(3);
   fclose(stream);
   return value;
