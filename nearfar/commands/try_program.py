@@ -22,9 +22,10 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
     Measures near memory (20 s, once per boot), runs the program as it is, watches its accesses by
     the best source there is (instrumented code, the processor's counters, else QEMU), and predicts
-    six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice; its output passes
-    through, and the answer goes to standard error. Exit code 4 if the program failed, 3 if it takes
-    longer than can be observed.
+    six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice, or three times
+    where only a part of it could be observed, or nothing; its output passes through, and the answer
+    goes to standard error. Exit code 4 if the program failed, 3 if it takes longer than can be
+    observed.
     """
     from rich.console import Console
 
@@ -52,21 +53,25 @@ def _lines(answer: FirstAnswer, delivery: FirstFiles) -> list[str]:
     """Return the answer in about a dozen lines."""
     from nearfar.report.answer import MIN_SLOWDOWN
 
-    data = answer.report
+    data, observed = answer.report, answer.workload.uncounted_share < 1.0
     opening = next(part for part in data.answers if part.phase == data.first_phase)
     lines = ["", opening.sentence, ""]
     width = max((len(row.memory) for row in opening.memories), default=0)
     for row in opening.memories:
         slow = row.slowdown
-        line = f"  {row.memory:{width}}  {slow.value:5.2f} ({slow.low:.2f}-{slow.high:.2f})"
+        ends = f"{slow.low:.2f}-{slow.high:.2f}"
+        line = f"  {row.memory:{width}}  " + (f"{slow.value:5.2f} ({ends})" if observed else ends)
         useful = next((part for part in row.savings if part.added_share_avoided >= 0.5), None)
-        if useful is not None and useful.names and slow.value >= MIN_SLOWDOWN:
+        if observed and useful is not None and useful.names and slow.value >= MIN_SLOWDOWN:
             line += f"  {useful.slowdown.value:.2f} with {', '.join(useful.names)} near"
         lines.append(line)
-    lines += ["", "Slowdown of CPU time with all data far, and its 90 % interval. How sure:"]
+    what = "and its 90 % interval" if observed else "all that is possible"
+    lines += ["", f"Slowdown of CPU time with all data far, {what}. How sure:"]
     lines += [f"- {text}" for text in [*data.method.warnings, *data.method.caveats][:MAX_CAVEATS]]
     lines += [f"- {data.method.noise}"] if data.method.noise else []
     folder = delivery.output
+    if not observed:
+        return [*lines, f"Wrote {folder}/report.html: open it in a browser."]
     first = opening.memories[0].memory if opening.memories else "DEVICE"
     return [
         *lines,

@@ -134,7 +134,7 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
             f"{in_streams / lines:.0%} of misses are streams: how well the prefetcher follows them "
             "from far memory is estimated from bandwidths"
         )
-    if lines == 0:
+    if lines == 0 and workload.uncounted_share < 1.0:
         caveats.append("the profile has no cache misses in these phases: nothing waits for memory")
     if workload.program.threads_seen > 1:
         caveats.append(

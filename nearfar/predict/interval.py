@@ -10,6 +10,7 @@ These inputs are perturbed:
   open of the cache that a core gets; near time, within the drift of the clock while near memory was
   measured: all in full, for that core was without noise
 - lines that a contending core takes from the shared cache: none, or all that chases show, in full
+- the rest of a program of which only a part was observed: it waits never, or always, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest), and of one core's sequential reads; where nothing
   gives these, or the bandwidth of writes, all that is possible (`core_streams`)
@@ -238,15 +239,22 @@ def uncounted_ends(
     """Return times of everything far with misses that nothing counted.
 
     Where hardly any miss was sampled, those of which none may be by chance; of time whose
-    accesses were not counted, all may be waiting.
+    accesses were not counted, all may be waiting; of the program's work that was not observed, none
+    or all.
     """
-    added_ns = far.latency_ns - near.latency_ns
+    near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
     ends = [time_ns + phase.unsampled_lines * added_ns] if few else []
+    all_waiting_ns = near_ns * far.latency_ns / near.latency_ns
     if phase.uncounted_share:
-        all_waiting_ns = phase.near_time_ns.value * far.latency_ns / near.latency_ns
-        waits_ns = phase.uncounted_share * (all_waiting_ns - phase.near_time_ns.value)
+        waits_ns = phase.uncounted_share * (all_waiting_ns - near_ns)
         ends.append(min(time_ns + waits_ns, max(time_ns, all_waiting_ns)))
+    if phase.unseen_share:
+        # As if the rest were of this phase: its slowdown is then the whole program's.
+        ends += [
+            time_ns + phase.unseen_share * (rest_ns - time_ns)
+            for rest_ns in (near_ns, all_waiting_ns)
+        ]
     return ends
 
 

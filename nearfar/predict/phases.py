@@ -93,6 +93,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         extrapolated=extrapolated_lines(workload, phase.name),
         other_counts=counts.range,
         uncounted_share=1.0 if counts.unseen else workload.uncounted_share,
+        unseen_share=1.0 if workload.seen_share_at_most else 1.0 - workload.seen_share,
         unsampled_lines=_unsampled_lines(workload),
         remarks=counts.remarks,
         bursts=_bursts(workload, phase.name),

@@ -131,6 +131,8 @@ class PhaseTraffic:
     uncounted_share: float = 0.0
     """Share of near time whose accesses nothing counted: all of it may be waiting; 1 where code
     was left out, see `counts`."""
+    unseen_share: float = 0.0
+    """Share of the program's time that the profile is not about: it may wait never or always."""
     unsampled_lines: float = 0.0
     """Misses that the phase may have without one of them sampled."""
     remarks: tuple[str, ...] = ()

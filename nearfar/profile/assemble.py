@@ -82,7 +82,7 @@ def assemble(request: ProfileRequest, gathered: GatheredRuns) -> WorkloadProfile
         curve_bytes=CURVE_BYTES,
         page_curve_bytes=page_curve_bytes,
         instrumented_slowdown=_slowdown(gathered, phases),
-        seen_share=_seen_share(gathered),
+        seen_share=_seen_share(gathered, names),
         seen_share_at_most=gathered.seen.timed is not None
         and not gathered.plain_runs[0].outcome.finished,
         uncounted_share=uncounted,
@@ -172,12 +172,16 @@ def _near(
     return cpu, wall
 
 
-def _seen_share(gathered: GatheredRuns) -> float:
-    """Return the part that was timed by itself over the plain run, as far as that went."""
-    timed = gathered.seen.timed
-    if timed is None:
+def _seen_share(gathered: GatheredRuns, names: Mapping[int, str]) -> float:
+    """Return the CPU time of the sampled work over that of the plain run, as far as that went."""
+    seen, plain = gathered.seen, gathered.plain_runs[0]
+    if seen.timed is not None:
+        return min(1.0, seen.timed.cpu_ns.value / max(1, plain.outcome.cpu_ns))
+    if seen.part_was_chosen or not seen.shares:
         return 1.0
-    return min(1.0, timed.cpu_ns.value / max(1, gathered.plain_runs[0].outcome.cpu_ns))
+    times = {n: plain.phases.get(name, PhaseTime()).cpu_ns for n, name in names.items()}
+    sampled_ns = sum(phase_share(seen.shares, n) * time_ns for n, time_ns in times.items())
+    return min(1.0, sampled_ns / max(1, sum(times.values())))
 
 
 def _uncounted_share(request: ProfileRequest, gathered: GatheredRuns) -> float:

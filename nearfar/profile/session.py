@@ -16,7 +16,7 @@ from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.run_file import ProcessFile, read_run
 from nearfar.profile.slices import slicing
 from nearfar.profile.sources.compiled import CompiledSource
-from nearfar.profile.sources.source import AccessSource, SourceReport
+from nearfar.profile.sources.source import AccessSource, SourceReport, UnobservedError
 from nearfar.program.control import Control
 from nearfar.program.executable import Build, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job, too_long
@@ -88,14 +88,17 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
     with owned_folder("nearfar-plain-", None) as twin_folder:
         plain = request.source.plain(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
-        runs = [_plain(request, plain)]
+        runs = [run_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
         say(f"run 2 of {request.repetitions + 1}: {request.source.run_as}")
         with owned_folder("nearfar-run-", memory_folder()) as folder:
             control = _control(request, folder)
             with slicing(control, runs[0].outcome.wall_ns, wanted=request.slices):
                 counted = replace(request.job, longest_s=longest_s)
-                outcome, seen = request.source.run(counted, executable, plain, folder)
+                by_itself = runs[0].outcome
+                outcome, seen = _observed(
+                    request.source, counted, executable, plain, folder, by_itself=by_itself
+                )
             instrumented = ProfiledRun(outcome, phase_times(control, outcome))
             page = control.page
             files = read_run(folder)
@@ -124,12 +127,42 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
         once = outcome.failed or runs[0].outcome.failed or seen.timed is not None
         for repetition in range(2, 1 if once else request.repetitions + 1):
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
-            runs.append(_plain(request, plain))
+            runs.append(run_plain(request, plain))
             _check_same_end(runs[-1].outcome, outcome, name)
     return gathered
 
 
-def _plain(request: ProfileRequest, build: Build) -> ProfiledRun:
+def _observed(
+    source: AccessSource,
+    job: Job,
+    executable: Path,
+    plain: Build,
+    folder: Path,
+    *,
+    by_itself: RunOutcome,
+) -> tuple[RunOutcome, SourceReport]:
+    """Run the program observed; raise UnobservedError if it fails as it does not `by_itself`.
+
+    Its near time would be of more than was seen.
+    """
+    try:
+        outcome, seen = source.run(job, executable, plain, folder)
+    except UnobservedError as error:
+        if by_itself.failed:
+            raise CommandError(str(error), error.exit_code) from error
+        raise
+    differs = outcome.failed and outcome.finished and outcome.status != by_itself.status
+    if source.times_parts and differs:
+        raise UnobservedError(
+            f"{job.command[0]} {outcome.status} {source.run_as} after "
+            f"{format_ns(outcome.wall_ns)}, and {by_itself.status} by itself",
+            ExitCode.MACHINE_LACKS,
+        )
+    return outcome, seen
+
+
+def run_plain(request: ProfileRequest, build: Build) -> ProfiledRun:
+    """Run a build that is not observed, within the request's time."""
     with run_folder(request) as (folder, control):
         job = replace(request.job, longest_s=request.longest_s)
         if request.source.times_parts and request.longest_s is not None and job.driver is None:

@@ -37,8 +37,12 @@ def answer(
     effects: dict[tuple[str, str], Effect],
     choices: list[ReportChoice],
     objects: list[ObjectFacts],
+    observed: bool = True,
 ) -> ReportAnswer:
-    """Return the headline of `phase`, on every far memory."""
+    """Return the headline of `phase`, on every far memory.
+
+    `observed`: whether any access of the program was, so that slowdowns are more than their ends.
+    """
     rows: list[MemoryAnswer] = []
     for memory in memories:
         effect = effects.get((memory.name, phase))
@@ -53,7 +57,7 @@ def answer(
                 latency_taken=memory.latency_taken,
                 faster=memory.faster,
                 slowdown=effect.slowdown,
-                sentence=_memory_sentence(effect),
+                sentence=_memory_sentence(effect) if observed else _range_sentence(effect),
                 phases=_phases(memory.name, effects) if phase == TOTAL else [],
                 savings=sorted(savings, key=lambda row: row.budget_bytes),
             )
@@ -61,9 +65,10 @@ def answer(
     carriers = {
         row.memory: _carrier(effects[(row.memory, phase)], objects, row.savings) for row in rows
     }
-    return ReportAnswer(
-        phase=phase, sentence=_sentence(program, phase, rows, carriers), memories=rows
-    )
+    sentence = _sentence(program, phase, rows, carriers)
+    if not observed and rows:
+        sentence = _unobserved_sentence(program, phase, rows)
+    return ReportAnswer(phase=phase, sentence=sentence, memories=rows)
 
 
 def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEffect]:
@@ -113,6 +118,23 @@ def _memory_sentence(effect: Effect) -> str:
         return f"{words}; {time_text(per.value)} per operation instead of {near}."
     near = time_text(effect.near_time_ns.value)
     return f"{words}; {time_text(effect.far_time_ns.value)} instead of {near}."
+
+
+def _range_sentence(effect: Effect) -> str:
+    slow = effect.slowdown
+    return (
+        f"between {slow.low:.2f} and {slow.high:.2f} times the CPU time: no access was observed, "
+        "and any share of it may be waiting for memory."
+    )
+
+
+def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
+    where = "" if phase == TOTAL else f" in phase {phase}"
+    low, high = min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
+    return (
+        f"{program} takes between {low:.2f} and {high:.2f} times the CPU time{where} with all its "
+        "data far: none of its accesses could be observed, so nothing narrower is known."
+    )
 
 
 def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict[str, str]) -> str:

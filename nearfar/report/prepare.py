@@ -88,9 +88,7 @@ def prepare(
         points=_points(profile, near, fars, prediction),
         frontiers=_frontiers([plan for _, plan in plans], choices, stops or {}, position),
         choices=choices,
-        answers=_answers(
-            _subject(profile), phases, memories, effects, choices=choices, objects=objects
-        ),
+        answers=_answers(profile, phases, memories, effects, choices=choices, objects=objects),
         ranges=object_ranges(profile, position),
         lines=source_lines(profile, position, source_folders or []),
         live=live(profile, position),
@@ -111,7 +109,7 @@ def _memories(
 
 
 def _answers(
-    program: str,
+    profile: WorkloadProfile,
     phases: list[PhaseFacts],
     memories: list[MemoryFacts],
     effects: list[Effect],
@@ -123,12 +121,13 @@ def _answers(
     by_key = {(effect.memory, effect.phase): effect for effect in effects}
     return [
         answer(
-            program=program,
+            program=_subject(profile),
             phase=phase.name,
             memories=far,
             effects=by_key,
             choices=choices,
             objects=objects,
+            observed=profile.uncounted_share < 1.0,
         )
         for phase in phases
     ]

@@ -55,6 +55,42 @@ def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: 
     assert any("table.c" in name for row in optane["savings"] for name in row["names"])
 
 
+FAILS_UNDER_QEMU = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+  char name[16] = "";
+  if (read(open("/proc/self/comm", O_RDONLY), name, 15) > 0 && !strncmp(name, "qemu", 4)) abort();
+  volatile char* table = malloc(1 << 24);
+  for (int round = 0; round < 50; round++)
+    for (int at = 0; at < 1 << 24; at += 64) table[at]++;
+  return 0;
+}
+"""
+
+
+@needs_qemu
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_program_that_qemu_cannot_run_gets_all_that_is_possible(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    build(tmp_path, "fails", FAILS_UNDER_QEMU)
+    reason = "was killed by SIGABRT under qemu"
+    if not installed:
+        monkeypatch.setenv("PATH", str(tmp_path))
+        reason = "apt-get install qemu-user"
+    done = attempt(cache, tmp_path, "try", "--", "./fails")
+    assert done.returncode == ExitCode.DONE, done.stderr
+    assert reason in done.stderr and "Traceback" not in done.stderr
+    assert "fails takes between 1.00 and " in done.stderr
+    profile = json.loads((tmp_path / "nearfar-try/run.json").read_text())
+    assert profile["phases"][0]["near_cpu_time_ns"]["value"] > 0
+    assert profile["objects"][0]["size_bytes"] > 1 << 24
+    assert "all that is possible" in (tmp_path / "nearfar-try/report.html").read_text()
+
+
 def test_an_instrumented_program_reports_its_accesses_itself(cache: Path, tmp_path: Path) -> None:
     (tmp_path / "table.c").write_text(PROGRAM)
     command = ["cc", "-O1", "-g", "table.c", "-o", "table"]

@@ -22,6 +22,15 @@ bool path_of(int file, char (&path)[4096]) {
   return length > 0;
 }
 
+void* map(void* wanted, size_t size, int protection, int flags, int file, off_t offset) {
+  need_real_functions();
+  if (may_map(size, protection != PROT_NONE)) {
+    return real.mmap(wanted, size, protection, flags, file, offset);
+  }
+  errno = ENOMEM;
+  return MAP_FAILED;
+}
+
 void* report_mapping(void* address, size_t size, int protection, int flags, int file, off_t offset,
                      Call call) {
   if (address == MAP_FAILED || !active()) return address;
@@ -40,9 +49,8 @@ void* report_mapping(void* address, size_t size, int protection, int flags, int 
 #pragma GCC visibility push(default)
 extern "C" {
 
-NEARFAR_HOOK_MMAP(need_real_functions();
-                  return report_mapping(real.mmap(wanted, bytes, protection, flags, file, offset),
-                                        bytes, protection, flags, file, offset, NEARFAR_THIS_CALL);)
+NEARFAR_HOOK_MMAP(return report_mapping(map(wanted, bytes, protection, flags, file, offset), bytes,
+                                        protection, flags, file, offset, NEARFAR_THIS_CALL);)
 
 int munmap(void* address, size_t size) noexcept {
   need_real_functions();

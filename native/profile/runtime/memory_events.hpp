@@ -35,6 +35,8 @@ void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site);
 void linked_block_allocated(void* block, std::uint64_t size, Call call);
 void linked_block_freed(void* block, std::uint64_t size);
 
+// Returns whether a mapping may be made: under QEMU, not if it reserves very much address space.
+bool may_map(std::uint64_t size, bool accessible);
 // Reports a new mapping; `path` names the file, which is mapped from `offset`; null for anonymous
 // memory.
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,

@@ -19,12 +19,18 @@ from nearfar.program.launch import Job, RunOutcome, run_job
 
 START_S = 2.0
 """Time that a program may take to start, s."""
+LEAST_SLOWDOWN = 2.0
+"""Least time under QEMU over the native time: no program was faster with the plugin."""
 REST_FACTOR = 4
 """Further run time over the sampled time that a program may take, to tell the sampled share of its
-work; then it is stopped."""
+work; then it is stopped. Where the time is limited, all of it is sampled."""
 PRELOAD = "LD_PRELOAD"
 SHARE_UNKNOWN = "so the sampled share is not known"
 """Part of the caveat of a program that was stopped before its end."""
+OF_THE_REST = (
+    "intervals of slowdown allow for the rest of its time being spent waiting for memory, or none "
+    "of it: with more time for sampling, they are narrower"
+)
 BACKGROUND = "the program went on in the background"
 """Beginning of the caveat of a program that left processes, which nearfar ended."""
 
@@ -55,7 +61,8 @@ class QemuSource(AccessSource):
         rate = DEFAULT_RATE if rate is None else rate
         if not 1 <= rate <= MAX_RATE or rate & (rate - 1):
             raise CommandError(f"--rate must be a power of two from 1 to {MAX_RATE}, not {rate}")
-        return cls(sample_s, rate.bit_length() - 1, instructions or 0)
+        rest = REST_FACTOR if options.longest_s is None else 0
+        return cls(sample_s, rate.bit_length() - 1, instructions or 0, rest)
 
     @classmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
@@ -71,15 +78,18 @@ class QemuSource(AccessSource):
             f"it, faster, {HOW_TO_BUILD}"
         )
 
-    def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
+    def __init__(
+        self, sample_s: float, rate_log2: int, instructions: int = 0, rest_factor: int = REST_FACTOR
+    ) -> None:
         """Sample the first `sample_s` seconds under QEMU, one line in 2^rate_log2.
 
         `instructions`: end after so many from the program's first mark, or from its start if its
-        own file has no marks; 0: any number.
+        own file has no marks; 0: any number. Then the program may go on for `rest_factor` times as
+        long.
         """
         self._qemu = qemu_user.find()
         self.compiler = f"unmodified, QEMU {self._qemu.version}"
-        self._sample_s = sample_s
+        self._sample_s, self._rest_factor = sample_s, rest_factor
         self.rate_log2 = rate_log2
         self.instructions = instructions
         self._from_start = False
@@ -122,9 +132,15 @@ class QemuSource(AccessSource):
         timed = None
         sampled = [count for count in replay.facts.sampled if count]
         if cut_off and len(sampled) == 1:
-            timed = end.time_part(job, plain, sampled[0], START_S + self._sample_s)
+            longest_s = START_S + self._sample_s / LEAST_SLOWDOWN
+            timed = end.time_part(job, plain, sampled[0], longest_s)
         caveats = self._caveats(replay, outcome, cut_off, timed)
-        return outcome, SourceReport(sampled_shares(replay.facts), caveats=caveats, timed=timed)
+        return outcome, SourceReport(
+            sampled_shares(replay.facts),
+            caveats=caveats,
+            timed=timed,
+            part_was_chosen=self.instructions > 0,
+        )
 
     def _command(self, job: Job, plain: Build) -> list[str]:
         plugin = str(native_file("libnearfar_qemu.so"))
@@ -143,7 +159,7 @@ class QemuSource(AccessSource):
     def _bounded(self, job: Job) -> Job:
         if job.duration_s is not None or job.driver is not None:
             return job
-        longest = self._sample_s * (1 + REST_FACTOR)
+        longest = START_S + self._sample_s * (1 + self._rest_factor)
         return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
 
     def _caveats(
@@ -156,7 +172,7 @@ class QemuSource(AccessSource):
             caveats.append(
                 f"only the first {format_ns(timed.cpu_ns.value)} of the program's CPU time were "
                 f"sampled, in {format_ns(self._sample_s * 1e9)} under QEMU: times are of that "
-                "part; give a longer --sample to see more"
+                f"part; {OF_THE_REST}"
             )
         caveats += [
             f"the program was not rebuilt: it ran under QEMU {self._qemu.version}, which "
@@ -184,6 +200,7 @@ class QemuSource(AccessSource):
             caveats.append(
                 f"accesses were sampled in the first {sampled}, {part:.0%} of the instructions "
                 "executed; near times and operations are scaled to that share"
+                + ("" if self.instructions else f"; {OF_THE_REST}")
             )
         if cut_off and timed is None:
             caveats.append(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.profile.compiler import twin
+from nearfar.profile.sources.source import UnobservedError
 from nearfar.program.executable import Build, check_program, preload
 
 NAME = "qemu-x86_64"
@@ -46,18 +47,18 @@ def find() -> QemuUser:
     """Return QEMU; refuse with the package to install."""
     path = shutil.which(NAME)
     if path is None:
-        raise CommandError(
+        raise UnobservedError(
             f"{NAME} is not installed, and unmodified programs need it: {HOW_TO_INSTALL}",
             ExitCode.MACHINE_LACKS,
         )
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     match = re.search(r"version (\d+)\.(\d+)", answer.stdout)
     if match is None:
-        raise CommandError(f"{path} prints no version", ExitCode.MACHINE_LACKS)
+        raise UnobservedError(f"{path} prints no version", ExitCode.MACHINE_LACKS)
     version = (int(match[1]), int(match[2]))
     usage = subprocess.run([path, "--help"], capture_output=True, text=True, check=False)
     if not MIN_VERSION <= version <= MAX_VERSION or "-plugin" not in usage.stdout:
-        raise CommandError(
+        raise UnobservedError(
             f"{path} is QEMU {match[1]}.{match[2]}: nearfar needs 4.2 to 8.2, built with plugins "
             "(as in Debian 12)",
             ExitCode.MACHINE_LACKS,

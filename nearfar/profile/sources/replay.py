@@ -15,6 +15,7 @@ from pathlib import Path
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.native_files import native_file
 from nearfar.profile.sources.qemu_user import program_file
+from nearfar.profile.sources.source import UnobservedError
 from nearfar.program.language_runtimes import own_mappings, runs_other_code
 
 PHASES = 256
@@ -85,7 +86,7 @@ class Replay:
     def check_attached(self, run: str, hint: str) -> None:
         """Refuse a run, called `run`, whose program did not load nearfar's library."""
         if not self.facts.attached and not self.is_static:
-            raise CommandError(
+            raise UnobservedError(
                 f"{run} before nearfar's library was loaded into it: {hint}",
                 ExitCode.PROGRAM_FAILED,
             )

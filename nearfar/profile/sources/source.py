@@ -27,6 +27,12 @@ class SourceReport:
     caveats: list[str] = field(default_factory=list)
     timed: TimedPart | None = None
     """Native times of the sampled part, where they were taken apart."""
+    part_was_chosen: bool = False
+    """Whether an option names the part of the work that is sampled: the profile is of no more."""
+
+
+class UnobservedError(CommandError):
+    """Raised where nothing here can observe the accesses of a program that runs by itself."""
 
 
 class AccessSource(ABC):
@@ -100,7 +106,7 @@ def choose(
                 say(remark)
             return kind.of(options, sample_s)
     ways = ", or ".join([HOW_TO_BUILD, *(kind.how_to_get for kind in kinds if kind.how_to_get)])
-    raise CommandError(f"{executable} is not instrumented; {ways}")
+    raise UnobservedError(f"{executable} is not instrumented; {ways}")
 
 
 def refuse_sampling(options: ProfileOptions, name: str, instead: str) -> None:

@@ -107,6 +107,35 @@ def test_time_of_uncounted_processes_extends_the_interval_to_its_waiting():
     assert known.high < partly.high < wholly.high
 
 
+def test_the_rest_of_a_run_that_was_seen_in_part_waits_never_or_always():
+    profile = real("redis")
+    known = predicted(profile).total.slowdown
+    ends = []
+    for share in (0.9, 0.5, 0.02):
+        profile.seen_share = share
+        partly = predicted(profile).total.slowdown
+        assert partly.value == known.value
+        # The whole program's slowdown, whatever it does in the rest; latencies are 300 and 90 ns.
+        assert partly.low <= share * known.value + (1 - share)
+        assert partly.high >= share * known.value + (1 - share) * 3.0
+        ends.append(partly)
+    assert ends[2].low < ends[1].low < ends[0].low < known.low
+    assert known.high < ends[0].high < ends[1].high < ends[2].high
+    profile.seen_share, profile.seen_share_at_most = 0.9, True
+    assert predicted(profile).total.slowdown.low <= 1.0
+
+
+def test_a_program_that_was_not_observed_may_wait_never_or_always():
+    profile = real("redis")
+    for phase in profile.phases:
+        phase.objects, phase.instructions = [], []
+    profile.uncounted_share = 1.0
+    device = predicted(profile)
+    assert device.total.slowdown.low == pytest.approx(1.0)
+    assert device.total.slowdown.high == pytest.approx(300.0 / 90.0, rel=0.1)
+    assert not any("nothing waits for memory" in caveat for caveat in device.caveats)
+
+
 def test_qemus_counts_are_used_where_the_pass_is_blind():
     intact = real("lookup")
     profile = hidden(checked(intact), lambda _, phase: None)

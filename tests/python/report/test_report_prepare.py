@@ -85,6 +85,19 @@ def test_an_answer_about_a_part_of_the_program_says_so_first() -> None:
     assert ", at most 2% of its CPU time) " in made_up.data(profile).answers[0].sentence
 
 
+def test_a_program_that_was_not_observed_has_a_range_and_no_number() -> None:
+    profile = samples.workload(objects=3)
+    for phase in profile.phases:
+        phase.objects, phase.instructions = [], []
+    profile.uncounted_share = 1.0
+    answer = made_up.data(profile).answers[0]
+    ends = [row.slowdown for row in answer.memories]
+    low, high = min(end.low for end in ends), max(end.high for end in ends)
+    assert f"takes between {low:.2f} and {high:.2f} times the CPU time" in answer.sentence
+    assert all("no access was observed" in row.sentence for row in answer.memories)
+    assert "nothing waits for memory" not in " ".join(made_up.data(profile).method.caveats)
+
+
 def test_a_single_object_that_fits_no_budget_is_reported() -> None:
     profile = samples.workload(objects=3)
     profile.objects[1].size_bytes = 3 << 30

@@ -33,6 +33,10 @@ namespace {
 constexpr std::uint64_t above_first_frame = 128 << 10;
 // Used if the limit is "unlimited".
 constexpr std::uint64_t max_stack = 64ull << 20;
+// QEMU keeps some 6 bytes of every KiB that is reserved. Haskell's runtime reserves 1 TiB, for
+// which QEMU takes 15 s and 6 GiB, and tries less if that fails; Java's heap is up to a quarter of
+// memory.
+constexpr std::uint64_t max_reserved = 128ull << 30;
 
 nf_ring* map_ring() {
   char path[path_size];
@@ -192,6 +196,10 @@ void linked_block_freed(void* block, std::uint64_t size) {
 // The plugin sees accesses inside the C library itself.
 void block_cleared(std::uint64_t, std::uint64_t) {}
 void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
+
+bool may_map(std::uint64_t size, bool accessible) {
+  return ring == nullptr || ring->native != 0 || accessible || size <= max_reserved;
+}
 
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
                   std::uint64_t offset, Call call) {

@@ -1,0 +1,104 @@
+"""The profile of a program that nothing here can observe: its time and memory, no accesses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from nearfar.base.estimate import Estimate
+from nearfar.base.files import file_digest
+from nearfar.documents import WorkloadProfile, producer, save
+from nearfar.documents.workload import CacheModel, MemoryObject, Phase, Program, Sampling
+from nearfar.machine.sysfs import Tree
+from nearfar.options.profile import ProfileOptions
+from nearfar.profile.api import profile
+from nearfar.profile.options import make_request
+from nearfar.profile.session import ProfiledRun, ProfileRequest, run_plain
+from nearfar.profile.sources.counters import missing_counters
+from nearfar.program.executable import Build, find_executable
+
+NAME = "all memory"
+
+
+def profile_unobserved(
+    options: ProfileOptions,
+    reason: str,
+    say: Callable[[str], None],
+    *,
+    stdout_to_stderr: bool = False,
+) -> tuple[WorkloadProfile, str]:
+    """Return and save what is known without an observer; and how the program failed, or nothing.
+
+    The processor counts misses, if it can. Otherwise all of the program's time may be waiting.
+    """
+    if not missing_counters(Tree(Path("/"))):
+        say(f"{reason}: counting with the processor's counters instead")
+        counted = replace(options, source="counters", sample=None)
+        return profile(counted, say, stdout_to_stderr=stdout_to_stderr)
+    say(f"{reason}: running it for its time and memory alone")
+    request = make_request(options, stdout_to_stderr=stdout_to_stderr)
+    executable = find_executable(options.command[0])
+    run = run_plain(request, Build(executable, os.environ))
+    result = _assemble(request, executable, run, reason)
+    save(result, options.output)
+    return result, run.outcome.status if run.outcome.failed else ""
+
+
+def _assemble(
+    request: ProfileRequest, executable: Path, run: ProfiledRun, reason: str
+) -> WorkloadProfile:
+    peak_bytes = run.outcome.peak_bytes
+    memory = MemoryObject(
+        id=0,
+        name=NAME,
+        kind="unknown",
+        frames=[],
+        allocations=0,
+        allocated_bytes=peak_bytes,
+        peak_live_bytes=peak_bytes,
+        live_bytes_at_peak=peak_bytes,
+        size_bytes=peak_bytes,
+    )
+    phases = [
+        Phase(
+            name=name,
+            near_cpu_time_ns=Estimate(time.cpu_ns, time.cpu_ns, time.cpu_ns),
+            near_repetitions=1,
+            near_wall_time_ns=time.wall_ns,
+            operations=time.operations or None,
+            objects=[],
+            instructions=[],
+        )
+        for name, time in run.phases.items()
+        if time.cpu_ns
+    ]
+    return WorkloadProfile(
+        producer=producer(),
+        program=Program(
+            command=list(request.job.command),
+            executable=str(executable),
+            compiler="unmodified, not observed",
+            threads_seen=1,
+            processes_seen=1,
+            exit_status=run.outcome.status,
+            plain_executable=str(executable),
+            plain_digest=file_digest(executable),
+        ),
+        size=request.size,
+        cache=CacheModel(
+            size_bytes=request.cache_bytes,
+            ways=request.cache_ways,
+            line_bytes=64,
+            origin=request.cache_origin,
+        ),
+        sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
+        instrumented_slowdown=1.0,
+        uncounted_share=1.0,
+        objects=[memory],
+        instructions=[],
+        phases=phases,
+        live=[],
+        warnings=[f"no access was observed, so intervals hold all that is possible: {reason}"],
+    )
