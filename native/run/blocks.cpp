@@ -196,7 +196,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
 }
 
 [[gnu::noinline]] void* allocate_far(std::size_t size) {
-  void* block = jf_malloc(size);
+  void* block = far_heap_malloc(size);
   if (__builtin_expect(block != nullptr, 1)) return block;
   return allocate_in(static_cast<unsigned>(far_heap_target), size, 0);
 }
@@ -213,7 +213,6 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
   // Libraries allocate in constructors that run before this library's.
   if (mode == Mode::inert) wake();
   if (mode != Mode::every) return allocate_near(bytes, size, flags, call);
-  if (far_heap_target != 0 && !this_thread.joined_far_heap) join_far_heap();
   if (size >= large_bytes || !is_chosen(bytes, size)) return allocate_recognised(size, flags, call);
   return allocate_chosen(bytes, size, flags, call);
 }

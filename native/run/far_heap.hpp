@@ -33,15 +33,20 @@ inline bool in_far_heap(const void* block) {
   return slot == heap_tables_slot || (far_heap_target != 0 && target_of(block) == far_heap_target);
 }
 
-// Makes the heap with so many arenas for blocks, all with these hooks. Before the library's fork
-// handlers are registered, because jemalloc's must run inside of them. Returns false if it cannot
-// be made.
+// Starts the heap, which will have so many arenas for blocks, all with these hooks: they are made
+// for the first block, since most children have none. Before the library's fork handlers are
+// registered, because jemalloc's must run inside of them. Returns false if it cannot start.
 bool start_far_heap(extent_hooks_t* hooks, unsigned arenas);
 
 // Gives a thread one of the arenas; until then it has the first, which is near and has the tables.
 void join_far_heap();
+void far_heap_in_child();
 
 // Null: no memory. `flags` as for mallocx.
+inline void* far_heap_malloc(std::size_t size) {
+  if (__builtin_expect(!this_thread.joined_far_heap, 0)) join_far_heap();
+  return jf_malloc(size);
+}
 inline void* far_heap_mallocx(std::size_t size, int flags) {
   if (!this_thread.joined_far_heap) join_far_heap();
   return jf_mallocx(size, flags);

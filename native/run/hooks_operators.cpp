@@ -45,12 +45,12 @@ using New = void* (*)(std::size_t, const std::nothrow_t*);
 
 inline bool serves_every() { return __atomic_load_n(&operators_serve_every, __ATOMIC_RELAXED); }
 
-#define NEARFAR_NEW(size, form)                                                            \
-  NEARFAR_SERVE(                                                                           \
-      size, this_thread.new_countdown, serves_every(),                                     \
-      if (void* near = je_malloc(size); __builtin_expect(near != nullptr, 1)) return near, \
-      if (void* far = jf_malloc(size); __builtin_expect(far != nullptr, 1)) return far,    \
-      new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                                 \
+#define NEARFAR_NEW(size, form)                                                               \
+  NEARFAR_SERVE(                                                                              \
+      size, this_thread.new_countdown, serves_every(),                                        \
+      if (void* near = je_malloc(size); __builtin_expect(near != nullptr, 1)) return near,    \
+      if (void* far = far_heap_malloc(size); __builtin_expect(far != nullptr, 1)) return far, \
+      new_at_countdown_end(size, form, NEARFAR_THIS_CALL),                                    \
       new_recognised(size, form, NEARFAR_THIS_CALL))
 
 [[gnu::noinline]] void delete_checked(void* block, std::size_t second, Operator form) {

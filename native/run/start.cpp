@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "run/arenas.hpp"
+#include "run/far_heap.hpp"
 #include "run/fork_copies.hpp"
 #include "run/jemalloc.hpp"
 #include "run/memories.hpp"
@@ -76,6 +77,7 @@ void in_parent() {
 
 void in_child() {
   arenas_in_child();
+  far_heap_in_child();
   mappings_in_child();
   ranges_in_child();
   recognise_in_child();

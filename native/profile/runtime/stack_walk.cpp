@@ -13,8 +13,9 @@ namespace nearfar::profile {
 
 namespace {
 
-// Return addresses of all call paths to allocations; a large program has some thousands.
-constexpr std::uint64_t table_size = 1u << 15;
+// Return addresses of all call paths to allocations; a large program has some thousands. A
+// short-lived one has hundreds: the first table is all it touches, since each page costs a fault.
+constexpr unsigned table_bits[] = {11, 15};
 constexpr std::uint32_t varies = UINT32_MAX;
 constexpr std::uint32_t outermost = UINT32_MAX - 1;
 // Frames of a mebibyte or more are not stored.
@@ -24,17 +25,21 @@ struct KnownStep {
   std::uint64_t return_address;  // written last: the entry is then complete
   std::uint32_t step;            // distance from this frame's end to the next frame's end
 };
-KnownStep known_steps[table_size];
+// The table of N entries begins at entry N.
+KnownStep known_steps[2u << table_bits[1]];
 
 KnownStep* find(std::uint64_t return_address, bool claim) {
   if (return_address == 0) return nullptr;  // marks free entries
-  const std::uint64_t start = (return_address * 0x9E3779B97F4A7C15ull) >> 49;
-  constexpr unsigned probes = 8;  // further addresses are always unwound by the tables
-  for (unsigned i = 0; i < probes; ++i) {
-    KnownStep& entry = known_steps[(start + i) % table_size];
-    const std::uint64_t address = __atomic_load_n(&entry.return_address, __ATOMIC_ACQUIRE);
-    if (address == return_address) return &entry;
-    if (address == 0) return claim ? &entry : nullptr;
+  for (const unsigned bits : table_bits) {
+    const std::uint64_t size = std::uint64_t{1} << bits;
+    const std::uint64_t start = (return_address * 0x9E3779B97F4A7C15ull) >> (64 - bits);
+    constexpr unsigned probes = 8;  // further addresses are always unwound by the tables
+    for (unsigned i = 0; i < probes; ++i) {
+      KnownStep& entry = known_steps[size + (start + i) % size];
+      const std::uint64_t address = __atomic_load_n(&entry.return_address, __ATOMIC_ACQUIRE);
+      if (address == return_address) return &entry;
+      if (address == 0) return claim ? &entry : nullptr;
+    }
   }
   return nullptr;
 }
@@ -116,7 +121,10 @@ unsigned fixed_stack(Call call, Call* calls, unsigned max_count) {
 
 void reset_steps() {
   for (KnownStep& entry : known_steps) {
-    __atomic_store_n(&entry.return_address, std::uint64_t{0}, __ATOMIC_RELEASE);
+    // Pages that were never used stay so.
+    if (entry.return_address != 0) {
+      __atomic_store_n(&entry.return_address, std::uint64_t{0}, __ATOMIC_RELEASE);
+    }
   }
 }
 
