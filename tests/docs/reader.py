@@ -9,6 +9,15 @@ from pathlib import Path
 
 from nearfar.base.errors import ExitCode
 
+from .commands import REPOSITORY
+
+
+def lay_checkout(folder: Path) -> None:
+    """Put into `folder` what a checkout is to a reader: examples, headers; and a text to sort."""
+    for name in ("examples", "include"):
+        (folder / name).symlink_to(REPOSITORY / name)
+    (folder / "words.txt").write_text("".join(f"{n * 7919 % 100003}\n" for n in range(100_000)))
+
 
 def shell(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     """Run a line of a page in `folder`; as a refused measurement tells, take it with its noise."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from .commands import REPOSITORY, commands
-from .reader import shell
+from .reader import lay_checkout, shell
 
 pytestmark = pytest.mark.long
 
@@ -17,11 +17,9 @@ MAY_FIND = ("machine --check", "emulate", "compare")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return what a checkout is to the reader: the examples, the headers, a text to sort."""
+    """Return a reader's folder."""
     folder = tmp_path_factory.mktemp("docs")
-    for name in ("examples", "include"):
-        (folder / name).symlink_to(REPOSITORY / name)
-    (folder / "words.txt").write_text("".join(f"{n * 7919 % 100003}\n" for n in range(100_000)))
+    lay_checkout(folder)
     return folder
 
 
