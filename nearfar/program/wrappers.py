@@ -56,9 +56,11 @@ _CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
 """The same libraries, where they have no symbols."""
 
 _RUNTIME = re.compile(
-    r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*)$"
+    r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*"
+    r"|(?:libc|ld-linux[a-z0-9-]*|libpthread)\.so\.[0-9]\+0x[0-9a-f]+)$"
 )
-"""Frames below main: they distinguish no sites."""
+"""Frames below main: they distinguish no sites. Without its debugging symbols, C's library does not
+name what starts main and threads."""
 
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 

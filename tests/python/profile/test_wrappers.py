@@ -81,8 +81,9 @@ def test_no_wrapper(name: str) -> None:
     assert not is_wrapper(Frame(function=name))
 
 
-def test_the_innermost_meaningful_frame_is_kept_and_frames_below_main_are_not() -> None:
-    stack = [Frame(function=n) for n in ("zmalloc", "dictCreate", "main", "__libc_start_call_main")]
+@pytest.mark.parametrize("start", ["__libc_start_call_main", "libc.so.6+0x2724a"])
+def test_the_innermost_meaningful_frame_is_kept_and_frames_below_main_are_not(start: str) -> None:
+    stack = [Frame(function=n) for n in ("zmalloc", "dictCreate", "main", start)]
     assert [frame.function for frame in meaningful([stack])[0]] == ["dictCreate", "main"]
 
 
