@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/single_threaded.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -320,6 +321,12 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   nearfar::profile::need_real_functions();
   nf_settle_accesses();
   return nearfar::profile::real.pthread_create(thread, attributes, start, argument);
+}
+
+int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
+  nearfar::profile::need_real_functions();
+  nf_settle_accesses();
+  return nearfar::profile::real.thrd_create(thread, start, argument);
 }
 }
 #pragma GCC visibility pop

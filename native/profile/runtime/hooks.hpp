@@ -7,28 +7,30 @@
 
 #include <pthread.h>
 #include <sys/types.h>
+#include <threads.h>
 
 #include <cstddef>
 #include <cstdint>
 
-#define NEARFAR_HOOKS(HOOK)                                \
-  HOOK(malloc, void*, (size_t))                            \
-  HOOK(calloc, void*, (size_t, size_t))                    \
-  HOOK(realloc, void*, (void*, size_t))                    \
-  HOOK(free, void, (void*))                                \
-  HOOK(memalign, void*, (size_t, size_t))                  \
-  HOOK(aligned_alloc, void*, (size_t, size_t))             \
-  HOOK(posix_memalign, int, (void**, size_t, size_t))      \
-  HOOK(valloc, void*, (size_t))                            \
-  HOOK(pvalloc, void*, (size_t))                           \
-  HOOK(malloc_usable_size, size_t, (void*))                \
-  HOOK(mmap, void*, (void*, size_t, int, int, int, off_t)) \
-  HOOK(munmap, int, (void*, size_t))                       \
-  HOOK(mremap, void*, (void*, size_t, size_t, int, ...))   \
-  HOOK(mprotect, int, (void*, size_t, int))                \
-  HOOK(mlockall, int, (int))                               \
-  HOOK(_exit, void, (int))                                 \
-  HOOK(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))
+#define NEARFAR_HOOKS(HOOK)                                                               \
+  HOOK(malloc, void*, (size_t))                                                           \
+  HOOK(calloc, void*, (size_t, size_t))                                                   \
+  HOOK(realloc, void*, (void*, size_t))                                                   \
+  HOOK(free, void, (void*))                                                               \
+  HOOK(memalign, void*, (size_t, size_t))                                                 \
+  HOOK(aligned_alloc, void*, (size_t, size_t))                                            \
+  HOOK(posix_memalign, int, (void**, size_t, size_t))                                     \
+  HOOK(valloc, void*, (size_t))                                                           \
+  HOOK(pvalloc, void*, (size_t))                                                          \
+  HOOK(malloc_usable_size, size_t, (void*))                                               \
+  HOOK(mmap, void*, (void*, size_t, int, int, int, off_t))                                \
+  HOOK(munmap, int, (void*, size_t))                                                      \
+  HOOK(mremap, void*, (void*, size_t, size_t, int, ...))                                  \
+  HOOK(mprotect, int, (void*, size_t, int))                                               \
+  HOOK(mlockall, int, (int))                                                              \
+  HOOK(_exit, void, (int))                                                                \
+  HOOK(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)) \
+  HOOK(thrd_create, int, (thrd_t*, thrd_start_t, void*))
 
 namespace nearfar::profile {
 

@@ -45,14 +45,15 @@ def test_threads_and_signals_are_followed_and_misses_are_exact(
     compile_: Compile, tmp_path: Path
 ) -> None:
     profiled = profile(tmp_path, str(compile_("threads.c")))
-    (made,) = (m for name, m in misses(profiled).items() if name.startswith("make_block threads.c"))
+    # The threads of C11 make theirs a function further down.
+    made = [m for name, m in misses(profiled).items() if name.startswith("make_block threads.c")]
     # Each round of each thread begins with lines that its own and the other threads evicted.
-    assert made == pytest.approx(4 * 4 * (1 << 14), rel=0.01)
+    assert made == pytest.approx([2 * 4 * (1 << 14)] * 2, rel=0.01)
     assert profiled["program"]["threads_seen"] == 5
     assert profiled["program"]["compiler"].startswith("unmodified, QEMU ")
     assert profiled["program"]["exit_status"] == "exited 0"
-    block = next(o for o in profiled["objects"] if o["name"].startswith("make_block threads.c"))
-    assert (block["kind"], block["allocations"]) == ("heap", 4)
+    blocks = [o for o in profiled["objects"] if o["name"].startswith("make_block threads.c")]
+    assert [(block["kind"], block["allocations"]) for block in blocks] == [("heap", 2)] * 2
 
 
 @needs_qemu

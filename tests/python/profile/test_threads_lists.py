@@ -17,7 +17,9 @@ def test_threads_shorter_than_a_list_lose_nothing(build: Build, run: Run) -> Non
     assert result.of("main").write_misses.total() == 64 * PAGES * RATE
 
 
-@pytest.mark.parametrize(("mode", "rounds"), [("first", 1), ("blocks", 200), ("mappings", 200)])
+@pytest.mark.parametrize(
+    ("mode", "rounds"), [("first", 1), ("first of C11", 1), ("blocks", 200), ("mappings", 200)]
+)
 def test_memory_given_away_by_another_thread_keeps_its_accesses(
     build: Build, run: Run, mode: str, rounds: int
 ) -> None:

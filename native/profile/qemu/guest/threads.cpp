@@ -1,7 +1,7 @@
 // Reports stacks of new threads, and phases.
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "nearfar/mark.h"
@@ -15,8 +15,10 @@ using namespace nearfar::profile;
 
 namespace {
 
+// `Result` is void* for POSIX threads, int for those of C11.
+template <typename Result>
 struct Start {
-  void* (*function)(void*);
+  Result (*function)(void*);
   void* argument;
 };
 
@@ -34,12 +36,25 @@ void send_stack_range() {
   send(NF_RING_STACK, {bottom, bottom + size});
 }
 
-void* run_thread(void* data) {
-  auto* start = static_cast<Start*>(data);
-  const Start copy = *start;
+template <typename Result>
+Result run_thread(void* data) {
+  auto* start = static_cast<Start<Result>*>(data);
+  const Start<Result> copy = *start;
   real.free(start);
   if (active()) send_stack_range();
   return copy.function(copy.argument);
+}
+
+// Calls `create(function, argument)` for a thread that reports its stack first.
+template <typename Result, typename Create>
+int create_thread(Result (*function)(void*), void* argument, int no_memory, Create create) {
+  if (!active()) return create(function, argument);
+  auto* start = static_cast<Start<Result>*>(real.malloc(sizeof(Start<Result>)));
+  if (start == nullptr) return no_memory;
+  *start = {function, argument};
+  const int error = create(run_thread<Result>, static_cast<void*>(start));
+  if (error != 0) real.free(start);
+  return error;
 }
 
 // Makes the reader attribute earlier counts to the previous phase.
@@ -78,15 +93,17 @@ extern "C" {
 
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
                    void* argument) noexcept {
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static Create const create = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
-  if (!active()) return create(thread, attributes, function, argument);
-  auto* start = static_cast<Start*>(real.malloc(sizeof(Start)));
-  if (start == nullptr) return EAGAIN;
-  *start = {function, argument};
-  const int error = create(thread, attributes, run_thread, start);
-  if (error != 0) real.free(start);
-  return error;
+  need_real_functions();
+  return create_thread(function, argument, EAGAIN, [&](void* (*start)(void*), void* data) {
+    return real.pthread_create(thread, attributes, start, data);
+  });
+}
+
+int thrd_create(thrd_t* thread, thrd_start_t function, void* argument) {
+  need_real_functions();
+  return create_thread(
+      function, argument, static_cast<int>(thrd_nomem),
+      [&](thrd_start_t start, void* data) { return real.thrd_create(thread, start, data); });
 }
 
 void nearfar_phase_begin(const char* name) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include "by_hand.h"
@@ -51,6 +52,14 @@ static void* replace_mapping(void* mapping) {
   return NULL;
 }
 
+static int replace_mapping_then(void* mapping) { return replace_mapping(mapping) == NULL ? 3 : 4; }
+static void in_thread_of_c11(int (*work)(void*), void* argument) {
+  thrd_t thread;
+  int result = 0;
+  if (thrd_create(&thread, work, argument) != thrd_success) abort();
+  if (thrd_join(thread, &result) != thrd_success || result != 3) abort();
+}
+
 static sem_t ready, done;
 static long* box;
 static void* worker(void* unused) {
@@ -76,10 +85,13 @@ int main(int words, char** word) {
       in_thread(i % 2 == 0 ? touch : touch_then_exit, all + i * PAGES * PAGE);
     return 0;
   }
-  if (strcmp(mode, "first") == 0) {
+  if (strncmp(mode, "first", 5) == 0) {
     long* const mapping = mapped_message();
     touch(mapping);
-    in_thread(replace_mapping, mapping);
+    if (strcmp(mode, "first of C11") == 0)
+      in_thread_of_c11(replace_mapping_then, mapping);
+    else
+      in_thread(replace_mapping, mapping);
     return 0;
   }
   sem_init(&ready, 0, 0);

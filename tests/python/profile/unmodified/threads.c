@@ -1,10 +1,12 @@
-/* Four threads, each with a block of its own, and a signal that arrives again and again. */
+/* Four threads, two of POSIX and two of C11, each with a block of its own, and a signal that
+ * arrives again and again. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <threads.h>
 
 enum { threads = 4, lines = 1 << 14, rounds = 4 };
 
@@ -31,17 +33,25 @@ static void* work(void* data) {
   return (void*)sum;
 }
 
+static int work_of_c11(void* data) { return work(data) != NULL; }
+
 int main(void) {
   signal(SIGALRM, on_alarm);
   const struct itimerval often = {{0, 2000}, {0, 2000}};
   setitimer(ITIMER_REAL, &often, NULL);
-  pthread_t running[threads];
-  for (int i = 0; i < threads; ++i) pthread_create(&running[i], NULL, work, NULL);
+  pthread_t running[threads / 2];
+  thrd_t running_c11[threads / 2];
+  for (int i = 0; i < threads / 2; ++i) {
+    pthread_create(&running[i], NULL, work, NULL);
+    if (thrd_create(&running_c11[i], work_of_c11, NULL) != thrd_success) return 2;
+  }
   uint64_t sum = 0;
-  for (int i = 0; i < threads; ++i) {
+  for (int i = 0; i < threads / 2; ++i) {
     void* result = NULL;
+    int result_c11 = 0;
     pthread_join(running[i], &result);
-    sum += (uint64_t)result;
+    thrd_join(running_c11[i], &result_c11);
+    sum += (uint64_t)result + (uint64_t)result_c11;
   }
   printf("alarms %d\n", alarms > 0);
   return sum == 0;
