@@ -27,11 +27,18 @@ class Device {
   // Returns the buffer that holds the line, or the number of buffers if the medium does.
   template <typename Vector>
   unsigned read(std::uint64_t address) {
-    const auto count = static_cast<unsigned>(buffers_.size());
-    for (unsigned i = 0; i < count; ++i) {
-      if (look_up<Vector>(i, address, false)) return i;
+    unsigned level = 0;
+    for (Buffer& buffer : buffers_) {
+      if (look_up<Vector>(buffer, level == 0, address, false)) return level;
+      ++level;
     }
-    return count;
+    return level;
+  }
+
+  // Fetches what a read or write of this address will look at.
+  void prefetch(std::uint64_t address) const {
+    for (const Buffer& buffer : buffers_)
+      buffer.blocks.prefetch(static_cast<std::uint32_t>(address >> buffer.block_log2));
   }
 
   // `level` is where the line was written: 0 the queue, 1 the first buffer, ..., then the medium.
@@ -45,7 +52,7 @@ class Device {
     if (queue_.merges(line, now)) return {0, now + accept_};
     unsigned level = 0;
     const auto count = static_cast<unsigned>(buffers_.size());
-    while (level < count && !look_up<Vector>(level, address, true)) ++level;
+    while (level < count && !look_up<Vector>(buffers_[level], level == 0, address, true)) ++level;
     const Nanoseconds drain = level < count ? buffers_[level].drain : media_drain_;
     if (count == 0) {
       combiner_.write(static_cast<std::uint32_t>(line), 0);
@@ -74,11 +81,10 @@ class Device {
   };
 
   template <typename Vector>
-  bool look_up(unsigned i, std::uint64_t address, bool write) {
-    Buffer& buffer = buffers_[i];
+  bool look_up(Buffer& buffer, bool is_first, std::uint64_t address, bool write) {
     const auto block = static_cast<std::uint32_t>(address >> buffer.block_log2);
     const LookupResult result = buffer.blocks.access<Vector>(block, write);
-    if (i == 0 && result.evicted_dirty()) combiner_.evict(result.evicted_block());
+    if (is_first && result.evicted_dirty()) combiner_.evict(result.evicted_block());
     return result.hit;
   }
 

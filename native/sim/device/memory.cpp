@@ -11,7 +11,8 @@ constexpr std::uint32_t tlb_ways = 8;
 }  // namespace
 
 Memory::Memory(const Parameters& parameters)
-    : granularity_log2_(parameters.granularity_log2),
+    : device_count_(parameters.devices),
+      granularity_log2_(parameters.granularity_log2),
       reciprocal_(parameters.devices > 1 ? ~std::uint64_t{0} / parameters.devices + 1 : 0),
       accept_(parameters.queue.accept),
       walk_(parameters.tlb.walk),

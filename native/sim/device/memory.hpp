@@ -83,6 +83,10 @@ class Memory {
       std::swap(in, out);
     }
     for (std::size_t k = 0; k < count; ++k) {
+      // Beyond the end this prefetches arbitrary rows, which does no harm.
+      const std::uint64_t next = in[k + Blocks::prefetch_distance].line;
+      const Place place = place_of(next << 6U);
+      devices_[place.device].prefetch(place.address);
       if (in[k].kind == Request::write_back) {
         evict_from_caches<Vector>(in[k].line);
         continue;
@@ -109,12 +113,12 @@ class Memory {
     std::uint64_t address;
   };
   [[nodiscard]] Place place_of(std::uint64_t address) const {
-    if (devices_.size() == 1) return {0, address};
+    if (device_count_ == 1) return {0, address};
     const std::uint64_t unit = address >> granularity_log2_;
     // Lemire's division by a precomputed reciprocal, exact for units below 2^32.
     const auto row = static_cast<std::uint64_t>((static_cast<Wide>(reciprocal_) * unit) >> 64U);
     const std::uint64_t offset = address & ((std::uint64_t{1} << granularity_log2_) - 1);
-    return {static_cast<std::uint32_t>(unit - row * devices_.size()),
+    return {static_cast<std::uint32_t>(unit - row * device_count_),
             row << granularity_log2_ | offset};
   }
 
@@ -189,6 +193,7 @@ class Memory {
   std::vector<Blocks> caches_;
   std::vector<DirectMapped> near_;  // one, or none
   std::vector<Device> devices_;
+  std::uint64_t device_count_;
   std::vector<Blocks> tlb_;  // one, or none
   std::vector<Nanoseconds> read_;
   unsigned granularity_log2_;

@@ -60,15 +60,33 @@ inline constexpr Rotations<8> rotations_of_8;
 struct Avx2 {
   static constexpr Isa isa = Isa::avx2;
 
-  NEARFAR_AVX2 static std::uint32_t equal(const std::uint32_t* words, std::uint32_t tag) {
+  NEARFAR_AVX2 static __m256i compared(const std::uint32_t* words, std::uint32_t tag) {
     const __m256i held = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(words));
     const __m256i tags = _mm256_andnot_si256(_mm256_set1_epi32(1), held);
-    const __m256i same = _mm256_cmpeq_epi32(tags, _mm256_set1_epi32(static_cast<int>(tag)));
+    return _mm256_cmpeq_epi32(tags, _mm256_set1_epi32(static_cast<int>(tag)));
+  }
+  NEARFAR_AVX2 static std::uint32_t bits(__m256i same) {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(same)));
+  }
+  NEARFAR_AVX2 static std::uint32_t equal(const std::uint32_t* words, std::uint32_t tag) {
+    return bits(compared(words, tag));
   }
   // Rows are padded with empty words to a multiple of 16.
   NEARFAR_AVX2 static unsigned find(const std::uint32_t* row, unsigned count, std::uint32_t tag) {
-    for (unsigned at = 0; at < count; at += 8) {
+    unsigned at = 0;
+    // Four vectors per branch: most searches fail, and branches dominate their cost.
+    for (; at + 24 < count; at += 32) {
+      const __m256i first = compared(row + at, tag);
+      const __m256i second = compared(row + at + 8, tag);
+      const __m256i third = compared(row + at + 16, tag);
+      const __m256i fourth = compared(row + at + 24, tag);
+      const __m256i half = _mm256_or_si256(first, second);
+      if (bits(_mm256_or_si256(half, _mm256_or_si256(third, fourth))) == 0) continue;
+      const std::uint32_t same =
+          bits(first) | bits(second) << 8U | bits(third) << 16U | bits(fourth) << 24U;
+      return at + static_cast<unsigned>(std::countr_zero(same));
+    }
+    for (; at < count; at += 8) {
       const std::uint32_t same = equal(row + at, tag);
       if (same != 0) return at + static_cast<unsigned>(std::countr_zero(same));
     }
