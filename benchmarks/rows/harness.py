@@ -1,4 +1,4 @@
-"""The cost of measuring: time of `Sampler.sample` outside of the kernels' loops.
+"""The cost of measuring: a quick one as a whole, and the time outside of the kernels' loops.
 
 Of every call of `Sampler.sample`, the part outside of a kernel's loop (warm-up included) counts:
 pinning, starting and joining the threads, clocks between passes, the path through Python, checks
@@ -13,25 +13,32 @@ close to the harness' own time.
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 
-from benchmarks import Row, make_row
+from benchmarks import Row, make_row, wall_seconds
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import SamplePoint
 
-SECONDS = 30
+SECONDS = 36
 
 ROUNDS = 7
 MOST_PERCENT = 1.0
+QUICK_S = 20.0
+"""Bar of a whole measurement with --quick, s, from the start of the interpreter on."""
 
 
 def rows() -> Iterator[Row]:
-    """Yield one row over all points, and one for each kind."""
+    """Yield the whole time of two quick measurements, and the share outside of the loops."""
     from nearfar.measure.open_subject import open_memory
     from nearfar.measure.sampler import Sampler
     from nearfar.options.measure import MemoryOptions
 
+    for memory in ("dram", "model:optane-100-1dimm"):
+        yield _quick(memory)
     sampler = open_memory(MemoryOptions(largest="256MiB"), quick=True).subject
     assert isinstance(sampler, Sampler)
     kinds = points(sampler.facts())
@@ -47,6 +54,21 @@ def rows() -> Iterator[Row]:
         shares = [100 * outside / all_s for outside, all_s in of_kind]
         low, middle, _ = statistics.quantiles(shares, n=4, method="inclusive")
         print(f"  {kind}: {middle:.2f} % outside the loops, lower quartile {low:.2f} %")
+
+
+def _quick(memory: str) -> Row:
+    """Return the row of one whole measurement, whose noise is accepted."""
+    command = [sys.executable, "-m", "nearfar", "measure", memory, "--quick", "--accept-noise"]
+    command += ["--no-samples", "--json", "--quiet"]
+    run = partial(subprocess.run, command, stdout=subprocess.DEVNULL, check=True)
+    return make_row(
+        f"measure {memory} --quick",
+        wall_seconds(run),
+        "s",
+        bar=QUICK_S,
+        peer="",
+        command="make benchmarks ONLY=harness",
+    )
 
 
 def points(facts: SubjectFacts) -> dict[str, list[SamplePoint]]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from nearfar.base.units import format_bytes
 
 BUDGETS = "90%,75%"
-MEASURE = ("--quick", "--largest", "16MiB", "--seconds", "4")
+MEASURE = ("--quick", "--largest", "16MiB", "--repetitions", "2")
 """What a page costs, in a few seconds."""
 MAX_PREDICTED_S = 30.0
 """Predicted CPU time of both runs beyond which they are left out: the demo is to stay short."""

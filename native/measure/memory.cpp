@@ -57,12 +57,16 @@ Memory::Memory(Memory&& other) noexcept
       size_(other.size_),
       mapped_(other.mapped_),
       sets_(std::move(other.sets_)),
-      dropped_worth_(other.dropped_worth_) {}
+      dropped_worth_(other.dropped_worth_),
+      chained_(other.chained_),
+      chain_end_(other.chain_end_) {}
 
 Memory::~Memory() { os::unmap(data_, mapped_); }
 
 LinkSet* Memory::linked(Bytes region, const Shape& shape, Links kind) {
-  const Shape wanted = is_sequence(shape, kind) ? Shape{} : order_shape(shape);
+  const bool in_sequence = is_sequence(shape, kind);
+  if (in_sequence && region / cache_line != chain_end_) return nullptr;
+  const Shape wanted = in_sequence ? Shape{} : order_shape(shape);
   const auto match = std::ranges::find_if(sets_, [&](const LinkSet& set) {
     return set.region == region && set.kind == kind && set.shape == wanted;
   });
@@ -108,10 +112,15 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
     *word_of(line, word) = reinterpret_cast<std::byte*>(word_of(next, word));
   };
   if (is_sequence(shape, kind)) {
-    const auto is_sequential = [](const LinkSet& set) { return set.word == sequence_word; };
-    std::erase_if(sets_, is_sequential);
-    for (std::uint64_t i = 0; i < count; ++i)
-      set_link(i, i + 1 == count ? 0 : i + 1, sequence_word);
+    // Sequences of all regions share their links, but for the one that leads back to the begin.
+    if (chain_end_ != 0 && chain_end_ < chained_)
+      set_link(chain_end_ - 1, chain_end_, sequence_word);
+    for (std::uint64_t i = std::max<std::uint64_t>(chained_, 1); i < count; ++i)
+      set_link(i - 1, i, sequence_word);
+    set_link(count - 1, 0, sequence_word);
+    chained_ = std::max(chained_, count);
+    chain_end_ = count;
+    if (linked(region, shape, kind) != nullptr) return true;  // with its position
     LinkSet set{region, {}, kind, sequence_word};
     set.visits = count;
     sets_.push_back(std::move(set));

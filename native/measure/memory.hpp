@@ -27,7 +27,8 @@ struct LinkSet {
 };
 
 // Several regions are prefixes of one memory. Each line has eight words, for seven orders of links
-// and the sequential one; the orders that are cheapest to rebuild are dropped first.
+// and the sequential one, of one region at a time; the orders that are cheapest to rebuild are
+// dropped first.
 class Memory {
  public:
   // `size` is rounded up to whole lines, the mapping to whole pages. All pages are allocated.
@@ -54,7 +55,10 @@ class Memory {
   // Returns the links, or null if there are none.
   [[nodiscard]] LinkSet* linked(Bytes region, const Shape& shape, Links kind);
   // Call it when a kernel stores to this memory.
-  void forget_links() { sets_.clear(); }
+  void forget_links() {
+    sets_.clear();
+    chained_ = chain_end_ = 0;
+  }
 
   // Returns the nodes of up to `samples` pages spread over the memory.
   [[nodiscard]] std::vector<int> nodes(std::size_t samples) const;
@@ -73,6 +77,8 @@ class Memory {
   Bytes mapped_;
   std::vector<LinkSet> sets_;
   std::uint64_t dropped_worth_ = 0;
+  std::uint64_t chained_ = 0;    // lines from the first on that the sequential order links
+  std::uint64_t chain_end_ = 0;  // the one before it leads back to the first; 0: none does
 };
 
 }  // namespace nearfar::measure

@@ -148,7 +148,9 @@ def _number(facts: Mapping[str, str], key: str) -> float | None:
 
 def _left_out(options: MeasureOptions) -> list[str]:
     if not options.only:
-        return []
+        if not options.quick:
+            return []
+        return ["only what predictions read was measured (--quick): the other parts are missing"]
     return [f"only {', '.join(options.parts())} was measured (--only): the other parts are missing"]
 
 

@@ -27,10 +27,6 @@ from nearfar.measure.one_kernel import measure_kernel
 from nearfar.measure.settings import Progress, no_progress
 from nearfar.options.measure import KernelOptions, MeasureOptions
 
-MEASURE_S = 20.0
-"""Time to measure near memory, s."""
-PARTS = "idle,chains,bandwidth,loaded"
-"""Parts of a measurement that predictions read."""
 CHECK_S = 1.0
 """Time to look whether it still behaves as it did, s."""
 MAX_DRIFT = 1.2
@@ -81,10 +77,7 @@ def near_memory(
                 say(f"{error}, but other programs keep the processors busy: the kept one is used")
                 return error.kept._replace(device=_with_drift(error))
             say(f"{error}; near memory is measured again")
-    options = MeasureOptions(
-        quick=True, seconds=MEASURE_S, only=PARTS, samples=False, accept_noise=True
-    )
-    device = measure(options, progress)
+    device = measure(MeasureOptions(quick=True, samples=False, accept_noise=True), progress)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.documents import DeviceProfile, producer
@@ -12,10 +12,18 @@ from nearfar.measure import drift, environment, room
 from nearfar.measure.assemble import Assembly, assemble
 from nearfar.measure.instrument import InstrumentWatch
 from nearfar.measure.open_subject import open_memory
-from nearfar.measure.parts import FULL_S, QUICK_S, SHARES, TimeBudget, run_parts, share_out
+from nearfar.measure.parts import (
+    FULL_S,
+    QUICK_PARTS,
+    QUICK_S,
+    SHARES,
+    TimeBudget,
+    run_parts,
+    share_out,
+)
 from nearfar.measure.quiet import is_noisy, refuse_noise
 from nearfar.measure.recorder import Recorder
-from nearfar.measure.rounds import RoundLimits, Rounds, run_rounds
+from nearfar.measure.rounds import MIN_SAMPLES, RoundLimits, Rounds, run_rounds
 from nearfar.measure.settings import Progress, ignore, no_progress, resume_settings, samples_path
 from nearfar.measure.subject import OpenedMemory
 from nearfar.measure.surfaces import SURFACES, Surface, SurfacePlan, all_surfaces
@@ -30,6 +38,10 @@ SAMPLE_S = 0.025
 
 TAIL_S = 1.0
 """Time reserved for computing after the last sample."""
+
+QUICK_HALF_WIDTH = 0.03
+"""Relative half-width at which a short measurement has enough of a point: intervals of predictions
+are 20 % wide and more where memory decides."""
 
 
 @dataclass
@@ -113,7 +125,10 @@ def _measure(
     progress: Progress,
     start: float,
 ) -> tuple[DeviceProfile, dict[str, Evidence]]:
-    surfaces, parts = parts_of(options.parts())
+    names = options.parts()
+    if options.quick and not names:
+        names = (*QUICK_PARTS, "writes") if opened.durable else QUICK_PARTS
+    surfaces, parts = parts_of(names)
     plan = SurfacePlan(subject.facts(), options.quick)
     before = environment.snapshot()
     seconds = options.seconds or (QUICK_S if options.quick else FULL_S)
@@ -185,12 +200,14 @@ def _surfaces(
     """Sample all points in rounds; samples of an earlier run count as rounds and as time.
 
     So does the time since `began` (`time.monotonic`). Where noise exceeds the limit, as much time
-    is spent once more, unless --seconds says how much there is, or samples were resumed.
+    is spent once more, unless --seconds or --quick says how much there is, or samples were resumed.
     """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
     share = budget.surfaces / budget.total if budget.total else 1.0
     limits = RoundLimits(began + budget.surfaces - done * SAMPLE_S, options.repetitions)
+    if options.quick:
+        limits = replace(limits, half_width=QUICK_HALF_WIDTH, least=MIN_SAMPLES)
 
     def told(part: float, rounds: int) -> None:
         progress(f"measuring {len(points)} points, round {rounds}", part * share)
@@ -204,7 +221,7 @@ def _surfaces(
     rounds = run_rounds(
         points, subject.sample, limits, told, earlier=earlier, each_round=each_round
     )
-    first = options.seconds is None and not done
+    first = options.seconds is None and not options.quick and not done
     if first and rounds.ended == "time" and is_noisy(rounds.samples):
         limits = RoundLimits(time.monotonic() + budget.surfaces)
         rounds = run_rounds(

@@ -15,9 +15,12 @@ from nearfar.measure.protocols import run_protocols
 from nearfar.measure.settings import Progress
 from nearfar.measure.subject import Subject
 
-QUICK_S = 55.0
+QUICK_S = 18.0
 FULL_S = 870.0
-"""Time until the last sample, s; computing and writing end within 1 and 15 minutes."""
+"""Time until the last sample, s; computing and writing end within 20 s and 15 minutes."""
+
+QUICK_PARTS = ("bandwidth", "chains", "idle", "loaded")
+"""Parts of a short measurement: what predictions read, and "writes" where memory is durable."""
 
 SHARES = {"surfaces": 0.58, "inference": 0.27, "instrument": 0.05, "protocols": 0.10}
 """Share of the time for each part: predictions use the surfaces; inference measures many region
@@ -95,6 +98,8 @@ def run_parts(
             watch=watch,
             progress=progress,
         )
+    elif watch is not None:
+        results.instrument = Instrument(tuple(watch.verdicts()), {})
     return results
 
 

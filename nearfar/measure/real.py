@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import ExitCode, NearfarError
@@ -96,8 +98,9 @@ def _map_regions(
 ) -> dict[int, tuple[Memory, Pages]]:
     """Map a region for chases with each kind of pages; return it by the page size obtained."""
     mapped: dict[int, tuple[Memory, Pages]] = {}
-    for pages in kinds:
-        memory = source(size_bytes, pages)
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        memories = list(pool.map(partial(source, size_bytes), kinds))
+    for pages, memory in zip(kinds, memories, strict=True):
         share = huge_share(memory)
         page_bytes = PAGE_BYTES[pages]
         if direct and share >= HUGE_ENOUGH:
@@ -129,8 +132,9 @@ def plan(
     usable = _usable_bytes(spec, kinds)
     warnings: list[str] = []
     buffers = 2 if spec.load != "none" else 1
+    caches = room.QUICK_CACHES_PER_REGION if quick else room.CACHES_PER_REGION
     sizes = room.plan_room(
-        machine, usable, options.largest_bytes, page_kinds=len(kinds), buffers=buffers
+        machine, usable, options.largest_bytes, len(kinds), buffers, caches=caches
     )
     node = spec.node if spec.kind == "node" else machine.node
     cache = memory_mode.cache_bytes(node) if spec.kind in ("dram", "node", "hugetlb") else 0

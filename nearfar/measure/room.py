@@ -17,6 +17,10 @@ CACHES_PER_REGION = 8
 """Ratio of the largest region to the last-level cache: a random line hits the cache at most 1 time
 in 8, and never in the order of a chase."""
 
+QUICK_CACHES_PER_REGION = 5
+"""The same for a short measurement: getting and linking memory takes a second a GiB and more. The
+next smaller region, a quarter, is larger than the cache too, and so needs no warming in full."""
+
 MIN_REGION_BYTES = 4 << 20
 """Smallest useful largest region: smaller ones fit in second-level caches."""
 
@@ -45,10 +49,16 @@ class Room:
 
 
 def plan_room(
-    machine: Topology, available_bytes: int, wanted_bytes: int, page_kinds: int, buffers: int = 1
+    machine: Topology,
+    available_bytes: int,
+    wanted_bytes: int,
+    page_kinds: int,
+    buffers: int = 1,
+    *,
+    caches: int = CACHES_PER_REGION,
 ) -> Room:
     """Return sizes: as `wanted_bytes` (0: by the caches), smaller where memory is short."""
-    largest = wanted_bytes or CACHES_PER_REGION * machine.llc_bytes
+    largest = wanted_bytes or caches * machine.llc_bytes
     # Threads share the buffer, and together they own all caches.
     buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * machine.total_llc_bytes)
     wanted = Room(_whole(largest), _whole(buffer), page_kinds, buffers)

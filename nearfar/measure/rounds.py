@@ -1,4 +1,7 @@
-"""Rounds: every point once, in changing order, until intervals are narrow or time is up."""
+"""Rounds of all points in changing order, until intervals are narrow or time is up.
+
+Points whose interval is narrow already are visited less often, which leaves the time to the others.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,13 @@ NARROW_SHARE = 0.95
 MIN_ROUNDS = 3
 """Rounds made even if time is up."""
 
+MIN_SAMPLES = 6
+"""Samples from which a point can be narrow: the range of six holds the median in 97 of 100 cases,
+that of five in 94."""
+
+NARROW_EVERY = 4
+"""Rounds from one visit of a narrow point to the next: drift of the machine must still show."""
+
 MIN_ROUNDS_TO_STOP = 15
 """Rounds before narrow intervals may end a measurement: with fewer, intervals are uncertain."""
 
@@ -35,6 +45,10 @@ class RoundLimits:
     """Deadline on `clock`, s."""
     repetitions: int | None = None
     """Exact number of rounds, whatever the time; None: until narrow or the deadline."""
+    half_width: float = NARROW_HALF_WIDTH
+    """Relative half-width at which an interval is narrow."""
+    least: int = MIN_ROUNDS_TO_STOP
+    """Rounds before narrow intervals may end it."""
     clock: Callable[[], float] = time.monotonic
 
 
@@ -45,7 +59,7 @@ class Rounds:
     samples: dict[SamplePoint, list[Sample]]
     ended: Ended = "time"
     count: int = field(default=0)
-    """Number of complete rounds: the fewest samples of a point."""
+    """The fewest samples of a point."""
 
 
 def run_rounds(
@@ -57,7 +71,7 @@ def run_rounds(
     earlier: Mapping[SamplePoint, Sequence[Sample]] | None = None,
     each_round: Callable[[int], None] = lambda _round: None,
 ) -> Rounds:
-    """Return each point's samples, one a round; `progress` is told the share of the work done.
+    """Return each point's samples, at most one a round; `progress` is told the share of work done.
 
     Points are visited in another order each round, so that none always follows the same one.
     `earlier` samples count as rounds already made; `each_round` is called before each new one.
@@ -67,21 +81,29 @@ def run_rounds(
     if not points:
         return Rounds(samples, "nothing to repeat")
     start = limits.clock()
+    rounds = max(len(taken) for taken in samples.values())
     while True:
-        rounds = min(len(taken) for taken in samples.values())
-        ended = _finished(samples, rounds, limits)
+        fewest = min(len(taken) for taken in samples.values())
+        wide = {point for point, taken in samples.items() if not _is_narrow(taken, limits)}
+        ended = _finished(fewest, rounds, len(wide) / len(points), limits)
         if ended is not None:
-            return Rounds(samples, ended, rounds)
+            return Rounds(samples, ended, fewest)
+        if fewest < MIN_SAMPLES or limits.repetitions is not None:
+            # Complete only the remainder of a round that was cut short.
+            rounds = fewest
+            order = [point for point in points if len(samples[point]) == fewest]
+        else:
+            every = rounds % NARROW_EVERY == 0 or not wide
+            order = [point for point in points if every or point in wide]
         each_round(rounds)
-        # Complete only the remainder of a round that was cut short.
-        order = [point for point in points if len(samples[point]) == rounds]
         dice.shuffle(order)
         for index, point in enumerate(order):
-            if rounds >= MIN_ROUNDS and _time_is_up(limits):
-                return Rounds(samples, "time", rounds)  # in random order, so none is favoured
+            if fewest >= MIN_ROUNDS and _time_is_up(limits):
+                return Rounds(samples, "time", fewest)  # in random order, so none is favoured
             samples[point].append(sample(point))
             done = rounds + (index + 1) / len(order)
             progress(_share(done, start, limits), rounds + 1)
+        rounds += 1
 
 
 def _time_is_up(limits: RoundLimits) -> bool:
@@ -102,20 +124,20 @@ def half_width(values: Sequence[float]) -> float:
     return (high - low) / 2 / middle if middle > 0 else math.inf
 
 
-def _finished(
-    samples: dict[SamplePoint, list[Sample]], rounds: int, limits: RoundLimits
-) -> Ended | None:
+def _is_narrow(samples: Sequence[Sample], limits: RoundLimits) -> bool:
+    if len(samples) < MIN_SAMPLES:
+        return False
+    return half_width([sample.value for sample in samples]) <= limits.half_width
+
+
+def _finished(fewest: int, rounds: int, wide_share: float, limits: RoundLimits) -> Ended | None:
     if limits.repetitions is not None:
-        return "repetitions" if rounds >= limits.repetitions else None
-    if rounds < MIN_ROUNDS:
+        return "repetitions" if fewest >= limits.repetitions else None
+    if fewest < MIN_ROUNDS:
         return None
     if _time_is_up(limits):
         return "time"
-    if rounds < MIN_ROUNDS_TO_STOP:
-        return None
-    widths = [half_width([sample.value for sample in values]) for values in samples.values()]
-    narrow = sum(width <= NARROW_HALF_WIDTH for width in widths) >= NARROW_SHARE * len(widths)
-    return "narrow" if narrow else None
+    return "narrow" if rounds >= limits.least and wide_share <= 1 - NARROW_SHARE else None
 
 
 def _share(rounds: float, start: float, limits: RoundLimits) -> float:

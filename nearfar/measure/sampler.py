@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -75,9 +76,9 @@ def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
     return WARM_UP_ACCESSES
 
 
-def _region(point: SamplePoint) -> tuple[object, ...]:
-    """Return what decides whether caches keep the region of a point."""
-    return point.kernel, point.page_bytes, point.region_bytes, point.generator, point.pause_ns
+def _kind(point: SamplePoint) -> tuple[object, ...]:
+    """Return what decides, beside its size, whether caches keep the region of a point."""
+    return point.kernel, point.page_bytes, point.generator, point.pause_ns
 
 
 @dataclass
@@ -103,11 +104,13 @@ class Sampler:
     """Time spent in kernels' loops so far, warm-up included, s."""
     set_up_s: float = field(default=0.0, init=False)
     """Time spent mapping and linking memory, s."""
-    _uncached: set[tuple[object, ...]] = field(default_factory=set, init=False)
-    """Regions that no cache keeps from one warm-up pass to the next."""
+    _uncached: set[tuple[tuple[object, ...], int]] = field(default_factory=set, init=False)
+    """Kinds and sizes of regions that no cache keeps from one warm-up pass to the next."""
     _latest: tuple[int, int] = field(default=(0, 0), init=False)
     """Page size and size of the latest region, which a cache may still hold."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
+    _linked: bool = field(default=False, init=False)
+    """Whether the whole memory of every page size was linked."""
     _stolen: StolenTime = field(init=False)
 
     def __post_init__(self) -> None:
@@ -232,14 +235,14 @@ class Sampler:
         if traffic.fences > 0:
             warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
         else:
-            caches = 0 if _region(point) in self._uncached else self.llc_bytes
+            caches = 0 if self._is_uncached(point) else self.llc_bytes
             warm_up = warm_up_accesses(point.region_bytes, caches)
             accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
     def _pass(self, point: SamplePoint) -> int:
         """Return accesses of one warm-up pass: passes repeat only while they get faster."""
-        if point.region_bytes > self.llc_bytes or _region(point) in self._uncached:
+        if point.region_bytes > self.llc_bytes or self._is_uncached(point):
             return 0  # it settles within the accesses given, which are less than a pass
         return max(point.region_bytes // 64, WARM_UP_ACCESSES // 2)
 
@@ -252,7 +255,14 @@ class Sampler:
         latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
         is_large = point.region_bytes // 64 > 2 * WARM_UP_ACCESSES
         if is_large and warm_up_passes == COLD_AND_WARM and latest != self._latest:
-            self._uncached.add(_region(point))
+            self._uncached.add((_kind(point), point.region_bytes))
+
+    def _is_uncached(self, point: SamplePoint) -> bool:
+        """Return whether no cache keeps the region, or one of the last level's size or less."""
+        kind, size = _kind(point), point.region_bytes
+        if size <= self.llc_bytes:
+            return (kind, size) in self._uncached
+        return any(kind == other for other, _ in self._uncached)
 
     def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)
@@ -272,8 +282,10 @@ class Sampler:
     def _ready_memory(self, point: SamplePoint, most_bytes: int) -> Memory:
         if self._kernels[point.kernel].needs_links:
             memory = self.chased[point.page_bytes]
-            sequential = point.kernel == "chase-sequential"
-            memory.link(point.region_bytes, self._shape(point), sequential)
+            shape, sequential = self._shape(point), point.kernel == "chase-sequential"
+            if not self._linked and not sequential and point.region_bytes == memory.size_bytes:
+                self._link_largest(shape)
+            memory.link(point.region_bytes, shape, sequential)
             return memory
         if not self.is_latency(point.kernel) and point.page_bytes == next(iter(self.chased)):
             return self._buffer
@@ -285,6 +297,13 @@ class Sampler:
             stored = self.map_more(point.page_bytes, size_bytes)
         self._stored[point.page_bytes] = stored
         return stored
+
+    def _link_largest(self, shape: Shape) -> None:
+        """Link the whole memory of every page size at once: each takes a second or two."""
+        with ThreadPoolExecutor(len(self.chased)) as pool:
+            for linked in [pool.submit(each.link, 0, shape) for each in self.chased.values()]:
+                linked.result()
+        self._linked = True
 
     def _shape(self, point: SamplePoint) -> Shape:
         return _measure.Shape(

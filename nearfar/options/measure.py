@@ -78,7 +78,7 @@ class MeasureOptions(MemoryOptions):
     samples: bool = True
     """Keep all samples next to the profile, while measuring (for --resume) and as Parquet."""
     quick: bool = False
-    """Fewer regions, thread counts and loads; about 60 s."""
+    """Only what predictions read, with fewer regions, thread counts and loads; about 20 s."""
     name: str = ""
     """Name of the device in the profile: lower case, digits, dashes. Default: from MEMORY."""
     title: str = ""

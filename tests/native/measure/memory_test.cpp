@@ -76,6 +76,20 @@ TEST_CASE("a memory has one sequential order at a time") {
   CHECK(is_cycle(memory, *memory.linked(8_KiB, {}, Links::sequential)));
 }
 
+TEST_CASE("sequences of shorter and longer regions share links, and keep their places") {
+  Memory memory = memory_of(64_KiB);
+  for (const Bytes region : {8_KiB, 32_KiB, 16_KiB, 8_KiB, 64_KiB, 32_KiB, 64_B, 64_KiB}) {
+    CHECK(memory.link(region, {}, Links::sequential));
+    CHECK(!memory.link(region, {}, Links::sequential));
+    LinkSet* set = memory.linked(region, {}, Links::sequential);
+    REQUIRE(set != nullptr);
+    CHECK(is_cycle(memory, *set));
+    set->position = region.count;
+  }
+  memory.link(16_KiB, {}, Links::sequential);
+  CHECK(memory.linked(16_KiB, {}, Links::sequential)->position == 16 << 10);
+}
+
 TEST_CASE("overwritten memory is no longer linked") {
   Memory memory = memory_of(4_KiB);
   memory.link(4_KiB, {}, Links::random);

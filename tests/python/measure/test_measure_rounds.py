@@ -11,6 +11,7 @@ from nearfar.measure import figures
 from nearfar.measure.rounds import (
     MIN_ROUNDS,
     MIN_ROUNDS_TO_STOP,
+    MIN_SAMPLES,
     RoundLimits,
     half_width,
     run_rounds,
@@ -73,6 +74,32 @@ def test_narrow_intervals_end_it_early() -> None:
         POINTS, lambda _point: Sample(100.0), RoundLimits(1e9, clock=Clock())
     ).samples
     assert {len(values) for values in samples.values()} == {MIN_ROUNDS_TO_STOP}
+
+
+def test_narrow_points_are_visited_less_and_leave_the_time_to_the_others() -> None:
+    noise = noisy()
+
+    def sample(point: SamplePoint) -> Sample:
+        return Sample(100.0) if point == POINTS[0] else noise(point)
+
+    taken = run_rounds(POINTS, sample, RoundLimits(200.0, clock=Clock())).samples
+    counts = [len(taken[point]) for point in POINTS]
+    assert counts[0] < counts[1] / 2
+    assert counts[0] >= MIN_SAMPLES
+    assert abs(counts[1] - counts[2]) <= 1
+    exact = run_rounds(POINTS, sample, RoundLimits(0.0, repetitions=20)).samples
+    assert {len(values) for values in exact.values()} == {20}
+
+
+def test_a_wider_limit_and_fewer_rounds_end_it_earlier() -> None:
+    dice = random.Random(2)
+
+    def sample(_point: SamplePoint) -> Sample:
+        return Sample(dice.uniform(99, 101))
+
+    limits = RoundLimits(1e9, half_width=0.03, least=MIN_SAMPLES, clock=Clock())
+    samples = run_rounds(POINTS, sample, limits).samples
+    assert {len(values) for values in samples.values()} == {MIN_SAMPLES}
 
 
 def test_progress_rises_to_one() -> None:

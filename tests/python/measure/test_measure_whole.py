@@ -17,6 +17,7 @@ from nearfar.measure.open_subject import open_memory
 from nearfar.measure.parts import SHARES, share_out
 from nearfar.measure.recorder import Recorder
 from nearfar.measure.rounds import RoundLimits, run_rounds
+from nearfar.measure.surfaces import SURFACES
 from nearfar.options.measure import MeasureOptions, MemoryOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header
@@ -31,7 +32,8 @@ def settings(memory: str = MODEL, **changes) -> MeasureOptions:
 
 @pytest.fixture(scope="module")
 def measured() -> measuring.Measured:
-    return measuring.run(settings(seconds=25.0))
+    parts = [*SURFACES.names(), *(part for part in SHARES if part != "surfaces")]
+    return measuring.run(settings(seconds=25.0, only=",".join(parts)))
 
 
 def test_it_is_a_valid_device_with_every_part(measured: measuring.Measured, tmp_path: Path) -> None:
@@ -70,6 +72,20 @@ def test_predict_can_use_it(measured: measuring.Measured) -> None:
     assert curve.instruction == "load"
     assert curve.read_share == 1.0
     assert len(curve.tails) == len(curve.points)
+
+
+def test_a_quick_one_has_what_predictions_read_of_a_durable_memory_and_another() -> None:
+    for memory, durable in ((MODEL, True), ("model:cxl-e3s-x8", False)):
+        device = measuring.measure(settings(memory, repetitions=2))
+        assert device.durable == durable
+        assert device.chains
+        assert device.bandwidth
+        assert device.loaded_latency
+        assert {each.operation for each in device.latency} >= {"read"}
+        assert any(each.instruction == "store+clwb" for each in device.latency) == durable
+        assert not device.measured.protocols
+        assert not device.not_seen
+        assert any("(--quick)" in text for text in device.measured.warnings)
 
 
 def test_only_some_parts_and_an_unknown_part() -> None:
