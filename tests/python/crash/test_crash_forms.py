@@ -11,6 +11,7 @@ from nearfar.crash.bugs import FoundBug
 from nearfar.crash.report.junit import junit
 from nearfar.crash.report.page import page
 from nearfar.crash.report.sarif import sarif
+from nearfar.crash.report.terminal import details
 from nearfar.crash.report.words import exit_code
 from nearfar.crash.summary import merged
 from nearfar.documents.crash_report import (
@@ -145,6 +146,16 @@ def test_the_page_marks_the_source_line_of_a_store(tmp_path: Path) -> None:
     stored = bug(1)
     stored.lost[0].frames[0].file, stored.lost[0].frames[0].line = str(source), 3
     assert "&gt;     3 log-&gt;length = &lt;n&gt;;" in page(report([stored]))
+
+
+def test_a_line_that_is_in_memory_in_part_is_shown_once() -> None:
+    torn = bug(1)
+    torn.lost[0].stores, torn.lost[0].survived = 2, 1
+    torn.survived = torn.lost[:]
+    rows = details(torn)
+    assert rows[0].startswith("in part:     0x40 stored by append log.c:8, 1 of 2 stores")
+    assert not any(row.startswith(("in memory:", "not yet:")) for row in rows)
+    assert page(report([torn])).count("\u25a0\u25a1") == 1
 
 
 def test_sarif_leaves_out_the_frames_of_libraries() -> None:

@@ -58,6 +58,7 @@ def explore(tmp_path: Path, mode: str, *options: str, program: str = REPLACE) ->
     report = load(output, CrashReport)
     assert code == bool(report.bugs)
     assert report.complete
+    assert report.points_explored == report.points
     return report
 
 
