@@ -11,8 +11,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.documents import WorkloadProfile, load
@@ -53,6 +53,7 @@ class RangeProgram:
     name: str
     command: Sequence[str]
     driver: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def programs() -> dict[str, Callable[[], RangeProgram]]:
@@ -70,14 +71,16 @@ def profile_of(program: RangeProgram) -> WorkloadProfile:
     """Profile a program with the simulated cache of `CACHE`."""
     path = FOLDER / f"{program.name.replace(' ', '-')}.json"
     driver = [] if program.driver is None else ["--driver", program.driver]
-    _run(
+    run(
         [str(NEARFAR), "profile", "-q", "--llc", CACHE, "--repetitions", "1", *driver,
-         "-o", str(path), "--", *program.command]
+         "-o", str(path), "--", *program.command],
+        environment=program.environment,
     )  # fmt: skip
     return load(path, WorkloadProfile)
 
 
-def _tree(package: str) -> Path:
+def tree_of(package: str, folder: str = "") -> Path:
+    """Return the unpacked Debian source of `package`; raise RuntimeError where there is none."""
     sys.path.insert(0, "examples/demo")
     from source import (  # type: ignore[import-not-found]
         SourceUnavailableError,
@@ -85,16 +88,16 @@ def _tree(package: str) -> Path:
     )
 
     try:
-        return Path(fetch_source(package, (FOLDER / package).resolve()))
+        return Path(fetch_source(package, (FOLDER / (folder or package)).resolve()))
     except SourceUnavailableError as error:
         raise RuntimeError(str(error)) from error
 
 
 def _memcached() -> RangeProgram:
-    tree = _tree("memcached")
+    tree = tree_of("memcached")
     flags = _libevent()
     program = FOLDER / "memcached-traced"
-    _run(
+    run(
         ["sh", "-c", f"./configure -q --disable-docs CC='{NEARFAR} cc' CFLAGS='-O2 -g {flags[0]}' "
          f"LDFLAGS='{flags[1]}' && make -s clean && make -s -j 2 memcached"],
         cwd=tree,
@@ -114,9 +117,9 @@ def _libevent() -> tuple[str, str]:
     folder = (FOLDER / "libevent").resolve()
     if not (folder / "usr/include/event.h").is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        _run(["apt-get", "-q", "download", "libevent-dev", "libevent-2.1-7"], cwd=folder)
+        run(["apt-get", "-q", "download", "libevent-dev", "libevent-2.1-7"], cwd=folder)
         for package in folder.glob("*.deb"):
-            _run(["dpkg-deb", "-x", str(package), str(folder)])
+            run(["dpkg-deb", "-x", str(package), str(folder)])
     libraries = folder / "usr/lib/x86_64-linux-gnu"
     for name in ("libevent-2.1.so.7.0.1",):
         if not (libraries / name).exists():
@@ -125,9 +128,9 @@ def _libevent() -> tuple[str, str]:
 
 
 def _lmdb() -> RangeProgram:
-    library = _tree("lmdb") / "libraries/liblmdb"
+    library = tree_of("lmdb") / "libraries/liblmdb"
     program = FOLDER / "lmdb-traced"
-    _run(
+    run(
         [str(NEARFAR), "cc", "-O2", "-g", "-pthread", f"-I{library}",
          str(HERE / "rows/ranges_lmdb.c"), str(library / "mdb.c"), str(library / "midl.c"),
          "-o", str(program), "-lm"]
@@ -137,29 +140,35 @@ def _lmdb() -> RangeProgram:
 
 
 def _redis() -> RangeProgram:
+    return redis("Redis")
+
+
+def redis(name: str, *options: str) -> RangeProgram:
+    """Return a traced Redis, built with further options of its Makefile."""
     sys.path.insert(0, "examples/demo")
     import redis_server  # type: ignore[import-not-found]
 
-    tree = _tree("redis")
+    tree = tree_of("redis", name.replace(" ", "-").lower())
     log = FOLDER.resolve() / "redis-build.log"
+    chosen = [*redis_server.BUILD_OPTIONS, *options]
     try:
-        traced = redis_server.build(tree, f"{NEARFAR} cc", log)
+        traced = redis_server.build(tree, f"{NEARFAR} cc", log, chosen)
     except redis_server.BuildFailedError as error:
         raise RuntimeError(str(error)) from error
     socket = (FOLDER / "redis.sock").resolve()
     driver = f"{sys.executable} examples/demo/drive_redis.py {socket}"
     driver += " --sessions 100000 --requests 100000"
-    return RangeProgram("Redis", redis_server.server_command(traced, socket), driver)
+    return RangeProgram(name, redis_server.server_command(traced, socket), driver)
 
 
 def _lua() -> RangeProgram:
-    tree = _tree("lua5.4")
+    tree = tree_of("lua5.4")
     sources = [path for path in sorted((tree / "src").glob("*.c")) if path.name != "luac.c"]
     program, script = FOLDER / "lua-traced", FOLDER / "tables.lua"
     # Debian's build writes this header.
     header = tree / "src/lua5.4-deb-multiarch.h"
     header.write_text('#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"\n')
-    _run(
+    run(
         [str(NEARFAR), "cc", "-O2", "-g", "-DLUA_USE_POSIX", *map(str, sources),
          "-o", str(program), "-lm"]
     )  # fmt: skip
@@ -170,16 +179,19 @@ def _lua() -> RangeProgram:
 def _join() -> RangeProgram:
     program = FOLDER / "join-traced"
     source = str(HERE / "rows/ranges_join.c")
-    _run([str(NEARFAR), "cc", "-O2", "-g", source, "-o", str(program), "-lm"])
+    run([str(NEARFAR), "cc", "-O2", "-g", source, "-o", str(program), "-lm"])
     return RangeProgram("hash join", [str(program.resolve())])
 
 
-def _run(command: Sequence[str], cwd: Path | None = None) -> None:
+def run(
+    command: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> None:
+    """Run a command of a build; raise RuntimeError if it fails."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with (FOLDER / "log").open("ab") as log:
         done = subprocess.run(
             list(command), cwd=cwd, stdout=log, stderr=log, check=False,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**os.environ, "LC_ALL": "C", **(environment or {})},
         )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]} ended with {done.returncode}: see {FOLDER / 'log'}")

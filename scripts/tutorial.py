@@ -42,7 +42,8 @@ def is_shown(command: str) -> bool:
 
 def with_output(page: str, folder: Path) -> str:
     """Return the page with what its commands print in `folder`."""
-    result, block = "", None
+    result = ""
+    block: list[str] | None = None
     for line in OUTPUT.sub("", page).splitlines():
         result += f"{line}\n"
         fence = FENCE.match(line)
