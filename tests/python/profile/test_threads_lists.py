@@ -14,7 +14,9 @@ LARGE = 64 << 20
 def test_threads_shorter_than_a_list_lose_nothing(build: Build, run: Run) -> None:
     result = run(build("threads_lists.c"), "short", llc=LARGE)
     assert int(result.files[0].header["threads"]) == 1 + 64
-    assert result.of("main").write_misses.total() == 64 * PAGES * RATE
+    # The allocator's own header is another access, whose line is sampled once in 64 runs.
+    lines = 64 * PAGES * RATE
+    assert lines <= result.of("main").write_misses.total() <= lines + RATE
 
 
 @pytest.mark.parametrize(
