@@ -183,6 +183,7 @@ NB_MODULE(_window, m) {
         if (served.size() != accesses)
           throw std::invalid_argument("`served` must have one entry per access");
         std::vector<Served> places;
+        places.reserve(served.size());
         for (std::size_t i = 0; i < served.size(); ++i) {
           places.push_back(static_cast<Served>(std::min<std::uint8_t>(served.data()[i], 3)));
         }

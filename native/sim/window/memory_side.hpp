@@ -34,8 +34,10 @@ class MissBuffers {
   void occupy(Cycles begin, Cycles end) {
     const std::size_t last = std::max(at(begin) + 1, at(end));
     if (last > in_use_.size()) in_use_.resize(2 * last, 0);
+    // A pointer of its own: a byte may alias anything, and the loop is then not vectorised.
+    std::uint8_t* const slots = in_use_.data();
     for (std::size_t slot = at(begin); slot < last; ++slot) {
-      if (in_use_[slot] < UINT8_MAX) ++in_use_[slot];
+      slots[slot] = static_cast<std::uint8_t>(slots[slot] + (slots[slot] < UINT8_MAX ? 1 : 0));
     }
   }
 
@@ -126,7 +128,8 @@ class Streams {
     std::uint32_t length = 0;
     std::uint64_t used = 0;
     Cycles arrived = 0;
-    std::array<Cycles, 64> requested{};  // by line number
+    // By line number. Only lines that this stream had are read, so a new stream clears none.
+    std::array<Cycles, 64> requested;
   };
   static constexpr std::uint32_t followed_from = 3;
 
@@ -148,10 +151,11 @@ class Streams {
         return stream;
       }
     }
-    *oldest = Stream();
     oldest->last = line;
+    oldest->step = 0;
     oldest->length = 1;
     oldest->used = now_;
+    oldest->arrived = 0;
     return *oldest;
   }
 
