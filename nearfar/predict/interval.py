@@ -10,7 +10,8 @@ These inputs are perturbed:
   open of the cache that a core gets; near time, within the drift of the clock while near memory was
   measured: all in full, for that core was without noise
 - lines that a contending core takes from the shared cache: none, or all that chases show, in full
-- the rest of a program of which only a part was observed: it waits never, or always, in full
+- the rest of a program of which only a part was observed: it waits never, or always and for the
+  kind of access that far memory slows down most, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest), and of one core's sequential reads; where nothing
   gives these, or the bandwidth of writes, all that is possible (`core_streams`)
@@ -39,12 +40,26 @@ from dataclasses import dataclass, field
 from math import exp, hypot, log, log1p, sqrt
 from typing import Any
 
+import numpy as np
+
 from nearfar.base.estimate import Estimate
+from nearfar.predict.core_time import BY_CLASSES, core_time_ns, stream_fetch, traffic_time
 from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
 from nearfar.predict.shared_cache import contended
-from nearfar.predict.traffic import PhaseTraffic, misses
+from nearfar.predict.traffic import (
+    CHASE,
+    COLUMNS,
+    INDEPENDENT,
+    STORE,
+    STORE_STREAM,
+    STREAM,
+    WRITE_BACK,
+    WRITE_BACK_STREAM,
+    PhaseTraffic,
+    misses,
+)
 
 MODEL_ERROR = 0.10
 """Relative error of added time that no perturbation shows: the mean error of this inversion on
@@ -71,6 +86,15 @@ core (89 %). This one is larger because all ten were in sight while the window w
 
 MIN_RATIO = 1e-12
 """Smallest ratio to the central time that a downward deviation leaves."""
+
+KINDS_OF_WAITING = (
+    [CHASE],
+    [INDEPENDENT],
+    [STREAM],
+    [STORE, WRITE_BACK],
+    [STORE_STREAM, WRITE_BACK_STREAM],
+)
+"""Traffic that code may consist of alone; what is stored is written back."""
 
 UNCHANGED = Estimate(1.0, 1.0, 1.0)
 """Slowdown of a phase that far memory cannot change."""
@@ -245,17 +269,40 @@ def uncounted_ends(
     near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
     ends = [time_ns + phase.unsampled_lines * added_ns] if few else []
-    all_waiting_ns = near_ns * far.latency_ns / near.latency_ns
+    if not phase.uncounted_share and not phase.unseen_share:
+        return ends
+    least_ns, all_waiting_ns = (near_ns * ratio for ratio in waiting_ratios(phase, near, far))
     if phase.uncounted_share:
-        waits_ns = phase.uncounted_share * (all_waiting_ns - near_ns)
-        ends.append(min(time_ns + waits_ns, max(time_ns, all_waiting_ns)))
+        for rest_ns in (least_ns, all_waiting_ns):
+            end_ns = time_ns + phase.uncounted_share * (rest_ns - near_ns)
+            ends.append(min(max(end_ns, min(time_ns, rest_ns)), max(time_ns, rest_ns)))
     if phase.unseen_share:
         # As if the rest were of this phase: its slowdown is then the whole program's.
         ends += [
             time_ns + phase.unseen_share * (rest_ns - time_ns)
-            for rest_ns in (near_ns, all_waiting_ns)
+            for rest_ns in (least_ns, all_waiting_ns)
         ]
     return ends
+
+
+def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> tuple[float, float]:
+    """Return the least and the greatest slowdown of code whose accesses are not known.
+
+    It never waits, or always: for latency, or for the bandwidth of streams or of stores.
+    """
+    streams = stream_fetch(phase, near, 0.0)
+    ratios = [1.0, far.latency_ns / near.latency_ns]
+    for columns in KINDS_OF_WAITING:
+        lines = np.zeros(COLUMNS)
+        lines[columns] = 1.0
+        near_ns, far_ns = (
+            core_time_ns(
+                0.0, [traffic_time(lines, memory, BY_CLASSES, streams, phase.concurrency)], [1.0]
+            )
+            for memory in (near, far)
+        )
+        ratios.append(far_ns / near_ns)
+    return min(ratios), max(ratios)
 
 
 def noise_perturbations(

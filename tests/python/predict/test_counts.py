@@ -136,6 +136,28 @@ def test_a_program_that_was_not_observed_may_wait_never_or_always():
     assert not any("nothing waits for memory" in caveat for caveat in device.caveats)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_what_was_not_observed_may_wait_for_bandwidth(share: float):
+    profile = real("redis")
+    if share:
+        profile.seen_share = share
+    else:
+        profile.uncounted_share = 1.0
+        for phase in profile.phases:
+            phase.objects, phase.instructions = [], []
+    near = samples.device()
+    ends = []
+    for bandwidth in (8.0, 2.0):
+        far = samples.device("far", 120.0, bandwidth, bandwidth / 2.0)
+        (device,) = predict(profile=profile, near=near, far=[far]).devices
+        ends.append(device.total.slowdown.high)
+    assert ends[1] > 2.0 * ends[0] > 2.0
+    # The other way round, it may gain by bandwidth.
+    near, far = samples.device("near", 120.0, 2.0, 1.0), samples.device("far", 120.0, 8.0, 4.0)
+    (device,) = predict(profile=profile, near=near, far=[far]).devices
+    assert device.total.slowdown.low < 0.9
+
+
 def test_qemus_counts_are_used_where_the_pass_is_blind():
     intact = real("lookup")
     profile = hidden(checked(intact), lambda _, phase: None)
