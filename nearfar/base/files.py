@@ -80,6 +80,8 @@ def cannot_write(path: Path, error: OSError) -> NearfarError:
     """Return the one sentence for a file that cannot be written."""
     if isinstance(error, FileNotFoundError):
         hint = f"make the folder first: mkdir -p {path.parent}"
+        if path.parent.is_dir():  # such as /proc, where nobody makes files
+            hint = "choose another folder with -o"
     elif isinstance(error, FileExistsError | NotADirectoryError):
         hint = "a file is where a folder is needed: choose another one with -o"
         return NearfarError(f"cannot write {path}: {hint}")

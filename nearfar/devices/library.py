@@ -29,6 +29,8 @@ def load_device(spec: str | DeviceProfile) -> DeviceProfile:
         file_hint = f" (for a file write ./{spec})" if path.is_file() else ""
         hint = nearest(name, [*device_names(), *paged_names()])
         hint = hint or "; `nearfar device list` shows all"
+        if "," in name:
+            hint = "; name each on its own, such as --far A --far B"
         raise NearfarError(f"there is no device {spec!r}{file_hint}{hint}")
     return read_toml(FOLDER / f"{name}.toml")
 

@@ -106,12 +106,12 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
             targets.moving[index] = target
     if left_out and locks:
         targets.warnings.append(
-            f"{left_out} object{'s' if left_out > 1 else ''} of the plan are not locked: the "
+            f"{left_out} object{'s' if left_out > 1 else ''} of the plan will not be locked: the "
             "library locks blocks and mappings; the stack, globals and mapped files are paged"
         )
     elif left_out:
         targets.warnings.append(
-            f"{left_out} object{'s' if left_out > 1 else ''} of the plan's far memory stay near: "
+            f"{left_out} object{'s' if left_out > 1 else ''} planned far will be near: "
             "the library cannot place the stack and globals, and places only the "
             f"{layout.FILES} largest mapped files of 1 MiB or more whose memories are NUMA nodes"
         )

@@ -127,6 +127,7 @@ def test_bad_profiles(
     [
         ((), FAR, ("nothing to write", 2)),
         (("-o", "no/such/report.html"), FAR, ("make the folder first", 3)),
+        (("-o", "/proc/report.html"), FAR, ("choose another folder", 3)),
         (("-o", "."), FAR, ("it is a folder", 2)),
         (("-o", "report.html", "--phase", "set"), FAR, ("no phase 'set'", 2)),
         (("-o", "report.html", "--budget", "2G"), FAR, ("cannot read the budget '2G'", 2)),
@@ -134,6 +135,7 @@ def test_bad_profiles(
         (("-o", "report.html", "--plan", "none.json"), FAR, ("cannot read plan none.json", 2)),
         (("-o", "report.html", "--device", "optan"), FAR, ("no device 'optan'", 2)),
         (("-o", "report.html"), ("--far", "optane-100-6dim"), ("did you mean", 2)),
+        (("-o", "report.html"), ("--far", "optane-200,cxl-e3s-x8"), ("--far A --far B", 2)),
     ],
 )
 def test_bad_words(
