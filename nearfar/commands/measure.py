@@ -34,10 +34,10 @@ def measure(options: MeasureOptions, shape: KernelShape, modes: MeasureModes) ->
     independent chains; bandwidth by threads, size, pattern and read share; latency under load with
     its tails; what it is made of (caches, buffers, queues, interleaving, stalls), as far as the
     data show it; and what the instrument and other tools' ways to measure add. Every point once a
-    round, medians with 95 % bootstrap intervals. Takes about 15 minutes; with --quick 20 s, for
-    what predictions read. Ctrl-C keeps what was sampled; --resume goes on.
+    round, medians with 95 % bootstrap intervals. Takes about 15 minutes; with --quick about
+    20 s, for what predictions read. Ctrl-C keeps what was sampled; --resume goes on.
 
-    ``nearfar measure core`` measures the processor's core instead, in about 30 s: window, load,
+    ``nearfar measure core`` measures the processor's core instead, in about 40 s: window, load,
     store and miss buffers, branch mispredictions, arithmetic, caches, page walks, prefetchers. It
     prints a table, and -o writes or updates a machine profile, for ``nearfar predict --core``.
 

@@ -44,7 +44,7 @@ def measure_machine(
 ) -> list[str]:
     """Measure into `machine`: nodes, CPU to CPU, the core, joint limits.
 
-    That takes about 3 s a pair of nodes, 30 s, 30 s, and 60 s a pair of memories. Returns warnings:
+    That takes about 3 s a pair of nodes, 30 s, 40 s, and 60 s a pair of memories. Returns warnings:
     what was left out, and what disturbed the measurement. `machine` does not change if it is
     interrupted.
     """

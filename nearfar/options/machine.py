@@ -27,7 +27,7 @@ class MachineOptions(RootOptions):
     measure: bool = False
     """Also measure latency and read bandwidth of every node's memory from every node with CPUs
     (about 3 s a pair), the time of a cache line from CPU to CPU (all pairs, or 300 of them: up to
-    30 s), and the processor's core (about 30 s; `nearfar measure core` alone)."""
+    30 s), and the processor's core (about 40 s; `nearfar measure core` alone)."""
     joint: Sequence[str] = ()
     """Two memories with a comma between, such as dram,node:1 or dram,file:/mnt/pmem0: measure their
     bandwidths together, for every split of the threads, which shows whether they share channels (up

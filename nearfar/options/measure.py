@@ -27,7 +27,7 @@ class MemoryOptions(Options):
     (a DAX device: its content is overwritten), hugetlb:2M|1G (reserved pages), model:NAME (a
     simulated memory: a library device, a profile's path, or random:SEED); paged memories, which
     nearfar sets up and takes down (with --yes): zram, zswap[:FILE], swap:FILE|DEVICE. core: this
-    processor's core instead of a memory, about 30 s, into a machine profile. Options of a memory
+    processor's core instead of a memory, about 40 s, into a machine profile. Options of a memory
     follow a comma: pages=4k|thp|2m|1g (only that page size; thp: transparent huge pages, 2m and 1g:
     reserved ones), load=none|read|store|copy (what another core does to the memory meanwhile),
     dax=require (refuse a file that has a page cache), algorithm=lz4 (of zram and zswap)."""
