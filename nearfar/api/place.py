@@ -16,11 +16,18 @@ def place(options: PlaceOptions) -> Plan:
     """Choose which objects must stay in near memory for a budget of it."""
     from msgspec.structs import replace
 
+    from nearfar.base.errors import CommandError
     from nearfar.place.api import placed
     from nearfar.predict.total import TOTAL
     from nearfar.run.own_cost import run_cost
 
     plan, workload, saved_ns = placed(options)
+    unknown = workload is not None and workload.uncounted_share >= 1.0
+    if workload is not None and unknown and not any(phase.objects for phase in workload.phases):
+        raise CommandError(
+            "no access of the program was observed, so nothing tells which of its data should stay "
+            "near: profile a build by nearfar cc, or a shorter run"
+        )
     # Blocks are counted over the whole run, so their cost compares with no single phase's saving.
     if not options.details or options.phase != TOTAL or workload is None:
         return plan

@@ -41,6 +41,16 @@ def test_wrong_use_is_refused_in_one_sentence(change: dict, message: str):
         place(profile=samples.workload(), near=NEAR, **arguments)
 
 
+def test_a_program_that_nobody_observed_is_refused():
+    workload = samples.workload()
+    workload.uncounted_share = 1.0
+    place(profile=workload, near=NEAR, far=PMEM, budget="25%")
+    for phase in workload.phases:
+        phase.objects, phase.instructions = [], []
+    with pytest.raises(NearfarError, match="no access of the program was observed"):
+        place(profile=workload, near=NEAR, far=PMEM, budget="25%")
+
+
 def test_memories_that_are_too_small_are_refused(tmp_path: Path):
     small = samples.memories(tmp_path, (PMEM, 1 << 12))
     with pytest.raises(NearfarError, match="the memories hold"):
