@@ -361,7 +361,9 @@ unsigned stored_bytes(const Instruction& instruction) {
 
 unsigned accessed_bytes(const Instruction& instruction) {
   constexpr unsigned sse_bytes = 16;
-  const bool is_long = instruction.map >= 2 && instruction.vector_bytes == 0;
+  // MOVQ from memory shares MOVD's opcode, which stores.
+  const bool is_movq = instruction.map == 1 && instruction.opcode == 0x7E && instruction.repeat;
+  const bool is_long = (instruction.map >= 2 || is_movq) && instruction.vector_bytes == 0;
   return is_long ? sse_bytes : stored_bytes(instruction);
 }
 

@@ -62,6 +62,8 @@ struct Action {
 constexpr unsigned long has_restorer = 0x04000000;
 
 constexpr int signals[] = {SIGSEGV, SIGSYS};
+// Others wait until a handler ends: theirs may fault or call, which ends a process that is in it.
+constexpr unsigned long others = ~(1UL << (SIGSEGV - 1) | 1UL << (SIGSYS - 1));
 Action before[2];
 bool stops = false;
 volatile char selector = 0;
@@ -94,7 +96,8 @@ bool stop_calls(SignalHandler* on_fault, SignalHandler* on_call) {
   }
   SignalHandler* const handlers[] = {on_fault, on_call};
   for (int i = 0; i < 2; ++i) {
-    const Action fresh{handlers[i], SA_SIGINFO | has_restorer, nearfar_crash_end_of_handler, 0};
+    const Action fresh{handlers[i], SA_SIGINFO | has_restorer, nearfar_crash_end_of_handler,
+                       others};
     set_action(signals[i], &fresh, &before[i]);
   }
   stops = true;

@@ -18,6 +18,7 @@
 
 #include "base/hooks.hpp"
 #include "crash/checker/calls.hpp"
+#include "crash/checker/mappings.hpp"
 #include "crash/checker/messages.hpp"
 #include "crash/checker/reads.hpp"
 
@@ -279,6 +280,14 @@ void* remap(char* begin, std::size_t bytes, std::size_t wanted, int flags, void*
   return result;
 }
 
+// Whether a kept mapping begins here that waits for the checker's next one.
+bool is_unused(const char* begin) {
+  for (const Kept& known : kept) {
+    if (known.begin == begin && !known.in_use) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 const Map* first_map() { return maps; }
@@ -293,10 +302,10 @@ const Map* map_of(const void* address) {
   return nullptr;
 }
 
-bool is_mapped() {
-  bool in_use = map_count != 0;
-  for (const Kept& known : kept) in_use = in_use || known.in_use;
-  return in_use;
+bool is_mapped(const char* image) {
+  if (map_count != 0) return true;
+  // A mapping that is private, or made without libc, is known to the kernel only.
+  return is_mapped_elsewhere(image, is_unused);
 }
 
 void keep_private(bool wanted) { private_maps = wanted; }

@@ -18,8 +18,8 @@ struct Map {
 const Map* first_map();
 const Map* end_of_maps();
 const Map* map_of(const void* address);
-// Whether the image is mapped now, by the checker or for its next mapping.
-bool is_mapped();
+// Whether the checker has the image mapped now, in any way; `image` is this library's own mapping.
+bool is_mapped(const char* image);
 
 // Turns private mappings on or off; off: mapped as the checker requests.
 void keep_private(bool on);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -146,6 +147,18 @@ void on_fault(int, siginfo_t* info, void* interrupted) {
   if (!run_access(*page, *map, context, fault) || is_wholly_touched(*page)) open_page(*page);
 }
 
+// Whether reads of the file read a process's memory, as those of /proc/self/mem do.
+bool is_memory(long file) {
+  struct stat status {};
+  struct statfs system {};
+  constexpr mode_t mode = S_IFREG | S_IRUSR | S_IWUSR;
+  constexpr long proc_magic = 0x9FA0;
+  return unstopped_call(SYS_fstat, file, reinterpret_cast<long>(&status)) == 0 &&
+         status.st_mode == mode && status.st_size == 0 &&
+         unstopped_call(SYS_fstatfs, file, reinterpret_cast<long>(&system)) == 0 &&
+         system.f_type == proc_magic;
+}
+
 struct stat image_file;
 
 bool is_image(long file) {
@@ -192,7 +205,7 @@ bool note_call(long number, const long* arguments) {
   const bool reads = number == SYS_read || number == SYS_pread64;
   if (reads || number == SYS_write) {
     open_pages(reinterpret_cast<const void*>(arguments[1]), static_cast<std::size_t>(arguments[2]));
-    if (!is_image(arguments[0])) return true;
+    if (!is_image(arguments[0])) return !is_memory(arguments[0]);
     if (!reads) return false;
     const long begin =
         number == SYS_pread64 ? arguments[3] : unstopped_call(SYS_lseek, arguments[0], 0, SEEK_CUR);
@@ -257,8 +270,8 @@ bool has_threads() {
 
 bool begin_tracking(const std::uint64_t* offsets, unsigned count, const char* image,
                     const struct stat& file, std::int64_t limit_ns) {
-  if (!keeps_private() || count > max_tracked_lines || is_mapped() || has_threads() ||
-      *never_track != 0 || !make_memory()) {
+  if (!keeps_private() || count > max_tracked_lines || *never_track != 0 || has_threads() ||
+      is_mapped(image) || !make_memory()) {
     return false;
   }
   lines = offsets;

@@ -12,7 +12,7 @@ _PR_SET_SYSCALL_USER_DISPATCH = 59
 _TRACKS = ctypes.CDLL(None).prctl(_PR_SET_SYSCALL_USER_DISPATCH, 0, 0, 0, 0) == 0
 """Whether system calls can be stopped here; without that nothing is tracked."""
 _WAYS = ["load", "memcpy", "string", "unaligned", "pread", "stream", "pipe", "child", "thread"]
-_WAYS += ["private", "protects", "moves", "reopens"]
+_WAYS += ["private", "protects", "moves", "reopens", "movq", "memory file", "kept"]
 
 
 @pytest.mark.parametrize("way", _WAYS)
