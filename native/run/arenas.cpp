@@ -36,6 +36,9 @@ Lane lanes[NF_RUN_TARGETS][max_lanes];
 std::uint32_t lanes_lock;
 unsigned lane_count;
 unsigned next_lane;
+// Of a fork. Other threads of the parent may have written to free memory of a file while it was
+// copied, which the heaps take for zero.
+bool is_child = false;
 
 // As in jemalloc 5.3: its own tables can stay in near memory while blocks go far.
 struct ArenaConfig {
@@ -229,7 +232,10 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
   if (where == -1) return je_mallocx(size == 0 ? 1 : size, flags);
   void* block = own_heap ? far_heap_mallocx(size == 0 ? 1 : size, flags)
                          : je_mallocx(size == 0 ? 1 : size, where | flags);
-  if (block != nullptr) return block;
+  if (block != nullptr) {
+    if (is_child && (flags & MALLOCX_ZERO) != 0 && !is_purgeable(target)) memset(block, 0, size);
+    return block;
+  }
   // The target is out of addresses or memory: near memory is better than none.
   block = je_mallocx(size == 0 ? 1 : size, flags);
   if (block != nullptr) add(state.fallback_bytes[target], static_cast<std::uint64_t>(size));
@@ -262,6 +268,9 @@ void far_free(unsigned target, void* block) {
   }
 }
 
-void arenas_in_child() { lanes_lock = 0; }
+void arenas_in_child() {
+  lanes_lock = 0;
+  is_child = true;
+}
 
 }  // namespace nearfar::run

@@ -190,3 +190,11 @@ def test_children_share_the_answers_of_the_first(tmp_path: Path) -> None:
     assert once.stacks_asked > 0
     assert many.stacks_asked < 2 * once.stacks_asked
     assert many.recognised_share_of_profile == 1.0
+
+
+def test_children_of_programs_with_threads_get_zeroed_memory(tmp_path: Path) -> None:
+    # Threads write to memory of the file while the child's copy is made.
+    compiled("cc", "-O1", "-g", "-pthread", str(PROGRAMS / "zero.c"), "-o", str(tmp_path / "zero"))
+    save(objects_plan({"make_block": "far"}), tmp_path / "plan.json")
+    record = run(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", str(tmp_path / "zero"))
+    assert record.objects[0].recognised_bytes > 1 << 20
