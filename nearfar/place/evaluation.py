@@ -100,8 +100,12 @@ def _estimates(values: Array, lows: Array, highs: Array) -> list[Estimate]:
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
-    """Return the quotient, 0 where the denominator is 0."""
-    quotient = np.zeros_like(numerator)
+    """Return the quotient, 1 where the denominator is 0.
+
+    Where far memory adds nothing by the prediction, times do not tell placements apart, and all of
+    the interval may be any one's.
+    """
+    quotient = np.ones_like(numerator)
     return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator != 0))
 
 

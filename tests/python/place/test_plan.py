@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nearfar.api import place
 from nearfar.documents import Plan
 from nearfar.documents.plan import Alternative
+from nearfar.place.evaluation import interval_estimates
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.plan_rows import frontier
 from nearfar.place.problem import make_problem
@@ -286,3 +287,12 @@ def test_ten_thousand_objects_are_placed():
     assert len(plan.frontier) > 9000
     assert plan.proven_gap is not None
     assert plan.proven_gap < 1e-6
+
+
+def test_a_budget_is_as_uncertain_as_all_far_where_no_access_was_observed() -> None:
+    workload = samples.workload(objects=1, phases=("run",))
+    workload.uncounted_share, workload.phases[0].objects = 1.0, []
+    problem = make_problem(workload, NEAR, FAR)
+    _, slowdowns = interval_estimates(problem, [problem.near_time_ns.value])
+    far = problem.far_outcomes[0][0].slowdown
+    assert slowdowns[0].high == pytest.approx(far.high) and far.high > 1.5
