@@ -139,8 +139,9 @@ def test_sampled_addresses_belong_to_the_touched_objects(touched: Path) -> None:
     for phase, pages in (("few", FEW), ("many", MANY)):
         of = misses(profiled, phase)
         (made,) = (count for name, count in of.items() if name.startswith(f"make_{phase} "))
-        # Every page but the first, and those that the loader or a mark touches.
-        assert made == pytest.approx(pages - 1, abs=2)
+        # Every page but the first, and those that the loader or a mark touches. The kernel may map
+        # some pages at once.
+        assert made == pytest.approx(pages - 1, abs=2, rel=0.02)
         assert sum(of.values()) <= made + 40
         (counted,) = (p.counted for p in profiled.phases if p.name == phase)
         assert counted["llc_load_misses"] == pytest.approx(sum(of.values()), abs=1)
@@ -153,7 +154,7 @@ def test_sampled_addresses_belong_to_the_touched_objects(touched: Path) -> None:
 def test_a_childs_samples_are_not_attributed_to_its_parents_objects(touched: Path) -> None:
     profiled = profile(touched, "fork")
     of = {name.split(" ")[0]: count for name, count in misses(profiled, "many").items()}
-    assert of["make_many"] == pytest.approx(MANY - 1, abs=2)
+    assert of["make_many"] == pytest.approx(MANY - 1, abs=2, rel=0.02)
     assert any("samples were of child processes" in warning for warning in profiled.warnings)
 
 
