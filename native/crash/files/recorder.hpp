@@ -31,7 +31,7 @@ struct Call {
   std::uint64_t stack_pointer = 0;
   // Known only before the call.
   ino_t file = 0;
-  OwnedFile written;  // the file that it writes to, until it ends
+  OwnedFile written{-1};  // the file that it writes to, until it ends
   Place place;
   Place target;
   std::uint64_t begun = 0;  // records of the log
