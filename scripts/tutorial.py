@@ -19,8 +19,10 @@ from tests.docs.reader import lay_checkout, shell  # noqa: E402
 PAGE = ROOT / "docs/tutorial.md"
 MAX_LINES = 24
 """Lines shown of what one command printed."""
-LEFT_OUT = ("nearfar c++ ", "nearfar emulate ")
-"""Commands that print nothing, or take minutes to print what depends on the machine's noise."""
+SILENT = "nearfar c++ "
+"""A command that prints nothing, and builds what later ones run."""
+LEFT_OUT = "nearfar emulate "
+"""A command that takes minutes to print what depends on the machine's noise."""
 NOISY = "do not use this profile"
 OUTPUT = re.compile(r"\n```text\n.*?\n```\n", re.DOTALL)
 
@@ -35,9 +37,14 @@ def printed(folder: Path, command: str) -> str:
     return f"{text}\n..." if len(lines) > MAX_LINES else text
 
 
+def is_run(command: str) -> bool:
+    """Return whether a command is run for the page."""
+    return command.startswith("nearfar ") and not command.startswith(LEFT_OUT)
+
+
 def is_shown(command: str) -> bool:
     """Return whether the page has what a command prints."""
-    return command.startswith("nearfar ") and not command.startswith(LEFT_OUT)
+    return is_run(command) and not command.startswith(SILENT)
 
 
 def with_output(page: str, folder: Path) -> str:
@@ -50,8 +57,8 @@ def with_output(page: str, folder: Path) -> str:
         if block is None:
             block = [] if fence and fence.group(2) == "sh" else None
         elif fence:
-            texts = [printed(folder, command) for command in block if is_shown(command)]
-            shown = "\n\n".join(texts)
+            texts = {command: printed(folder, command) for command in block if is_run(command)}
+            shown = "\n\n".join(text for command, text in texts.items() if is_shown(command))
             result += f"\n```text\n{shown}\n```\n" if shown else ""
             block = None
         else:
