@@ -44,7 +44,7 @@ from nearfar.predict.derive import near_memory
 from nearfar.predict.formula import evaluate
 from nearfar.predict.models.code import waiting_ns
 from nearfar.predict.phases import phases_of
-from nearfar.predict.unprofiled import unallocated_object, unprofiled, untimed_phase
+from nearfar.profile.unprofiled import unallocated_object, unprofiled, untimed_phase
 
 Formula = str | float
 

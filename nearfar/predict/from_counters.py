@@ -23,7 +23,7 @@ from nearfar.documents.workload import (
     ObjectTraffic,
     Traffic,
 )
-from nearfar.predict.unprofiled import unallocated_object, unprofiled, untimed_phase
+from nearfar.profile.unprofiled import unallocated_object, unprofiled, untimed_phase
 
 WHOLE = "whole program"
 

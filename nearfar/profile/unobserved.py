@@ -9,14 +9,16 @@ from pathlib import Path
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.files import file_digest
+from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile, producer, save
-from nearfar.documents.workload import CacheModel, MemoryObject, Phase, Program, Sampling
+from nearfar.documents.workload import CacheModel, Phase, Program, Sampling
 from nearfar.machine.sysfs import Tree
 from nearfar.options.profile import ProfileOptions
 from nearfar.profile.api import profile
 from nearfar.profile.options import make_request
 from nearfar.profile.session import ProfiledRun, ProfileRequest, run_plain
 from nearfar.profile.sources.counters import missing_counters
+from nearfar.profile.unprofiled import unallocated_object
 from nearfar.program.executable import Build, find_executable
 
 NAME = "all memory"
@@ -49,18 +51,7 @@ def profile_unobserved(
 def _assemble(
     request: ProfileRequest, executable: Path, run: ProfiledRun, reason: str
 ) -> WorkloadProfile:
-    peak_bytes = run.outcome.peak_bytes
-    memory = MemoryObject(
-        id=0,
-        name=NAME,
-        kind="unknown",
-        frames=[],
-        allocations=0,
-        allocated_bytes=peak_bytes,
-        peak_live_bytes=peak_bytes,
-        live_bytes_at_peak=peak_bytes,
-        size_bytes=peak_bytes,
-    )
+    memory = unallocated_object(0, NAME, "unknown", run.outcome.peak_bytes)
     phases = [
         Phase(
             name=name,
@@ -90,7 +81,7 @@ def _assemble(
         cache=CacheModel(
             size_bytes=request.cache_bytes,
             ways=request.cache_ways,
-            line_bytes=64,
+            line_bytes=LINE_BYTES,
             origin=request.cache_origin,
         ),
         sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),

@@ -1,4 +1,4 @@
-"""Profiles of programs that were not profiled: the parts that formulas and counters share."""
+"""Profiles of programs whose accesses were not seen: what formulas and counters share."""
 
 from __future__ import annotations
 
