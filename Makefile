@@ -42,7 +42,7 @@ demo: demo-source $(CORE_STAMP) ## build Redis, profile it, predict, place; open
 demo-source:
 	@mkdir -p build/demo; python3 examples/demo/source.py redis build/demo/source >build/demo/source.log 2>&1 &
 
-# Tests marked timing run once more when they fail (conftest.py), and are listed.
+# Tests marked timing (of times or samples) run once more when they fail (conftest.py), and are listed.
 test: $(VENV)/.set-up-tests native-test ## every test that fits in 10 minutes on two cores
 	@$(PYTHON) -m pytest -q -m "not long" -rR -n 2 --dist loadfile --no-loadscope-reorder
 

@@ -38,7 +38,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Order the tests, give each a time-out, and repeat once those that judge measured times."""
+    """Order the tests, give each a time-out, and repeat once those marked `timing`."""
     _longest_first(items)
     for item in items:
         if item.get_closest_marker("timing"):

@@ -25,6 +25,7 @@ SOURCE = Path(__file__).with_name("assembly_chase.c")
 STEPS = 1 << 18
 
 pytestmark = [
+    pytest.mark.timing,
     pytest.mark.skipif(shutil.which("clang-16") is None, reason="clang-16 is not installed"),
     pytest.mark.skipif(shutil.which("qemu-x86_64") is None, reason="no qemu-x86_64"),
 ]

@@ -20,7 +20,7 @@ from .conftest import NEARFAR, ROOT, nearfar
 
 sys.path.insert(0, str(ROOT / "examples/demo"))
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timing]
 
 TYPES = ("string", "hash", "list", "set", "zset")
 SUITES = [*(f"unit/type/{kind}" for kind in TYPES), "unit/expire", "unit/sort", "unit/scripting"]

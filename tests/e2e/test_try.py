@@ -17,6 +17,8 @@ from nearfar.options.try_program import SIX_MEMORIES
 
 from .first_answers import attempt, build, near_memory, needs_qemu
 
+pytestmark = pytest.mark.timing
+
 REDIS = Path(__file__).parents[1] / "golden/inputs/redis.json"
 PROGRAM = """
 #include <stdint.h>

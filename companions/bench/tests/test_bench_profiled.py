@@ -20,6 +20,7 @@ CORE = NATIVE / "bench"
 RECORDS = 20_000
 
 pytestmark = [
+    pytest.mark.timing,
     pytest.mark.long,
     pytest.mark.skipif(
         not Path("/usr/include/libpmemobj.h").exists(), reason="libpmemobj-dev is not here"

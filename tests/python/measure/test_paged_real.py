@@ -35,7 +35,10 @@ def _why_not(text: str) -> str:
     return set_up.missing(parse_spec(text, paged=True))
 
 
-pytestmark = pytest.mark.skipif(bool(_why_not("zram")), reason=_why_not("zram") or "possible")
+pytestmark = [
+    pytest.mark.timing,
+    pytest.mark.skipif(bool(_why_not("zram")), reason=_why_not("zram") or "possible"),
+]
 
 
 @pytest.fixture(autouse=True)

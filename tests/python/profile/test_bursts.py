@@ -31,6 +31,8 @@ from nearfar.profile.bursts.trace import LAST_LEVEL, NEAR, make_trace
 from nearfar.profile.identity import match_by_allocation
 from nearfar.profile.merge import kept_bursts
 
+pytestmark = pytest.mark.timing
+
 SOURCE = Path(__file__).parent / "unmodified" / "waiting.c"
 RAX, RBX, RCX = (int(one) for one in (Register.RAX, Register.RBX, Register.RCX))
 RDI, R8, R12 = (int(one) for one in (Register.RDI, Register.R8, Register.R12))

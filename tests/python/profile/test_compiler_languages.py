@@ -20,6 +20,8 @@ from compiling import (
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler.twin import compiler_text
 
+pytestmark = pytest.mark.timing
+
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.a"
 PREFIXED = "libje.a"
 

@@ -11,6 +11,8 @@ from counting import Counts
 
 from nearfar.profile.compiler.twin import notes
 
+pytestmark = pytest.mark.timing
+
 
 def total(sites: list[Site], function: str, **fields: object) -> int:
     """Sum the counts of the sites of `function` with the given fields."""

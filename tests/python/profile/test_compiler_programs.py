@@ -12,6 +12,8 @@ from nearfar.profile.compiler.twin import extract_plain, is_instrumented
 from nearfar.profile.session import prepare_folder
 from nearfar.program.control import RUN_FOLDER_VARIABLE
 
+pytestmark = pytest.mark.timing
+
 # Small enough for -O0, large enough that every loop runs twice.
 SIZES = {
     "btree": "2000",

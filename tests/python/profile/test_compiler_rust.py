@@ -12,6 +12,8 @@ from compiling import LANGUAGES, both_run, nearfar, needs_pass, traced
 from nearfar.profile.compiler.rust import RustCompiler
 from nearfar.profile.compiler.twin import compiler_text, notes
 
+pytestmark = pytest.mark.timing
+
 
 @pytest.fixture(scope="module")
 def rustc() -> str:

@@ -33,6 +33,8 @@ from nearfar.profile.sources.pmu import SOFTWARE, CounterEvent
 from nearfar.profile.sources.process_files import NOT_SAMPLED, scale_to_counts
 from nearfar.program.executable import gains_rights
 
+pytestmark = pytest.mark.timing
+
 FAULTS = CounterEvent("page-faults", SOFTWARE, 2, period=1, is_rate=False, has_source=False)
 COUNTED = [CounterEvent("cpu_time_ns", SOFTWARE, 1), CounterEvent("llc_load_misses", SOFTWARE, 2)]
 FEW, MANY = 300, 900

@@ -11,6 +11,8 @@ from compiling import compiled, traced
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import Traffic
 
+pytestmark = pytest.mark.timing
+
 KERNELS = Path(__file__).parent / "kernels"
 ROUNDS = 1000
 FLAGS = ("clwb", "clflushopt")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from compiling import compiled, traced
 
+pytestmark = pytest.mark.timing
+
 
 def test_strings_copied_by_the_cxx_library_are_counted(tmp_path: Path) -> None:
     program = compiled("library_strings.cpp", tmp_path, driver="c++")

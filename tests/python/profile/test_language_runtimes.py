@@ -13,6 +13,8 @@ from unmodified_runs import Profile, misses, needs_qemu, profile
 from nearfar.documents.workload import Frame
 from nearfar.program.language_runtimes import heap_frame, is_go
 
+pytestmark = pytest.mark.timing
+
 PROGRAMS = Path(__file__).parent / "interpreted"
 GO = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
 needs_go = pytest.mark.skipif(GO is None, reason="Go is not installed (apt-get install golang)")

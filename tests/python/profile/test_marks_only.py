@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from compiling import compiled
 
 from nearfar.program.control import Control
 from nearfar.program.launch import Job, run_job
+
+pytestmark = pytest.mark.timing
 
 
 def test_a_run_without_a_simulated_cache_is_not_traced(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from nearfar.documents.workload import Frame, MemoryObject
 from nearfar.profile.identity import align_objects
 from nearfar.profile.merge import merge
 
+pytestmark = pytest.mark.timing
+
 NAMES = ["one.json", "other.json"]
 
 

@@ -13,6 +13,8 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.profile.miss_curves import CURVE_BYTES, NEAR_STACK_LINES, misses_by_size
 from nearfar.profile.run_file import CURVE_EDGES_BYTES
 
+pytestmark = pytest.mark.timing
+
 SOURCE = r"""
 #include <nearfar/mark.h>
 #include <stdint.h>

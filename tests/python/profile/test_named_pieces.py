@@ -12,6 +12,8 @@ from unmodified_runs import Profile, misses, profile
 
 from nearfar.native_files import include_folder, native_folder
 
+pytestmark = pytest.mark.timing
+
 SOURCE = Path(__file__).parent / "unmodified" / "pool.c"
 LINES = (4 << 20) // 64
 """Lines of all users, of all other items, and twice those of the large piece."""

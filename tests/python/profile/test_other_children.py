@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from nearfar.profile.session import prepare_folder
 from nearfar.program.launch import Job, run_job
+
+pytestmark = pytest.mark.timing
 
 
 def test_earlier_children_survive_and_leftover_processes_do_not(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.workload import PageCurve
 
+pytestmark = pytest.mark.timing
+
 PAGES = 64 << 8
 SOURCE = r"""
 #include <nearfar/mark.h>

@@ -12,6 +12,8 @@ import pytest
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder, native_folder
 
+pytestmark = pytest.mark.timing
+
 KERNELS = Path(__file__).parent / "kernels"
 NEARFAR = [sys.executable, "-m", "nearfar"]
 SUM = f"{8 << 14}\n"

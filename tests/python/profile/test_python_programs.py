@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from unmodified_runs import Profile, misses, needs_qemu, profile, run
 
+pytestmark = pytest.mark.timing
+
 PROGRAMS = Path(__file__).parent / "interpreted"
 LINES = (8 << 18) // 64
 """Cache lines of each array."""

@@ -16,6 +16,8 @@ from unmodified_runs import CACHE, Profile, misses, needs_qemu, profile, run
 
 from nearfar.native_files import include_folder, native_folder
 
+pytestmark = pytest.mark.timing
+
 SOURCES = Path(__file__).parent / "unmodified"
 KERNELS = Path(__file__).parents[3] / "benchmarks" / "kernels"
 
@@ -205,7 +207,6 @@ def test_a_part_is_looked_at_and_near_time_is_of_that_part(
 
 @needs_qemu
 @needs_gcc
-@pytest.mark.timing
 def test_a_program_without_end_is_stopped_and_this_is_reported(
     compile_: Compile, tmp_path: Path
 ) -> None:

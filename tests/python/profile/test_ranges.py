@@ -15,6 +15,8 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.workload import MemoryObject, ObjectTraffic
 from nearfar.profile.positions import positions_in_object
 
+pytestmark = pytest.mark.timing
+
 MIB = 1 << 20
 SOURCE = r"""
 #include <fcntl.h>

@@ -17,6 +17,8 @@ from nearfar.documents import WorkloadProfile
 from nearfar.profile.identity import align_objects
 from nearfar.profile.scaling.extrapolate import extrapolate
 
+pytestmark = pytest.mark.timing
+
 SMALL = (4000, 8000, 16000, 32000, 128000)
 CASES = {
     "hash": ("growing.c", SMALL),

@@ -20,6 +20,8 @@ from nearfar.documents.workload import Phase
 from nearfar.profile.identity import align_objects
 from nearfar.profile.scaling.extrapolate import extrapolate
 
+pytestmark = pytest.mark.timing
+
 CASES = {
     "hash": ((4000, 8000, 16000, 32000, 128000), 1 << 20),
     "btree": ((4000, 8000, 16000, 32000, 128000), 1 << 20),

@@ -15,6 +15,8 @@ from compiling import compiled, traced
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.identity import align_objects
 
+pytestmark = pytest.mark.timing
+
 OUTPUT = "12000\n"
 BLOCKS = 3000
 

@@ -20,6 +20,8 @@ from processes import wait_until_it_runs
 from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import include_folder
 
+pytestmark = pytest.mark.timing
+
 KERNELS = Path(__file__).parent / "kernels"
 NEARFAR = [sys.executable, "-m", "nearfar"]
 OUTPUT = "59999700000 77\n"
