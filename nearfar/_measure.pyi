@@ -260,7 +260,7 @@ class Spent:
 class PagedRegion:
     def __init__(self, size_bytes: int, huge: bool) -> None: ...
     def fill(self, random_share: float, seed: int) -> None:
-        """Write every page: this share of it random, the rest zero."""
+        """Write every page: this share of each record random, the rest zero."""
 
     def evict(self) -> Spent:
         """Send all pages to swap."""

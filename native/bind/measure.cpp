@@ -336,7 +336,7 @@ NB_MODULE(_measure, m) {
           "size_bytes"_a, "huge"_a)
       .def("fill", &PagedRegion::fill, "random_share"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>(),
-           "Write every page: this share of it random, the rest zero.")
+           "Write every page: this share of each record random, the rest zero.")
       .def("evict", &PagedRegion::evict, nb::call_guard<nb::gil_scoped_release>(),
            "Send all pages to swap.")
       .def("resident", &PagedRegion::resident, "Number of pages that are in memory.")

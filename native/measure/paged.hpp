@@ -30,7 +30,8 @@ class PagedRegion {
   PagedRegion& operator=(const PagedRegion&) = delete;
   ~PagedRegion();
 
-  // Writes every page: this share of it is random, the rest zero. Every page differs.
+  // Writes every page: this share of each record of 32 bytes is random, the rest zero, so that a
+  // compressor meets noise between bytes that repeat, as in data of programs. Every page differs.
   void fill(double random_share, std::uint64_t seed);
   // Asks the kernel to send all pages away (MADV_PAGEOUT). A drive may still be writing them then,
   // and written ones stay in memory until it is needed: see resident().

@@ -38,6 +38,10 @@ LOOKING_ERROR = 1.0
 one to send away, of devices that have no times of such exchanges: up to 30 us were measured beside
 15 us."""
 
+CONTENT_ERROR = 0.3
+"""Relative half-width of the time of a page by its data, in compressed memory: pages of one
+compressed size took 0.7 to 1.3 times as long (docs/paged.md)."""
+
 MOVED = 3
 """Row of times of a process that has run on several CPUs."""
 
@@ -227,20 +231,26 @@ class PageCosts:
         self.device, self.phase = device, phase
         self.keeps_copies = device.paged is None or device.paged.backing not in ("zram", "zswap")
         self._exchanges = any(row.event == "exchange" for row in device.faults)
+        self._faults = any(row.event == "fault" for row in device.faults)
         self._evicts = any(row.event == "evict" for row in device.faults)
+        self._content = CONTENT_ERROR if not self.keeps_copies else 0.0
         self._looks = any(row.retouches for row in device.faults)
         self.clean_ns = self._clean_ns()
 
     def _figure(self, move: PageMove) -> Estimate:
         threads = max(move.threads, round(self.phase.threads))
-        figure = fault_cost(
-            self.device,
-            replace(move, compressed_share=self.phase.compressed_share, threads=threads),
-        )
+        share = self.phase.compressed_share
+        if move.compressed_share is not None:
+            share = move.compressed_share
+        figure = fault_cost(self.device, replace(move, compressed_share=share, threads=threads))
         value = figure.value_ns
         low = value * (1 - COST_ERROR) if figure.low_ns is None else figure.low_ns
         high = value * (1 + COST_ERROR) if figure.high_ns is None else figure.high_ns
-        return Estimate(value, min(low, value), max(high, value))
+        below, above = (
+            math.hypot(each, self._content * value)
+            for each in (max(value - low, 0.0), max(high - value, 0.0))
+        )
+        return Estimate(value, max(value - below, 0.0), value + above)
 
     def _clean_ns(self) -> float:
         rows = [
@@ -248,9 +258,22 @@ class PageCosts:
         ]
         return min((row.value_ns for row in rows), default=0.0) if self.keeps_copies else 0.0
 
-    def evict(self) -> Estimate:
-        """Return the time of a page that is written; 0 where the device has none."""
-        return self._figure(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
+    def evict(self, retouches: float = 0.0) -> Array:
+        """Return the time of a page that goes for a new one: value, low, high, moved.
+
+        At the limit that is an exchange of a stored page without the fault: the kernel searches for
+        it, and the program waits. 0 where the device has no such time.
+        """
+        if self._exchanges and self._faults:
+            rows = [row for row in self.device.faults if row.event == "exchange"]
+            data = rows[0].compressed_share
+            gone = self._figure(PageMove("exchange", compressed_share=data, retouches=retouches))
+            came = self._figure(PageMove(compressed_share=data))
+            of_page = [gone.value - came.value, gone.low - came.low, gone.high - came.high]
+            stored = np.array([*of_page, of_page[0]]) + self._stores_ns()
+            return np.asarray(np.maximum(stored, 0.0))
+        alone = self._figure(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
+        return np.array([alone.value, alone.low, alone.high, alone.value])
 
     def fault(self, retouches: float = 0.0, stored: Array | None = None) -> Array:
         """Return the time per page that comes, by object; rows: value, low, high, moved.
@@ -305,12 +328,11 @@ class PageCosts:
 
         `end`: 0 value, 1 low, 2 high, `MOVED` the value of a process that ran on several CPUs.
         """
-        name = ("value", "low", "high", "value")[end]
         added = pages.faults * self.fault(pages.retouches, pages.stored)[end]
         back = float(pages.faults.sum())
         written = pages.written - (back if self._exchanges else 0.0)
         clean = 0.0 if self._exchanges else pages.evicted - pages.written
-        evictions = max(written, 0.0) * getattr(self.evict(), name) + clean * self.clean_ns
+        evictions = max(written, 0.0) * self.evict(pages.retouches)[end] + clean * self.clean_ns
         weights = pages.faults / back if back > 0 else np.full(len(added), 1.0 / max(len(added), 1))
         return np.asarray(np.maximum(added + weights * evictions, 0.0))
 

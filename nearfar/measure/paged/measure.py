@@ -32,8 +32,8 @@ REGION_BYTES = 64 << 20
 FULL_S, QUICK_S = 60.0, 15.0
 MIN_ROUNDS = 4
 """At least two in each half."""
-SHARES = (0.1, 0.5, 1.0)
-"""Random bytes of a page: what compressors make small, by half, and not at all."""
+SHARES = (1 / 16, 1 / 4, 1.0)
+"""Random bytes of each record of 32: what lzo-rle makes 0.2, 0.4 and 1 times as large."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
 EXCHANGE_SWEEPS = 4
@@ -87,7 +87,7 @@ def dry_run(options: MeasureOptions) -> list[str]:
 
 
 def points_of(spec: MemorySpec, threads: int) -> list[PagePoint]:
-    """Return what is sampled: everything of a page that compresses to half, reads of the others."""
+    """Return what is sampled: everything of a page of the middle share, reads of the others."""
     compresses = spec.kind in ("zram", "zswap")
     middle = SHARES[1] if compresses else 1.0
     points = [PagePoint(share) for share in (SHARES if compresses else (middle,))]
@@ -135,7 +135,7 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
 def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> list[float]:
     """Return the times of a page that comes while another goes, ns, one for each sweep.
 
-    Random reads, half random data. The memory is set up for it and taken down.
+    Random reads, a quarter random data. The memory is set up for it and taken down.
     """
     point, samples = PagePoint(SHARES[1], at_limit=True), PageSamples()
     place = find_place()
@@ -187,8 +187,9 @@ def _profile(
     with_algorithm = f", {swap.algorithm}" if swap.algorithm else ""
     kernel = Tree(Path("/")).text("proc/sys/kernel/osrelease") or "an unknown kernel"
     figures: list[FaultFigure] = []
+    shares = _compressed_shares(samples) if swap.algorithm else {}
     for point, taken in samples.items():
-        figures += _figures(point, taken, swap.readahead_pages, compresses=bool(swap.algorithm))
+        figures += _figures(point, taken, swap.readahead_pages, shares.get(point.random_share))
     return DeviceProfile(
         producer=made_by,
         name=options.name or request.spec.slug(),
@@ -207,13 +208,18 @@ def _profile(
     )
 
 
+def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[float, float]:
+    """Return the compressed share by share of random bytes: where pages were sent away alone."""
+    seen: dict[float, list[float]] = {}
+    for point, taken in samples.items():
+        seen.setdefault(point.random_share, []).extend(taken.compressed_share)
+    return {share: round(statistics.median(values or [share]), 3) for share, values in seen.items()}
+
+
 def _figures(
-    point: PagePoint, taken: PageSamples, readahead_pages: int, *, compresses: bool
+    point: PagePoint, taken: PageSamples, readahead_pages: int, share: float | None
 ) -> list[FaultFigure]:
     """Return the fault's figure, and the eviction's where it is of its own."""
-    share: float | None = None
-    if compresses:
-        share = round(statistics.median(taken.compressed_share or [point.random_share]), 3)
     estimate = median_estimate(taken.fault_ns)
     if point.at_limit:
         # A program runs once, in one state of a shared machine: some last for seconds.

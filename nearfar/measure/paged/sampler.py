@@ -35,7 +35,7 @@ class PagePoint:
     """Shape of what is sampled once a round."""
 
     random_share: float
-    """Random bytes of each page; the rest is zero."""
+    """Random bytes at the start of each record of 32 bytes; the rest is zero."""
     operation: Literal["read", "write"] = "read"
     in_order: bool = False
     threads: int = 1

@@ -160,6 +160,31 @@ def test_pages_that_are_stored_to_cost_more_and_most_where_a_program_is_moved_be
     assert none.time_ns.value - near_ns == pytest.approx(TOUCHES * FAULT_NS)
 
 
+def test_a_page_that_goes_for_a_new_one_takes_an_exchange_without_the_fault():
+    plain = zram().faults[0]
+    came = replace(plain, event="fault", value_ns=FAULT_NS / 4)
+    sent = replace(plain, event="evict", operation="write", value_ns=FAULT_NS / 10)
+    write = replace(plain, operation="write", value_ns=2 * FAULT_NS)
+    device = zram(plain, came, sent, write)
+    new = profile(0 * LOOP)
+    budget = at(predicted(new, device, "75%"))
+    added = budget.time_ns.value - predicted(new, device).total.near_time_ns.value
+    assert budget.faults.value == 0.0
+    assert added == pytest.approx(PAGES / 4 * (2 * FAULT_NS - FAULT_NS / 4))
+
+
+def test_an_interval_holds_other_data_of_the_same_compressed_size():
+    plain = replace(zram().faults[0], low_ns=FAULT_NS, high_ns=FAULT_NS)
+    memory = zram(plain)
+    near_ns = predicted(profile(LOOP), memory).total.near_time_ns.value
+    time = at(predicted(profile(LOOP), memory, "50%")).time_ns
+    assert time.high - near_ns >= 1.3 * (time.value - near_ns)
+    drive = replace(memory, paged=PagedMemory(backing="disk"))
+    kept = at(predicted(profile(LOOP), drive, "50%")).time_ns
+    assert kept.value == time.value
+    assert kept.high < time.high
+
+
 def test_a_drive_is_limited_by_its_bandwidth():
     drive = load_device("swap-nvme")
     slow = replace(
