@@ -59,7 +59,8 @@ class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     far_page_bytes: int | None = None
     """Page size of far data; None: as near."""
     far_own_ns: float | None = None
-    """Time of a dependent random read of its far data, ns; None: not measured."""
+    """Time of a dependent random read of its far data, ns; of a program, the median of the
+    session's kernels. None: not measured."""
     near_own_ns: float | None = None
     """The same of its near data."""
 

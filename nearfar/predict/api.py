@@ -55,9 +55,9 @@ def predict(
     """Predict CPU time of every phase with everything in each far memory.
 
     `far_page_bytes` is the size of the program's far pages, by default as near. `far_own_ns` and
-    `near_own_ns` are the times of a dependent random read of the program's data, where they were
-    measured. `explain_largest` breaks down the largest times in place of those that --explain
-    names. Raises NearfarError for what is unknown.
+    `near_own_ns` are the times of a dependent random read of data allocated as the program's are,
+    where they were measured. `explain_largest` breaks down the largest times in place of those that
+    --explain names. Raises NearfarError for what is unknown.
     """
     task = task_of(options)
     workload, near, fars = task.workload, task.near, task.fars

@@ -137,9 +137,10 @@ def far_memory(
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
     Its pages have `page_bytes`, by default as near. `program_chase_ns` is the time of a dependent
-    random read of the program's far data where that was measured (page walks take longer where
-    pages lie farther apart), `near_program_chase_ns` that of its near data (part of which may be in
-    a cache). `host` converts a latency published on another machine.
+    random read of far data that a process like the program allocated, as much as the device's
+    largest region, where that was measured (page walks take longer where pages lie farther apart).
+    `near_program_chase_ns` is that of near data (part of which may be in a cache). `host` converts
+    a latency published on another machine.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -335,7 +336,7 @@ def _with_program(
         near_ns = float(near.chain_costs_ns[0])
         cached = (near_program_ns or near_ns) / near_ns
         walks = _walks(memory.chain_costs_ns[0], unwalked_ns[0], program_ns, cached)
-    return replace(memory, program_chase_ns=program_ns, walks_measured=walks)
+    return replace(memory, walks_measured=walks)
 
 
 def _walks(walked_ns: float, unwalked_ns: float, program_ns: float, cached: float) -> float:

@@ -22,8 +22,8 @@ MAX_CHAINS = 32
 """End of chains curves; no core sustains more dependent chains of loads."""
 
 MAX_TRANSLATED_SHARE = 0.75
-"""Maximum share of a region that is assumed to need no page walk: with few walks, times are noise.
-"""
+"""Maximum share of a region without page walks for its chases to tell how long these take: with few
+walks, times are noise."""
 
 COPY_LINES = 1.5
 """Lines that a copy moves for each line that it reads: every second one is written back."""
@@ -46,17 +46,24 @@ class RegionWalks:
     latencies_ns: Array
     """Latency of a read over each region, walks included."""
 
-    def relative_walk(self, size_bytes: float, reach_bytes: float) -> float:
-        """Return a walk's time over `size_bytes` relative to the last region, 0..1.
+    def by_distance(self, reach_bytes: float) -> tuple[Array, Array]:
+        """Return steps of the distance at which a page is touched again: their starts, and walks.
 
-        Accesses to the `reach_bytes` of a region whose translations the TLB holds need no walk.
+        A random chase returns to its pages from all distances below its region alike, and those
+        within the `reach_bytes` that the TLB holds do not walk. So the time of all accesses that a
+        larger region adds is that of walks from the distances it adds. The last step has no end. A
+        walk from farther away never takes less; what shows it is noise.
         """
-        walking = 1.0 - np.minimum(reach_bytes / self.region_bytes, MAX_TRANSLATED_SHARE)
-        each_ns = np.maximum.accumulate(self.walks_ns / walking)
-        if each_ns[-1] <= 0.0:
-            return 1.0
-        at = np.interp(log2(max(size_bytes, 1.0)), np.log2(self.region_bytes), each_ns)
-        return float(at / each_ns[-1])
+        walking = self.region_bytes * MAX_TRANSLATED_SHARE >= reach_bytes
+        walking[-1] = True
+        regions = self.region_bytes[walking]
+        starts = np.concatenate([[reach_bytes], regions[:-1]])
+        steps = regions - starts
+        steps[0] = max(steps[0], (1.0 - MAX_TRANSLATED_SHARE) * regions[0])
+        together = np.maximum.accumulate(regions * self.walks_ns[walking])
+        walks_ns = np.maximum.accumulate(np.diff(together, prepend=0.0) / steps)
+        all_ns = float(walks_ns @ steps)
+        return starts, walks_ns * (float(together[-1]) / all_ns if all_ns > 0.0 else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +107,13 @@ class MemoryCosts:
     """Whether the bandwidths are those of one core, not what the memory gives."""
     walk_ns: float = 0.0
     """Part of the latency that page walks take."""
+    hit_walks_ns: float = 0.0
+    """Time of page walks at accesses that hit the cache, per line that misses."""
     unwalked_costs_ns: Array | None = None
     """`chain_costs_ns` without page walks; None unless pages of both sizes were measured."""
     walks_measured: float = 1.0
-    """Walks per access of the chase behind `chain_costs_ns`, in units of walks of the program's
-    data, whose pages may lie closer together or farther apart."""
-    program_chase_ns: float | None = None
-    """Latency of dependent random reads of the program's data, the base of `walks_measured`."""
+    """Walks of the chase behind `chain_costs_ns` in units of walks over as much data of the
+    program, whose pages may lie closer together or farther apart."""
     region_walks: RegionWalks | None = None
     """Walks over smaller regions; None: not measured."""
     latency_range: tuple[float, float] = (1.0, 1.0)
@@ -232,6 +239,7 @@ def scaled_memory(
         if memory.unwalked_costs_ns is None
         else memory.unwalked_costs_ns * latency,
         waiting_ns=waiting_ns,
+        hit_walks_ns=memory.hit_walks_ns * latency,
         core_stream_ns=memory.core_stream_ns * stream / bandwidth,
         page_ends_ns=memory.page_ends_ns / bandwidth,
         copied_ns=None if memory.copied_ns is None else memory.copied_ns / bandwidth,

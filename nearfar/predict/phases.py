@@ -24,6 +24,7 @@ from nearfar.predict.traffic import (
     WRITE_BACK_STREAM,
     Array,
     CountedIntervals,
+    PageTouches,
     PhaseMissCurve,
     PhaseTraffic,
     RecordedBursts,
@@ -81,10 +82,13 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
             "again"
         )
     core = workload.core
+    touches = _page_touches(workload, phase)
+    concurrency = min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen)))
+    translated = 0.0 if core is None else float(core.tlb_entries * PAGE_BYTES)
     return PhaseTraffic(
         name=phase.name,
         near_time_ns=phase.near_cpu_time_ns,
-        concurrency=min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen))),
+        concurrency=concurrency,
         operations=phase.operations,
         objects=lines,
         sampling_error=workload.sampling.relative_error,
@@ -98,10 +102,13 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         remarks=counts.remarks,
         bursts=_bursts(workload, phase.name),
         flushes_counted=workload.flushes_counted,
-        walks_per_miss=None if core is None else _walks_per_miss(phase, lines),
+        walks_per_miss=None
+        if core is None
+        else _walks_per_miss(phase, lines, touches, translated * concurrency),
         walks_apart=_walks_apart(workload, phase.name),
         walked_bytes=_walked_bytes(workload, phase),
-        translated_bytes=0.0 if core is None else float(core.tlb_entries * PAGE_BYTES),
+        translated_bytes=translated,
+        page_touches=touches,
         intervals=_intervals(phase),
     )
 
@@ -307,7 +314,17 @@ def _bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
     return None
 
 
-def _walks_per_miss(phase: Phase, lines: Array) -> float | None:
+def _page_touches(workload: WorkloadProfile, phase: Phase) -> PageTouches | None:
+    curves = [row.page_curve for row in phase.objects if row.page_curve is not None]
+    if not workload.page_curve_bytes or not curves:
+        return None
+    beyond = sum(np.array(curve.faults) + curve.first for curve in curves)
+    return PageTouches(np.array(workload.page_curve_bytes, dtype=float), np.asarray(beyond))
+
+
+def _walks_per_miss(
+    phase: Phase, lines: Array, touches: PageTouches | None, translated_bytes: float
+) -> float | None:
     """Return page walks over misses, both without streams, which walk once a page.
 
     None where nearly all misses are streams': the others are too few.
@@ -317,7 +334,10 @@ def _walks_per_miss(phase: Phase, lines: Array) -> float | None:
     others = float(misses(total)) - in_streams
     if others <= MIN_OTHERS_SHARE * in_streams or others <= 0.0:
         return None
-    walks = sum(row.traffic.tlb_misses_4k for row in phase.objects)
+    if touches is not None:
+        walks = float(touches.farther_than(np.array([translated_bytes]))[0])
+    else:
+        walks = sum(row.traffic.tlb_misses_4k for row in phase.objects)
     return max(walks - in_streams * LINE_BYTES / PAGE_BYTES, 0.0) / others
 
 

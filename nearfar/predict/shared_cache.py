@@ -58,9 +58,11 @@ def lines_far(
 ) -> float:
     """Return misses with everything far over those near, at least 1; 1 where caches are alike.
 
-    `taken` is the part of the lines taken that counts, 0 to 1.
+    `taken` is the part of the lines taken that counts, 0 to 1. Page walks at hits count as misses
+    of the same time.
     """
-    return 1.0 + taken * (_lines_and_waits(phase, near, far)[0] - 1.0)
+    more = taken * _lost_lines(phase, near, far)
+    return 1.0 + more + far.hit_walks_ns / far.latency_ns
 
 
 def waits_far(
@@ -69,9 +71,13 @@ def waits_far(
     """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
 
     Hits that would take longer than near time, if they were serial and added to the misses, were
-    not serial: where they miss, they overlap correspondingly more than the misses do.
+    not serial: where they miss or walk, they overlap correspondingly more than the misses do.
     """
-    return 1.0 + taken * (_lines_and_waits(phase, near, far)[1] - 1.0)
+    more = taken * _lost_lines(phase, near, far) + far.hit_walks_ns / far.latency_ns
+    if more == 0.0:
+        return 1.0
+    of_misses, of_all = _in_flight(phase, near)
+    return 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
 
 
 @lru_cache(maxsize=1024)
@@ -96,17 +102,14 @@ def chases(near: MemoryCosts, far: MemoryCosts) -> RegionChases | None:
 
 
 @lru_cache(maxsize=1024)
-def _lines_and_waits(
-    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
-) -> tuple[float, float]:
+def _lost_lines(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> float:
+    """Return the lines that a contending core takes, per line that misses near."""
     lines = float(misses(phase.total))
     if phase.curve is None or lines <= 0.0 or (both := chases(near, far)) is None:
-        return 1.0, 1.0
+        return 0.0
     time_ns = max(phase.near_time_ns.value, 1.0)
     taken = TakenCache(phase.curve, both, time_ns / phase.concurrency, private_bytes(near.core))
-    missing_ns = lines * near.latency_ns
-    of_misses = max(missing_ns / time_ns, 1.0)
-    of_all = max((missing_ns + farther_hits_ns(phase, near)) / time_ns, 1.0)
+    _, of_all = _in_flight(phase, near)
     longer_ns = lines * max(far.cost_ns(of_all) - near.cost_ns(of_all), 0.0)
     # From above: a program starts with an empty cache, as slow as if all of it were taken.
     more = taken.max_lines()
@@ -115,8 +118,16 @@ def _lines_and_waits(
         more = taken.lines(1.0 + (longer_ns + more * far.cost_ns(of_all)) / time_ns)
         if abs(more - before) <= TOLERANCE * lines:
             break
-    more /= lines
-    return 1.0 + more, 1.0 + more * min(far.cost_ns(of_all) / far.cost_ns(of_misses), 1.0)
+    return more / lines
+
+
+@lru_cache(maxsize=1024)
+def _in_flight(phase: PhaseTraffic, near: MemoryCosts) -> tuple[float, float]:
+    """Return the least number of misses in flight that near time shows, and with hits included."""
+    time_ns = max(phase.near_time_ns.value, 1.0)
+    missing_ns = float(misses(phase.total)) * near.latency_ns
+    waiting_ns = missing_ns + farther_hits_ns(phase, near)
+    return max(missing_ns / time_ns, 1.0), max(waiting_ns / time_ns, 1.0)
 
 
 def farther_hits_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:

@@ -65,6 +65,21 @@ class PhaseMissCurve:
 
 
 @dataclass(frozen=True, eq=False)
+class PageTouches:
+    """How often a phase returns to a page of 4 KiB, by the pages touched since."""
+
+    sizes_bytes: Array
+    """Distances, rising: the size of the pages touched since."""
+    beyond: Array
+    """Touches of pages that were not touched within that distance, never rising."""
+
+    def farther_than(self, distances_bytes: Array) -> Array:
+        """Return the touches from longer distances, interpolated on a logarithmic scale."""
+        distances = np.log2(np.maximum(distances_bytes, 1.0))
+        return np.asarray(np.interp(distances, np.log2(self.sizes_bytes), self.beyond))
+
+
+@dataclass(frozen=True, eq=False)
 class RecordedBursts:
     """The bursts of one phase."""
 
@@ -149,6 +164,8 @@ class PhaseTraffic:
     """Size of the data that walks go to, see `phases`."""
     translated_bytes: float = 0.0
     """Size of the data whose translations the TLB holds."""
+    page_touches: PageTouches | None = None
+    """Returns to pages by distance; None where the profile has no page curves."""
     intervals: CountedIntervals | None = None
     """Counts by interval; None: totals alone."""
 

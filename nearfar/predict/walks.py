@@ -1,42 +1,35 @@
-"""Page walks: a memory's costs for a program that walks less often than once a miss.
+"""Page walks: a memory's costs for a program that walks otherwise than the chase that measured it.
 
 A chase over small pages waits for a page walk at nearly every miss, and so does its chains curve. A
-search ends with several misses in one page, and a heap uses few pages: with the one curve they
-would be predicted much too slow (a binary search 2.1 times instead of the measured 1.3). Where a
-memory was measured with small and with large pages, the difference between the curves is the cost
-of walks, and a program pays it in proportion to the walks per miss that its profile counts. A walk
-takes less over less data, whose tables stay in caches: where chases over several regions were
-measured with both page sizes, a program's walks take as long as those over a region of its size.
+search ends with several misses in one page, and a heap returns to most of its pages soon: with the
+one curve they would be predicted much too slow (a heap 1.54 times instead of the measured 1.2).
+Where a memory was measured with small and with large pages, the difference between the curves is
+the cost of walks, and a program pays it as often, and as long, as its page touches tell.
 
-Next to a core that takes cache, a line of a page table is gone when it is needed again, and the
-walk waits for memory, if it is needed late enough. A chase that waits 470 ns for each access
-returns to a line after 1.4 ms, and its walks took 230 ns; a hash table whose misses overlap returns
-after 0.2 ms, and with walks as long as the chase's it was predicted 2.1 times slower instead of the
-measured 1.5. Chases over smaller regions return sooner, and show how long walks take then.
+A walk is short if the program returns to the page soon: then its tables are still in a cache. The
+profile's page curve counts touches by the size of the pages touched since the last one. Those
+within the TLB's reach do not walk. How long the others walk follows from chases over regions of
+several sizes (`RegionWalks`). The touches from farthest away are those of misses, whose walks
+overlap as misses do. The others are of lines in a cache, whose walks wait as hits do.
+
+Next to a core that takes cache, a line of a page table is gone when it is needed again, if it is
+needed late enough. A chase that waits 470 ns for each access returns to a line after 1.4 ms, and
+its walks took 230 ns; a hash table whose misses overlap returns after 0.2 ms, and with walks as
+long as the chase's it was predicted 2.1 times slower instead of the measured 1.5. So distances
+count the lines that such a core brings in meanwhile.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from math import isfinite, log2
 
 import numpy as np
 
-from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.predict.memory import MemoryCosts
+from nearfar.base.units import LINE_BYTES
+from nearfar.predict.memory import MAX_TRANSLATED_SHARE, MemoryCosts
 from nearfar.predict.shared_cache import chases
-from nearfar.predict.traffic import STORE_STREAM, STREAM, PhaseTraffic, misses
-
-MAX_WALKS_PER_MISS = 1.5
-"""Maximum of walks per miss: misses of the cache and of translations are counted separately, and
-with few misses their ratio is chance."""
-
-ENTRY_BYTES = 8.0
-"""Size of a page table's entry for one page."""
-
-REACH_BYTES = LINE_BYTES / ENTRY_BYTES * PAGE_BYTES
-"""Size of the data that one line of a page table covers."""
+from nearfar.predict.traffic import STORE_STREAM, STREAM, Array, PhaseTraffic, misses
 
 LINES_PER_WALK = 2.0
 """Lines that each walk brings into the caches: one of a table, one of data."""
@@ -50,66 +43,97 @@ def as_walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Me
     """Return the memory's costs with the phase's walks; `memory` itself if walks are unknown."""
     if memory.unwalked_costs_ns is None or phase.walks_per_miss is None:
         return memory
-    # A chase does not walk at every miss either: the TLB holds some of its pages. Of consecutive
-    # walks to one line of a table, only the first waits.
-    share = min(
-        phase.walks_per_miss * phase.walks_apart / memory.walks_measured, MAX_WALKS_PER_MISS
-    )
-    if memory.region_walks is not None:
-        if memory.program_chase_ns is None:
-            share *= memory.region_walks.relative_walk(phase.walked_bytes, phase.translated_bytes)
-        share *= _relative_walk(memory, phase, near, share)
-    return _with_walk_share(memory, round(share, 6))
+    return _walked(memory, phase, near)
 
 
 @lru_cache(maxsize=1024)
-def _relative_walk(
-    memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts, share: float
-) -> float:
-    """Return the time of the phase's walks over those of a chase of as much data, 0..1.
+def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> MemoryCosts:
+    """Return the memory with the phase's walks.
 
-    `share` is the part of the measured walks that a miss pays if it returns as late as a chase. The
-    sooner it returns, the faster it continues: a fixed point, approached from below.
+    The sooner a program returns to a line of the tables, the less came in meanwhile, and the faster
+    it continues: a fixed point, approached from below.
     """
-    both, regions = chases(near, memory), memory.region_walks
-    lines = float(misses(phase.total) - phase.total[STREAM] - phase.total[STORE_STREAM])
-    walks = (phase.walks_per_miss or 0.0) * phase.walks_apart * lines
-    if both is None or regions is None or walks <= 0.0:
-        return 1.0
-    flow = both.flow_gb_per_s()
-
-    def passed(size_bytes: float, each_ns: float) -> float:
-        """Return the bytes that come in until a line of the tables is needed again, log2."""
-        tables = size_bytes / REACH_BYTES
-        return log2(tables * (LINES_PER_WALK * LINE_BYTES + flow * each_ns))
-
-    sizes, latencies_ns = regions.region_bytes, regions.latencies_ns
-    at = np.maximum.accumulate(list(map(passed, sizes, latencies_ns)))
-    walks_ns = np.maximum.accumulate(regions.walks_ns)
-    size_bytes = phase.walked_bytes if isfinite(phase.walked_bytes) else float(sizes[-1])
-    size_bytes = max(size_bytes, PAGE_BYTES)
-    chase_ns = memory.program_chase_ns or float(
-        np.interp(log2(size_bytes), np.log2(sizes), latencies_ns)
-    )
-    late_ns = float(np.interp(passed(size_bytes, chase_ns), at, walks_ns))
-    if late_ns <= 0.0:
-        return 1.0
-    near_ns = max(phase.near_time_ns.value, 1.0)
-    in_flight = near.latency_ns * lines / near_ns
-
-    def far_ns(relative: float) -> float:
-        walked = _with_walk_share(memory, round(share * relative, 6))
-        return near_ns + lines * max(walked.cost_ns(in_flight) - near.cost_ns(in_flight), 0.0)
-
-    relative = 0.0
+    walked = _with_walk_share(memory, 0.0)
+    if phase.walks_per_miss == 0.0 or memory.walk_ns <= 0.0:
+        return walked
+    walks = _PhaseWalks(memory, phase, near)
     for _ in range(MAX_STEPS):
-        # Threads that run at once share the caches: each returns as soon as all of them do.
-        each_ns = far_ns(relative) / phase.concurrency / walks
-        before = relative
-        relative = min(float(np.interp(passed(size_bytes, each_ns), at, walks_ns)) / late_ns, 1.0)
-        if relative - before <= TOLERANCE:
+        before_ns = walked.walk_ns
+        walked = walks.after(walks.far_ns(walked))
+        if abs(walked.walk_ns - before_ns) <= TOLERANCE * memory.walk_ns:
             break
-    return relative
+    return walked
+
+
+class _PhaseWalks:
+    """The walks of one phase in one memory."""
+
+    def __init__(self, memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> None:
+        assert phase.walks_per_miss is not None
+        self._memory, self._phase, self._near = memory, phase, near
+        total = phase.total
+        self._lines = float(misses(total) - total[STREAM] - total[STORE_STREAM])
+        self._walks = phase.walks_per_miss * self._lines
+        if phase.page_touches is None:
+            # The TLB's counts are too high where a program touches several lines of each page.
+            self._walks = min(self._walks, self._lines)
+        self._near_ns = max(phase.near_time_ns.value, 1.0)
+        self._in_flight = near.latency_ns * self._lines / self._near_ns
+        regions, reach = memory.region_walks, phase.translated_bytes
+        if regions is None:
+            self._ends, self._walks_ns = np.array([reach]), np.array([memory.walk_ns])
+            self._size_bytes, self._chase_ns = phase.walked_bytes, memory.latency_ns
+        else:
+            self._ends, self._walks_ns = regions.by_distance(reach)
+            self._size_bytes = min(phase.walked_bytes, float(regions.region_bytes[-1]))
+            self._chase_ns = float(regions.latencies_ns[-1])
+        both = chases(near, memory)
+        self._flow = 0.0 if both is None else both.flow_gb_per_s()
+
+    def far_ns(self, walked: MemoryCosts) -> float:
+        """Return the phase's time with its misses in `walked`, nearly."""
+        longer_ns = walked.cost_ns(self._in_flight) - self._near.cost_ns(self._in_flight)
+        return self._near_ns + self._lines * max(longer_ns, 0.0)
+
+    def after(self, far_ns: float) -> MemoryCosts:
+        """Return the memory with the walks of a phase that takes `far_ns`."""
+        # Threads that run at once share the caches: each returns as soon as all of them do.
+        each_ns = far_ns / self._phase.concurrency / self._walks
+        brought_bytes = LINES_PER_WALK * LINE_BYTES
+        sooner = (brought_bytes + self._flow * each_ns) / (
+            brought_bytes + self._flow * self._chase_ns
+        )
+        farther = self._farther_than(self._ends / min(sooner, 1.0))
+        # All of them walk, however soon they return.
+        farther[0] = self._walks
+        own = self._phase.walks_apart / self._memory.walks_measured
+        misses_ns = own * self._time_ns(np.minimum(farther, self._lines))
+        hits_ns = own * self._time_ns(farther) - misses_ns
+        # Walks that near time already has are no longer than there.
+        longer = max(1.0 - self._near.walk_ns / self._memory.walk_ns, 0.0)
+        share = misses_ns / self._memory.walk_ns / self._lines
+        return replace(
+            _with_walk_share(self._memory, round(share, 6)),
+            hit_walks_ns=longer * hits_ns / float(misses(self._phase.total)),
+        )
+
+    def _farther_than(self, distances_bytes: Array) -> Array:
+        """Return the walks from longer distances; without a page curve, of uniform touches."""
+        touches = self._phase.page_touches
+        if touches is not None:
+            # Threads' touches lie between each other's.
+            farther = touches.farther_than(distances_bytes * self._phase.concurrency)
+            return np.asarray(farther * self._walks / max(float(farther[0]), 1e-9))
+        size_bytes = max(self._size_bytes, 1.0)
+        if not np.isfinite(size_bytes):
+            return np.full(len(distances_bytes), self._walks)
+        reach = min(self._phase.translated_bytes, MAX_TRANSLATED_SHARE * size_bytes)
+        left = np.clip((size_bytes - distances_bytes) / (size_bytes - reach), 0.0, 1.0)
+        return np.asarray(self._walks * left)
+
+    def _time_ns(self, farther: Array) -> float:
+        """Return the time of walks, one after another."""
+        return float((farther - np.append(farther[1:], 0.0)) @ self._walks_ns)
 
 
 @lru_cache(maxsize=1024)

@@ -5,11 +5,11 @@ predicted from the samples nearest to it in time, and only from those taken in t
 was timed in (see `core_pairing`).
 
 Where far data have smaller pages than near data, far chains are also sampled over near's pages: the
-difference between both curves is page walks. A program may have fewer than one per miss, and they
-take less over less data, so chases over some smaller regions measure them. Bandwidths are sampled
-over both pages as well: one stream of reads waits at the end of each page where several go on, and
-a line that is written back needs no walk, unlike the store that stands for it. A copy measures
-several streams.
+difference between both curves is page walks. A program's walks may be rarer and shorter than the
+chase's: chases over smaller regions measure how long walks take to pages that were touched sooner
+before. Bandwidths are sampled over both pages as well: one stream of reads waits at the end of each
+page where several go on, and a line that is written back needs no walk, unlike the store that
+stands for it. A copy measures several streams.
 
 Kernels and programs are built as Debian builds its packages, so bandwidths use the instructions
 that all processors of the architecture have: next to a core that loads memory, a core that loads 64
@@ -61,7 +61,7 @@ SAMPLED_SURFACES = ("idle", "chains", "bandwidth")
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Sampled numbers of chains: between them, costs are straight on logarithmic scales within 3 %."""
 
-REGION_DIVISORS = (4, 2)
+REGION_DIVISORS = (16, 4, 2)
 """Parts of the region that are chased as well: walks take less over less data, and what one core
 gets of a last-level cache may end there."""
 

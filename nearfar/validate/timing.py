@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.contention.co_runner import CoRunner, working
@@ -197,8 +198,12 @@ class TimingLoop:
             page_bytes=PAGE_BYTES[near_spec.pages or "4k"],
             phases=[] if phase is None else [phase],
             far_page_bytes=PAGE_BYTES[far_spec.pages or "4k"],
-            far_own_ns=samples.read_ns(1),
-            near_own_ns=samples.read_ns(0),
+            far_own_ns=samples.read_ns(1)
+            if phase
+            else kernels_read_ns(self.state.results, "far_own_ns"),
+            near_own_ns=samples.read_ns(0)
+            if phase
+            else kernels_read_ns(self.state.results, "near_own_ns"),
         )
         models, lacking, bound = slowdowns(inputs)
         self.state.pairing = pairing
@@ -230,6 +235,19 @@ class TimingLoop:
         )
         self.state.results.append(result)
         return result
+
+
+def kernels_read_ns(
+    results: Sequence[KernelResult], memory: Literal["near_own_ns", "far_own_ns"]
+) -> float | None:
+    """Return the median time of a read of the kernels' data; None: not measured.
+
+    A program allocates its data as they do, when it starts. Pages that the curves have used for
+    the whole session may lie farther apart.
+    """
+    inputs = [result.inputs for result in results if result.what == "kernel" and result.inputs]
+    reads = [ns for each in inputs if (ns := getattr(each, memory)) is not None]
+    return statistics.median(reads) if reads else None
 
 
 class KernelProcess:

@@ -1,9 +1,10 @@
 """The plain inversion: all misses are alike and cost what the chains curves say.
 
 cost(k) is the cost of a miss with k chains running. Near time per miss, inverted through the near
-curve, gives k; a moved miss adds the difference of both curves at that k. Write-backs add the
-difference of bandwidth times; bandwidth is a lower bound. Loads, stores, streams and computation
-are not distinguished: the difference to `inversion` shows what that is worth.
+curve, gives k; a moved miss adds the difference of both curves at that k, and page walks at hits
+their time over k. Write-backs add the difference of bandwidth times; bandwidth is a lower bound.
+Loads, stores, streams and computation are not distinguished: the difference to `inversion` shows
+what that is worth.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class ChainsModel(Model):
         if self.far.is_near:
             return np.full(moved.shape[:-1], self.near_time_ns)
         moved = moved * self.perturbation.lines
-        added = misses(moved) * (self.far.cost_ns(self.chains) - self.near.cost_ns(self.chains))
+        longer_ns = self.far.cost_ns(self.chains) - self.near.cost_ns(self.chains)
+        added = misses(moved) * (longer_ns + self.far.hit_walks_ns / self.chains)
         threads = self.phase.concurrency
         for column, pattern in ((WRITE_BACK, 0), (WRITE_BACK_STREAM, 1)):
             slower_ns = self.far.write_ns[pattern] - self.near.write_ns[pattern]

@@ -17,8 +17,8 @@ from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.model import MODELS
 from nearfar.predict.shared_cache import lines_far, waits_far
-from nearfar.predict.traffic import CHASE, COLUMNS, PhaseMissCurve, PhaseTraffic
-from nearfar.predict.walks import MAX_WALKS_PER_MISS, as_walked
+from nearfar.predict.traffic import CHASE, COLUMNS, PageTouches, PhaseMissCurve, PhaseTraffic
+from nearfar.predict.walks import as_walked
 
 HAD = {"how": "measured", "source": "here"}
 HUGE, SMALL, MIB = 2 << 20, 4096, 1 << 20
@@ -78,7 +78,7 @@ def slowdown(phase: PhaseTraffic, there: DeviceProfile, name: str = "inversion")
         (0.0, 200.0),
         (0.5, 275.0),
         (None, 350.0),
-        (9.0, 200.0 + 150.0 * MAX_WALKS_PER_MISS),
+        (9.0, 350.0),
     ],
 )
 def test_a_miss_waits_for_as_many_walks_as_the_profile_counts(
@@ -132,10 +132,10 @@ def test_accesses_with_cached_translations_do_not_shorten_walks() -> None:
 
 def test_walks_measured_over_the_programs_own_data_keep_their_length() -> None:
     near = near_memory(NEAR, HUGE)
-    phase = replace(chase(), walked_bytes=32.0 * MIB)
-    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, program_chase_ns=350.0)
+    phase = replace(chase(), walked_bytes=128.0 * MIB)
+    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, program_chase_ns=275.0)
     model = MODELS.get("inversion")(phase, near, there)
-    assert float(model.times_ns(phase.total)) == pytest.approx(350.0 * MISSES)
+    assert float(model.times_ns(phase.total)) == pytest.approx(275.0 * MISSES)
 
 
 def test_own_data_that_a_cache_holds_in_part_have_the_walks_beyond_it() -> None:
@@ -148,6 +148,49 @@ def test_own_data_that_a_cache_holds_in_part_have_the_walks_beyond_it() -> None:
     assert float(model.times_ns(chase().total)) == pytest.approx((200.0 + 0.5 * 75.0) * MISSES)
     no_near = far_memory(far(), near, page_bytes=SMALL, program_chase_ns=175.0)
     assert no_near.walks_measured > there.walks_measured
+
+
+def touching(walks: dict[int, float], per_miss: float = 1.0) -> PhaseTraffic:
+    """Return misses whose pages were last touched so many bytes before, in walks per miss."""
+    sizes = np.array([MIB, *(size * factor for size in sorted(walks) for factor in (1, 1.01))])
+    beyond = [sum(w for at, w in walks.items() if at >= size) * MISSES for size in sizes]
+    touches = PageTouches(sizes.astype(float), np.array(beyond))
+    return replace(chase(per_miss), page_touches=touches, translated_bytes=8.0 * MIB)
+
+
+def test_walks_are_shorter_the_sooner_a_page_is_touched_again() -> None:
+    there = by_regions(WALKS_NS)
+    soon, later, late = (slowdown(touching({size * MIB: 1.0}), there) for size in (20, 48, 100))
+    assert 200.0 / 150.0 < soon < later < late
+    # 32 MiB, of which the TLB holds 8, walk for 30 ns at each access: a walk takes 40 ns.
+    assert soon == pytest.approx((200.0 + 40.0) / 150.0)
+
+
+def test_touches_from_all_distances_of_a_chase_walk_as_it_does() -> None:
+    sizes = np.linspace(MIB, 128 * MIB, 500)
+    touches = PageTouches(sizes, MISSES * (1.0 - sizes / (128.0 * MIB)))
+    per_miss = 1.0 - 8 / 128
+    phase = replace(chase(per_miss), page_touches=touches, translated_bytes=8.0 * MIB)
+    assert slowdown(phase, by_regions(WALKS_NS)) == pytest.approx(350.0 / 150.0, rel=0.01)
+
+
+def test_walks_at_hits_wait_beside_those_of_misses_unless_near_time_has_them() -> None:
+    there = by_regions(WALKS_NS)
+    phase = touching({100 * MIB: 1.0, 20 * MIB: 3.0}, per_miss=4.0)
+    alone = slowdown(touching({100 * MIB: 1.0}), there)
+    assert slowdown(phase, there) == pytest.approx(alone + 3 * 40.0 / 150.0)
+    assert slowdown(phase, there, "chains") == pytest.approx(alone + 3 * 40.0 / 150.0)
+    near = near_memory(NEAR, HUGE)
+    small = replace(near, walk_ns=150.0)
+    far_side = far_memory(there, near, page_bytes=SMALL)
+    assert as_walked(far_side, phase, near).hit_walks_ns == pytest.approx(3 * 40.0)
+    assert as_walked(far_side, phase, small).hit_walks_ns == 0.0
+
+
+def test_regions_that_the_tlb_holds_tell_nothing_of_walks() -> None:
+    inside = by_regions({4 * MIB: 90.0, **WALKS_NS})
+    phase = touching({20 * MIB: 0.5, 100 * MIB: 0.5})
+    assert slowdown(phase, inside) == pytest.approx(slowdown(phase, by_regions(WALKS_NS)))
 
 
 def taken(
