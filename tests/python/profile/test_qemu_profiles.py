@@ -60,6 +60,14 @@ def test_threads_and_signals_are_followed_and_misses_are_exact(
 
 @needs_qemu
 @needs_gcc
+def test_handlers_of_signals_have_an_aligned_stack(compile_: Compile, tmp_path: Path) -> None:
+    profiled = profile(tmp_path, str(compile_("handlers.c")))
+    assert profiled["program"]["exit_status"] == "exited 0"
+    assert any(o["name"].startswith("main handlers.c") for o in profiled["objects"])
+
+
+@needs_qemu
+@needs_gcc
 def test_instructions_have_function_and_line_and_sequences_are_seen(
     compile_: Compile, tmp_path: Path
 ) -> None:
