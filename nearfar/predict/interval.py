@@ -9,7 +9,7 @@ These inputs are perturbed:
 - measured figures, within the noise floor of their measurement; counts, within what that leaves
   open of the cache that a core gets; near time, within the drift of the clock while near memory was
   measured: all in full, for that core was without noise
-- lines that a contending core takes from the shared cache: none, or all that chases show, in full
+- lines that a contending core takes from the shared cache: all that chases show, in full
 - the rest of a program of which only a part was observed: it waits never, or always and for the
   kind of access that far memory slows down most, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
@@ -247,7 +247,7 @@ def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
     candidates += [Perturbation(far_stream=factor) for factor in far.stream_range]
     candidates += [Perturbation(far_writes=factor) for factor in far.write_range]
     if contended(far.device):
-        candidates += [Perturbation(taken=0.0), Perturbation(taken=1.0)]
+        candidates.append(Perturbation(taken=1.0))
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
 
 

@@ -10,7 +10,6 @@ from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
 from nearfar.predict.memory import MemoryCosts, comparable, scaled_memory, shared_memory
-from nearfar.predict.shared_cache import TAKEN_SHARE
 from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.predict.walks import as_walked
 
@@ -38,7 +37,7 @@ class Perturbation:
     """Exponent of lines in flight by the number of streams: 0, as many as one has; 1, as many times
     more. By default the geometric mean of sharing the core's buffers and a full prefetcher's depth
     for each. Not used where copies in both memories were measured."""
-    taken: float = TAKEN_SHARE
+    taken: float = 0.0
     """Part of the lines that a contending core takes by `shared_cache`, 0 to 1."""
     near_curves_hold: bool = False
     """Whether the far curves are right where near time is shorter than the near curves allow."""

@@ -15,6 +15,11 @@ locality (Xiang et al., ASPLOS 2013). Chases over regions of rising size, near a
 the contending core, tell how much that core brings in, and which share of a miss is waited for
 after so many bytes. The slower the program, the more lines are gone when it returns, and the more
 are gone, the slower it is: a fixed point.
+
+All of these lines are the end of an interval, and none is in its middle: caches that keep reused
+lines from a stream of stores lose fewer than a chase shows. On one machine all of them fitted (five
+sessions of `validate`), on two others none (six sessions): there, page walks at hits explain what
+the lines were blamed for.
 """
 
 from __future__ import annotations
@@ -44,17 +49,12 @@ MIN_TAKEN_SHARE = 0.1
 """Minimum share of additional misses for which a region shows how much was brought in: less is
 noise."""
 
-TAKEN_SHARE = 0.5
-"""Part of the lines taken by this account that counts, where the interval spans none to all. Caches
-that keep reused lines from a stream of stores lose fewer than a chase shows: on one machine all of
-them fitted (five sessions of `validate`), on another hardly any (two sessions)."""
-
 MIN_MISSES = 1e-9
 """Smallest divisor; keeps times finite where a cache holds everything."""
 
 
 def lines_far(
-    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = TAKEN_SHARE
+    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = 0.0
 ) -> float:
     """Return misses with everything far over those near, at least 1; 1 where caches are alike.
 
@@ -66,7 +66,7 @@ def lines_far(
 
 
 def waits_far(
-    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = TAKEN_SHARE
+    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = 0.0
 ) -> float:
     """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
 
