@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,12 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
         for name in CHECKS
         if name == FIRST or any(f"[{name}]" in i.name for i in request.session.items)
     ]
+    began = time.monotonic()
     if REAL_PROGRAMS in selected:
         subprocess.run(
             [sys.executable, REPOSITORY / "vm/real_programs.py", "--missing"], check=True
         )
+    programs_s = time.monotonic() - began
     done = subprocess.run(
         [sys.executable, REPOSITORY / "vm/boot.py", *selected],
         capture_output=True,
@@ -58,10 +61,13 @@ def results(request: pytest.FixtureRequest) -> dict[str, tuple[str, str]]:
         r"^# (?:seconds of|made ready|the first boot| +[\d.]+ \d\d_).*", done.stdout, re.M
     )
     reporter = request.config.pluginmanager.getplugin("terminalreporter")
-    if reporter is not None:
-        reporter.ensure_newline()
-        for line in times:
-            reporter.write_line(line.removeprefix("# "))
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    if reporter is not None and capture is not None:
+        with capture.global_and_fixture_disabled():
+            reporter.ensure_newline()
+            reporter.write_line(f"programs made in {programs_s:.1f} s, the first time")
+            for line in times:
+                reporter.write_line(line.removeprefix("# "))
     if not result:
         pytest.fail(f"the guest reported nothing:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return result
