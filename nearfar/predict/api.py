@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -50,14 +51,15 @@ def predict(
     far_page_bytes: int | None = None,
     far_own_ns: float | None = None,
     near_own_ns: float | None = None,
+    own_bytes: float = inf,
     explain_largest: bool = False,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
     `far_page_bytes` is the size of the program's far pages, by default as near. `far_own_ns` and
-    `near_own_ns` are the times of a dependent random read of data allocated as the program's are,
-    where they were measured. `explain_largest` breaks down the largest times in place of those that
-    --explain names. Raises NearfarError for what is unknown.
+    `near_own_ns` are the times of a dependent random read of `own_bytes` allocated as the program's
+    are, where they were measured. `explain_largest` breaks down the largest times in place of those
+    that --explain names. Raises NearfarError for what is unknown.
     """
     task = task_of(options)
     workload, near, fars = task.workload, task.near, task.fars
@@ -81,6 +83,7 @@ def predict(
             far_page_bytes,
             program_chase_ns=far_own_ns,
             near_program_chase_ns=near_own_ns,
+            program_bytes=own_bytes,
         )
         far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
         models = [kind(phase, near_side, far_side) for phase in traffic]

@@ -9,6 +9,7 @@ random lines allows, whichever is longer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -133,14 +134,15 @@ def far_memory(
     *,
     program_chase_ns: float | None = None,
     near_program_chase_ns: float | None = None,
+    program_bytes: float = inf,
 ) -> MemoryCosts:
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
     Its pages have `page_bytes`, by default as near. `program_chase_ns` is the time of a dependent
-    random read of far data that a process like the program allocated, as much as the device's
-    largest region, where that was measured (page walks take longer where pages lie farther apart).
-    `near_program_chase_ns` is that of near data (part of which may be in a cache). `host` converts
-    a latency published on another machine.
+    random read of `program_bytes` of far data that a process like the program allocated, where that
+    was measured (page walks take longer where pages lie farther apart), `near_program_chase_ns`
+    that of near data (part of which may be in a cache). `host` converts a latency published on
+    another machine.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -176,7 +178,7 @@ def far_memory(
     memory = _memory(device, curve, stream, page_bytes, caveats)
     if not curve.derived:
         memory = _with_walks(memory, figures)
-    memory = _with_program(memory, near, program_chase_ns, near_program_chase_ns)
+    memory = _with_program(memory, near, program_chase_ns, near_program_chase_ns, program_bytes)
     return _with_host(memory, near, here, latency)
 
 
@@ -328,15 +330,23 @@ def _with_walks(memory: MemoryCosts, figures: list[ChainsFigure]) -> MemoryCosts
 
 
 def _with_program(
-    memory: MemoryCosts, near: MemoryCosts, program_ns: float | None, near_program_ns: float | None
+    memory: MemoryCosts,
+    near: MemoryCosts,
+    program_ns: float | None,
+    near_program_ns: float | None,
+    program_bytes: float,
 ) -> MemoryCosts:
     """Return the memory with the latency of the program's data, and so with its share of walks."""
-    walks, unwalked_ns = 1.0, memory.unwalked_costs_ns
-    if unwalked_ns is not None and program_ns is not None:
-        near_ns = float(near.chain_costs_ns[0])
-        cached = (near_program_ns or near_ns) / near_ns
-        walks = _walks(memory.chain_costs_ns[0], unwalked_ns[0], program_ns, cached)
-    return replace(memory, walks_measured=walks)
+    unwalked_ns = memory.unwalked_costs_ns
+    if unwalked_ns is None or program_ns is None:
+        return memory
+    near_ns = float(near.chain_costs_ns[0])
+    cached = (near_program_ns or near_ns) / near_ns
+    regions = memory.region_walks
+    relative = 1.0 if regions is None else regions.relative(program_bytes)
+    unwalked = float(unwalked_ns[0])
+    walked = unwalked + relative * (float(memory.chain_costs_ns[0]) - unwalked)
+    return replace(memory, walks_measured=_walks(walked, unwalked, program_ns, cached))
 
 
 def _walks(walked_ns: float, unwalked_ns: float, program_ns: float, cached: float) -> float:

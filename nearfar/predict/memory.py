@@ -46,6 +46,13 @@ class RegionWalks:
     latencies_ns: Array
     """Latency of a read over each region, walks included."""
 
+    def relative(self, size_bytes: float) -> float:
+        """Return the walks of an access over `size_bytes` relative to the last region."""
+        if self.walks_ns[-1] <= 0.0:
+            return 1.0
+        at = np.interp(log2(max(size_bytes, 1.0)), np.log2(self.region_bytes), self.walks_ns)
+        return float(at / self.walks_ns[-1])
+
     def by_distance(self, reach_bytes: float) -> tuple[Array, Array]:
         """Return steps of the distance at which a page is touched again: their starts, and walks.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 import msgspec
 
@@ -41,6 +42,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                 far_page_bytes=inputs.far_page_bytes,
                 far_own_ns=inputs.far_own_ns,
                 near_own_ns=inputs.near_own_ns,
+                own_bytes=_own_bytes(inputs),
             )
         except NearfarError as error:
             lacking[name] = str(error)
@@ -52,6 +54,13 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
         if name == DEFAULT_MODEL:
             bound = total.bound
     return predictions, lacking, bound
+
+
+def _own_bytes(inputs: Inputs) -> float:
+    """Return the size of the data read: a kernel's; for programs, the curves' largest region."""
+    if not inputs.phases:
+        return inf
+    return float(sum(each.peak_live_bytes for each in inputs.workload.objects))
 
 
 def predict_again(result: KernelResult) -> KernelResult:

@@ -131,10 +131,17 @@ def test_accesses_with_cached_translations_do_not_shorten_walks() -> None:
     assert slowdown(phase, there) == pytest.approx((200.0 + 150.0 * 100 / 150) / 150.0)
 
 
-def test_walks_measured_over_the_programs_own_data_keep_their_length() -> None:
+@pytest.mark.parametrize("size_bytes", [128 * MIB, 32 * MIB])
+def test_walks_measured_over_the_programs_own_data_keep_their_length(size_bytes: int) -> None:
     near = near_memory(NEAR, HUGE)
-    phase = replace(chase(), walked_bytes=128.0 * MIB)
-    there = far_memory(by_regions(WALKS_NS), near, page_bytes=SMALL, program_chase_ns=275.0)
+    phase = replace(chase(), walked_bytes=float(size_bytes))
+    there = far_memory(
+        by_regions(WALKS_NS),
+        near,
+        page_bytes=SMALL,
+        program_chase_ns=275.0,
+        program_bytes=size_bytes,
+    )
     model = MODELS.get("inversion")(phase, near, there)
     assert float(model.times_ns(phase.total)) == pytest.approx(275.0 * MISSES)
 
