@@ -86,7 +86,7 @@ def _compare(
     proposal = proposals[0]
     near_ns = sum(phase.near_cpu_time_ns.value for phase in before.phases)
     plan = judged_for(near, far, proposal.budget_bytes).placed(after)
-    saved = proposal.slowdown_before.value - plan.time_ns.value / near_ns
+    saved = proposal.slowdown_before.value - plan.time_ns / near_ns
     use = type_uses(before)[0]
     hot = tuple(field for field in use.fields if field.field in proposal.hot_fields)
     predicted = _lines(split_profile(before, HotCold(use, hot), "value"))

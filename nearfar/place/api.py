@@ -70,6 +70,18 @@ class PlanSaving(NamedTuple):
     """Predicted time of all-far over the plan's own, of an input in the mean."""
 
 
+class _Asked(NamedTuple):
+    """A question for plans, but for the near memory's size."""
+
+    fars: list[FarMemory]
+    near_spec: str
+    problem: Problem
+    workload: WorkloadProfile
+    """The joined profile."""
+    machine: MachineProfile | None
+    """The machine where its joint limits hold."""
+
+
 def place(options: PlaceOptions) -> Plan:
     """Choose where objects go, as `placed` does, and return the plan alone."""
     return placed(options).plan
@@ -98,8 +110,26 @@ def placed(options: PlaceOptions) -> PlanSaving:
         return PlanSaving(
             paged_plan(options, budget, fars, load_device(near).name, prices), None, 0.0
         )
-    problem, merged, machine = _problem(options, file, load_device(near), fars)
-    problem, budget_bytes = with_budget(problem, budget)
+    return _within(options, _asked(options, file, load_device(near), fars), budget, allow)
+
+
+def place_budgets(options: PlaceOptions, budgets: Sequence[str]) -> list[Plan]:
+    """Return the plan of whole objects, or of parts that pay, for each budget.
+
+    `options` name near memory and far memories. What all budgets share is computed once.
+    """
+    assert options.near is not None
+    fars = _far_memories(options, MachineFile())
+    asked = _asked(options, MachineFile(), load_device(options.near), fars)
+    return [_within(options, asked, budget, frozenset()).plan for budget in budgets]
+
+
+def _within(
+    options: PlaceOptions, asked: _Asked, budget: str | None, allow: frozenset[str]
+) -> PlanSaving:
+    """Choose where objects go within the budget, or for the options' goal."""
+    merged, machine = asked.workload, asked.machine
+    problem, budget_bytes = with_budget(asked.problem, budget)
     task = PlaceTask(problem, merged, options.optimiser, allow)
     if not allow and options.slo is None:
         task = task.with_parts_that_pay(budget_bytes)
@@ -115,7 +145,7 @@ def placed(options: PlaceOptions) -> PlanSaving:
         task, budget_bytes, copies, details=options.details, joint_limits=machine is not None
     )
     result.goal = reached
-    plan = _document(task, result, fars, file.near_spec, options)
+    plan = _document(task, result, asked, options)
     return PlanSaving(
         mapped(plan, list(options.map)), merged, result.saved_ns(problem) / len(options.profile)
     )
@@ -192,10 +222,9 @@ def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[
         )
 
 
-def _problem(
-    options: PlaceOptions, file: MachineFile, near: DeviceProfile, fars: Sequence[FarMemory]
-) -> tuple[Problem, WorkloadProfile, MachineProfile | None]:
-    """Return the problem, its joined profile, and the machine where its joint limits hold."""
+def _asked(
+    options: PlaceOptions, file: MachineFile, near: DeviceProfile, fars: list[FarMemory]
+) -> _Asked:
     machine = options.machine or file.machine
     profiles = [loaded(profile, WorkloadProfile) for profile in options.profile]
     paths = [origin(profile) for profile in options.profile]
@@ -217,7 +246,7 @@ def _problem(
         machine=known_machine,
     )
     problem = with_limits(problem, fars, inputs=inputs, over=options.over)
-    return problem, merged, known_machine
+    return _Asked(fars, file.near_spec, problem, merged, known_machine)
 
 
 @dataclass(eq=False)
@@ -314,13 +343,7 @@ def _moving_evaluation(problem: Problem, extended: ExtendedShares, moves: Moving
     )
 
 
-def _document(
-    task: PlaceTask,
-    result: _Result,
-    fars: Sequence[FarMemory],
-    near_spec: str,
-    options: PlaceOptions,
-) -> Plan:
+def _document(task: PlaceTask, result: _Result, asked: _Asked, options: PlaceOptions) -> Plan:
     """Return the plan as a document."""
     paths = [origin(profile) for profile in options.profile]
     problem, budget_bytes, shares = task.problem, result.budget_bytes, result.extended.shares
@@ -334,7 +357,7 @@ def _document(
         producer=producer(),
         profile=paths[0],
         near=problem.near.device.name,
-        far=fars[0].device.name,
+        far=asked.fars[0].device.name,
         phase=options.phase,
         budget_bytes=budget_bytes,
         footprint_bytes=problem.footprint_bytes,
@@ -343,7 +366,7 @@ def _document(
         frontier=frontier_points(problem),
         prices=problem.prices,
         proven_gap=result.proven_gap,
-        memories=memories_of(problem, shares, budget_bytes, fars, near_spec),
+        memories=memories_of(problem, shares, budget_bytes, asked.fars, asked.near_spec),
         phases=result.moves.phases if result.moves is not None else [],
         undecided=undecided,
         goal=result.goal,

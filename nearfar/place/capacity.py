@@ -45,8 +45,13 @@ class CapacityLimits:
 
     def allow(self, bytes_by_memory: Array | NDArray[np.int_]) -> bool:
         """Return whether these bytes meet all limits."""
-        used = self.weights @ bytes_by_memory
-        return bool(np.all(used <= self.limits + TOLERANCE * np.abs(self.limits)))
+        return bool(self.allow_each(np.asarray(bytes_by_memory, dtype=float)[np.newaxis])[0])
+
+    def allow_each(self, bytes_by_memory: Array) -> NDArray[np.bool_]:
+        """Return whether each row of bytes (placements, memories) meets all limits."""
+        used = bytes_by_memory @ self.weights.T
+        most = self.limits + TOLERANCE * np.abs(self.limits)
+        return np.asarray((used <= most).all(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,7 @@ def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
     rows = np.eye(memories)[each.reshape(-1, count)]
     used = (start.T @ sizes) - start[nearest].T @ sizes[nearest]
     used = used + np.einsum("pom,o->pm", rows, sizes[nearest])
-    rows = rows[[limits.allow(bytes_by_memory) for bytes_by_memory in used]]
+    rows = rows[limits.allow_each(used)]
     if not len(rows):
         return start
     far = range(1, memories)

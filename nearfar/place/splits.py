@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.prediction import HostRule
 from nearfar.place.evaluation import Evaluation, evaluate
-from nearfar.place.problem import make_problem
+from nearfar.place.problem import Problem, make_problem
 from nearfar.place.split_profile import (
     bare_profile,
     near_factor,
@@ -28,6 +29,7 @@ from nearfar.place.task import PlaceTask
 from nearfar.place.type_use import TypeUse, type_uses
 from nearfar.predict.field_effects import shares
 from nearfar.predict.host import DEFAULT_HOST
+from nearfar.predict.traffic import Array
 
 BUDGET_SHARE = 0.25
 """Near memory over the program's, for which splits are judged."""
@@ -46,11 +48,15 @@ def propose_splits(
     near: DeviceProfile,
     far: DeviceProfile,
     host: HostRule = DEFAULT_HOST,
+    programs: list[list[SplitProgram]] | None = None,
 ) -> list[FieldSplit]:
-    """Return the splits that save most time, at most one for each object; none where none does."""
+    """Return the splits that save most time, at most one for each object; none where none does.
+
+    `programs`: those of `split_programs`, which are the same for all far memories.
+    """
     workload = bare_profile(workload)
-    uses = type_uses(workload)[:MAX_TYPES]
-    if not uses:
+    programs = split_programs(workload, near) if programs is None else programs
+    if not programs:
         return []
     budget = int(BUDGET_SHARE * sum(owner.size_bytes for owner in workload.objects))
     memories = judged_for(near, far, budget, host)
@@ -59,13 +65,61 @@ def propose_splits(
     if near_ns <= 0.0:
         return []
     proposals: list[FieldSplit] = []
-    for use in uses:
-        tried = [_tried(memories, workload, split) for split in _candidates(use)]
+    for of_type in programs:
+        tried = [_tried(memories, program) for program in of_type]
         tried = [each for each in tried if each.saves(before) > MIN_SAVED * near_ns]
         if tried:
             best = min(tried, key=lambda each: each.likely_ns)
             proposals.append(_proposal(best, memories, near_ns, before))
     return sorted(proposals, key=lambda proposal: -proposal.saved.value)
+
+
+VISITS: tuple[Visits, ...] = ("value", "few", "many")
+
+
+@dataclass(frozen=True)
+class SplitProgram:
+    """The program that a split would make, by how often both parts may be visited."""
+
+    split: HotCold
+    profiles: dict[Visits, WorkloadProfile]
+    near_ns: dict[Visits, Estimate]
+    """Near time of the split program; its ends are what the model leaves open."""
+
+
+def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[SplitProgram]]:
+    """Return the programs that splits would make, for each type that is tried."""
+    workload = bare_profile(workload)
+    times = [phase.near_cpu_time_ns.value for phase in workload.phases]
+
+    def program(split: HotCold) -> SplitProgram:
+        made = SplitProgram(split, {}, {})
+        for visits in VISITS:
+            profile = split_profile(workload, split, visits)
+            factors = near_factor(workload, profile, near)
+            scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
+            made.near_ns[visits] = sum_estimates(scaled)
+            made.profiles[visits] = with_near_time(profile, factors)
+        return made
+
+    uses = type_uses(workload)[:MAX_TYPES]
+    return [[program(split) for split in _candidates(use)] for use in uses]
+
+
+class PlacedProgram(NamedTuple):
+    """A plan of a program, without its interval."""
+
+    problem: Problem
+    shares: Array
+
+    @property
+    def time_ns(self) -> float:
+        """Its time."""
+        return float(self.problem.shared_times_ns(self.shares[np.newaxis])[0])
+
+    def evaluation(self) -> Evaluation:
+        """Return its time and slowdown with intervals, which take most of the work."""
+        return evaluate(self.problem, self.shares[np.newaxis])[0]
 
 
 @dataclass(frozen=True)
@@ -77,14 +131,14 @@ class JudgedMemories:
     budget_bytes: int
     host: HostRule
 
-    def placed(self, workload: WorkloadProfile) -> Evaluation:
+    def placed(self, workload: WorkloadProfile) -> PlacedProgram:
         """Return the best plan within the budget, objects in parts where they can be."""
         workload = bare_profile(workload)
         problem = make_problem(workload, self.near, self.far, host=self.host)
         task = PlaceTask(problem, workload, "exact", frozenset({"parts"}))
         whole = task.choose_whole(self.budget_bytes, "exact")
         chosen = task.extended(self.budget_bytes, whole.shares, {"parts"}).shares
-        return evaluate(problem, np.asarray(chosen)[np.newaxis])[0]
+        return PlacedProgram(problem, np.asarray(chosen))
 
 
 def judged_for(
@@ -94,39 +148,26 @@ def judged_for(
     return JudgedMemories(near, far, budget_bytes, host)
 
 
-VISITS: tuple[Visits, ...] = ("value", "few", "many")
-
-
 @dataclass(frozen=True)
 class _Tried:
-    """A split, and the plans of the program that it would make."""
+    """A split program, and its plans."""
 
-    split: HotCold
-    plans: dict[Visits, Evaluation]
-    near_ns: dict[Visits, Estimate]
-    """Near time of the split program; its ends are what the model leaves open."""
+    program: SplitProgram
+    plans: dict[Visits, PlacedProgram]
 
     @property
     def likely_ns(self) -> float:
         """Time by which splits are compared: one that rests on few visits is worth less."""
-        return self.plans["value"].time_ns.value + self.plans["many"].time_ns.value
+        return self.plans["value"].time_ns + self.plans["many"].time_ns
 
-    def saves(self, before: Evaluation) -> float:
+    def saves(self, before: PlacedProgram) -> float:
         """Return the saved time, ns."""
-        return before.time_ns.value - self.plans["value"].time_ns.value
+        return before.time_ns - self.plans["value"].time_ns
 
 
-def _tried(memories: JudgedMemories, workload: WorkloadProfile, split: HotCold) -> _Tried:
-    plans: dict[Visits, Evaluation] = {}
-    near: dict[Visits, Estimate] = {}
-    for visits in VISITS:
-        profile = split_profile(workload, split, visits)
-        factors = near_factor(workload, profile, memories.near)
-        times = [phase.near_cpu_time_ns.value for phase in workload.phases]
-        scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
-        near[visits] = sum_estimates(scaled)
-        plans[visits] = memories.placed(with_near_time(profile, factors))
-    return _Tried(split, plans, near)
+def _tried(memories: JudgedMemories, program: SplitProgram) -> _Tried:
+    plans = {visits: memories.placed(profile) for visits, profile in program.profiles.items()}
+    return _Tried(program, plans)
 
 
 def _candidates(use: TypeUse) -> Iterator[HotCold]:
@@ -139,14 +180,15 @@ def _candidates(use: TypeUse) -> Iterator[HotCold]:
 
 
 def _proposal(
-    tried: _Tried, memories: JudgedMemories, near_ns: float, before: Evaluation
+    tried: _Tried, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
 ) -> FieldSplit:
-    split, after = tried.split, tried.plans
+    split, before = tried.program.split, unsplit.evaluation()
+    after = {visits: plan.evaluation() for visits, plan in tried.plans.items()}
 
     def over_near(time: Estimate) -> Estimate:
         return Estimate(time.value / near_ns, time.low / near_ns, time.high / near_ns)
 
-    value = tried.saves(before) / near_ns
+    value = tried.saves(unsplit) / near_ns
     # Both times have the same uncertain inputs: their ends belong together.
     lows, highs = [], []
     for visits, plan in after.items():
@@ -154,7 +196,7 @@ def _proposal(
             (getattr(before.time_ns, end) - getattr(plan.time_ns, end)) / near_ns
             for end in ("low", "value", "high")
         ]
-        split_near = tried.near_ns[visits]
+        split_near = tried.program.near_ns[visits]
         lows.append(min(ends) - (split_near.high - split_near.value) / near_ns)
         highs.append(max(ends) + (split_near.value - split_near.low) / near_ns)
     saved = Estimate(value, min(lows), max(highs))
@@ -181,7 +223,7 @@ def _proposal(
         slowdown_before=over_near(before.time_ns),
         slowdown_after=over_near(after["value"].time_ns),
         saved=saved,
-        near_factor=scale_estimate(tried.near_ns["value"], 1.0 / near_ns),
+        near_factor=scale_estimate(tried.program.near_ns["value"], 1.0 / near_ns),
         sentence=sentence,
     )
 

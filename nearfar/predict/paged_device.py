@@ -102,8 +102,13 @@ def paged_device(
     budgets: Sequence[str],
     names: Sequence[str],
     max_objects: int,
+    *,
+    cliff: bool = True,
 ) -> DevicePrediction:
-    """Predict the phases `names` (all, if none) for every near budget, such as 50% or 2GiB."""
+    """Predict the phases `names` (all, if none) for every near budget, such as 50% or 2GiB.
+
+    `cliff`: also look for the share at which time doubles, which takes most of the work.
+    """
     every = paged_phases(workload)
     footprint = footprint_pages(every)
     least = every[0].sizes_pages[0]
@@ -137,7 +142,7 @@ def paged_device(
         paged=PagedAxis(
             footprint_bytes=round(footprint * PAGE_BYTES),
             fault_ns=float(np.mean([each.mean_fault_ns() for each in costs])),
-            cliff_share=_cliff(shown, costs, footprint),
+            cliff_share=_cliff(shown, costs, footprint) if cliff else None,
             budgets=[_budget(row, size, footprint) for row, size in zip(rows, sizes, strict=True)],
         ),
     )

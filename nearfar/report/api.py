@@ -27,7 +27,7 @@ from nearfar.documents.prediction import HostRule
 from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
 from nearfar.options.report import ReportOptions
-from nearfar.place.api import place
+from nearfar.place.api import place_budgets
 from nearfar.place.evaluation import evaluate
 from nearfar.place.optimiser import OPTIMISERS
 from nearfar.place.problem import Problem, make_problem
@@ -140,25 +140,15 @@ def _plans(
 ) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[Stop]]]:
     """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
-    made = [
-        (
-            origin,
-            place(
-                PlaceOptions(
-                    profile=[profile],
-                    near=near,
-                    far=[far],
-                    budget=f"{bytes_}B",
-                    phase=name,
-                    host=host,
-                    details=False,
-                )
-            ),
-        )
-        for far in fars
-        for name in phases
-        for bytes_, origin in sorted(budgets.items())
-    ]
+    sizes = sorted(budgets.items())
+    made: list[tuple[str, Plan]] = []
+    for far in fars:
+        for name in phases:
+            options = PlaceOptions(
+                profile=[profile], near=near, far=[far], phase=name, host=host, details=False
+            )
+            within = place_budgets(options, [f"{bytes_}B" for bytes_, _ in sizes])
+            made += [(origin, plan) for (_, origin), plan in zip(sizes, within, strict=True)]
     grid = ladder_budgets(sum(owner.size_bytes for owner in profile.objects))
     stops = {
         (far.name, name): ladder(make_problem(profile, near, far, phase=name, host=host), grid)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nearfar.documents import DeviceProfile, Prediction, WorkloadProfile
 from nearfar.documents.prediction import DevicePrediction, HostRule
-from nearfar.place.splits import propose_splits
+from nearfar.place.splits import propose_splits, split_programs
 from nearfar.report.data import FieldRow, MemoryFields
 from nearfar.report.labels import label
 
@@ -27,10 +27,12 @@ def field_rows(
 ) -> list[MemoryFields]:
     """Return the fields and the splits on each far memory."""
     devices = {device.far: device for device in prediction.devices}
+    any_known = any(device.fields for device in devices.values())
+    programs = split_programs(profile, near) if any_known else []
     result = []
     for far in fars:
         fields = devices[far.name].fields if far.name in devices else []
-        splits = propose_splits(profile, near, far, host) if fields else []
+        splits = propose_splits(profile, near, far, host, programs) if fields else []
         sentence = _sentence(profile, devices.get(far.name))
         result.append(
             MemoryFields(

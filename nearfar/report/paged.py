@@ -75,7 +75,7 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
         )
     size = f"{record.paged.budget_bytes}B"
     try:
-        prediction = paged_device(profile, device, [size], names, 1)
+        prediction = paged_device(profile, device, [size], names, 1, cliff=False)
     except NearfarError as error:
         # All else was checked by the table's own budgets.
         limit = format_bytes(record.paged.budget_bytes)
