@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,12 @@ from patience import patience
 from unmodified_runs import needs_qemu, run
 
 from nearfar.native_files import native_file
+from nearfar.options.profile import ProfileOptions
+from nearfar.profile.session import ProfileRequest, run_plain
+from nearfar.profile.sources.qemu import QemuSource
 from nearfar.profile.sources.sampled_end import BLOCK, CodePlace, mappings, places
+from nearfar.program.executable import Build, find_executable
+from nearfar.program.launch import Job
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
 
@@ -169,3 +176,24 @@ def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert output is not None
     assert any("the sampled share is not known" in warning for warning in output["warnings"])
+
+
+@needs_qemu
+def test_how_a_program_takes_being_stopped_after_its_time_is_no_failure():
+    script = "trap 'exit 1' TERM; while :; do sleep 0.05; done"
+    options = ProfileOptions(command=["sh", "-c", script])
+    request = ProfileRequest(
+        Job(options.command),
+        1,
+        1 << 20,
+        8,
+        "asked",
+        1 << 20,
+        source=QemuSource.of(options, 1.0),
+        longest_s=1.0,
+    )
+    shell = Build(find_executable("sh"), dict(os.environ))
+    outcome = run_plain(request, shell).outcome
+    assert (outcome.failed, outcome.finished) == (False, False)
+    asked = replace(request, job=replace(request.job, duration_s=1.0))
+    assert run_plain(asked, shell).outcome.failed
