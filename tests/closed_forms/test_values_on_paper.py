@@ -7,25 +7,40 @@ from form_grid import QUICK, fars, near_device
 from judge_forms import Violation, judge
 from paper_programs import Hiding, in_assembly, programs
 
+EVERY = slice(None)
+EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
+"""Halves of the library: each device is judged at one point in `make test`, at all of them in
+`make test-long`."""
 
-@pytest.mark.parametrize(("near", "hiding", "lines", "threads"), QUICK)
+
+@pytest.mark.parametrize(
+    ("near", "hiding", "lines", "threads", "some"),
+    [
+        (*QUICK[0], EVEN),
+        (*QUICK[1], ODD),
+        *(pytest.param(*point, EVERY, marks=pytest.mark.long) for point in QUICK),
+    ],
+)
 def test_every_program_takes_what_the_figures_allow(
-    near: str, hiding: Hiding, lines: int, threads: int
+    near: str, hiding: Hiding, lines: int, threads: int, some: slice
 ):
-    wrong = judge(programs(lines, threads), near_device(near), fars(), hiding)
+    wrong = judge(programs(lines, threads), near_device(near), fars()[some], hiding)
     assert not wrong, "\n".join(map(str, wrong))
 
 
-@pytest.mark.parametrize(("near", "hiding", "lines", "threads"), QUICK[1:])
+@pytest.mark.parametrize(
+    ("near", "hiding", "lines", "threads", "some"),
+    [(*QUICK[1], EVEN), pytest.param(*QUICK[1], EVERY, marks=pytest.mark.long)],
+)
 def test_loads_in_inline_assembly_are_reached_or_counted(
-    near: str, hiding: Hiding, lines: int, threads: int
+    near: str, hiding: Hiding, lines: int, threads: int, some: slice
 ):
     """Where QEMU counted them the time is what figures allow, else the interval reaches it.
 
     Not where nothing counted them and far bandwidth is the limit: all of near time waiting, which
     the interval reaches, is less than what a much lower bandwidth costs.
     """
-    wrong = judge(in_assembly(lines, threads), near_device(near), fars(), hiding)
+    wrong = judge(in_assembly(lines, threads), near_device(near), fars()[some], hiding)
     wrong = [violation for violation in wrong if violation.kind != "unreached bandwidth"]
     assert not wrong, "\n".join(map(str, wrong))
 
