@@ -19,7 +19,7 @@ PAGES = ("bursts", "compare", "crash", "emulate", "fleet", "like", "machine", "m
 
 NOT_RUN = {
     "s3://": "needs a bucket",
-    "tcp://": "needs a cluster",
+    "tls://": "needs a cluster",
     "nearfar run plan.json --map": "needs a second node",
     "convert": "needs persistent memory; tests/vm converts",
     "--resume": "what was interrupted is the reader's",
