@@ -64,7 +64,7 @@ def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list
 
 
 def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
-    counts = counts_of(workload, phase)
+    profiled, counts = phase, counts_of(workload, phase)
     phase = msgspec.structs.replace(phase, objects=list(counts.objects))
     lines = _lines(workload, phase)
     time = phase.near_cpu_time_ns
@@ -82,7 +82,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
             "again"
         )
     core = workload.core
-    touches = _page_touches(workload, phase)
+    touches = _page_touches(workload, phase, profiled)
     concurrency = min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen)))
     translated = 0.0 if core is None else float(core.tlb_entries * PAGE_BYTES)
     return PhaseTraffic(
@@ -314,7 +314,14 @@ def _bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
     return None
 
 
-def _page_touches(workload: WorkloadProfile, phase: Phase) -> PageTouches | None:
+def _page_touches(workload: WorkloadProfile, phase: Phase, profiled: Phase) -> PageTouches | None:
+    """Return how the phase returns to pages; None: not counted.
+
+    Where other counts replace the objects' own, page curves lack the accesses that these missed.
+    """
+    lines, own = (sum(row.traffic.misses() for row in each.objects) for each in (phase, profiled))
+    if lines != own:
+        return None
     curves = [row.page_curve for row in phase.objects if row.page_curve is not None]
     if not workload.page_curve_bytes or not curves:
         return None

@@ -18,8 +18,9 @@ are gone, the slower it is: a fixed point.
 
 All of these lines are the end of an interval, and none is in its middle: caches that keep reused
 lines from a stream of stores lose fewer than a chase shows. On one machine all of them fitted (five
-sessions of `validate`), on two others none (six sessions): there, page walks at hits explain what
-the lines were blamed for.
+sessions of `validate`, before page walks at hits were charged), on two others none (six sessions).
+In four of these six, walks at hits explain what the lines were blamed for; the others were not
+predicted again.
 """
 
 from __future__ import annotations

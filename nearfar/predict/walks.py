@@ -17,6 +17,10 @@ needed late enough. A chase that waits 470 ns for each access returns to a line 
 its walks took 230 ns; a hash table whose misses overlap returns after 0.2 ms, and with walks as
 long as the chase's it was predicted 2.1 times slower instead of the measured 1.5. So distances
 count the lines that such a core brings in meanwhile.
+
+Curves of small near pages have the walk of a chase at each miss, however often the program walks.
+There, far curves keep as long a walk, and the program's own walks count for what they take longer
+far: else a program that hardly walks would be faster in any far memory.
 """
 
 from __future__ import annotations
@@ -53,7 +57,7 @@ def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Memo
     The sooner a program returns to a line of the tables, the less came in meanwhile, and the faster
     it continues: a fixed point, approached from below.
     """
-    walked = _with_walk_share(memory, 0.0)
+    walked = _with_walk_share(memory, round(1.0 - _longer(memory, near), 6))
     if phase.walks_per_miss == 0.0 or memory.walk_ns <= 0.0:
         return walked
     walks = _PhaseWalks(memory, phase, near)
@@ -63,6 +67,11 @@ def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Memo
         if abs(walked.walk_ns - before_ns) <= TOLERANCE * memory.walk_ns:
             break
     return walked
+
+
+def _longer(memory: MemoryCosts, near: MemoryCosts) -> float:
+    """Return the part of a far walk that near curves do not have; 1 with large near pages."""
+    return max(1.0 - near.walk_ns / memory.walk_ns, 0.0) if memory.walk_ns > 0.0 else 1.0
 
 
 class _PhaseWalks:
@@ -89,6 +98,7 @@ class _PhaseWalks:
             self._chase_ns = float(regions.latencies_ns[-1])
         both = chases(near, memory)
         self._flow = 0.0 if both is None else both.flow_gb_per_s()
+        self._longer = _longer(memory, near)
 
     def far_ns(self, walked: MemoryCosts) -> float:
         """Return the phase's time with its misses in `walked`, nearly."""
@@ -109,12 +119,10 @@ class _PhaseWalks:
         own = self._phase.walks_apart / self._memory.walks_measured
         misses_ns = own * self._time_ns(np.minimum(farther, self._lines))
         hits_ns = own * self._time_ns(farther) - misses_ns
-        # Walks that near time already has are no longer than there.
-        longer = max(1.0 - self._near.walk_ns / self._memory.walk_ns, 0.0)
         share = misses_ns / self._memory.walk_ns / self._lines
         return replace(
-            _with_walk_share(self._memory, round(share, 6)),
-            hit_walks_ns=longer * hits_ns / float(misses(self._phase.total)),
+            _with_walk_share(self._memory, round(1.0 - self._longer * (1.0 - share), 6)),
+            hit_walks_ns=self._longer * hits_ns / float(misses(self._phase.total)),
         )
 
     def _farther_than(self, distances_bytes: Array) -> Array:
@@ -122,8 +130,10 @@ class _PhaseWalks:
         touches = self._phase.page_touches
         if touches is not None:
             # Threads' touches lie between each other's.
-            farther = touches.farther_than(distances_bytes * self._phase.concurrency)
-            return np.asarray(farther * self._walks / max(float(farther[0]), 1e-9))
+            reach, *farther = touches.farther_than(
+                np.append(self._ends[:1], distances_bytes) * self._phase.concurrency
+            )
+            return np.array(farther) * self._walks / max(float(reach), 1e-9)
         size_bytes = max(self._size_bytes, 1.0)
         if not np.isfinite(size_bytes):
             return np.full(len(distances_bytes), self._walks)
@@ -141,7 +151,8 @@ def _with_walk_share(memory: MemoryCosts, share: float) -> MemoryCosts:
     # Cached because `explain` caches by the memory's identity.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns
-    costs = costs + share * (memory.chain_costs_ns - costs)
+    # Longer walks than the chase's enlarge the noise of the difference; costs never rise.
+    costs = np.minimum.accumulate(costs + share * (memory.chain_costs_ns - costs))
     return replace(
         memory,
         chain_costs_ns=costs,

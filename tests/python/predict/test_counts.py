@@ -12,7 +12,7 @@ from benchmarks.rows.hidden_misses import HIDE, NOTICED, halve_everywhere, hidde
 from nearfar.api import predict
 from nearfar.documents import WorkloadProfile, load
 from nearfar.documents.prediction import DevicePrediction
-from nearfar.documents.workload import CountCheck, Traffic
+from nearfar.documents.workload import CountCheck, PageCurve, Traffic
 from nearfar.predict.phases import phases_of
 
 INPUTS = Path(__file__).parents[2] / "golden" / "inputs"
@@ -168,6 +168,25 @@ def test_qemus_counts_are_used_where_the_pass_is_blind():
     blind, full = predicted(profile).total.slowdown, predicted(intact).total.slowdown
     assert blind.value > 1.0 + 0.5 * (full.value - 1.0)
     assert blind.low < 1.0 + 0.25 * (full.value - 1.0)
+
+
+def test_page_curves_that_lack_the_counts_used_are_left_out():
+    profile = checked(real("lookup"))
+    profile.page_curve_bytes = [2.0**18, 2.0**26]
+    for phase in profile.phases:
+        for row in phase.objects:
+            row.page_curve = PageCurve(
+                first=10.0, faults=[1000.0, 100.0], written=[0.0, 0.0], times=[]
+            )
+    assert all(phase.page_touches is not None for phase in phases_of(profile))
+    for phase in profile.phases:
+        largest = max(phase.objects, key=lambda row: row.traffic.misses())
+        phase.objects.remove(largest)
+        profile.sampling.sampled_misses -= round(largest.traffic.misses() / profile.sampling.rate)
+        phase.instructions = [row for row in phase.instructions if row.object != largest.object]
+    blind = phases_of(profile)
+    assert any(phase.remarks for phase in blind)
+    assert all(phase.page_touches is None for phase in blind if phase.remarks)
 
 
 def test_bursts_of_another_build_are_left_out():

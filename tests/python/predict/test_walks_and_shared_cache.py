@@ -16,7 +16,7 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
-from nearfar.predict.model import MODELS
+from nearfar.predict.model import MODELS, Perturbation
 from nearfar.predict.shared_cache import lines_far, waits_far
 from nearfar.predict.traffic import CHASE, COLUMNS, PageTouches, PhaseMissCurve, PhaseTraffic
 from nearfar.predict.walks import as_walked
@@ -251,6 +251,70 @@ def test_without_a_co_runner_tables_stay_in_the_cache(third_ns: float, load: str
     assert walk_share(overlapped(8.0), there) == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("at_once", [1.0, 2.0, 4.0, 8.0])
+def test_touches_spread_evenly_return_as_a_chase_does_beside_a_co_runner(at_once: float) -> None:
+    sizes = np.linspace(MIB, 128 * MIB, 500)
+    touches = PageTouches(sizes, MISSES * (1.0 - sizes / (128.0 * MIB)))
+    phase = replace(
+        overlapped(at_once), translated_bytes=8.0 * MIB, walks_per_miss=1.0 - 8.0 / 128.0
+    )
+    counted = walk_share(replace(phase, page_touches=touches), taken(WALKS_NS))
+    assert counted == pytest.approx(walk_share(phase, taken(WALKS_NS)), rel=1e-3)
+
+
+def test_pages_touched_once_do_not_lengthen_the_walks_of_others() -> None:
+    sizes = np.linspace(MIB, 128 * MIB, 500)
+    touches = PageTouches(sizes, MISSES * np.maximum(1.0 - sizes / (32.0 * MIB), 0.02))
+    soon = {
+        at_once: walk_share(
+            replace(overlapped(at_once), translated_bytes=8.0 * MIB, page_touches=touches),
+            taken(WALKS_NS),
+        )
+        for at_once in (1.0, 2.0, 4.0, 8.0)
+    }
+    assert soon[8.0] <= soon[4.0] <= soon[2.0] <= soon[1.0]
+
+
+@given(
+    walks=st.floats(0.0, 3.0),
+    near_walk=st.floats(0.0, 200.0),
+    far_walk=st.floats(0.0, 200.0),
+    slower=st.floats(1.0, 4.0),
+)
+def test_with_small_near_pages_a_slower_memory_is_never_faster(
+    walks: float, near_walk: float, far_walk: float, slower: float
+) -> None:
+    latencies = {MIB // 2: 5.0, 3 * MIB: 15.0}
+    near_device = device(
+        "near", {**latencies, 128 * MIB: 150.0 + near_walk}, {HUGE: 150.0, SMALL: 150.0 + near_walk}
+    )
+    far_ns = {HUGE: 150.0 * slower, SMALL: 150.0 * slower + max(near_walk, far_walk)}
+    there = device("far", {**latencies, 128 * MIB: far_ns[SMALL]}, far_ns)
+    near = near_memory(near_device, SMALL)
+    far_side = far_memory(there, near, page_bytes=SMALL)
+    phase = chase(walks)
+    times = [
+        float(MODELS.get(name)(phase, near, far_side).times_ns(phase.total))
+        for name in ("inversion", "chains")
+    ]
+    assert min(times) >= phase.near_time_ns.value * (1.0 - 1e-6)
+
+
+def test_longer_walks_than_the_chases_leave_costs_that_never_rise() -> None:
+    flat = {1: 350.0, 2: 260.0, 4: 245.0, 8: 240.0}
+    chains = [
+        msgspec.structs.replace(figure, value_ns=flat[figure.chains])
+        if figure.page_bytes == SMALL
+        else figure
+        for figure in far().chains
+    ]
+    noisy, near = msgspec.structs.replace(far(), chains=chains), near_memory(NEAR, HUGE)
+    own = far_memory(noisy, near, page_bytes=SMALL, program_chase_ns=650.0)
+    seen = as_walked(own, chase(1.0), near)
+    assert seen.latency_ns == pytest.approx(650.0)
+    assert np.all(np.diff(seen.chain_costs_ns) <= 0.0)
+
+
 def test_parallel_threads_reuse_lines_as_soon_as_all_of_them_together() -> None:
     single = overlapped(2.0)
     assert walk_share(replace(single, concurrency=4.0), taken(WALKS_NS)) < walk_share(
@@ -287,6 +351,9 @@ def test_with_a_co_runner_hits_of_the_shared_cache_become_misses() -> None:
     )
     assert losing.value == pytest.approx(keeping.value)
     assert losing.high > 1.25 * keeping.high
+    all_lost = kind(phase, near, there, Perturbation(taken=1.0))
+    assert losing.high >= float(all_lost.times_ns(phase.total)) / phase.near_time_ns.value
+    assert losing.low <= losing.value
 
 
 def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
