@@ -39,8 +39,9 @@ one to send away, of devices that have no times of such exchanges: up to 30 us w
 15 us."""
 
 CONTENT_ERROR = 0.3
-"""Relative half-width of the time of a page by its data, in compressed memory: pages of one
-compressed size took 0.7 to 1.3 times as long (docs/paged.md)."""
+"""Relative half-width of the time of a page by its data, in compressed memory: with the times that
+compressors took for data of one compressed size (docs/paged.md), an exchange of 13.7 us would take
+0.7 to 1.3 times as long."""
 
 MOVED = 3
 """Row of times of a process that has run on several CPUs."""
@@ -269,8 +270,10 @@ class PageCosts:
             data = rows[0].compressed_share
             gone = self._figure(PageMove("exchange", compressed_share=data, retouches=retouches))
             came = self._figure(PageMove(compressed_share=data))
-            of_page = [gone.value - came.value, gone.low - came.low, gone.high - came.high]
-            stored = np.array([*of_page, of_page[0]]) + self._stores_ns()
+            value = gone.value - came.value
+            ends = [value, gone.low - came.low, gone.high - came.high]
+            of_page = [value, min(ends), max(ends), value]
+            stored = np.array(of_page) + self._stores_ns()
             return np.asarray(np.maximum(stored, 0.0))
         alone = self._figure(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
         return np.array([alone.value, alone.low, alone.high, alone.value])

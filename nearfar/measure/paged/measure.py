@@ -36,8 +36,8 @@ SHARES = (1 / 16, 1 / 4, 1.0)
 """Random bytes of each record of 32: what lzo-rle makes 0.2, 0.4 and 1 times as large."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
-EXCHANGE_SWEEPS = 4
-"""Sweeps of `exchange_ns`."""
+EXCHANGE_ROUNDS = 4
+"""Rounds of `exchange_ns`."""
 SOURCE = "here"
 _ROOM = 4
 """Swap is this many regions: slots of pages that came back may still be taken."""
@@ -144,7 +144,7 @@ def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> list[float]:
         group = make_group(ledger, place)
         with worker_in(group) as worker:
             sampler = PageSampler(worker, group, region_bytes, sorted(os.sched_getaffinity(0)))
-            for _ in range(EXCHANGE_SWEEPS):
+            for _ in range(EXCHANGE_ROUNDS):
                 sampler.sample(point, samples)
     return samples.fault_ns
 

@@ -22,8 +22,8 @@ from nearfar.memories.paged.group import Group
 AGAIN_FAULTS = 0.5
 """Expected faults of a walk at random, per page of the region."""
 LIMIT_SWEEPS = 3
-"""Sweeps at a limit, of which the median counts: in one of ten a written page takes three times as
-long (27 us instead of 8 with zram on Linux 6.18)."""
+"""Sweeps at a limit in each round: in one of ten a written page takes three times as long (27 us
+instead of 8 with zram on Linux 6.18). The median of all is the value; the range reaches to each."""
 MAX_KILLS = 3
 """Kills of the worker in a row until swap or memory is taken to be full. The kernel kills now and
 then at a limit where all pages are in use and an allocation of its own finds none quickly."""
@@ -53,7 +53,7 @@ class PagePoint:
 
 @dataclass
 class PageSamples:
-    """Samples of one point, one a round, in ns per page."""
+    """Samples of one point, in ns per page: one a round, or one for each sweep at a limit."""
 
     fault_ns: list[float] = field(default_factory=list)
     fault_cpu_ns: list[float] = field(default_factory=list)
@@ -209,8 +209,8 @@ class PageSampler:
                 _add_again(into, self._touch_again(point), near)
                 return
             self._touch(point)  # fills the half
-            sweeps = [self._touch(point) for _ in range(LIMIT_SWEEPS)]
-            _add(into, sorted(sweeps, key=_by_fault_ns)[LIMIT_SWEEPS // 2], by_fault=True)
+            for _ in range(LIMIT_SWEEPS):
+                _add(into, self._touch(point), by_fault=True)
         finally:
             self.group.limit(None)
 
@@ -263,10 +263,6 @@ def _add_again(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) ->
     into.fault_ns.append(max(seen["wall_ns"] - near["wall_ns"], 0.0) / faults)
     into.fault_cpu_ns.append(max(seen["cpu_ns"] - near["cpu_ns"], 0.0) / faults)
     into.retouches.append((seen["pages"] - faults) / faults / 2)
-
-
-def _by_fault_ns(seen: dict[str, Any]) -> float:
-    return float(seen["wall_ns"] / max(seen["major"], 1))
 
 
 def _add(into: PageSamples, seen: dict[str, Any], *, by_fault: bool = False) -> None:

@@ -19,8 +19,8 @@ from swap_alone import swap_alone
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.devices.library import load_device
-from nearfar.measure.paged.measure import EXCHANGE_SWEEPS, exchange_ns
-from nearfar.measure.paged.sampler import MAX_KILLS, WorkerProcess
+from nearfar.measure.paged.measure import EXCHANGE_ROUNDS, exchange_ns
+from nearfar.measure.paged.sampler import LIMIT_SWEEPS, MAX_KILLS, WorkerProcess
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place
 from nearfar.memories.paged.ledger import undo_dead
@@ -78,7 +78,7 @@ def test_a_sample_is_taken_again_where_the_kernel_kills(
     monkeypatch.setattr(WorkerProcess, "ask", killed)
     spec = parse_spec("zram", paged=True)
     if kills < MAX_KILLS:
-        assert len(exchange_ns(spec, 4 << 20)) == EXCHANGE_SWEEPS
+        assert len(exchange_ns(spec, 4 << 20)) == EXCHANGE_ROUNDS * LIMIT_SWEEPS
     else:
         with pytest.raises(NearfarError, match="swap or memory is full"):
             exchange_ns(spec, 4 << 20)

@@ -17,6 +17,7 @@ from nearfar.documents import DeviceProfile, WorkloadProfile, save
 from nearfar.documents.device import FaultFigure, PagedMemory
 from nearfar.documents.prediction import DevicePrediction, PagedBudget
 from nearfar.documents.workload import PageCurve
+from nearfar.predict.paged import PageCosts, paged_phases
 
 PAGES, TOUCHES, FAULT_NS = 65536, 655360.0, 10_000.0
 SIZES = np.array([64 * 2 ** (step / 16) for step in range(162)])
@@ -171,6 +172,18 @@ def test_a_page_that_goes_for_a_new_one_takes_an_exchange_without_the_fault():
     added = budget.time_ns.value - predicted(new, device).total.near_time_ns.value
     assert budget.faults.value == 0.0
     assert added == pytest.approx(PAGES / 4 * (2 * FAULT_NS - FAULT_NS / 4))
+
+
+def test_an_uncertain_fault_widens_the_time_of_a_page_that_goes_for_a_new_one():
+    drive = PagedMemory(backing="disk")
+    sure = replace(zram().faults[0], low_ns=0.99 * FAULT_NS, high_ns=1.01 * FAULT_NS)
+    came = replace(sure, event="fault", value_ns=FAULT_NS / 2, low_ns=0.0, high_ns=0.9 * FAULT_NS)
+    memory = replace(zram(sure, came), paged=drive)
+    (phase,) = paged_phases(profile(LOOP))
+    value, low, high, moved = PageCosts(memory, phase).evict()
+    assert value == moved == pytest.approx(FAULT_NS / 2)
+    assert low == pytest.approx(0.11 * FAULT_NS)
+    assert high == pytest.approx(0.99 * FAULT_NS)
 
 
 def test_an_interval_holds_other_data_of_the_same_compressed_size():
