@@ -212,9 +212,9 @@ def perturbations(
     fewest, most = phase.lines_range
     near_latency, _ = kind.figure_errors(near)
     latency, bandwidth = kind.figure_errors(far)
+    spread = [time.low / time.value, time.high / time.value] if time.value > 0.0 else []
     candidates = [
-        Perturbation(near_time=time.low / time.value),
-        Perturbation(near_time=time.high / time.value),
+        *(Perturbation(near_time=end) for end in spread),
         Perturbation(near_latency=1.0 - min(near_latency, 0.9)),
         Perturbation(near_latency=1.0 + near_latency),
         Perturbation(lines=max(fewest, 0.1)),

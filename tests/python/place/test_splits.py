@@ -11,6 +11,7 @@ import pytest
 import samples
 from patience import patience
 
+from nearfar.api import report
 from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import WorkloadProfile, load
@@ -93,6 +94,19 @@ def test_a_split_is_proposed_only_where_it_saves() -> None:
     for instruction in without_types.instructions:
         instruction.fields = []
     assert propose_splits(without_types, near, far) == []
+
+
+def test_a_phase_without_time_changes_no_split_of_the_others() -> None:
+    near, far = samples.device("near"), samples.device("far", latency_ns=400.0, read_gb_per_s=4.0)
+    profile = made_up(payload_reads=1000.0)
+    idle = samples.workload(objects=1, phases=("get", "idle")).phases[1]
+    idle.near_cpu_time_ns, idle.near_wall_time_ns = Estimate(0.0, 0.0, 0.0), 0.0
+    profile.phases.append(idle)
+    (fields,) = report(profile=profile, near=near, far=[far]).fields
+    assert [split.hot_fields for split in fields.splits] == [["key"]]
+    profile.phases[0].near_cpu_time_ns = Estimate(0.0, 0.0, 0.0)
+    (fields,) = report(profile=profile, near=near, far=[far]).fields
+    assert fields.splits == []
 
 
 def lines_by_object(profile: WorkloadProfile) -> dict[int, float]:
