@@ -32,8 +32,10 @@ REGION_BYTES = 64 << 20
 FULL_S, QUICK_S = 60.0, 15.0
 MIN_ROUNDS = 4
 """At least two in each half."""
-SHARES = (1 / 16, 1 / 4, 1.0)
-"""Random bytes of each record of 32: what lzo-rle makes 0.2, 0.4 and 1 times as large."""
+COMPRESSED = {1 / 16: 0.18, 1 / 4: 0.40, 1.0: 1.0}
+"""Size that lzo-rle leaves by share of random bytes in each record of 32 (docs/paged.md): taken
+where the memory does not tell, as zswap."""
+SHARES = tuple(COMPRESSED)
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
 EXCHANGE_ROUNDS = 4
@@ -209,11 +211,17 @@ def _profile(
 
 
 def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[float, float]:
-    """Return the compressed share by share of random bytes: where pages were sent away alone."""
+    """Return the compressed share by share of random bytes.
+
+    Only points whose pages are sent away alone have samples of it, and only of zram.
+    """
     seen: dict[float, list[float]] = {}
     for point, taken in samples.items():
         seen.setdefault(point.random_share, []).extend(taken.compressed_share)
-    return {share: round(statistics.median(values or [share]), 3) for share, values in seen.items()}
+    return {
+        share: round(statistics.median(values or [COMPRESSED[share]]), 3)
+        for share, values in seen.items()
+    }
 
 
 def _figures(
