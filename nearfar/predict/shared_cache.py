@@ -67,14 +67,22 @@ def lines_far(
 
 
 def waits_far(
-    phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = 0.0
+    phase: PhaseTraffic,
+    near: MemoryCosts,
+    far: MemoryCosts,
+    taken: float = 0.0,
+    *,
+    walking: bool = True,
 ) -> float:
     """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
 
     Hits that would take longer than near time, if they were serial and added to the misses, were
     not serial: where they miss or walk, they overlap correspondingly more than the misses do.
+    Without `walking`, only hits that miss far count.
     """
-    more = taken * _lost_lines(phase, near, far) + far.hit_walks_ns / far.latency_ns
+    more = taken * _lost_lines(phase, near, far)
+    if walking:
+        more += far.hit_walks_ns / far.latency_ns
     if more == 0.0:
         return 1.0
     of_misses, of_all = _in_flight(phase, near)

@@ -26,6 +26,7 @@ k gives the cost of a far miss. In addition:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -85,7 +86,10 @@ class InversionModel(Model):
             streams_as_shown=not self.far.chains_measured,
         )
         self._far_load = load_curve(self.phase, self.far)
-        self._waits_far = waits_far(self.phase, self.near, self.far, self.perturbation.taken)
+        self._waits_far, self._moves_far = (
+            waits_far(self.phase, self.near, self.far, self.perturbation.taken, walking=walking)
+            for walking in (True, False)
+        )
 
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
@@ -163,7 +167,7 @@ class InversionModel(Model):
         if moved is self.total:
             return [NO_TRAFFIC, self._all_far]
         stays = self._all_near.without(self._part(moved, self.near))
-        return [stays, self._part(moved * self._waits_far, self.far)]
+        return [stays, self._far_part(moved)]
 
     @cached_property
     def _parts_all_far(self) -> list[TrafficTime]:
@@ -175,7 +179,15 @@ class InversionModel(Model):
 
     @cached_property
     def _all_far(self) -> TrafficTime:
-        return self._part(self.total * self._waits_far, self.far)
+        return self._far_part(self.total)
+
+    def _far_part(self, lines: Array) -> TrafficTime:
+        """Return the time of far lines; walks at hits wait as these do, and take no bandwidth."""
+        waiting = self._part(lines * self._waits_far, self.far)
+        if self._moves_far == self._waits_far:
+            return waiting
+        moving = self._part(lines * self._moves_far, self.far)
+        return replace(moving, loads=waiting.loads, stream=waiting.stream, buffers=waiting.buffers)
 
     def _part(
         self, lines: Array, memory: MemoryCosts, streams: StreamFetch | None = None
