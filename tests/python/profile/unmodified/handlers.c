@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // of siginterrupt and sigset
+extern int __sigaction(int, const struct sigaction*, struct sigaction*);
+
 static volatile int calls, misaligned, signal_number;
 static sigjmp_buf before_fault;
 
@@ -51,12 +54,23 @@ int main(void) {
   raise(SIGUSR1);
   if (calls != 2 || signal(SIGUSR1, SIG_DFL) != SIG_IGN) return 9;
 
+  signal(SIGUSR2, plain);
+  siginterrupt(SIGUSR2, 1);
+  signal(SIGUSR2, plain);
+  if (sigaction(SIGUSR2, NULL, &before) != 0 || (before.sa_flags & SA_RESTART) != 0) return 10;
+  if (sigset(SIGUSR2, plain) != plain || __sysv_signal(SIGUSR2, plain) != plain) return 11;
+  raise(SIGUSR2);  // the last one sets the default action when it is called
+  if (calls != 3 || signal(SIGUSR2, plain) != SIG_DFL) return 12;
+  if (__sigaction(SIGUSR2, NULL, &before) != 0 || sigaction(SIGUSR2, &before, NULL) != 0) return 13;
+  raise(SIGUSR2);
+  if (calls != 4) return 14;
+
   signal(SIGSEGV, leave);
   char* const bytes = valloc(1 << 20);
   if (sigsetjmp(before_fault, 1) == 0) {
     *(volatile char*)NULL = 1;
-    return 10;
+    return 15;
   }
   for (int round = 0; round < 20; ++round) memset(bytes, round, 1 << 20);
-  return misaligned == 0 ? 0 : 11;
+  return misaligned == 0 ? 0 : 16;
 }
