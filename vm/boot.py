@@ -171,7 +171,9 @@ def _compile(folder: Path) -> None:
     """Compile the programs that `nearfar run` is tested with, where a compiler is here."""
     folder.mkdir()
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-16")
-    for name in ("objects", "ranges") if compiler else ():
+    if compiler is None:
+        return
+    for name in ("objects", "ranges"):
         source = REPOSITORY / f"tests/python/run/programs/{name}.c"
         subprocess.run(
             [compiler, "-O2", "-g", "-pthread", f"-I{REPOSITORY / 'include'}",

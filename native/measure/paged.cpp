@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -68,7 +69,8 @@ PagedRegion::~PagedRegion() { os::unmap(data_, size_); }
 
 void PagedRegion::fill(double random_share, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto noisy = static_cast<std::uint64_t>(random_share * static_cast<double>(record) + 0.5);
+  const auto noisy =
+      static_cast<std::uint64_t>(std::lround(random_share * static_cast<double>(record)));
   std::array<unsigned char, os::base_page.count> page{};
   for (std::uint64_t i = 0; i < pages(); ++i) {
     for (std::uint64_t at = 0; at < page.size(); at += record) {
