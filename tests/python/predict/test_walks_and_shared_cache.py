@@ -178,7 +178,7 @@ def test_walks_are_shorter_the_sooner_a_page_is_touched_again() -> None:
     there = by_regions(WALKS_NS)
     soon, later, late = (slowdown(touching({size * MIB: 1.0}), there) for size in (20, 48, 100))
     assert 200.0 / 150.0 < soon < later < late
-    # 32 MiB, of which the TLB holds 8, walk for 30 ns at each access: a walk takes 40 ns.
+    # Over 32 MiB an access walks for 30 ns. The TLB holds 8 MiB of it, so each walk takes 40 ns.
     assert soon == pytest.approx((200.0 + 40.0) / 150.0)
 
 
