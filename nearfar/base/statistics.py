@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from nearfar.base.estimate import Estimate
 
@@ -27,6 +26,8 @@ def median_estimate(
     middle = float(np.median(values))
     if values.size < 3 or float(np.ptp(values)) == 0.0:
         return Estimate(middle, float(values.min()), float(values.max()))
+    from scipy import stats
+
     with np.errstate(all="ignore"):
         for method in ("BCa", "percentile"):
             interval = stats.bootstrap(
@@ -60,6 +61,8 @@ def median_of_groups(groups: Sequence[Sequence[float]], seed: int = 0) -> Estima
     def median_of(chosen: NDArray[np.int64]) -> np.float64:
         resampled = [rng.choice(values[group], len(values[group])) for group in chosen]
         return np.float64(np.median(np.concatenate(resampled)))
+
+    from scipy import stats
 
     interval = stats.bootstrap(
         (np.arange(len(values)),),

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 
 from nearfar.profile.objects import Site, make_objects
@@ -123,6 +122,8 @@ def phase_of_slices(shares: Array) -> list[int]:
     slices = len(shares)
     if slices < MIN_SLICES:
         return [0] * slices
+    import ruptures
+
     # Noise of a slice, estimated from neighbours, most of which are in the same phase.
     noise = float(np.median((np.diff(shares, axis=0) ** 2).sum(axis=1))) / 2
     penalty = 3 * max(noise, (MAX_DIFFERENT_SHARE / 4) ** 2) * np.log(slices)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import ruptures
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
@@ -84,6 +83,8 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     """Return the indices before which log latency changes beyond noise, ascending."""
     if len(latency) < 3:
         return []
+    import ruptures
+
     signal = np.log(latency).reshape(-1, 1)
     # The usual penalty of a change of mean, 2 sigma^2 log n, twice: the fit repairs
     # a missing change, but one too many in a flat curve is a buffer that does not exist.

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 TOLERANCE = 0.03
 """Relative deviation from a period that is allowed: real wear counters are not exact."""
@@ -123,6 +122,8 @@ def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 def _beyond_chance(positions: NDArray[np.float64], period: float, share: float, tried: int) -> bool:
     """Return whether random events would hardly ever keep to a period so well."""
+    from scipy.stats import binom
+
     span = positions[-1] - positions[0]
     expected = 2 * TOLERANCE * period * len(positions) / span
     can = int((positions <= positions[-1] - period * (1 - TOLERANCE)).sum())
