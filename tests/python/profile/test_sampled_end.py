@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from patience import patience
 from unmodified_runs import needs_qemu, run
 
@@ -104,7 +105,8 @@ def reach(
     result = folder / "result"
     offset = offset_of(program, name)
     helper = native_file("nearfar_reach")
-    command = [helper, file or program, str(offset), str(times), result, program, "run", *words]
+    command: list[str | Path] = [helper, file or program, str(offset), str(times), result]
+    command += [program, "run", *words]
     result.unlink(missing_ok=True)
     done = subprocess.run(command, capture_output=True, timeout=patience(60), check=False)
     times_ns = [int(word) for word in result.read_text().split()] if result.exists() else []
@@ -112,7 +114,7 @@ def reach(
 
 
 @needs_gcc
-def test_a_program_is_timed_to_a_place_and_ended_there(program: Path, tmp_path: Path):
+def test_a_program_is_timed_to_a_place_and_ended_there(program: Path, tmp_path: Path) -> None:
     code, early, printed = reach(program, tmp_path, ROUNDS // 10, str(10 * ROUNDS))
     assert (code, printed) == (0, "")
     code, late, _ = reach(program, tmp_path, 10 * ROUNDS, str(10 * ROUNDS))
@@ -122,14 +124,14 @@ def test_a_program_is_timed_to_a_place_and_ended_there(program: Path, tmp_path: 
 
 
 @needs_gcc
-def test_children_and_threads_pass_the_place(program: Path, tmp_path: Path):
+def test_children_and_threads_pass_the_place(program: Path, tmp_path: Path) -> None:
     # The thread's round counts, the child's does not.
     assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS), "more")[0] == 0
     assert reach(program, tmp_path, ROUNDS + 2, str(ROUNDS), "more")[0] == 1
 
 
 @needs_gcc
-def test_a_place_that_makes_children_is_passed(tmp_path: Path):
+def test_a_place_that_makes_children_is_passed(tmp_path: Path) -> None:
     source, program = tmp_path / "makes.c", tmp_path / "makes"
     source.write_text(MAKES_CHILDREN)
     subprocess.run(["gcc", "-O1", source, "-o", program], check=True)
@@ -138,16 +140,18 @@ def test_a_place_that_makes_children_is_passed(tmp_path: Path):
 
 
 @needs_gcc
-def test_a_place_that_is_not_reached_or_not_loaded_has_no_time(program: Path, tmp_path: Path):
+def test_a_place_that_is_not_reached_or_not_loaded_has_no_time(
+    program: Path, tmp_path: Path
+) -> None:
     assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS))[:2] == (1, [])
     assert reach(program, tmp_path, 1, "1", file=tmp_path / "other")[:2] == (2, [])
 
 
-def blocks(*rows: tuple[int, int, int]) -> np.ndarray:
+def blocks(*rows: tuple[int, int, int]) -> NDArray[np.void]:
     return np.array(list(rows), dtype=BLOCK)
 
 
-def test_places_are_blocks_that_ran_at_last_and_no_others_share(tmp_path: Path):
+def test_places_are_blocks_that_ran_at_last_and_no_others_share(tmp_path: Path) -> None:
     file = tmp_path / "program"
     code = bytearray(4096)
     code[0x300:0x303] = b"\xf3\x48\xa5"  # rep movsq
@@ -167,7 +171,7 @@ def test_places_are_blocks_that_ran_at_last_and_no_others_share(tmp_path: Path):
 @needs_qemu
 @needs_gcc
 @pytest.mark.timing
-def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path):
+def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path) -> None:
     source = tmp_path / "spins.c"
     source.write_text("int main(void) { for (volatile long i = 0; i < 600000000; i++) {} }")
     program = tmp_path / "spins"
@@ -179,7 +183,7 @@ def test_a_loop_without_any_rarer_place_has_no_known_share(tmp_path: Path):
 
 
 @needs_qemu
-def test_how_a_program_takes_being_stopped_after_its_time_is_no_failure():
+def test_how_a_program_takes_being_stopped_after_its_time_is_no_failure() -> None:
     script = "trap 'exit 1' TERM; while :; do sleep 0.05; done"
     options = ProfileOptions(command=["sh", "-c", script])
     request = ProfileRequest(
