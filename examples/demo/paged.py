@@ -25,7 +25,7 @@ MAX_PREDICTED_S = 30.0
 class PagedDemo:
     """Where the demo's documents are, and how it runs a verb."""
 
-    nearfar: Callable[..., str]
+    nearfar: Callable[..., None]
     program: Path
     """The executable `nearfar`."""
     folder: Path
