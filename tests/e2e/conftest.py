@@ -7,13 +7,17 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from patience import patience
 
-from .first_answers import keep_near_memory
+from nearfar.__main__ import main
+from nearfar.base.errors import ExitCode
+
+from .first_answers import Refused, keep_near_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 NEARFAR = Path(sys.executable).parent / "nearfar"
@@ -100,3 +104,22 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("cache")
     keep_near_memory(home)
     return home
+
+
+@pytest.fixture
+def refusal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Refused:
+    """Return a function that runs `try` here, is refused at once, and returns standard error.
+
+    Another process takes a second to start.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*words: str, beside: Sequence[str] = ()) -> str:
+        assert main(["try", *words]) == ExitCode.WRONG_USE
+        assert [path.name for path in tmp_path.iterdir()] == list(beside)
+        return capfd.readouterr().err
+
+    return run

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -20,6 +21,9 @@ from nearfar.documents.device import MeasuredContext
 from nearfar.measure import kept
 
 ROOT = Path(__file__).resolve().parents[2]
+
+Refused = Callable[..., str]
+"""Runs `try` in this process, is refused at once, and returns standard error."""
 
 needs_qemu = pytest.mark.skipif(
     shutil.which("qemu-x86_64") is None or shutil.which("gcc") is None,

@@ -14,7 +14,7 @@ from patience import patience
 
 from nearfar.base.errors import ExitCode
 
-from .first_answers import attempt, build, left_running, needs_qemu, start
+from .first_answers import Refused, attempt, build, left_running, needs_qemu, start
 
 WORK = """
 #include <fcntl.h>
@@ -100,23 +100,21 @@ SCRIPTS = {
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_what_is_no_program_is_refused_before_anything_is_measured(
-    tmp_path: Path, name: str
+    tmp_path: Path, refusal: Refused, name: str
 ) -> None:
     content, sentence = SCRIPTS[name]
     (tmp_path / name).write_bytes(content)
     (tmp_path / name).chmod(0o755)
-    nothing_kept = tmp_path / "cache"
-    _check(nothing_kept, tmp_path, [f"./{name}"], ExitCode.WRONG_USE, sentence)
-    assert not nothing_kept.exists()
+    assert sentence in refusal("--time", "45s", "--", f"./{name}", beside=[name])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file to another user")
-def test_a_program_with_other_rights_is_refused(tmp_path: Path) -> None:
+def test_a_program_with_other_rights_is_refused(tmp_path: Path, refusal: Refused) -> None:
     program = tmp_path / "becomes"
     shutil.copy(shutil.which("true") or "/bin/true", program)
     os.chown(program, 1, 1)
     program.chmod(0o4755)
-    _check(tmp_path / "cache", tmp_path, ["./becomes"], ExitCode.WRONG_USE, "set-user-id")
+    assert "set-user-id" in refusal("--time", "45s", "--", "./becomes", beside=["becomes"])
 
 
 @pytest.mark.parametrize(
@@ -127,12 +125,9 @@ def test_a_program_with_other_rights_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_times_that_do_not_fit_are_refused_at_once(
-    tmp_path: Path, words: tuple[str, ...], sentence: str
+    refusal: Refused, words: tuple[str, ...], sentence: str
 ) -> None:
-    done = attempt(tmp_path / "cache", tmp_path, "try", *words, "--", "sleep", "100")
-    assert done.returncode == ExitCode.WRONG_USE
-    assert sentence in done.stderr
-    assert not list(tmp_path.iterdir())
+    assert sentence in refusal(*words, "--", "sleep", "100")
 
 
 @needs_qemu
