@@ -25,32 +25,31 @@ UNCROWDED: Crowding = ((1.0, 1.0),)
 
 def crowding(device: DeviceProfile, operation: Operation) -> Crowding:
     """Return what threads beyond the best number cost sequential lines of `operation`."""
-    best = curves.bandwidth(device, operation)
-    if best.operation != operation or best.pattern != "sequential" or best.threads is None:
+    like = curves.bandwidth(device, operation)
+    figures = _by_threads(device, like)
+    if not figures or (like.operation, like.pattern) != (operation, "sequential"):
         return UNCROWDED
-    more = {
-        float(figure.threads): best.value_gb_per_s / figure.value_gb_per_s
-        for figure in device.bandwidth
-        if figure.threads is not None
-        and figure.threads > best.threads
-        and _kind(figure) == _kind(best)
+    best = max(figures, key=lambda figure: figure.value_gb_per_s)
+    longer = {
+        float(figure.threads or 1): best.value_gb_per_s / figure.value_gb_per_s
+        for figure in figures[figures.index(best) :]
     }
-    return ((float(best.threads), 1.0), *sorted(more.items()))
+    return tuple(longer.items())
 
 
 def sharing(device: DeviceProfile) -> Crowding:
     """Return how much longer one core's sequential line takes while as many threads read."""
-    alone, best = (curves.bandwidth(device, "read", threads=threads) for threads in (1, None))
-    if alone.threads != 1 or best.threads is None:
+    alone = curves.bandwidth(device, "read", threads=1)
+    if alone.threads != 1:
         return UNCROWDED
+    figures = _by_threads(device, alone)
+    best = max(figures, key=lambda figure: figure.value_gb_per_s)
     longer = {
-        float(figure.threads): figure.threads * alone.value_gb_per_s / figure.value_gb_per_s
-        for figure in device.bandwidth
-        if figure.threads is not None
-        and figure.threads <= best.threads
-        and _kind(figure) == _kind(alone)
+        float(threads): threads * alone.value_gb_per_s / figure.value_gb_per_s
+        for figure in figures[: figures.index(best) + 1]
+        if (threads := figure.threads) is not None
     }
-    return tuple(sorted({**longer, 1.0: 1.0}.items()))
+    return tuple({1.0: 1.0, **longer}.items())
 
 
 def crowded(points: Crowding, threads: float) -> float:
@@ -63,6 +62,20 @@ def crowded(points: Crowding, threads: float) -> float:
 
 def _logs(counts: Sequence[float]) -> list[float]:
     return [log2(count) for count in counts]
+
+
+def _by_threads(device: DeviceProfile, like: BandwidthFigure) -> list[BandwidthFigure]:
+    """Return the figures of the kind of `like` by number of threads, rising, the best of each.
+
+    `like` itself may be the best of all, with no number of threads.
+    """
+    by_threads: dict[int, BandwidthFigure] = {}
+    for figure in device.bandwidth:
+        if figure.threads is not None and _kind(figure) == _kind(like):
+            best = by_threads.setdefault(figure.threads, figure)
+            if figure.value_gb_per_s > best.value_gb_per_s:
+                by_threads[figure.threads] = figure
+    return [by_threads[threads] for threads in sorted(by_threads)]
 
 
 def _kind(figure: BandwidthFigure) -> tuple[object, ...]:

@@ -19,6 +19,11 @@ SLACK = 0.03
 ORDER_SLACK = 1e-4
 """Relative tolerance of orders: rounding."""
 
+HIDDEN_SLACK = 0.005
+"""The same where near time hides all that a program does more. A time is a little above the longest
+of its parts (`SLACK`), and the part above is not the same in all programs: a fill takes 0.2 % more
+than its stream, a copy 0.01 % more, with equal near times."""
+
 ROUNDING = 1e-12
 """Distance of a slowdown from 1 that arithmetic leaves where nothing is slower."""
 
@@ -45,12 +50,12 @@ def judge(
     *,
     predicted_near: DeviceProfile | None = None,
 ) -> list[Violation]:
-    """Return what is wrong with the predictions of `forms` on all far memories.
+    """Return what is wrong with the predictions of `forms`, of as many threads, on far memories.
 
     Their near times are those of `near`; `predicted_near` is what the model is told instead.
     """
     page_bytes = program_page_bytes(near)
-    paper = near_paper(near, page_bytes)
+    paper = near_paper(near, page_bytes, forms[0].threads)
     made = [(form, form.near_ns(paper, hiding)) for form in forms]
     prediction = predict(
         profile=profile_of(made),
@@ -68,7 +73,7 @@ def judge_prediction(
     fars: Sequence[DeviceProfile],
 ) -> list[Violation]:
     """Return what is wrong with a prediction of programs with these near times in `near`."""
-    paper = near_paper(near, program_page_bytes(near))
+    paper = near_paper(near, program_page_bytes(near), made[0][0].threads)
     # Near time that may be the bus's does not tell how many misses were in flight.
     unknown = {
         form.name
@@ -78,10 +83,13 @@ def judge_prediction(
     written = {form.name: form.total.written for form, _ in made}
     violations = []
     for device, far in zip(prediction.devices, fars, strict=True):
+        papers = far_paper(far, paper, near, made[0][0].threads), paper
         times = {phase.phase: phase for phase in device.phases}
         for form, near_ns in made:
             phase = times[form.name]
-            wrong = [*_value(form, phase, near_ns, far, (near, paper)), *_interval(form, phase)]
+            wrong = _interval(form, phase)
+            if far.name != near.name:
+                wrong += _value(form, phase, near_ns, *papers)
             if form.seen < 1.0 and not any(form.name in caveat for caveat in device.caveats):
                 wrong.append(("silent", "no caveat says that accesses were left out"))
             violations += [
@@ -100,13 +108,10 @@ def _value(
     form: Program,
     phase: PhasePrediction,
     near_ns: float,
-    far: DeviceProfile,
-    near: tuple[DeviceProfile, PaperMemory],
+    far: PaperMemory,
+    near: PaperMemory,
 ) -> list[tuple[str, str]]:
-    if far.name == near[0].name:
-        return []
-    paper_far = far_paper(far, near[1], near[0])
-    span = form.far_ns(paper_far, near[1], near_ns)
+    span = form.far_ns(far, near, near_ns)
     time = phase.far_time_ns.value
     low, high = span.low * (1.0 - SLACK), span.high * (1.0 + SLACK)
     if form.seen < 1.0 and not form.checked:
@@ -115,7 +120,7 @@ def _value(
         if ends.high < low or ends.low > high:
             return [
                 (
-                    "unreached" if form.waits_most(paper_far) else "unreached bandwidth",
+                    "unreached" if form.waits_most(far) else "unreached bandwidth",
                     f"{ends.low / 1e6:.4g} to {ends.high / 1e6:.4g} ms, at least "
                     f"{span.low / 1e6:.4g} and at most {span.high / 1e6:.4g}",
                 )
@@ -155,6 +160,7 @@ def _orders(
             if phase.near_time_ns.value > other.near_time_ns.value * (1 + ORDER_SLACK):
                 continue
             first, second = phase.far_time_ns.value, other.far_time_ns.value
-            if second < first * (1.0 - ORDER_SLACK):
+            hidden = other.near_time_ns.value <= phase.near_time_ns.value * (1 + ORDER_SLACK)
+            if second < first * (1.0 - (HIDDEN_SLACK if hidden else ORDER_SLACK)):
                 sentence = f"{second / 1e6:.4g} ms, {name} takes {first / 1e6:.4g}"
                 yield Violation("order", other.phase, near, far, sentence), name

@@ -5,6 +5,12 @@ bandwidths by the best and the worst possible figure, one core's sequential read
 one thread, as published or in proportion to that of its host's local DRAM, otherwise between
 bandwidth alone and latency in proportion to near memory's. Near memory's are by its figure of one
 thread, otherwise by a number of lines in flight.
+
+Where figures of several threads are known, one core's reads take as long as those of as many
+threads: T threads of which one draws B alone and all draw B(T) take T B / B(T) times as long for a
+line. Between two numbers of threads, B(T) is concave, for each further thread adds no more than the
+one before: it lies above the straight line between them, and below T B. Beyond the best number of
+threads, all together draw what the figure of as many gives.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ import numpy as np
 
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile
-from nearfar.documents.device import LoadedLatencyCurve
+from nearfar.documents.device import LoadedLatencyCurve, Operation
 
 LINE_BYTES = 64
 ASSUMED_PARALLELISM = 10.0
@@ -49,7 +55,7 @@ class PaperMemory:
     in_flight: dict[int, float]
     """Misses that this core overlaps, by the number of chains; `MOST` has the greatest."""
     stream_ns: Span
-    """A line of one core's sequential read."""
+    """A line of one core's sequential read, alone."""
     read_ns: Span
     """A line read by all cores together, in sequence."""
     random_read_ns: Span
@@ -60,6 +66,8 @@ class PaperMemory:
     """Latency by drawn bandwidth."""
     own_load: bool = False
     """Whether the costs of chains include the load of their core."""
+    beside: Span = Span(1.0, 1.0)
+    """Time of a line of one core's sequential read beside the other threads, over that alone."""
 
     def chain_ns(self, chains: int) -> Span:
         """Return the cost of a miss while so many chains run, without other threads."""
@@ -68,6 +76,11 @@ class PaperMemory:
             max(self.latency_ns.low / overlap, self.read_ns.low),
             max(self.latency_ns.high / overlap, 0.0 if self.own_load else self.random_read_ns.high),
         )
+
+    @property
+    def shared_stream_ns(self) -> Span:
+        """Return a line's time of one core's sequential read while the other threads read too."""
+        return Span(self.stream_ns.low * self.beside.low, self.stream_ns.high * self.beside.high)
 
     @property
     def greatest_load(self) -> float:
@@ -80,7 +93,13 @@ class PaperMemory:
             1.0,
             *(
                 getattr(self, name).high / getattr(near, name).low
-                for name in ("latency_ns", "stream_ns", "read_ns", "random_read_ns", "write_ns")
+                for name in (
+                    "latency_ns",
+                    "shared_stream_ns",
+                    "read_ns",
+                    "random_read_ns",
+                    "write_ns",
+                )
             ),
         )
 
@@ -99,8 +118,10 @@ MOST = 32
 """Chains that stand for as many misses as a core overlaps."""
 
 
-def near_paper(device: DeviceProfile, page_bytes: int | None = None) -> PaperMemory:
-    """Return near memory: its figures are exact."""
+def near_paper(
+    device: DeviceProfile, page_bytes: int | None = None, threads: int = 1
+) -> PaperMemory:
+    """Return near memory as one of `threads` sees it: its figures are exact."""
     curve = chains_of(device, page_bytes)
     latency_ns = curve.get(1, latency_of(device))
     in_flight = {k: latency_ns / curve[k] if k in curve else float(k) for k in CHAINS}
@@ -115,6 +136,7 @@ def near_paper(device: DeviceProfile, page_bytes: int | None = None) -> PaperMem
     random_ns = min(random.high, max(read_ns, latency_ns / in_flight[MOST]))
     write_ns = near_write_ns(device, read_ns)
     random_write_ns = random_span(device, "nt-store", Span(write_ns, write_ns)).high
+    read_ns *= crowded(device, "read", threads)
     return PaperMemory(
         name=device.name,
         latency_ns=Span(latency_ns, latency_ns),
@@ -126,11 +148,14 @@ def near_paper(device: DeviceProfile, page_bytes: int | None = None) -> PaperMem
         random_write_ns=Span(random_write_ns, random_write_ns),
         curves=tuple(curve for curve in device.loaded_latency if curve.instruction == "load"),
         own_load=len(curve) > 1,
+        beside=beside(device, threads),
     )
 
 
-def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfile) -> PaperMemory:
-    """Return a far memory as the core of `near` sees it."""
+def far_paper(
+    device: DeviceProfile, near: PaperMemory, near_device: DeviceProfile, threads: int = 1
+) -> PaperMemory:
+    """Return a far memory as one of `threads` on the core of `near` sees it."""
     unwalked_ns = chains_of(near_device, None).get(1, latency_of(near_device))
     walk_ns = near.latency_ns.low - unwalked_ns
     latency_ns = converted_latency(device, near_device, unwalked_ns)
@@ -156,6 +181,7 @@ def far_paper(device: DeviceProfile, near: PaperMemory, near_device: DeviceProfi
         write_ns=write_ns,
         random_write_ns=random_span(device, "nt-store", write_ns),
         curves=tuple(curve for curve in device.loaded_latency if curve.instruction == "load"),
+        beside=beside(device, threads),
     )
 
 
@@ -226,16 +252,51 @@ def best(
     )
 
 
-def crowded(device: DeviceProfile, operation: str) -> float:
-    """Return the best bandwidth over that of too many threads, of a thread's own figures."""
+def by_threads(device: DeviceProfile, operation: Operation, alone: bool) -> dict[int, float]:
+    """Return bandwidths of all threads, GB/s, by their number.
+
+    They are measured as the best of one thread is (`alone`), else as the best of all.
+    """
     figures = [
         f
         for f in device.bandwidth
         if (f.operation, f.pattern) == (operation, "sequential") and f.threads
     ]
-    most = max((f.threads for f in figures), default=0)
-    worst = min((f.value_gb_per_s for f in figures if f.threads == most), default=0.0)
-    return max(1.0, best(device, operation) / worst) if worst else 1.0
+    first = max(
+        (f for f in figures if not alone or f.threads == 1),
+        key=lambda f: f.value_gb_per_s,
+        default=None,
+    )
+    return {
+        f.threads: f.value_gb_per_s
+        for f in figures
+        if first is not None
+        and f.threads
+        and (f.access_bytes, f.page_bytes) == (first.access_bytes, first.page_bytes)
+    }
+
+
+def crowded(device: DeviceProfile, operation: Operation, threads: int | None = None) -> float:
+    """Return the best bandwidth over that of too many threads: of the most, if none are given."""
+    figures = by_threads(device, operation, alone=False)
+    if not figures:
+        return 1.0
+    counts, gb_per_s = zip(*sorted(figures.items()), strict=True)
+    most = counts[gb_per_s.index(max(gb_per_s))]
+    at = counts[-1] if threads is None else threads
+    return float(max(gb_per_s) / np.interp(at, counts, gb_per_s)) if at > most else 1.0
+
+
+def beside(device: DeviceProfile, threads: int) -> Span:
+    """Return how much longer one core's sequential line takes beside the other threads."""
+    figures = by_threads(device, "read", alone=True)
+    if 1 not in figures:
+        return Span(1.0, 1.0)
+    counts, gb_per_s = zip(*sorted(figures.items()), strict=True)
+    # Beyond the best number, bandwidth is the limit, not a core.
+    at = min(threads, counts[gb_per_s.index(max(gb_per_s))])
+    longer = max(1.0, at * figures[1] / float(np.interp(at, counts, gb_per_s)))
+    return Span(longer if at in figures else 1.0, longer)
 
 
 def write_span(device: DeviceProfile) -> Span:

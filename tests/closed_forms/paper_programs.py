@@ -129,16 +129,18 @@ class Program:
         high = self.compute_ns + (core.high + stores.high) * loaded + bus.high
         # What near time shows besides waiting may be arithmetic, and stays.
         high += max(near_ns - self.compute_ns - self._core_ns(near).low, 0.0)
+        least = self
         if self.bus_share(near, near_ns) > MAX_BUS_SHARE:
             high = max(high, near_ns * far.greatest_ratio(near) * loaded)
             if self.seen < 1.0:
                 # QEMU does not see how addresses come about: they may overlap as a gather's.
-                core = replace(self, chains=MOST)._core_ns(far)
-        return Span(max(self.compute_ns, core.low, bus.low), high)
+                least = replace(self, chains=MOST)
+        waiting_ns = least._least_waiting_ns(far, near, near_ns)
+        return Span(max(self.compute_ns, waiting_ns, bus.low), high)
 
     def waits_most(self, far: PaperMemory) -> bool:
         """Return whether waiting for loads sets its least far time, not bandwidth."""
-        streams_ns = far.stream_ns.low * self.total.stream
+        streams_ns = far.shared_stream_ns.low * self.total.stream
         return self._core_ns(far).low - streams_ns >= max(streams_ns, self._bus_ns(far).low)
 
     def bus_share(self, near: PaperMemory, near_ns: float) -> float:
@@ -163,11 +165,27 @@ class Program:
         """Return the waiting of loads and streams; `loaded` is loaded over idle latency."""
         loads = memory.chain_ns(self.chains).times(self.total.chase)
         loads = loads.plus(memory.chain_ns(MOST).times(self.total.gather)).times(loaded)
-        return loads.plus(memory.stream_ns.times(self.total.stream))
+        return loads.plus(memory.shared_stream_ns.times(self.total.stream))
+
+    def _least_waiting_ns(self, far: PaperMemory, near: PaperMemory, near_ns: float) -> float:
+        """Return the least time far of waiting for loads and streams.
+
+        Where near time is less than these and the lines for stores take one after another, some of
+        it is hidden, and near time does not tell which: at most, of what grows most. So a join that
+        fills while it gathers may have hidden as much of its gather.
+        """
+        parts_ns = self._core_ns(near).low + self._stores_ns(near).low
+        hidden_ns = max(parts_ns - (near_ns - self.compute_ns), 0.0)
+        slower = max(
+            far.latency_ns.low / near.latency_ns.low,
+            far.shared_stream_ns.low / near.shared_stream_ns.low,
+        )
+        core_ns = self._core_ns(far).low
+        return min(core_ns, core_ns + self._stores_ns(far).low - hidden_ns * slower)
 
     def _stores_ns(self, memory: PaperMemory) -> Span:
         """Return the time to fetch lines for stores, where the core waits for them."""
-        fill, scatter = memory.stream_ns.times(self.total.fill), memory.chain_ns(MOST)
+        fill, scatter = memory.shared_stream_ns.times(self.total.fill), memory.chain_ns(MOST)
         return fill.plus(scatter.times(self.total.scatter))
 
     def _bus_ns(self, memory: PaperMemory) -> Span:

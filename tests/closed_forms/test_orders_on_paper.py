@@ -68,9 +68,8 @@ def predicted(
 ) -> list[PhasePrediction]:
     """Return the prediction on each far memory."""
     if near_ns is None:
-        near_ns = program.near_ns(
-            near_paper(near, PAGES.get(near.name, program_page_bytes(near))), "bus"
-        )
+        page_bytes = PAGES.get(near.name, program_page_bytes(near))
+        near_ns = program.near_ns(near_paper(near, page_bytes, program.threads), "bus")
     return [
         device.phases[0]
         for device in predict(profile=profile_of([(program, near_ns)]), near=near, far=far).devices
@@ -125,7 +124,8 @@ def compare_near_times(
     program: Program, larger: Program, near: str, far: str
 ) -> PhasePrediction | None:
     """Check that `larger` takes no less; None where near time does not tell the overlap."""
-    memory, paper = near_device(near), near_paper(near_device(near), PAGES[near])
+    memory = near_device(near)
+    paper = near_paper(memory, PAGES[near], program.threads)
     both = [(each, each.near_ns(paper, "bus")) for each in (program, larger)]
     # Of 2,000 such programs at random, 31 took less with more lines, by up to half.
     if any(each.overlaps and each.bus_share(paper, ns) > MAX_BUS_SHARE for each, ns in both):
@@ -161,7 +161,7 @@ def test_part_near_is_between_all_near_and_all_far(
     program: Program, near: str, far: str, share: float
 ):
     memory = near_device(near)
-    near_ns = program.near_ns(near_paper(memory, PAGES[near]), "bus")
+    near_ns = program.near_ns(near_paper(memory, PAGES[near], program.threads), "bus")
     near_side = near_memory(memory)
     traffic = phases_of(profile_of([(program, near_ns)]))[0]
     model = MODELS.get(DEFAULT_MODEL)(traffic, near_side, far_memory(far_device(far), near_side))
@@ -216,7 +216,7 @@ def times_of_plans(
 ) -> dict[str, float]:
     """Return the times, ns, of the alternatives for a budget, a share of all bytes."""
     memory = near_device(near)
-    near_ns = program.near_ns(near_paper(memory, PAGES[near]), "bus")
+    near_ns = program.near_ns(near_paper(memory, PAGES[near], program.threads), "bus")
     profile = profile_of([(program, near_ns)])
     footprint = sum(each.size_bytes for each in profile.objects)
     plan = place(

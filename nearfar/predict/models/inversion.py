@@ -215,8 +215,8 @@ class InversionModel(Model):
         """Return the time, or that of the far part that takes longest by itself."""
         larger = arithmetic(time_ns).larger
         time_ns = larger(time_ns, far.all_lines * self._far_limit)
-        for part in _parts_alone(far):
-            time_ns = larger(time_ns, part * self._trust)
+        for part, trust in zip(_parts_alone(far), self._trust, strict=True):
+            time_ns = larger(time_ns, part * trust)
         return time_ns
 
     def _given(self, parts: list[TrafficTime]) -> Number:
@@ -232,15 +232,19 @@ class InversionModel(Model):
         return min(self.near_time_ns, float(InversionModel.times_ns(self, self.phase.total)))
 
     @cached_property
-    def _trust(self) -> float:
-        """Minimum time over that of a far part alone, see `_parts_alone`.
+    def _trust(self) -> tuple[float, ...]:
+        """Minimum time over that of each far part alone, see `_parts_alone`.
 
-        Below 1 where a near part took longer, by its figures, than near time: then the figures or
-        the counts are not the program's, and its far parts show as little.
+        Below 1 where the same part took longer near, by its figures, than near time: then the
+        figures or the counts are not the program's, and the far part shows as little. That says
+        nothing of the other parts: a core that fetches more lines for its stores than chains show
+        reads in sequence no faster.
         """
-        near = _parts_alone(self._all_near)
-        longest_ns = max(map(float, near))
-        return min(1.0, self.near_time_ns / longest_ns) ** DISTRUST if longest_ns > 0.0 else 1.0
+        near = map(float, _parts_alone(self._all_near))
+        return tuple(
+            min(1.0, self.near_time_ns / part_ns) ** DISTRUST if part_ns > 0.0 else 1.0
+            for part_ns in near
+        )
 
     @cached_property
     def _far_limit(self) -> float:

@@ -42,6 +42,15 @@ def test_beyond_the_most_threads_measured_the_last_figure_holds():
     assert crowded(writes, 96.0) == crowded(writes, 24.0)
 
 
+def test_a_best_figure_without_a_number_of_threads_hides_none_that_has_one():
+    """MLC reads 18.57 GB/s with one core, 53.99 with 4, and 69.37 with 8 and at best."""
+    device = load_device("ddr5-snc4-eurosys24")
+    reads = sharing(device)
+    assert crowded(reads, 4.0) == pytest.approx(4 * 18.57 / 53.99)
+    assert crowded(reads, 12.0) == crowded(reads, 8.0) == pytest.approx(8 * 18.57 / 69.37)
+    assert crowded(crowding(device, "read"), 12.0) == pytest.approx(69.37 / 68.59)
+
+
 @pytest.mark.parametrize("name", ["cxl-e3s-x8", "ddr5-4800-local", "cxl-fpga-dmsim"])
 def test_a_device_without_figures_by_threads_loses_nothing(name: str):
     device = load_device(name)
