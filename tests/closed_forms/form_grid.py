@@ -27,10 +27,15 @@ POINTS = ((1 << 25, 1), (1 << 25, 4))
 """Lines per array, and threads."""
 
 QUICK = (
+    *((near, "all", *at) for near, at in product(NEARS, POINTS)),
     ("made up", "all", 1 << 25, 8),
     ("measured", "bus", 1 << 25, 1),
 )
-"""The points of `make test`."""
+"""The points of `make test`: each near memory with one thread and with several. Where all is hidden
+near, near time tells least, and most predictions were wrong."""
+
+ASSEMBLY = QUICK[-1]
+"""The one of them at which programs with inline assembly are judged."""
 
 WHOLE = (
     *((*of, *at) for of, at in product(product(NEARS, HIDINGS), POINTS)),

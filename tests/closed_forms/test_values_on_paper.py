@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import pytest
-from form_grid import QUICK, fars, near_device
+from form_grid import ASSEMBLY, QUICK, fars, near_device
 from judge_forms import Violation, judge
 from paper_programs import Hiding, in_assembly, programs
 
 EVERY = slice(None)
-EVEN, ODD = slice(0, None, 2), slice(1, None, 2)
-"""Halves of the library: each device is judged at one point in `make test`, at all of them in
-`make test-long`."""
+EVEN = slice(0, None, 2)
+HALVES = (EVEN, slice(1, None, 2), slice(1, None, 2), EVEN)
+"""Halves of the library, by point: each device is judged at every second point in `make test`, with
+one thread and with several, at all of them in `make test-long`."""
 
 
 @pytest.mark.parametrize(
     ("near", "hiding", "lines", "threads", "some"),
     [
-        (*QUICK[0], EVEN),
-        (*QUICK[1], ODD),
+        *((*point, half) for point, half in zip(QUICK, cycle(HALVES))),
         *(pytest.param(*point, EVERY, marks=pytest.mark.long) for point in QUICK),
     ],
 )
@@ -30,7 +32,7 @@ def test_every_program_takes_what_the_figures_allow(
 
 @pytest.mark.parametrize(
     ("near", "hiding", "lines", "threads", "some"),
-    [(*QUICK[1], EVEN), pytest.param(*QUICK[1], EVERY, marks=pytest.mark.long)],
+    [(*ASSEMBLY, EVEN), pytest.param(*ASSEMBLY, EVERY, marks=pytest.mark.long)],
 )
 def test_loads_in_inline_assembly_are_reached_or_counted(
     near: str, hiding: Hiding, lines: int, threads: int, some: slice
