@@ -63,6 +63,10 @@ class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     session's kernels. None: not measured."""
     near_own_ns: float | None = None
     """The same of its near data."""
+    far_own_independent_ns: float | None = None
+    """Time of a random read of its far data that depends on no other, ns."""
+    near_own_independent_ns: float | None = None
+    """The same of its near data."""
 
 
 class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

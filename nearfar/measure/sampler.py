@@ -81,6 +81,12 @@ def _kind(point: SamplePoint) -> tuple[object, ...]:
     return point.kernel, point.page_bytes, point.generator, point.pause_ns
 
 
+def _visited_bytes(point: SamplePoint) -> int:
+    """Return the size of the lines that one pass over a region visits."""
+    step = max(point.stride_bytes, point.access_bytes)
+    return point.region_bytes // step * point.access_bytes
+
+
 @dataclass
 class Sampler:
     """The memories and CPUs of a measurement; a `Subject`."""
@@ -236,15 +242,16 @@ class Sampler:
             warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
         else:
             caches = 0 if self._is_uncached(point) else self.llc_bytes
-            warm_up = warm_up_accesses(point.region_bytes, caches)
+            warm_up = warm_up_accesses(_visited_bytes(point), caches)
             accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
     def _pass(self, point: SamplePoint) -> int:
         """Return accesses of one warm-up pass: passes repeat only while they get faster."""
-        if point.region_bytes > self.llc_bytes or self._is_uncached(point):
+        visited_bytes = _visited_bytes(point)
+        if visited_bytes > self.llc_bytes or self._is_uncached(point):
             return 0  # it settles within the accesses given, which are less than a pass
-        return max(point.region_bytes // 64, WARM_UP_ACCESSES // 2)
+        return max(visited_bytes // 64, WARM_UP_ACCESSES // 2)
 
     def _learn(self, point: SamplePoint, warm_up_passes: int) -> None:
         """Note a large region whose second pass took as long as its first, a cold one.
@@ -253,13 +260,13 @@ class Sampler:
         between the two takes minutes and changes nothing.
         """
         latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
-        is_large = point.region_bytes // 64 > 2 * WARM_UP_ACCESSES
+        is_large = _visited_bytes(point) // 64 > 2 * WARM_UP_ACCESSES
         if is_large and warm_up_passes == COLD_AND_WARM and latest != self._latest:
-            self._uncached.add((_kind(point), point.region_bytes))
+            self._uncached.add((_kind(point), _visited_bytes(point)))
 
     def _is_uncached(self, point: SamplePoint) -> bool:
         """Return whether no cache keeps the region, or one of the last level's size or less."""
-        kind, size = _kind(point), point.region_bytes
+        kind, size = _kind(point), _visited_bytes(point)
         if size <= self.llc_bytes:
             return (kind, size) in self._uncached
         return any(kind == other for other, _ in self._uncached)

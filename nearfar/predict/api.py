@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from nearfar.predict.from_counters import models_beside
 from nearfar.predict.in_situ import stages_of, with_pipeline
 from nearfar.predict.inputs import recorded
 from nearfar.predict.interval import FarEstimate, far_estimate
-from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.memory import NO_READS, MemoryCosts, ProgramReads
 from nearfar.predict.model import MODELS, NAIVE_MODELS, Model, usable_models
 from nearfar.predict.noise import measurement_noise
 from nearfar.predict.object_effects import object_effects
@@ -49,17 +48,14 @@ def predict(
     options: PredictOptions,
     *,
     far_page_bytes: int | None = None,
-    far_own_ns: float | None = None,
-    near_own_ns: float | None = None,
-    own_bytes: float = inf,
+    own: ProgramReads = NO_READS,
     explain_largest: bool = False,
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
-    `far_page_bytes` is the size of the program's far pages, by default as near. `far_own_ns` and
-    `near_own_ns` are the times of a dependent random read of `own_bytes` allocated as the program's
-    are, where they were measured. `explain_largest` breaks down the largest times in place of those
-    that --explain names. Raises NearfarError for what is unknown.
+    `far_page_bytes` is the size of the program's far pages, by default as near. `own` are reads of
+    data allocated as the program's, where they were measured. `explain_largest` breaks down the
+    largest times in place of those that --explain names. Raises NearfarError for what is unknown.
     """
     task = task_of(options)
     workload, near, fars = task.workload, task.near, task.fars
@@ -76,15 +72,7 @@ def predict(
         if device.technology == "paged":
             devices.append(_paged(workload, device, options))
             continue
-        far_side = far_memory(
-            device,
-            near_side,
-            options.host,
-            far_page_bytes,
-            program_chase_ns=far_own_ns,
-            near_program_chase_ns=near_own_ns,
-            program_bytes=own_bytes,
-        )
+        far_side = far_memory(device, near_side, options.host, far_page_bytes, own)
         far_side = replace(far_side, channel_sharing=channel_sharing(machine, near, device))
         models = [kind(phase, near_side, far_side) for phase in traffic]
         sentences = [*near_side.caveats, *far_side.caveats, *common]

@@ -9,7 +9,7 @@ random lines allows, whichever is longer.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import log2
 
 import numpy as np
 
@@ -31,7 +31,13 @@ from nearfar.predict.core_streams import CoreStream, far_stream, near_stream, wr
 from nearfar.predict.cores import core_behind, machine_of
 from nearfar.predict.crowding import crowding, sharing
 from nearfar.predict.host import DEFAULT_HOST, LatencyHere, latency_here
-from nearfar.predict.memory import MAX_CHAINS, MemoryCosts, bounded
+from nearfar.predict.memory import (
+    MAX_CHAINS,
+    NO_READS,
+    MemoryCosts,
+    ProgramReads,
+    bounded,
+)
 from nearfar.predict.traffic import Array
 
 ASSUMED_PARALLELISM = 10.0
@@ -131,18 +137,13 @@ def far_memory(
     near: MemoryCosts,
     host: HostRule = DEFAULT_HOST,
     page_bytes: int | None = None,
-    *,
-    program_chase_ns: float | None = None,
-    near_program_chase_ns: float | None = None,
-    program_bytes: float = inf,
+    program: ProgramReads = NO_READS,
 ) -> MemoryCosts:
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
-    Its pages have `page_bytes`, by default as near. `program_chase_ns` is the time of a dependent
-    random read of `program_bytes` of far data that a process like the program allocated, where that
-    was measured (page walks take longer where pages lie farther apart), `near_program_chase_ns`
-    that of near data (part of which may be in a cache). `host` converts a latency published on
-    another machine.
+    Its pages have `page_bytes`, by default as near. `program` are reads of data that a process like
+    the program allocated, where they were measured: page walks take longer where pages lie farther
+    apart. `host` converts a latency published on another machine.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -178,7 +179,7 @@ def far_memory(
     memory = _memory(device, curve, stream, page_bytes, caveats)
     if not curve.derived:
         memory = _with_walks(memory, figures)
-    memory = _with_program(memory, near, program_chase_ns, near_program_chase_ns, program_bytes)
+    memory = _with_program(memory, near, program)
     return _with_host(memory, near, here, latency)
 
 
@@ -258,6 +259,11 @@ def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
             write_ns = min(write_ns, max(store_ns - sequential_ns, sequential_ns))
         cores_ns = float(curve.costs[-1]) / max(1, len(device.measured.cpus))
         random_ns = max(sequential_ns, min(random_ns, cores_ns))
+        stored_ns = device_figures.random_store_ns(device)
+        if stored_ns is not None:
+            # A store that bypasses the caches waits for more than its line's write-back.
+            least_ns = device_figures.MIN_WRITE_BACK_SHARE * stored_ns
+            write_random_ns = min(write_random_ns, max(stored_ns - random_ns, least_ns))
     error = max(map(device_figures.bandwidth_error, (sequential, write_sequential)))
     return _BandwidthCosts(
         (random_ns, sequential_ns),
@@ -329,35 +335,45 @@ def _with_walks(memory: MemoryCosts, figures: list[ChainsFigure]) -> MemoryCosts
     return replace(memory, unwalked_costs_ns=unwalked_ns, region_walks=region_walks)
 
 
-def _with_program(
-    memory: MemoryCosts,
-    near: MemoryCosts,
-    program_ns: float | None,
-    near_program_ns: float | None,
-    program_bytes: float,
-) -> MemoryCosts:
-    """Return the memory with the latency of the program's data, and so with its share of walks."""
-    unwalked_ns = memory.unwalked_costs_ns
-    if unwalked_ns is None or program_ns is None:
+def _with_program(memory: MemoryCosts, near: MemoryCosts, program: ProgramReads) -> MemoryCosts:
+    """Return the memory with the walks of the program's data over those of the measured chase."""
+    if memory.unwalked_costs_ns is None:
         return memory
-    near_ns = float(near.chain_costs_ns[0])
-    cached = (near_program_ns or near_ns) / near_ns
     regions = memory.region_walks
-    relative = 1.0 if regions is None else regions.relative(program_bytes)
-    unwalked = float(unwalked_ns[0])
-    walked = unwalked + relative * (float(memory.chain_costs_ns[0]) - unwalked)
-    return replace(memory, walks_measured=_walks(walked, unwalked, program_ns, cached))
+    relative = 1.0 if regions is None else regions.relative(program.size_bytes)
+    reads = [
+        (1.0, program.far_ns, program.near_ns),
+        (float(MAX_CHAINS), program.far_independent_ns, program.near_independent_ns),
+    ]
+    ratios = {}
+    for chains, far_ns, near_ns in reads:
+        if far_ns is not None:
+            near_curve_ns = near.cost_ns(chains)
+            cached = (near_ns or near_curve_ns) / near_curve_ns
+            ratios[chains] = _own_walks(memory, chains, relative, far_ns, cached)
+    if not ratios:
+        return memory
+    own = np.interp(np.log2(memory.chain_counts), np.log2(list(ratios)), list(ratios.values()))
+    return replace(memory, own_walks=own)
 
 
-def _walks(walked_ns: float, unwalked_ns: float, program_ns: float, cached: float) -> float:
-    """Return walks of the measured chase, in units of walks of the program's data.
+def _own_walks(
+    memory: MemoryCosts, chains: float, relative: float, far_ns: float, cached: float
+) -> float:
+    """Return walks of the program's data over those of the measured chase with so many chains.
 
-    Without walks, reads of these data take `cached` times as long as reads of the measured chase.
+    Over as much data as the program's, the chase's walks are `relative` times as long. Without
+    walks, reads of the program's data take `cached` times as long as those of the chase.
     """
+    assert memory.unwalked_costs_ns is not None
+    at = np.log2(memory.chain_counts)
+    unwalked_ns = float(np.interp(log2(chains), at, memory.unwalked_costs_ns))
+    walked_ns = float(np.interp(log2(chains), at, memory.chain_costs_ns))
+    walked_ns = unwalked_ns + relative * (walked_ns - unwalked_ns)
     if walked_ns < (1.0 + MIN_WALK_SHARE) * unwalked_ns:
         return 1.0
-    share = (program_ns - unwalked_ns * cached) / (walked_ns - unwalked_ns)
-    return 1.0 / min(max(share, 1.0 / MAX_WALK_RATIO), MAX_WALK_RATIO)
+    share = (far_ns - unwalked_ns * cached) / (walked_ns - unwalked_ns)
+    return min(max(share, 1.0 / MAX_WALK_RATIO), MAX_WALK_RATIO)
 
 
 def _with_host(

@@ -97,20 +97,41 @@ def walk_ns(device: DeviceProfile, page_bytes: int | None) -> float:
 
 def region_walks(device: DeviceProfile, page_bytes: int | None) -> RegionWalks | None:
     """Return the time that small pages add over each region measured with large pages too."""
+    chases = _by_pages(curves.random_reads(device), page_bytes)
+    sizes = sorted(chases)
+    if len(sizes) < 2:
+        return None
+    walked_ns, others_ns = (np.array([chases[size][i] for size in sizes]) for i in (0, 1))
+    of_pages = [
+        figure
+        for figure in curves.idle_latencies(device, "read", "strided")
+        if figure.stride_bytes is not None and figure.stride_bytes > (page_bytes or 0)
+    ]
+    hits = _by_pages(of_pages, page_bytes)
+    return RegionWalks(
+        np.array(sizes, dtype=float),
+        np.maximum(walked_ns - others_ns, 0.0),
+        walked_ns,
+        np.array([max(hits[size][0] - hits[size][1], 0.0) for size in sizes])
+        if hits.keys() >= set(sizes)
+        else None,
+    )
+
+
+def _by_pages(
+    figures: list[LatencyFigure], page_bytes: int | None
+) -> dict[int, tuple[float, float]]:
+    """Return latencies with pages of `page_bytes` and with others, by region measured with both."""
     by_region: dict[int, dict[bool, float]] = {}
-    for figure in curves.random_reads(device):
+    for figure in figures:
         if figure.region_bytes:
             by_pages = by_region.setdefault(figure.region_bytes, {})
             by_pages.setdefault(figure.page_bytes == page_bytes, figure.value_ns)
-    sizes = sorted(size for size, by_pages in by_region.items() if len(by_pages) > 1)
-    if len(sizes) < 2:
-        return None
-    walked_ns, others_ns = (
-        np.array([by_region[s][small] for s in sizes]) for small in (True, False)
-    )
-    return RegionWalks(
-        np.array(sizes, dtype=float), np.maximum(walked_ns - others_ns, 0.0), walked_ns
-    )
+    return {
+        size: (by_pages[True], by_pages[False])
+        for size, by_pages in by_region.items()
+        if len(by_pages) > 1
+    }
 
 
 def hit_ns(device: DeviceProfile) -> float | None:
@@ -219,6 +240,21 @@ def line_bandwidth(
         pattern="random",
         value_gb_per_s=figure.value_gb_per_s / amplification,
     )
+
+
+def random_store_ns(device: DeviceProfile) -> float | None:
+    """Return the time in which one core stores to a random line; None: not measured, or by more.
+
+    Each store reads its line first and writes it back later.
+    """
+    if not is_of_one_core(device):
+        return None
+    stores = [
+        LINE_BYTES / figure.value_gb_per_s
+        for figure in device.bandwidth
+        if figure.operation == "write" and figure.pattern == "random"
+    ]
+    return max(stores, default=None)
 
 
 def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import log2
+from math import inf, log2
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfar.devices.cores import plausible_cores
 from nearfar.devices.quality import QUIET, MeasurementQuality
@@ -45,6 +46,9 @@ class RegionWalks:
     """Time of an access's walks, by region."""
     latencies_ns: Array
     """Latency of a read over each region, walks included."""
+    hits_ns: Array | None = None
+    """Time that walks add to a hit whose page was last touched when all others of a region were
+    touched since; None: not measured."""
 
     def relative(self, size_bytes: float) -> float:
         """Return the walks of an access over `size_bytes` relative to the last region."""
@@ -61,8 +65,7 @@ class RegionWalks:
         larger region adds is that of walks from the distances it adds. The last step has no end. A
         walk from farther away never takes less; what shows it is noise.
         """
-        walking = self.region_bytes * MAX_TRANSLATED_SHARE >= reach_bytes
-        walking[-1] = True
+        walking = self._walking(reach_bytes)
         regions = self.region_bytes[walking]
         starts = np.concatenate([[reach_bytes], regions[:-1]])
         steps = regions - starts
@@ -71,6 +74,45 @@ class RegionWalks:
         walks_ns = np.maximum.accumulate(np.diff(together, prepend=0.0) / steps)
         all_ns = float(walks_ns @ steps)
         return starts, walks_ns * (float(together[-1]) / all_ns if all_ns > 0.0 else 1.0)
+
+    def hits_by_distance(self, reach_bytes: float) -> Array | None:
+        """Return the walks of hits in the steps of `by_distance`; None: not measured.
+
+        A step has the mean of those at its ends. Where the nearest ends, no walk is known: the step
+        has that of its end.
+        """
+        if self.hits_ns is None:
+            return None
+        ends = np.maximum.accumulate(self.hits_ns[self._walking(reach_bytes)])
+        return (np.append(ends[:1], ends[:-1]) + ends) / 2.0
+
+    def _walking(self, reach_bytes: float) -> NDArray[np.bool_]:
+        """Return by region whether its chase walks often enough; the last always counts."""
+        walking = self.region_bytes * MAX_TRANSLATED_SHARE >= reach_bytes
+        walking[-1] = True
+        return np.asarray(walking)
+
+
+@dataclass(frozen=True)
+class ProgramReads:
+    """Random reads of data allocated as the program's, ns per read; None: not measured.
+
+    Each depends on the one before where nothing else is said.
+
+    The kernel may give a program pages that lie closer together than those of the curves.
+    """
+
+    far_ns: float | None = None
+    near_ns: float | None = None
+    far_independent_ns: float | None = None
+    """Of independent reads: as many at once as the core can have."""
+    near_independent_ns: float | None = None
+    """Of independent reads."""
+    size_bytes: float = inf
+    """Size of the data read."""
+
+
+NO_READS = ProgramReads()
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,9 +160,9 @@ class MemoryCosts:
     """Time of page walks at accesses that hit the cache, per line that misses."""
     unwalked_costs_ns: Array | None = None
     """`chain_costs_ns` without page walks; None unless pages of both sizes were measured."""
-    walks_measured: float = 1.0
-    """Walks of the chase behind `chain_costs_ns` in units of walks over as much data of the
-    program, whose pages may lie closer together or farther apart."""
+    own_walks: Array | None = None
+    """Walks over the program's data, whose pages may lie closer together or farther apart, over
+    those of the measured chase, by `chain_counts`; None: as long."""
     region_walks: RegionWalks | None = None
     """Walks over smaller regions; None: not measured."""
     latency_range: tuple[float, float] = (1.0, 1.0)

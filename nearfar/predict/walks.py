@@ -10,7 +10,9 @@ A walk is short if the program returns to the page soon: then its tables are sti
 profile's page curve counts touches by the size of the pages touched since the last one. Those
 within the TLB's reach do not walk. How long the others walk follows from chases over regions of
 several sizes (`RegionWalks`). The touches from farthest away are those of misses, whose walks
-overlap as misses do. The others are of lines in a cache, whose walks wait as hits do.
+overlap as misses do. The others are of lines in a cache, whose walks wait as hits do: a chase over
+one cached line of each page measures them. They are shorter than a miss's from as far, because
+table lines are needed again sooner.
 
 Next to a core that takes cache, a line of a page table is gone when it is needed again, if it is
 needed late enough. A chase that waits 470 ns for each access returns to a line after 1.4 ms, and
@@ -57,7 +59,8 @@ def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Memo
     The sooner a program returns to a line of the tables, the less came in meanwhile, and the faster
     it continues: a fixed point, approached from below.
     """
-    walked = _with_walk_share(memory, round(1.0 - _longer(memory, near), 6))
+    share = round(1.0 - _longer(memory, near), 6)
+    walked = _with_walk_shares(memory, (share,) * len(memory.chain_counts))
     if phase.walks_per_miss == 0.0 or memory.walk_ns <= 0.0:
         return walked
     walks = _PhaseWalks(memory, phase, near)
@@ -89,16 +92,23 @@ class _PhaseWalks:
         self._near_ns = max(phase.near_time_ns.value, 1.0)
         self._in_flight = near.latency_ns * self._lines / self._near_ns
         regions, reach = memory.region_walks, phase.translated_bytes
+        self._hits_ns: Array | None = None
         if regions is None:
             self._ends, self._walks_ns = np.array([reach]), np.array([memory.walk_ns])
             self._size_bytes, self._chase_ns = phase.walked_bytes, memory.latency_ns
         else:
             self._ends, self._walks_ns = regions.by_distance(reach)
+            if (hits_ns := regions.hits_by_distance(reach)) is not None:
+                # The chase over pages has more misses over small ones, as tables take cache.
+                self._hits_ns = np.minimum(hits_ns, self._walks_ns)
             self._size_bytes = min(phase.walked_bytes, float(regions.region_bytes[-1]))
             self._chase_ns = float(regions.latencies_ns[-1])
         both = chases(near, memory)
         self._flow = 0.0 if both is None else both.flow_gb_per_s()
         self._longer = _longer(memory, near)
+        own = memory.own_walks
+        self._own = np.ones(len(memory.chain_counts)) if own is None else own
+        self._chase_walks_ns = self._chase_walks()
 
     def far_ns(self, walked: MemoryCosts) -> float:
         """Return the phase's time with its misses in `walked`, nearly."""
@@ -109,19 +119,20 @@ class _PhaseWalks:
         """Return the memory with the walks of a phase that takes `far_ns`."""
         # Threads that run at once share the caches: each returns as soon as all of them do.
         each_ns = far_ns / self._phase.concurrency / self._walks
-        brought_bytes = LINES_PER_WALK * LINE_BYTES
-        sooner = (brought_bytes + self._flow * each_ns) / (
-            brought_bytes + self._flow * self._chase_ns
-        )
-        farther = self._farther_than(self._ends / min(sooner, 1.0))
+        farther = self._farther_than(self._ends / self._sooner(each_ns))
         # All of them walk, however soon they return.
         farther[0] = self._walks
-        own = self._phase.walks_apart / self._memory.walks_measured
-        misses_ns = own * self._time_ns(np.minimum(farther, self._lines))
-        hits_ns = own * self._time_ns(farther) - misses_ns
-        share = misses_ns / self._memory.walk_ns / self._lines
+        apart = self._phase.walks_apart
+        misses_ns = apart * self._time_ns(np.minimum(farther, self._lines), self._walks_ns)
+        if self._hits_ns is None:
+            every_ns = apart * self._time_ns(farther, self._walks_ns)
+            hits_ns = float(self._own[0]) * (every_ns - misses_ns)
+        else:
+            hits_ns = apart * self._time_ns(self._at_hits(), self._hits_ns)
+        shares = self._own * misses_ns / self._lines / self._chase_walks_ns
+        shares = 1.0 - self._longer * (1.0 - shares)
         return replace(
-            _with_walk_share(self._memory, round(1.0 - self._longer * (1.0 - share), 6)),
+            _with_walk_shares(self._memory, tuple(shares.round(6).tolist())),
             hit_walks_ns=self._longer * hits_ns / float(misses(self._phase.total)),
         )
 
@@ -141,22 +152,55 @@ class _PhaseWalks:
         left = np.clip((size_bytes - distances_bytes) / (size_bytes - reach), 0.0, 1.0)
         return np.asarray(self._walks * left)
 
-    def _time_ns(self, farther: Array) -> float:
-        """Return the time of walks, one after another."""
-        return float((farther - np.append(farther[1:], 0.0)) @ self._walks_ns)
+    def _at_hits(self) -> Array:
+        """Return the walks at hits from longer distances: all but the farthest, which misses take.
+
+        The chase that measured them returned to its pages about as soon.
+        """
+        farther = self._farther_than(self._ends)
+        farther[0] = self._walks
+        return np.maximum(farther - self._lines, 0.0)
+
+    def _chase_walks(self) -> Array:
+        """Return the walk of an access of the chases, ns, by their number at once.
+
+        The more chains, the sooner they return to a line of the tables.
+        """
+        memory, regions = self._memory, self._memory.region_walks
+        if regions is None:
+            return np.full(len(memory.chain_counts), memory.walk_ns)
+        reach, size = self._phase.translated_bytes, float(regions.region_bytes[-1])
+        walks = []
+        for cost_ns in memory.chain_costs_ns:
+            distances = self._ends / self._sooner(float(cost_ns))
+            left = np.clip((size - distances) / max(size - reach, 1.0), 0.0, 1.0)
+            left[0] = 1.0
+            walks.append(self._time_ns(left, self._walks_ns))
+        return memory.walk_ns * np.array(walks) / walks[0]
+
+    def _sooner(self, each_ns: float) -> float:
+        """Return the bytes brought in between two walks, `each_ns` apart, over a chase's, 0..1."""
+        brought_bytes = LINES_PER_WALK * LINE_BYTES
+        of_chase = brought_bytes + self._flow * self._chase_ns
+        return min((brought_bytes + self._flow * each_ns) / of_chase, 1.0)
+
+    def _time_ns(self, farther: Array, walks_ns: Array) -> float:
+        """Return the time of walks of these lengths, one after another."""
+        return float((farther - np.append(farther[1:], 0.0)) @ walks_ns)
 
 
 @lru_cache(maxsize=1024)
-def _with_walk_share(memory: MemoryCosts, share: float) -> MemoryCosts:
+def _with_walk_shares(memory: MemoryCosts, shares: tuple[float, ...]) -> MemoryCosts:
+    """Return the memory with these parts of its walks, by its number of chains."""
     # Cached because `explain` caches by the memory's identity.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns
     # Longer walks than the chase's enlarge the noise of the difference; costs never rise.
-    costs = np.minimum.accumulate(costs + share * (memory.chain_costs_ns - costs))
+    costs = np.minimum.accumulate(costs + np.array(shares) * (memory.chain_costs_ns - costs))
     return replace(
         memory,
         chain_costs_ns=costs,
         latency_ns=float(costs[0]),
-        walk_ns=memory.walk_ns * share,
+        walk_ns=memory.walk_ns * shares[0],
         unwalked_costs_ns=None,
     )

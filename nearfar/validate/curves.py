@@ -7,9 +7,10 @@ was timed in (see `core_pairing`).
 Where far data have smaller pages than near data, far chains are also sampled over near's pages: the
 difference between both curves is page walks. A program's walks may be rarer and shorter than the
 chase's: chases over smaller regions measure how long walks take to pages that were touched sooner
-before. Bandwidths are sampled over both pages as well: one stream of reads waits at the end of each
-page where several go on, and a line that is written back needs no walk, unlike the store that
-stands for it. A copy measures several streams.
+before. Hits return to their pages sooner than misses do, and their lines are in a cache: chases
+over one line of each page measure their walks. Bandwidths are sampled over both pages as well: one
+stream of reads waits at the end of each page where several go on, and a line that is written back
+needs no walk, unlike the store that stands for it. A copy measures several streams.
 
 Kernels and programs are built as Debian builds its packages, so bandwidths use the instructions
 that all processors of the architecture have: next to a core that loads memory, a core that loads 64
@@ -36,7 +37,7 @@ from nearfar.measure.sampler import Sampler
 from nearfar.measure.subject import OpenedMemory, Subject
 from nearfar.measure.surfaces import SURFACES, SurfaceFigures, SurfacePlan
 from nearfar.measure.surfaces._surface import SOURCE
-from nearfar.memories.spec import MemorySpec
+from nearfar.memories.spec import PAGE_BYTES, MemorySpec
 from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
@@ -61,9 +62,13 @@ SAMPLED_SURFACES = ("idle", "chains", "bandwidth")
 CHAINS = (1, 2, 4, 8, 16, 32)
 """Sampled numbers of chains: between them, costs are straight on logarithmic scales within 3 %."""
 
-REGION_DIVISORS = (16, 4, 2)
+REGION_DIVISORS = (16, 8, 4, 2)
 """Parts of the region that are chased as well: walks take less over less data, and what one core
 gets of a last-level cache may end there."""
+
+PAGE_STRIDE_BYTES = PAGE_BYTES["4k"] + LINE_BYTES
+"""Distance of the lines of a chase over pages: each in the next page, and in the next set of a
+cache."""
 
 BASE_ISA = "sse2"
 """The instructions of x86-64 that compilers use by default."""
@@ -74,7 +79,15 @@ WHOLE_LINE_KERNELS = ("nt-store", "nt-store-random")
 LATENCY_KERNELS = ("chase", "chase-sequential")
 """The chase in order, of the largest region, shows whether a prefetcher helps."""
 
-BANDWIDTH_KERNELS = ("read", "read-random", "write", "nt-store", "nt-store-random", "copy")
+BANDWIDTH_KERNELS = (
+    "read",
+    "read-random",
+    "write",
+    "write-random",
+    "nt-store",
+    "nt-store-random",
+    "copy",
+)
 
 
 @dataclass
@@ -135,6 +148,8 @@ class MemoryCurves:
             chases = _random_chases(far.large.points["idle"])
             largest = max(chases, key=lambda point: point.region_bytes)
             far.large.points["idle"] = [largest, *_parts_of_largest([largest])]
+            for curves in far._all():
+                curves.points["idle"] += _page_chases(curves.points["idle"])
         return far
 
     def set_co_runner(self, co_runner: CoRunner | None) -> None:
@@ -330,8 +345,24 @@ def _around_cache_ends(points: list[SamplePoint], opened: OpenedMemory) -> list[
 
 
 def _random_chases(points: list[SamplePoint]) -> list[SamplePoint]:
-    """Return the points that chase at random."""
-    return [point for point in points if point.kernel == "chase"]
+    """Return the points that chase at random over all lines."""
+    return [point for point in points if point.kernel == "chase" and not point.stride_bytes]
+
+
+def _page_chases(points: list[SamplePoint]) -> list[SamplePoint]:
+    """Return chases over one line of each small page, for the regions that tell of walks.
+
+    The lines are in a cache unless the region is very large: the difference between small and
+    large pages is the walk that a hit waits for.
+    """
+    chases = _random_chases(points)
+    largest = max(chase.region_bytes for chase in chases)
+    regions = {largest} | {largest // divisor for divisor in REGION_DIVISORS}
+    return [
+        replace(chase, stride_bytes=PAGE_STRIDE_BYTES)
+        for chase in chases
+        if chase.region_bytes in regions
+    ]
 
 
 def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoint]:

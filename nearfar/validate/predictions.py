@@ -13,6 +13,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.validation import Inputs, KernelResult, ModelSlowdown
 from nearfar.options.predict import PredictOptions
 from nearfar.predict.api import predict
+from nearfar.predict.memory import ProgramReads
 from nearfar.predict.model import DEFAULT_MODEL, MODELS
 
 
@@ -40,9 +41,13 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
                     max_objects=1,
                 ),
                 far_page_bytes=inputs.far_page_bytes,
-                far_own_ns=inputs.far_own_ns,
-                near_own_ns=inputs.near_own_ns,
-                own_bytes=_own_bytes(inputs),
+                own=ProgramReads(
+                    far_ns=inputs.far_own_ns,
+                    near_ns=inputs.near_own_ns,
+                    far_independent_ns=inputs.far_own_independent_ns,
+                    near_independent_ns=inputs.near_own_independent_ns,
+                    size_bytes=_own_bytes(inputs),
+                ),
             )
         except NearfarError as error:
             lacking[name] = str(error)

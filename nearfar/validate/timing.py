@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import statistics
 import subprocess
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,17 @@ MIN_HUGE_SHARE = 0.9
 MAX_ROUNDS_RATIO = 2
 """Limit of rounds, over those requested, where the cores move."""
 
+OwnRead = Literal["near_own_ns", "far_own_ns", "near_own_independent_ns", "far_own_independent_ns"]
+"""A field of `Inputs`: a time of reads of a kernel's own data."""
+
+OWN_READS: Mapping[OwnRead, tuple[int, str]] = {
+    "near_own_ns": (0, "dependent"),
+    "far_own_ns": (1, "dependent"),
+    "near_own_independent_ns": (0, "independent"),
+    "far_own_independent_ns": (1, "independent"),
+}
+"""Memory (near 0, far 1) and kind of each."""
+
 READS_PER_ROUND = 2
 """Reads of a kernel's data in each round: the difference between near and far is small."""
 
@@ -45,12 +57,13 @@ class _Samples:
     pairing: int
     huge_shares: Sequence[float]
     """Shares of huge pages, near and far."""
-    reads: Sequence[Sequence[TimedRun]] = ((), ())
-    """Reads of a kernel's data, near and far."""
+    reads: Mapping[OwnRead, Sequence[TimedRun]] = field(default_factory=dict)
+    """Reads of a kernel's data."""
 
-    def read_ns(self, memory: int) -> float | None:
-        """Return the median time of a read near (0) or far (1); None: not measured."""
-        reads = undisturbed_ns([r for r in self.reads[memory] if r.pairing == self.pairing])
+    def read_ns(self, read: OwnRead) -> float | None:
+        """Return the median time of a read; None: not measured."""
+        runs = self.reads.get(read, ())
+        reads = undisturbed_ns([run for run in runs if run.pairing == self.pairing])
         return statistics.median(reads) if reads else None
 
 
@@ -75,7 +88,7 @@ class TimingLoop:
         co_runners = (self.co_runners.spinner, self.co_runners.far)
         processes: list[KernelProcess] = []
         halves = RoundHalves()
-        reads: tuple[list[TimedRun], list[TimedRun]] = ([], [])
+        reads: dict[OwnRead, list[TimedRun]] = {read: [] for read in OWN_READS}
         try:
             for memory in (self.plan.near, self.plan.far):
                 processes.append(KernelProcess(kernel, memory, self.plan.region_bytes, cpu))
@@ -83,8 +96,9 @@ class TimingLoop:
 
             def read_data() -> None:
                 for _ in range(READS_PER_ROUND):
-                    for kept, process, co_runner in zip(reads, processes, co_runners, strict=True):
-                        kept.append(self._timed(process.read_data, co_runner))
+                    for read, (memory, kind) in OWN_READS.items():
+                        take = partial(processes[memory].read_data, kind)
+                        reads[read].append(self._timed(take, co_runners[memory]))
 
             pairing = self._rounds(
                 kernel.name,
@@ -198,12 +212,10 @@ class TimingLoop:
             page_bytes=PAGE_BYTES[near_spec.pages or "4k"],
             phases=[] if phase is None else [phase],
             far_page_bytes=PAGE_BYTES[far_spec.pages or "4k"],
-            far_own_ns=samples.read_ns(1)
-            if phase
-            else kernels_read_ns(self.state.results, "far_own_ns"),
-            near_own_ns=samples.read_ns(0)
-            if phase
-            else kernels_read_ns(self.state.results, "near_own_ns"),
+            **{
+                read: samples.read_ns(read) if phase else kernels_read_ns(self.state.results, read)
+                for read in OWN_READS
+            },
         )
         models, lacking, bound = slowdowns(inputs)
         self.state.pairing = pairing
@@ -237,16 +249,14 @@ class TimingLoop:
         return result
 
 
-def kernels_read_ns(
-    results: Sequence[KernelResult], memory: Literal["near_own_ns", "far_own_ns"]
-) -> float | None:
+def kernels_read_ns(results: Sequence[KernelResult], read: OwnRead) -> float | None:
     """Return the median time of a read of the kernels' data; None: not measured.
 
     A program allocates its data as they do, when it starts. Pages that the curves have used for
     the whole session may lie farther apart.
     """
     inputs = [result.inputs for result in results if result.what == "kernel" and result.inputs]
-    reads = [ns for each in inputs if (ns := getattr(each, memory)) is not None]
+    reads = [ns for each in inputs if (ns := getattr(each, read)) is not None]
     return statistics.median(reads) if reads else None
 
 
@@ -275,9 +285,9 @@ class KernelProcess:
         """Return the CPU time of one run, and whether other work had its core meanwhile."""
         return self._timed("run")
 
-    def read_data(self) -> TimedRun:
-        """Return the CPU time per read of dependent random reads of all its data."""
-        return self._timed("memory")
+    def read_data(self, kind: str) -> TimedRun:
+        """Return the CPU time per random read of all its data, `dependent` or `independent`."""
+        return self._timed(kind)
 
     def _timed(self, word: str) -> TimedRun:
         assert self._process.stdin is not None

@@ -16,6 +16,7 @@ from nearfar.documents import DeviceProfile
 from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
+from nearfar.predict.memory import MAX_CHAINS, ProgramReads
 from nearfar.predict.model import MODELS, Perturbation
 from nearfar.predict.shared_cache import lines_far, waits_far
 from nearfar.predict.traffic import (
@@ -147,8 +148,7 @@ def test_walks_measured_over_the_programs_own_data_keep_their_length(size_bytes:
         by_regions(WALKS_NS),
         near,
         page_bytes=SMALL,
-        program_chase_ns=275.0,
-        program_bytes=size_bytes,
+        program=ProgramReads(far_ns=275.0, size_bytes=float(size_bytes)),
     )
     model = MODELS.get("inversion")(phase, near, there)
     assert float(model.times_ns(phase.total)) == pytest.approx(275.0 * MISSES)
@@ -157,13 +157,14 @@ def test_walks_measured_over_the_programs_own_data_keep_their_length(size_bytes:
 def test_own_data_that_a_cache_holds_in_part_have_the_walks_beyond_it() -> None:
     near = near_memory(NEAR, HUGE)
     # Half of the reads hit near and far: 75 of 150 ns, and 100 of 200; the rest of 175 ns is walks.
-    there = far_memory(
-        far(), near, page_bytes=SMALL, program_chase_ns=175.0, near_program_chase_ns=75.0
-    )
+    reads = ProgramReads(far_ns=175.0, near_ns=75.0)
+    there = far_memory(far(), near, page_bytes=SMALL, program=reads)
     model = MODELS.get("inversion")(chase(walks_per_miss=0.5), near, there)
     assert float(model.times_ns(chase().total)) == pytest.approx((200.0 + 0.5 * 75.0) * MISSES)
-    no_near = far_memory(far(), near, page_bytes=SMALL, program_chase_ns=175.0)
-    assert no_near.walks_measured > there.walks_measured
+    no_near = far_memory(far(), near, page_bytes=SMALL, program=ProgramReads(far_ns=175.0))
+    assert no_near.own_walks is not None
+    assert there.own_walks is not None
+    assert np.all(no_near.own_walks < there.own_walks)
 
 
 def touching(walks: dict[int, float], per_miss: float = 1.0) -> PhaseTraffic:
@@ -201,6 +202,45 @@ def test_walks_at_hits_wait_beside_those_of_misses_unless_near_time_has_them() -
     far_side = far_memory(there, near, page_bytes=SMALL)
     assert as_walked(far_side, phase, near).hit_walks_ns == pytest.approx(3 * 40.0)
     assert as_walked(far_side, phase, small).hit_walks_ns == 0.0
+
+
+def with_page_chases(there: DeviceProfile, walks_ns: dict[int, float]) -> DeviceProfile:
+    """Return the memory with chases over a line of each page, whose walks take so long."""
+    chases = [
+        LatencyFigure(
+            operation="read",
+            pattern="strided",
+            stride_bytes=SMALL + 64,
+            region_bytes=region,
+            page_bytes=page,
+            value_ns=15.0 + walk_ns * (page == SMALL),
+            **HAD,
+        )
+        for region, walk_ns in walks_ns.items()
+        for page in (SMALL, HUGE)
+    ]
+    return msgspec.structs.replace(there, latency=[*there.latency, *chases])
+
+
+def test_walks_at_hits_take_as_long_as_those_of_a_chase_over_cached_lines() -> None:
+    there = with_page_chases(
+        by_regions(WALKS_NS), {32 * MIB: 5.0, 64 * MIB: 11.0, 128 * MIB: 500.0}
+    )
+    misses_alone = touching({100 * MIB: 1.0})
+    assert slowdown(misses_alone, there) == slowdown(misses_alone, by_regions(WALKS_NS))
+    near = near_memory(NEAR, HUGE)
+    far_side = far_memory(there, near, page_bytes=SMALL)
+    # Up to 32 MiB a walk takes 5 ns; from there to 64 MiB the mean of 5 and 11 ns. The slowest
+    # takes no longer than a miss's from as far: (128 * 150 - 64 * 75) / 64 = 225 ns.
+    for distance, walk_ns in ((20, 5.0), (48, 8.0), (90, 225.0)):
+        phase = touching({100 * MIB: 1.0, distance * MIB: 3.0}, per_miss=4.0)
+        assert as_walked(far_side, phase, near).hit_walks_ns == pytest.approx(3 * walk_ns)
+
+
+def test_without_page_chases_over_every_region_hits_walk_as_misses_do() -> None:
+    there = with_page_chases(by_regions(WALKS_NS), {32 * MIB: 5.0, 64 * MIB: 11.0})
+    phase = touching({100 * MIB: 1.0, 20 * MIB: 3.0}, per_miss=4.0)
+    assert slowdown(phase, there) == slowdown(phase, by_regions(WALKS_NS))
 
 
 def test_walks_at_hits_take_no_bandwidth() -> None:
@@ -246,7 +286,7 @@ def overlapped(at_once: float) -> PhaseTraffic:
 def walk_share(phase: PhaseTraffic, there: DeviceProfile, own_ns: float | None = None) -> float:
     """Return the part of the measured walks that a miss of the phase waits for."""
     near = near_memory(NEAR, HUGE)
-    memory = far_memory(there, near, page_bytes=SMALL, program_chase_ns=own_ns)
+    memory = far_memory(there, near, page_bytes=SMALL, program=ProgramReads(far_ns=own_ns))
     seen = as_walked(memory, phase, near)
     assert memory.unwalked_costs_ns is not None
     unwalked, walked = memory.unwalked_costs_ns[0], memory.chain_costs_ns[0]
@@ -264,6 +304,47 @@ def test_walks_are_faster_the_sooner_a_program_reuses_a_line_of_their_tables(
     assert shares[1] > shares[2] > shares[3]
     # The minimum is that of the smallest measured region.
     assert shares[3] >= WALKS_NS[32 * MIB] / WALKS_NS[128 * MIB]
+
+
+def test_independent_reads_of_own_data_tell_of_walks_that_overlap() -> None:
+    near = near_memory(NEAR, HUGE)
+    counts = [figure.chains for figure in far().chains if figure.page_bytes == SMALL]
+    chains = [
+        ChainsFigure(chains=k, page_bytes=page, value_ns=ns / k, **HAD)
+        for page, ns in ((HUGE, 200.0), (SMALL, 350.0))
+        for k in (*counts, MAX_CHAINS)
+    ]
+    there = msgspec.structs.replace(by_regions(WALKS_NS), chains=chains)
+    half, whole = 275.0, 350.0 / MAX_CHAINS
+    seen = {
+        independent_ns: as_walked(
+            far_memory(
+                there,
+                near,
+                page_bytes=SMALL,
+                program=ProgramReads(far_ns=half, far_independent_ns=independent_ns),
+            ),
+            chase(),
+            near,
+        )
+        for independent_ns in (None, whole)
+    }
+    for memory in seen.values():
+        assert memory.cost_ns(1) == pytest.approx(half)
+    assert seen[None].cost_ns(MAX_CHAINS) == pytest.approx(half / MAX_CHAINS)
+    assert seen[whole].cost_ns(MAX_CHAINS) == pytest.approx(whole)
+    assert half < 4 * seen[whole].cost_ns(4) < 350.0
+
+
+def test_the_pace_of_many_chains_is_no_reason_to_shorten_their_walks() -> None:
+    # A gather returns to its pages as soon as the chains that measured what it costs.
+    near, there = (
+        near_memory(NEAR, HUGE),
+        far_memory(taken(WALKS_NS), near_memory(NEAR, HUGE), page_bytes=SMALL),
+    )
+    seen = as_walked(there, overlapped(8.0), near)
+    assert seen.cost_ns(1) < 0.95 * there.cost_ns(1)
+    assert seen.cost_ns(8) == pytest.approx(there.cost_ns(8), rel=0.02)
 
 
 @pytest.mark.parametrize(("third_ns", "load"), [(15.0, "store"), (150.0, "none")])
@@ -325,7 +406,7 @@ def test_longer_walks_than_the_chases_leave_costs_that_never_rise() -> None:
         for figure in far().chains
     ]
     noisy, near = msgspec.structs.replace(far(), chains=chains), near_memory(NEAR, HUGE)
-    own = far_memory(noisy, near, page_bytes=SMALL, program_chase_ns=650.0)
+    own = far_memory(noisy, near, page_bytes=SMALL, program=ProgramReads(far_ns=650.0))
     seen = as_walked(own, chase(1.0), near)
     assert seen.latency_ns == pytest.approx(650.0)
     assert np.all(np.diff(seen.chain_costs_ns) <= 0.0)

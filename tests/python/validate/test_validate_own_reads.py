@@ -19,6 +19,7 @@ def read(name: str, near_ns: float | None, far_ns: float | None) -> KernelResult
         phases=["kernel"],
         near_own_ns=near_ns,
         far_own_ns=far_ns,
+        far_own_independent_ns=None if far_ns is None else far_ns / 10.0,
     )
     return msgspec.structs.replace(made.result(name, 1.2, {}), inputs=inputs)
 
@@ -29,6 +30,8 @@ def test_a_program_takes_the_median_of_the_kernels_reads() -> None:
     results = [*kernels, read("not measured", None, None), made.result("kept before", 1.1, {})]
     assert kernels_read_ns([*results, program], "far_own_ns") == 190.0
     assert kernels_read_ns([*results, program], "near_own_ns") == 150.0
+    assert kernels_read_ns([*results, program], "far_own_independent_ns") == 19.0
+    assert kernels_read_ns([*results, program], "near_own_independent_ns") is None
 
 
 def test_without_kernels_nothing_is_known_of_its_pages() -> None:

@@ -2,8 +2,9 @@
  *
  *   KERNEL BYTES            prepares, says "ready HUGE_KIB PRESENT_KIB", then does one run for each
  *                           line it reads and answers "ns NS SWITCHES" (CPU time of one run, and
- *                           how often others had the core meanwhile); to the line "memory" with
- *                           what a dependent random read of its data takes; ends with its input.
+ *                           how often others had the core meanwhile); to the line "dependent" or
+ *                           "independent" with what such a random read of its data takes; ends with
+ *                           its input.
  *   KERNEL spin             keeps its core awake until it is killed; touches no memory.
  *   KERNEL place CPU PAGES NODE FILE WORDS...
  *                           becomes the program FILE on that CPU, without transparent huge pages if
@@ -77,9 +78,9 @@ static void timed_run(void) {
   fflush(stdout);
 }
 
-static void timed_memory(void) {
+static void timed_reads(double (*read_ns)(uint64_t)) {
   const long before = switches();
-  const double ns = kernel_memory_ns((uint64_t)warm_up_accesses);
+  const double ns = read_ns((uint64_t)warm_up_accesses);
   printf("ns %.4f %ld\n", ns, switches() - before);
   fflush(stdout);
 }
@@ -159,8 +160,10 @@ int main(int count, char** words) {
   fflush(stdout);
   char line[16];
   while (fgets(line, sizeof line, stdin) != NULL) {
-    if (strcmp(line, "memory\n") == 0)
-      timed_memory();
+    if (strcmp(line, "dependent\n") == 0)
+      timed_reads(kernel_dependent_ns);
+    else if (strcmp(line, "independent\n") == 0)
+      timed_reads(kernel_independent_ns);
     else
       timed_run();
   }

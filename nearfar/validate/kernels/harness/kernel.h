@@ -37,9 +37,10 @@ static inline uint64_t kernel_below(uint64_t random, uint64_t n) {
   return (uint64_t)(((unsigned __int128)random * n) >> 64);
 }
 
-/* ns of a dependent read at a random place of all memory taken: `accesses` to warm up, and as many
- * that are timed. Reads only. */
-double kernel_memory_ns(uint64_t accesses);
+/* ns per read at random places of all memory taken: `accesses` to warm up, and as many that are
+ * timed. Each waits for the one before, or none does. Reads only. */
+double kernel_dependent_ns(uint64_t accesses);
+double kernel_independent_ns(uint64_t accesses);
 
 /* A permutation of 0..n-1: position i of a shuffled deck (Fisher and Yates). */
 void kernel_shuffle(uint32_t* deck, uint64_t n);

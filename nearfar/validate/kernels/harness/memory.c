@@ -124,31 +124,54 @@ void* kernel_take(uint64_t bytes) {
   return taken;
 }
 
+static double thread_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
 /* The address of each read hangs on the value before, though nothing of it is in the address. */
 static double dependent_reads_ns(uint64_t accesses, uint64_t count, uint64_t lines) {
   static volatile uint64_t no_bits = 0;
   static uint64_t state = 1;
   const uint64_t mask = no_bits;
-  struct timespec began, ended;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &began);
+  const double began = thread_ns();
   for (uint64_t i = 0; i < accesses; i++) {
     const uint64_t random = kernel_mix(state);
     const char* at = blocks[kernel_below(random, count)] + random % lines * line;
     state = random ^ (*(const volatile uint64_t*)at & mask);
   }
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
-  const double ns =
-      (double)(ended.tv_sec - began.tv_sec) * 1e9 + (double)(ended.tv_nsec - began.tv_nsec);
-  return ns / (double)accesses;
+  return (thread_ns() - began) / (double)accesses;
 }
 
-double kernel_memory_ns(uint64_t accesses) {
+double kernel_dependent_ns(uint64_t accesses) {
   if (block_count == 0) return 0;
   enum { lines_of_a_page = 64 };
   dependent_reads_ns(accesses, block_count, huge_page / line);
   const double all_ns = dependent_reads_ns(accesses, block_count, huge_page / line);
   /* Choosing the place takes as long in one page, which a first-level cache holds. */
   return all_ns - dependent_reads_ns(accesses, 1, lines_of_a_page);
+}
+
+double kernel_independent_ns(uint64_t accesses) {
+  static uint64_t state;
+  if (block_count == 0) return 0;
+  /* Choosing the places is not timed; they are read in sequence. */
+  const char** places = malloc(accesses * sizeof *places);
+  if (places == NULL) refuse("no memory");
+  double ns = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (uint64_t i = 0; i < accesses; i++) {
+      state = kernel_mix(state + 1);
+      places[i] = blocks[kernel_below(state, block_count)] + state % (huge_page / line) * line;
+    }
+    const double began = thread_ns();
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < accesses; i++) sum += *(const volatile uint64_t*)places[i];
+    ns = (thread_ns() - began) / (double)accesses;
+  }
+  free(places);
+  return ns;
 }
 
 void kernel_shuffle(uint32_t* deck, uint64_t n) {
