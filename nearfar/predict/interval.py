@@ -43,7 +43,13 @@ from typing import Any
 import numpy as np
 
 from nearfar.base.estimate import Estimate
-from nearfar.predict.core_time import BY_CLASSES, core_time_ns, stream_fetch, traffic_time
+from nearfar.predict.core_time import (
+    BY_CLASSES,
+    TrafficTime,
+    core_time_ns,
+    stream_fetch,
+    traffic_time,
+)
 from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
@@ -96,6 +102,10 @@ KINDS_OF_WAITING = (
 )
 """Traffic that code may consist of alone; what is stored is written back."""
 
+COPY = ([STREAM], [STORE_STREAM, WRITE_BACK_STREAM])
+"""Traffic of a copy, which draws most bandwidth: the lines that it stores to are fetched while it
+reads others."""
+
 UNCHANGED = Estimate(1.0, 1.0, 1.0)
 """Slowdown of a phase that far memory cannot change."""
 
@@ -135,7 +145,7 @@ def far_estimate(
         noise.add_model(kind(phase, near, far, perturbation))
     for perturbation in count_perturbations(phase):
         unvalidated.add_model(kind(phase, near, far, perturbation))
-    for end in uncounted_ends(phase, near, far, time):
+    for end in uncounted_ends(phase, central.given_near, central.given_far, time):
         unvalidated.add(end, near_ns)
     for end in (*_towards(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
         validated.add(end, near_ns)
@@ -288,18 +298,26 @@ def uncounted_ends(
 def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> tuple[float, float]:
     """Return the least and the greatest slowdown of code whose accesses are not known.
 
-    It never waits, or always: for latency, or for the bandwidth of streams or of stores.
+    It never waits, or always: for latency, or for the bandwidth of streams, of stores or of both.
     """
     streams = stream_fetch(phase, near, 0.0)
-    ratios = [1.0, far.latency_ns / near.latency_ns]
-    for columns in KINDS_OF_WAITING:
+
+    def traffic(columns: list[int], memory: MemoryCosts) -> TrafficTime:
         lines = np.zeros(COLUMNS)
         lines[columns] = 1.0
+        return traffic_time(lines, memory, BY_CLASSES, streams, phase.concurrency)
+
+    def copy_ns(memory: MemoryCosts) -> float:
+        # What no overlap shortens.
+        parts = [traffic(columns, memory) for columns in COPY]
+        core_ns = [max(float(part.stream), float(part.buffers)) for part in parts]
+        written_ns = sum(float(part.written) for part in parts)
+        return max(*core_ns, sum(float(part.all_lines) for part in parts) - written_ns, written_ns)
+
+    ratios = [1.0, far.latency_ns / near.latency_ns, copy_ns(far) / copy_ns(near)]
+    for columns in KINDS_OF_WAITING:
         near_ns, far_ns = (
-            core_time_ns(
-                0.0, [traffic_time(lines, memory, BY_CLASSES, streams, phase.concurrency)], [1.0]
-            )
-            for memory in (near, far)
+            core_time_ns(0.0, [traffic(columns, memory)], [1.0]) for memory in (near, far)
         )
         ratios.append(far_ns / near_ns)
     return min(ratios), max(ratios)
