@@ -9,8 +9,8 @@ STAMP := $(VENV)/.set-up
 PROJECTS := pyproject.toml $(wildcard companions/*/pyproject.toml) scripts/companion_extras.py
 NATIVE_SOURCES := CMakeLists.txt $(shell find native include companions/bench/CMakeLists.txt companions/bench/native -type f 2>/dev/null)
 NATIVE_TESTS := $(shell find tests/native companions/bench/tests/native -type f 2>/dev/null)
-# Else each process compiles every module that has changed since set-up, and each of the tests' two
-# workers all asserts, in every run.
+# Where it is set, each process compiles every module that has changed since set-up, and each of the
+# tests' two workers all asserts, in every run.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo demo-source test test-long vm-test native-test sanitize lint format benchmarks reproduce docs wheel clean

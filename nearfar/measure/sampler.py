@@ -78,7 +78,7 @@ def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
 
 def _kind(point: SamplePoint) -> tuple[object, ...]:
     """Return what decides, beside its size, whether caches keep the region of a point."""
-    return point.kernel, point.page_bytes, point.generator, point.pause_ns
+    return point.kernel, point.page_bytes, point.stride_bytes, point.generator, point.pause_ns
 
 
 def _visited_bytes(point: SamplePoint) -> int:

@@ -349,7 +349,7 @@ def _with_program(memory: MemoryCosts, near: MemoryCosts, program: ProgramReads)
     for chains, far_ns, near_ns in reads:
         if far_ns is not None:
             near_curve_ns = near.cost_ns(chains)
-            cached = (near_ns or near_curve_ns) / near_curve_ns
+            cached = 1.0 if near_ns is None else near_ns / near_curve_ns
             ratios[chains] = _own_walks(memory, chains, relative, far_ns, cached)
     if not ratios:
         return memory

@@ -107,6 +107,7 @@ def region_walks(device: DeviceProfile, page_bytes: int | None) -> RegionWalks |
         for figure in curves.idle_latencies(device, "read", "strided")
         if figure.stride_bytes is not None and figure.stride_bytes > (page_bytes or 0)
     ]
+    of_pages = [figure for figure in of_pages if figure.stride_bytes == of_pages[0].stride_bytes]
     hits = _by_pages(of_pages, page_bytes)
     return RegionWalks(
         np.array(sizes, dtype=float),
@@ -243,18 +244,22 @@ def line_bandwidth(
 
 
 def random_store_ns(device: DeviceProfile) -> float | None:
-    """Return the time in which one core stores to a random line; None: not measured, or by more.
+    """Return the time in which one core stores to a random line.
 
-    Each store reads its line first and writes it back later.
+    Each store reads its line first and writes it back later. None: not measured, or more than one
+    core measured.
     """
     if not is_of_one_core(device):
         return None
     stores = [
         LINE_BYTES / figure.value_gb_per_s
         for figure in device.bandwidth
-        if figure.operation == "write" and figure.pattern == "random"
+        if figure.operation == "write"
+        and figure.pattern == "random"
+        and figure.access_bytes in (None, LINE_BYTES)
     ]
-    return max(stores, default=None)
+    # With the pages that need fewest walks: a line that is written back needs none.
+    return min(stores, default=None)
 
 
 def write_back_ns(figure: BandwidthFigure, read_ns: float) -> float:

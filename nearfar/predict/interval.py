@@ -51,7 +51,7 @@ from nearfar.predict.core_time import (
     traffic_time,
 )
 from nearfar.predict.device_figures import ERROR_OF
-from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.memory import MemoryCosts, comparable, shared_memory
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
 from nearfar.predict.shared_cache import contended
 from nearfar.predict.traffic import (
@@ -145,7 +145,7 @@ def far_estimate(
         noise.add_model(kind(phase, near, far, perturbation))
     for perturbation in count_perturbations(phase):
         unvalidated.add_model(kind(phase, near, far, perturbation))
-    for end in uncounted_ends(phase, central.given_near, central.given_far, time):
+    for end in uncounted_ends(phase, near, far, time):
         unvalidated.add(end, near_ns)
     for end in (*_towards(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
         validated.add(end, near_ns)
@@ -276,6 +276,8 @@ def uncounted_ends(
     accesses were not counted, all may be waiting; of the program's work that was not observed, none
     or all.
     """
+    # As models see memories, but with all walks: those of counted lines say nothing of others.
+    near, far = comparable(*(shared_memory(each, phase.concurrency) for each in (near, far)))
     near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
     ends = [time_ns + phase.unsampled_lines * added_ns] if few else []
@@ -308,7 +310,7 @@ def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> 
         return traffic_time(lines, memory, BY_CLASSES, streams, phase.concurrency)
 
     def copy_ns(memory: MemoryCosts) -> float:
-        # What no overlap shortens.
+        """Return the time of a copy's part that takes longest: no overlap shortens it."""
         parts = [traffic(columns, memory) for columns in COPY]
         core_ns = [max(float(part.stream), float(part.buffers)) for part in parts]
         written_ns = sum(float(part.written) for part in parts)

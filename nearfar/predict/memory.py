@@ -47,8 +47,8 @@ class RegionWalks:
     latencies_ns: Array
     """Latency of a read over each region, walks included."""
     hits_ns: Array | None = None
-    """Time that walks add to a hit whose page was last touched when all others of a region were
-    touched since; None: not measured."""
+    """Time that walks add to a hit on a page after all other pages of the region were touched, by
+    region; None: not measured."""
 
     def relative(self, size_bytes: float) -> float:
         """Return the walks of an access over `size_bytes` relative to the last region."""
@@ -97,9 +97,8 @@ class RegionWalks:
 class ProgramReads:
     """Random reads of data allocated as the program's, ns per read; None: not measured.
 
-    Each depends on the one before where nothing else is said.
-
-    The kernel may give a program pages that lie closer together than those of the curves.
+    Each depends on the one before where nothing else is said. The operating system may give a
+    program pages that lie closer together than those of the curves.
     """
 
     far_ns: float | None = None

@@ -40,6 +40,9 @@ from nearfar.predict.traffic import STORE_STREAM, STREAM, Array, PhaseTraffic, m
 LINES_PER_WALK = 2.0
 """Lines that each walk brings into the caches: one of a table, one of data."""
 
+MIN_WALK_NS = 1e-9
+"""Smallest walk that others are divided by."""
+
 MAX_STEPS, TOLERANCE = 50, 1e-4
 """Steps of the fixed point of far time and walks, and the change of a walk's time at which it
 ends."""
@@ -99,7 +102,7 @@ class _PhaseWalks:
         else:
             self._ends, self._walks_ns = regions.by_distance(reach)
             if (hits_ns := regions.hits_by_distance(reach)) is not None:
-                # The chase over pages has more misses over small ones, as tables take cache.
+                # Over small pages more lines of this chase miss, since tables take cache: no walk.
                 self._hits_ns = np.minimum(hits_ns, self._walks_ns)
             self._size_bytes = min(phase.walked_bytes, float(regions.region_bytes[-1]))
             self._chase_ns = float(regions.latencies_ns[-1])
@@ -155,7 +158,8 @@ class _PhaseWalks:
     def _at_hits(self) -> Array:
         """Return the walks at hits from longer distances: all but the farthest, which misses take.
 
-        The chase that measured them returned to its pages about as soon.
+        Distances are not shortened as those of misses are: the chase over pages returns as soon as
+        hits do.
         """
         farther = self._farther_than(self._ends)
         farther[0] = self._walks
@@ -164,11 +168,14 @@ class _PhaseWalks:
     def _chase_walks(self) -> Array:
         """Return the walk of an access of the chases, ns, by their number at once.
 
-        The more chains, the sooner they return to a line of the tables.
+        The more chains, the sooner they return to a line of the tables. No walk takes less than it
+        adds to an access.
         """
         memory, regions = self._memory, self._memory.region_walks
         if regions is None:
             return np.full(len(memory.chain_counts), memory.walk_ns)
+        assert memory.unwalked_costs_ns is not None
+        added_ns = memory.chain_costs_ns - memory.unwalked_costs_ns
         reach, size = self._phase.translated_bytes, float(regions.region_bytes[-1])
         walks = []
         for cost_ns in memory.chain_costs_ns:
@@ -176,7 +183,8 @@ class _PhaseWalks:
             left = np.clip((size - distances) / max(size - reach, 1.0), 0.0, 1.0)
             left[0] = 1.0
             walks.append(self._time_ns(left, self._walks_ns))
-        return memory.walk_ns * np.array(walks) / walks[0]
+        walks_ns = memory.walk_ns * np.array(walks) / max(walks[0], MIN_WALK_NS)
+        return np.maximum(walks_ns, np.maximum(added_ns, MIN_WALK_NS))
 
     def _sooner(self, each_ns: float) -> float:
         """Return the bytes brought in between two walks, `each_ns` apart, over a chase's, 0..1."""

@@ -34,7 +34,9 @@ MAX_ROUNDS_RATIO = 2
 OwnRead = Literal["near_own_ns", "far_own_ns", "near_own_independent_ns", "far_own_independent_ns"]
 """A field of `Inputs`: a time of reads of a kernel's own data."""
 
-OWN_READS: Mapping[OwnRead, tuple[int, str]] = {
+ReadKind = Literal["dependent", "independent"]
+
+OWN_READS: Mapping[OwnRead, tuple[int, ReadKind]] = {
     "near_own_ns": (0, "dependent"),
     "far_own_ns": (1, "dependent"),
     "near_own_independent_ns": (0, "independent"),
@@ -285,11 +287,11 @@ class KernelProcess:
         """Return the CPU time of one run, and whether other work had its core meanwhile."""
         return self._timed("run")
 
-    def read_data(self, kind: str) -> TimedRun:
+    def read_data(self, kind: ReadKind) -> TimedRun:
         """Return the CPU time per random read of all its data, `dependent` or `independent`."""
         return self._timed(kind)
 
-    def _timed(self, word: str) -> TimedRun:
+    def _timed(self, word: Literal["run"] | ReadKind) -> TimedRun:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(f"{word}\n")

@@ -34,8 +34,8 @@ QUICK = (
 """The points of `make test`: each near memory with one thread and with several. Where all is hidden
 near, near time tells least, and most predictions were wrong."""
 
-ASSEMBLY = QUICK[-1]
-"""The one of them at which programs with inline assembly are judged."""
+ASSEMBLY = (QUICK[-1], ("ddr4-2666-local", "bus", 1 << 25, 4))
+"""The points at which programs with inline assembly are judged."""
 
 WHOLE = (
     *((*of, *at) for of, at in product(product(NEARS, HIDINGS), POINTS)),

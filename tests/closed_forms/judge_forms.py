@@ -19,7 +19,7 @@ SLACK = 0.03
 ORDER_SLACK = 1e-4
 """Relative tolerance of orders: rounding."""
 
-HIDDEN_SLACK = 0.005
+HIDDEN_SLACK = 0.0025
 """The same where near time hides all that a program does more. A time is a little above the longest
 of its parts (`SLACK`), and the part above is not the same in all programs: a fill takes 0.2 % more
 than its stream, a copy 0.01 % more, with equal near times."""

@@ -172,16 +172,18 @@ class Program:
 
         Where near time is less than these and the lines for stores take one after another, some of
         it is hidden, and near time does not tell which: at most, of what grows most. So a join that
-        fills while it gathers may have hidden as much of its gather.
+        fills while it gathers may have hidden as much of its gather. Streams are read no faster.
         """
         parts_ns = self._core_ns(near).low + self._stores_ns(near).low
         hidden_ns = max(parts_ns - (near_ns - self.compute_ns), 0.0)
-        slower = max(
-            far.latency_ns.low / near.latency_ns.low,
-            far.shared_stream_ns.low / near.shared_stream_ns.low,
-        )
-        core_ns = self._core_ns(far).low
-        return min(core_ns, core_ns + self._stores_ns(far).low - hidden_ns * slower)
+        ratios = [1.0]
+        if self.total.stream + self.total.fill > 0.0:
+            ratios.append(far.shared_stream_ns.low / near.shared_stream_ns.low)
+        if self.waits or self.total.scatter > 0.0:
+            ratios.append(far.latency_ns.low / near.latency_ns.low)
+        core_ns, streams_ns = self._core_ns(far).low, far.shared_stream_ns.low * self.total.stream
+        least_ns = core_ns + self._stores_ns(far).low - hidden_ns * max(ratios)
+        return max(streams_ns, min(core_ns, least_ns))
 
     def _stores_ns(self, memory: PaperMemory) -> Span:
         """Return the time to fetch lines for stores, where the core waits for them."""

@@ -479,3 +479,27 @@ def test_more_walks_and_less_cache_never_make_far_memory_faster(
     curve = in_cache(hits)
     least = slowdown(chase(0.0, curve), far())
     assert slowdown(chase(walks, curve), far(third_ns)) >= least - 1e-9
+
+
+@pytest.mark.parametrize("at_once", [1.0, 8.0])
+@pytest.mark.parametrize("nearest_ns", [0.0, 1e-6])
+def test_pages_that_return_without_a_walk_leave_no_walk_to_divide_by(
+    at_once: float, nearest_ns: float
+) -> None:
+    walks_ns = {32 * MIB: nearest_ns, 64 * MIB: 75.0, 128 * MIB: 150.0}
+    near = near_memory(NEAR, HUGE)
+    there = far_memory(taken(walks_ns), near, page_bytes=SMALL)
+    seen = as_walked(there, overlapped(at_once), near)
+    costs = [seen.cost_ns(k) for k in (1, 2, 4, 8)]
+    assert np.all(np.isfinite(costs))
+    assert costs[0] > costs[1] > costs[2] > costs[3]
+    assert costs[3] <= 200.0 / 8 + 150.0  # a miss and a whole walk
+
+
+def test_walks_of_counted_lines_say_nothing_of_work_that_nothing_counted() -> None:
+    near = near_memory(NEAR, HUGE)
+    there = far_memory(far(), near, page_bytes=SMALL)
+    phase = replace(chase(walks_per_miss=0.0), uncounted_share=1.0)
+    kind = MODELS.get("inversion")
+    estimate = far_estimate(kind, phase, near, there, kind(phase, near, there))
+    assert estimate.slowdown.high >= 350.0 / 150.0

@@ -1,8 +1,8 @@
 /* Runs a kernel.
  *
  *   KERNEL BYTES            prepares, says "ready HUGE_KIB PRESENT_KIB", then does one run for each
- *                           line it reads and answers "ns NS SWITCHES" (CPU time of one run, and
- *                           how often others had the core meanwhile); to the line "dependent" or
+ *                           line "run" and answers "ns NS SWITCHES" (CPU time of one run, and how
+ *                           often others had the core meanwhile); to the line "dependent" or
  *                           "independent" with what such a random read of its data takes; ends with
  *                           its input.
  *   KERNEL spin             keeps its core awake until it is killed; touches no memory.
@@ -164,8 +164,10 @@ int main(int count, char** words) {
       timed_reads(kernel_dependent_ns);
     else if (strcmp(line, "independent\n") == 0)
       timed_reads(kernel_independent_ns);
-    else
+    else if (strcmp(line, "run\n") == 0)
       timed_run();
+    else
+      return 2;
   }
   return 0;
 }
