@@ -57,10 +57,6 @@ from nearfar.predict.traffic import CHASE, INDEPENDENT, STREAM, Array
 COMPLETE_CHAINS = 16.0
 """Chains at which a curve is complete: cores of the last decade have 10 to 16 line-fill buffers."""
 
-DISTRUST = 4.0
-"""Exponent of near time over the time of a part by near figures, where that is longer: if near time
-is a tenth shorter, two thirds of the bound by far figures remain; if half, next to nothing."""
-
 MIN_BEYOND = 0.01
 """Minimum distance beyond a curve's end that counts: figures are no more precise than that."""
 
@@ -236,14 +232,13 @@ class InversionModel(Model):
         """Minimum time over that of each far part alone, see `_parts_alone`.
 
         Below 1 where the same part took longer near, by its figures, than near time: then the
-        figures or the counts are not the program's, and the far part shows as little. That says
+        figures or the counts are not the program's, and the far part is as much too long. That says
         nothing of the other parts: a core that fetches more lines for its stores than chains show
         reads in sequence no faster.
         """
         near = map(float, _parts_alone(self._all_near))
         return tuple(
-            min(1.0, self.near_time_ns / part_ns) ** DISTRUST if part_ns > 0.0 else 1.0
-            for part_ns in near
+            min(1.0, self.near_time_ns / part_ns) if part_ns > 0.0 else 1.0 for part_ns in near
         )
 
     @cached_property
