@@ -104,9 +104,9 @@ class ProgramReads:
     far_ns: float | None = None
     near_ns: float | None = None
     far_independent_ns: float | None = None
-    """Of independent reads: as many at once as the core can have."""
+    """The same of independent reads: as many at once as the core can have."""
     near_independent_ns: float | None = None
-    """Of independent reads."""
+    """The same of near data."""
     size_bytes: float = inf
     """Size of the data read."""
 

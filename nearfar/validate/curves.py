@@ -79,15 +79,7 @@ WHOLE_LINE_KERNELS = ("nt-store", "nt-store-random")
 LATENCY_KERNELS = ("chase", "chase-sequential")
 """The chase in order, of the largest region, shows whether a prefetcher helps."""
 
-BANDWIDTH_KERNELS = (
-    "read",
-    "read-random",
-    "write",
-    "write-random",
-    "nt-store",
-    "nt-store-random",
-    "copy",
-)
+BANDWIDTH_KERNELS = ("read", "read-random", "copy", "write", "write-random", *WHOLE_LINE_KERNELS)
 
 
 @dataclass
@@ -350,14 +342,13 @@ def _random_chases(points: list[SamplePoint]) -> list[SamplePoint]:
 
 
 def _page_chases(points: list[SamplePoint]) -> list[SamplePoint]:
-    """Return chases over one line of each small page, for the regions that tell of walks.
+    """Return chases over one line of each small page, over the largest region and its parts.
 
-    The lines are in a cache unless the region is very large: the difference between small and
-    large pages is the walk that a hit waits for.
+    A cache holds the lines: small pages take longer by the walk that a hit waits for.
     """
     chases = _random_chases(points)
     largest = max(chase.region_bytes for chase in chases)
-    regions = {largest} | {largest // divisor for divisor in REGION_DIVISORS}
+    regions = {largest // divisor for divisor in (1, *REGION_DIVISORS)}
     return [
         replace(chase, stride_bytes=PAGE_STRIDE_BYTES)
         for chase in chases
