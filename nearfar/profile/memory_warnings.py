@@ -10,7 +10,7 @@ from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import MemoryObject
 from nearfar.profile.live_bytes import touched_bytes
 from nearfar.program.allocators import bundled_allocator
-from nearfar.program.named_frames import CPYTHON_ARENAS, is_memory
+from nearfar.program.named_frames import is_memory
 
 MIN_OBJECT_SHARE = 0.05
 """Share of the program's memory from which an object is worth a warning."""
@@ -101,11 +101,9 @@ def undivided_warnings(profile: WorkloadProfile) -> list[str]:
     if not heaps:
         return []
     names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in heaps)
-    instead = "; PYTHONMALLOC=malloc in the environment names Python's small objects by line"
     return [
         f"{names}: one object, because the runtime or allocator that divides this memory "
         "does not tell what is in which part"
-        f"{instead if any(o.name == CPYTHON_ARENAS for o in heaps) else ''}"
     ]
 
 

@@ -19,6 +19,8 @@ MEMORY = "memory"
 
 CPYTHON_ARENAS = "CPython arenas"
 """Name that the libraries give to memory of Python's own allocator."""
+SMALL_OBJECTS = "small objects"
+"""Part of a line's memory that Python's own allocator cuts from its arenas."""
 
 
 def named_frame(text: str) -> Frame:
@@ -42,6 +44,11 @@ def is_named(frame: Frame) -> bool:
 def is_memory(frames: Sequence[Frame]) -> bool:
     """Return whether an object is memory with a name, not the allocations of a call stack."""
     return bool(frames) and frames[0].module == MEMORY
+
+
+def is_in_arenas(split: str) -> bool:
+    """Return whether a part of a line's memory lies in CPython's arenas."""
+    return SMALL_OBJECTS in split.split(", ")
 
 
 def place_name(frame: Frame) -> str:

@@ -22,6 +22,7 @@ from nearfar.documents.plan import NEAR, Placement, PlanMemory, Prices, RunCost
 from nearfar.documents.workload import Frame
 from nearfar.native_files import native_file
 from nearfar.program.executable import preloadable
+from nearfar.program.named_frames import is_in_arenas
 from nearfar.run.launch import LIBRARY, run_environment
 from nearfar.run.local_memories import local_nodes, resolve_memories
 from nearfar.run.matcher import RECOGNISABLE
@@ -59,7 +60,8 @@ def run_cost(
         cost = own_cost()
     except (NearfarError, OSError, subprocess.SubprocessError):
         return None  # where the library cannot run, such as below a small ulimit -v
-    rows = [row for row in workload.objects if row.kind == "heap"]
+    # The library sees arenas of CPython, not the blocks in them.
+    rows = [row for row in workload.objects if row.kind == "heap" and not is_in_arenas(row.split)]
     far_blocks = sum(row.allocations for row in rows if row.id in far) / processes
     near_blocks = sum(row.allocations for row in rows) / processes - far_blocks
     blocks_ns = near_blocks * cost.near_block_ns + far_blocks * cost.far_block_ns

@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from nearfar.documents.plan import Placement, Plan
+from nearfar.program.named_frames import CPYTHON_ARENAS, is_in_arenas, is_memory
 from nearfar.run import layout
 from nearfar.run.local_memories import LocalMemory
 from nearfar.run.matcher import RECOGNISABLE
@@ -61,6 +64,7 @@ class Targets:
 
 def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) -> Targets:
     """Return each placement's target; objects that may move have their own."""
+    plan = _with_arenas_placed(plan)
     numbers = {memory.name: number for number, memory in enumerate(memories)}
     near: Shape = (layout.SINGLE, ((0, 1),))
     locks = [number for number, memory in enumerate(memories) if memory.locked]
@@ -116,6 +120,27 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
             f"{layout.FILES} largest mapped files of 1 MiB or more whose memories are NUMA nodes"
         )
     return targets
+
+
+def _with_arenas_placed(plan: Plan) -> Plan:
+    """Return the plan with CPython's arenas in the memory of the costliest small objects.
+
+    The library places arenas, not the blocks that CPython cuts from them.
+    """
+    saved: dict[str, float] = {}
+    for row in plan.placements:
+        if is_in_arenas(row.split):
+            saved[row.memory] = saved.get(row.memory, 0.0) + row.added_ns_if_far.value
+    if not saved:
+        return plan
+    memory = max(saved, key=lambda name: saved[name])
+    placements = [
+        msgspec.structs.replace(row, memory=memory, parts=[], interleave={})
+        if is_memory(row.frames) and row.frames[0].function == CPYTHON_ARENAS
+        else row
+        for row in plan.placements
+    ]
+    return msgspec.structs.replace(plan, placements=placements)
 
 
 def _is_placeable_file(

@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 #define NF_RING_FILE "ring"
-#define NF_RING_MAGIC 0x36474E4952464E00ull /* "\0NFRING6" */
+#define NF_RING_MAGIC 0x37474E4952464E00ull /* "\0NFRING7" */
 /* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
 /* Holds 40 ms of sampled accesses of a program that does nothing else. */
@@ -52,6 +52,7 @@ enum nf_ring_kind {
   NF_RING_SEGMENT,    /* address, bytes, path, is_code */
   NF_RING_STACK,      /* begin, end */
   NF_RING_NAMED,      /* address, bytes, tag or 0 */
+  NF_RING_PIECE,      /* address, bytes, tag, depth, frames: a block in a mapping */
   NF_RING_LOOK        /* the phase is about to change: counts so far belong to the current one */
 };
 

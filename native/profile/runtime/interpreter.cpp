@@ -40,7 +40,8 @@ struct Python {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
   NEARFAR_PYTHON(NEARFAR_MEMBER)
 #undef NEARFAR_MEMBER
-  void* (*holder)();  // the thread that has the lock; renamed in 3.13
+  void* (*holder)();                 // the thread that has the lock; renamed in 3.13
+  int (*PyFrame_GetLasti)(Object*);  // since 3.11
   // Since 3.10; before, frame objects always existed.
   int (*PyGC_Disable)();
   int (*PyGC_Enable)();
@@ -70,6 +71,7 @@ bool find_python() {
       !find(functions.holder, "PyThreadState_GetUnchecked")) {
     return false;
   }
+  find(functions.PyFrame_GetLasti, "PyFrame_GetLasti");
   find(functions.PyGC_Disable, "PyGC_Disable");
   find(functions.PyGC_Enable, "PyGC_Enable");
   python = functions;
@@ -140,45 +142,47 @@ bool read_text(Object* code, const char* attribute, char* text, std::size_t size
 
 struct Frames {
   NamedFrame** frames;
+  unsigned max_count;
   unsigned count;
   bool users;  // of the user's files
 };
 
-// Places of code that were read before, by the code object, which is kept, and the line: reading
-// the texts takes most of the time. A slot is filled once.
+// Places of code that were read before, by the code object, which is kept, and the instruction, or
+// before 3.11 the line: reading the texts and finding the line take most of the time. A slot is
+// filled once.
 struct Place {
   Object* code;  // written last
-  int line;
+  int at;
   NamedFrame* frame;
   bool users;
 };
 constexpr unsigned max_places = 1u << 12;
 Place places[max_places];
 
-Place& slot_of(Object* code, int line) {
+Place& slot_of(Object* code, int at) {
   const std::uint64_t mixed = (reinterpret_cast<std::uint64_t>(code) >> 4) +
-                              static_cast<std::uint64_t>(line) * 0x9E3779B97F4A7C15ull;
+                              static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15ull;
   return places[(mixed * 0xD6E8FEB86659FD93ull) >> 52];
 }
 
 // Returns false if the texts cannot be read.
-bool read_place(Object* code, int line, Place& place) {
+bool read_place(Object* code, int at, int line, Place& place) {
   char file[768];
   char function[128];
   if (!read_text(code, "co_filename", file, sizeof file)) return false;
   if (!read_text(code, "co_name", function, sizeof function)) return false;
   char text[1024];
   snprintf(text, sizeof text, "%d\t%s\t%s", line > 0 ? line : 0, function, file);
-  place = {code, line, named(text), !is_library(file)};
+  place = {code, at, named(text), !is_library(file)};
   return place.frame != nullptr;
 }
 
 void keep(const Place& place) {
-  Place& slot = slot_of(place.code, place.line);
+  Place& slot = slot_of(place.code, place.at);
   if (__atomic_exchange_n(&names_lock, 1u, __ATOMIC_ACQUIRE) != 0) return;
   if (slot.code == nullptr) {
     python.Py_IncRef(place.code);
-    slot.line = place.line;
+    slot.at = place.at;
     slot.frame = place.frame;
     slot.users = place.users;
     __atomic_store_n(&slot.code, place.code, __ATOMIC_RELEASE);
@@ -186,13 +190,17 @@ void keep(const Place& place) {
   __atomic_store_n(&names_lock, 0u, __ATOMIC_RELEASE);
 }
 
-bool find_place(Object* code, int line, Place& place) {
-  const Place& slot = slot_of(code, line);
-  if (__atomic_load_n(&slot.code, __ATOMIC_ACQUIRE) == code && slot.line == line) {
+bool find_place(Object* frame, Object* code, Place& place) {
+  const bool has_instructions = python.PyFrame_GetLasti != nullptr;
+  const int at =
+      has_instructions ? python.PyFrame_GetLasti(frame) : python.PyFrame_GetLineNumber(frame);
+  const Place& slot = slot_of(code, at);
+  if (__atomic_load_n(&slot.code, __ATOMIC_ACQUIRE) == code && slot.at == at) {
     place = slot;
     return true;
   }
-  if (!read_place(code, line, place)) return false;
+  const int line = has_instructions ? python.PyFrame_GetLineNumber(frame) : at;
+  if (!read_place(code, at, line, place)) return false;
   keep(place);
   return true;
 }
@@ -201,12 +209,12 @@ void add_frame(Frames& found, Object* frame) {
   Object* const code = python.PyFrame_GetCode(frame);
   if (code == nullptr) return;
   Place place{};
-  const bool known = find_place(code, python.PyFrame_GetLineNumber(frame), place);
+  const bool known = find_place(frame, code, place);
   python.Py_DecRef(code);
   if (!known) return;
   if (place.users && !found.users) found.count = 0;
   found.users = found.users || place.users;
-  if (place.users != found.users || found.count == max_interpreted) return;
+  if (place.users != found.users || found.count == found.max_count) return;
   found.frames[found.count++] = place.frame;
 }
 
@@ -217,7 +225,7 @@ void read_frames(Frames& found) {
   if (frame != nullptr) python.Py_IncRef(frame);
   for (unsigned i = 0; frame != nullptr && i < max_walked; ++i) {
     add_frame(found, frame);
-    const bool enough = found.users && found.count == max_interpreted;
+    const bool enough = found.users && found.count == found.max_count;
     Object* const back = enough ? nullptr : python.PyFrame_GetBack(frame);
     python.Py_DecRef(frame);
     frame = back;
@@ -231,15 +239,15 @@ bool is_only_thread(void* thread) {
          python.PyThreadState_Next(thread) == nullptr;
 }
 
-// The interpreter's lock, if this thread runs the interpreter and has the lock or may take it.
+// The interpreter's lock, if this thread runs the interpreter and has the lock, or it may be taken.
 class InterpreterLock {
  public:
-  InterpreterLock() {
+  explicit InterpreterLock(bool may_take) {
     void* const thread = python.PyGILState_GetThisThreadState();
     if (thread == nullptr) return;
     void* const holder = python.holder();
     held_ = holder == thread;
-    if (held_ || holder != nullptr || !is_only_thread(thread)) return;
+    if (held_ || !may_take || holder != nullptr || !is_only_thread(thread)) return;
     python.PyEval_RestoreThread(thread);
     held_ = taken_ = true;
   }
@@ -272,15 +280,22 @@ __thread bool reading __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
 
-unsigned interpreter_frames(Call call, NamedFrame** frames) {
-  if (reading || !find_python()) return 0;
-  if (is_arena(call)) {
+bool maps_python_arena(Call call) {
+  return __atomic_load_n(&python_known, __ATOMIC_ACQUIRE) && is_arena(call);
+}
+
+unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count) {
+  if (!find_python()) return 0;
+  const bool in_python = call.return_address == 0;
+  // Also while frames are read, which makes objects and so may map an arena.
+  if (!in_python && is_arena(call)) {
     frames[0] = named("0\tCPython arenas\t");
     return frames[0] == nullptr ? 0 : 1;
   }
+  if (reading) return 0;
   reading = true;
-  Frames found{frames, 0, false};
-  if (InterpreterLock const lock; lock) {
+  Frames found{frames, max_count, 0, false};
+  if (InterpreterLock const lock(!in_python); lock) {
     Object* error[3] = {};
     python.PyErr_Fetch(&error[0], &error[1], &error[2]);
     const bool collects = python.PyGC_Disable != nullptr && python.PyGC_Disable() != 0;

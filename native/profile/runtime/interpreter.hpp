@@ -20,8 +20,13 @@ inline constexpr std::uint64_t named_frame_bit = 1ull << 63;
 inline constexpr unsigned max_interpreted = 4;
 
 // Writes the frames of the interpreter's code that allocates, innermost first: those of the user's
-// files if there are any. Returns their number; 0 if this thread does not run an interpreter now.
-// May allocate, so it must be called outside locks.
-unsigned interpreter_frames(Call call, NamedFrame** frames);
+// files if there are any; at most `max_count`. Returns their number; 0 if this thread does not run
+// an interpreter now. A call without a return address is of CPython's own allocator, whose caller
+// has the interpreter's lock. May allocate, so it must be called outside locks.
+unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count = max_interpreted);
+
+// Returns whether the call maps memory for CPython's own allocator. False until interpreter_frames
+// found CPython.
+bool maps_python_arena(Call call);
 
 }  // namespace nearfar::profile

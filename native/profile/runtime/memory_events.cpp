@@ -13,28 +13,44 @@ namespace {
 
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
-// Some memory was named (range_named): the sampled lines of a block or region may have other
-// owners.
+// Some memory was named (range_named, piece_allocated): the sampled lines of a block or region may
+// have other owners.
 bool any_named = false;
 
-// Counts the end of [begin, end), whose lines are of `site` unless they are tagged.
-void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site) {
-  if (!any_named) {
-    count_freed(site, end - begin);
-    return;
-  }
-  const std::uint64_t rate = runtime.lines.rate();
-  runtime.lines.for_each(begin, end - begin, [&](std::uint64_t line) {
-    const std::uint64_t first = line > begin ? line : begin;
-    const std::uint16_t owner = *runtime.shadow.entry(first);
-    count_freed(owner < first_free_site ? site : owner, 64 * rate);
+// Bytes that have one owner (shadow.hpp).
+constexpr std::uint64_t granule = 16;
+std::uint64_t granule_weight() { return granule * runtime.lines.rate(); }
+
+// Calls `f(address)` for each granule of sampled lines that [begin, begin + size) touches.
+template <typename F>
+void for_each_granule(std::uint64_t begin, std::uint64_t size, F f) {
+  runtime.lines.for_each(begin, size, [&](std::uint64_t line) {
+    const std::uint64_t end = line + 64 < begin + size ? line + 64 : begin + size;
+    const std::uint64_t first = (line > begin ? line : begin) & ~(granule - 1);
+    for (std::uint64_t at = first; at < end; at += granule) f(at);
   });
+}
+
+// Counts the end of [begin, end), which was counted as `bytes`: those of other owners in it for
+// them, the others for `site`.
+void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site, std::uint64_t bytes) {
+  if (any_named) {
+    const std::uint64_t each = granule_weight();
+    for_each_granule(begin, end - begin, [&](std::uint64_t at) {
+      const std::uint16_t owner = *runtime.shadow.entry(at);
+      if (owner == site || owner < first_free_site) return;
+      const std::uint64_t part = each < bytes ? each : bytes;
+      count_freed(owner, part);
+      bytes -= part;
+    });
+  }
+  count_freed(site, bytes);
 }
 
 // `of_block`: regions of a block are counted with it.
 void drop_range(std::uint64_t begin, std::uint64_t end, bool of_block = false) {
   runtime.regions.remove(begin, end, [&](const Region& part) {
-    if (part.counted || of_block) count_end(part.begin, part.end, part.site);
+    if (part.counted || of_block) count_end(part.begin, part.end, part.site, part.end - part.begin);
     free_position(part);
   });
   runtime.shadow.clear(begin, end - begin);
@@ -94,10 +110,11 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   const sim::SampledLines::Overlap sampled = runtime.lines.overlap(address, size);
   const std::uint16_t site = *runtime.shadow.entry(sampled.first);
   if (is_counted(site)) {
-    if (any_named && size >= unmappable_block) {
-      count_end(address, address + size, site);
+    const std::uint64_t bytes = weight_of(address, size, sampled.bytes).bytes;
+    if (size >= unmappable_block) {
+      count_end(address, address + size, site, bytes);
     } else {
-      count_freed(site, weight_of(address, size, sampled.bytes).bytes);
+      count_freed(site, bytes);
     }
   }
   // Freed memory is not touched, and the next allocation overwrites the tags: only memory that may
@@ -215,6 +232,28 @@ void range_named(std::uint64_t address, std::uint64_t size, std::uint32_t tag) {
   set_position(named);
   add_range(named);
   count_moved(before, part, {1, size});
+}
+
+void piece_allocated(std::uint64_t address, std::uint64_t size, Call call) {
+  Guard const guard;
+  if (!guard) return;
+  register_thread();
+  const std::uint16_t mapping = runtime.regions.find(address);
+  if (mapping < first_free_site || runtime.sites[mapping].kind != ObjectKind::mmap) return;
+  const std::uint16_t piece = site_of_block(call, size);
+  any_named = true;
+  const Weight part{0, granule_weight()};
+  for_each_granule(address, size, [&](std::uint64_t at) {
+    std::uint16_t& owner = *runtime.shadow.entry(at);
+    if (owner == site_none || owner == mapping) {
+      count_moved(mapping, piece, part);
+    } else {
+      count_freed(owner, part.bytes);
+      count_allocated(piece, part);
+    }
+    owner = piece;
+  });
+  if (runtime.lines.sampled(address)) count_allocated(piece, {runtime.lines.rate(), 0});
 }
 
 std::uint16_t site_of_untagged(std::uint64_t address) {

@@ -52,6 +52,10 @@ void range_accessible(std::uint64_t address, std::uint64_t size);
 // 0 its size class.
 void range_named(std::uint64_t address, std::uint64_t size, std::uint32_t tag);
 
+// Reports a block inside a mapping, whose bytes are counted for the call from now on, until another
+// call gets a block there: the mapping's memory is never free.
+void piece_allocated(std::uint64_t address, std::uint64_t size, Call call);
+
 // Registers the data segments of all modules that were loaded since the last call.
 void map_modules();
 

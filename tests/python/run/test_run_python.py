@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, RunRecord, load, save
 from nearfar.documents.plan import Placement
 from nearfar.documents.workload import Frame
+from nearfar.memories.spec import parse_spec
 from nearfar.program.named_frames import PYTHON, memory_frame, named_frame
+from nearfar.run.local_memories import LocalMemory
 from nearfar.run.matcher import Matcher
+from nearfar.run.targets import make_targets
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, placement, plan, run_verb
@@ -71,6 +75,19 @@ def test_arenas_are_placed_together(record: RunRecord) -> None:
     # Half a million integers of 32 bytes.
     assert row.recognised_bytes > 12 << 20
     assert set(row.bytes_by_memory) == {"far"}
+
+
+def test_arenas_go_where_their_small_objects_save_most() -> None:
+    hot = on(0, "near", python("make", 1), split="small objects")
+    hot.added_ns_if_far = Estimate(9.0, 8.0, 10.0)
+    cold = on(1, "far", python("count", 2), split="small objects")
+    cold.added_ns_if_far = Estimate(3.0, 2.0, 4.0)
+    arenas = on(2, "far", memory_frame("CPython arenas"), kind="mmap")
+    spec = parse_spec("dram")
+    memories = [LocalMemory("near", "dram", spec), LocalMemory("far", "dram", spec)]
+    for rows, number in (([hot, cold, arenas], 0), ([cold, arenas], 1), ([arenas], 1)):
+        targets = make_targets(plan(rows), memories, adapt=False)
+        assert targets.shares(targets.of_object[len(rows) - 1]) == {number: 1.0}
 
 
 @pytest.mark.skipif(

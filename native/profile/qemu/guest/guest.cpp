@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "profile/abi.h"
+#include "profile/qemu/guest/python_blocks.hpp"
 #include "profile/qemu/guest/send.hpp"
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/interpreter.hpp"
@@ -37,6 +38,8 @@ constexpr std::uint64_t max_stack = 64ull << 20;
 // which QEMU takes 15 s and 6 GiB, and tries less if that fails; Java's heap is up to a quarter of
 // memory.
 constexpr std::uint64_t max_reserved = 128ull << 30;
+// The line and its caller: each frame that is read takes time, and small blocks are many.
+constexpr unsigned max_piece_frames = 2;
 
 nf_ring* map_ring() {
   char path[path_size];
@@ -123,28 +126,35 @@ __attribute__((constructor(102))) void begin() {
   __atomic_store_n(&ring->open, 1, __ATOMIC_RELEASE);
 }
 
+std::uint64_t place_of(NamedFrame& frame) {
+  if (frame.place == 0) frame.place = text_of(frame.text);
+  return frame.place;
+}
+
 // The stack of an allocation: of the interpreter's code if that allocates, else native.
 class Stack {
  public:
-  explicit Stack(Call call) : call_(call) {
+  explicit Stack(Call call, unsigned max_count = max_interpreted) : call_(call) {
     {
       Guard const guard;
       if (!guard) return;
     }
     // Outside the guard: what the interpreter allocates meanwhile is reported too.
     Muted const muted;
-    count_ = interpreter_frames(call, frames_);
+    count_ = interpreter_frames(call, frames_, max_count);
   }
 
   void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words) {
     std::uint64_t frames[max_frames];
     unsigned depth = 0;
     for (unsigned i = 0; i < count_; ++i) {
-      NamedFrame& frame = *frames_[i];
-      if (frame.place == 0) frame.place = text_of(frame.text);
-      if (frame.place != 0) frames[depth++] = named_frame_bit | frame.place;
+      const std::uint64_t place = place_of(*frames_[i]);
+      if (place != 0) frames[depth++] = named_frame_bit | place;
     }
-    if (depth == 0) depth = walk_stack(call_, frames, max_frames);
+    if (depth == 0) {
+      if (kind == NF_RING_PIECE) return;  // the mapping's
+      depth = walk_stack(call_, frames, max_frames);
+    }
     profile::send(kind, words, depth, frames);
   }
 
@@ -193,6 +203,21 @@ void linked_block_freed(void* block, std::uint64_t size) {
   if (runtime.lines.any_in(address, size)) block_freed(address, size);
 }
 
+void piece_allocated(std::uint64_t address, std::uint64_t size, Call call) {
+  Stack stack(call, max_piece_frames);
+  Guard const guard;
+  if (!guard) return;
+  Muted const muted;
+  static std::uint64_t place = 0;
+  std::uint64_t tag = __atomic_load_n(&place, __ATOMIC_RELAXED);
+  if (tag == 0) {
+    tag = text_of(python_pieces);
+    if (tag == 0) return;  // no room for texts: the mapping's, as it was
+    __atomic_store_n(&place, tag, __ATOMIC_RELAXED);
+  }
+  stack.send(NF_RING_PIECE, {address, size, tag});
+}
+
 // The plugin sees accesses inside the C library itself.
 void block_cleared(std::uint64_t, std::uint64_t) {}
 void block_copied(std::uint64_t, std::uint64_t, std::uint64_t) {}
@@ -204,6 +229,7 @@ bool may_map(std::uint64_t size, bool accessible) {
 void range_mapped(std::uint64_t address, std::uint64_t size, bool accessible, const char* path,
                   std::uint64_t offset, Call call) {
   Stack stack(call);
+  if (path == nullptr && size >= min_python_arena && maps_python_arena(call)) watch_python_blocks();
   Guard const guard;
   if (!guard) return;
   Muted const muted;

@@ -112,6 +112,11 @@ void handle(const nf_ring& ring, const nf_ring_event& event) {
     case NF_RING_NAMED:
       range_named(w[0], w[1], w[2] == 0 ? 0 : runtime.strings.intern(path_at(ring, w[2])));
       break;
+    case NF_RING_PIECE:
+      set_frames(ring, event, 3);
+      this_thread.tag = runtime.strings.intern(path_at(ring, w[2]));
+      piece_allocated(w[0], w[1], {});
+      break;
     case NF_RING_LOOK:
       end_phase();
       break;

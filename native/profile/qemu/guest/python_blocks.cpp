@@ -1,0 +1,94 @@
+// Wraps CPython's allocators for objects and for memory of objects.
+//
+// They are wrapped when an arena is mapped, usually at the first object; so not where Python does
+// not use arenas (PYTHONMALLOC=malloc, builds without the interpreter's lock), nor where the
+// functions are missing. Blocks are not changed: those made before are freed like the others, and
+// Python may set other allocators at any time. What wraps allocators later, as tracemalloc does,
+// wraps these in turn. A wrapper costs a test unless the block has a sampled line. Frees are not
+// reported: the arena keeps the memory, which counts for the last block there.
+#include "profile/qemu/guest/python_blocks.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+#include <cstddef>
+
+#include "profile/runtime/memory_events.hpp"
+#include "profile/runtime/runtime.hpp"
+
+namespace nearfar::profile {
+
+namespace {
+
+// PyMemAllocatorEx.
+struct Allocator {
+  void* context;
+  void* (*allocate)(void*, std::size_t);
+  void* (*allocate_cleared)(void*, std::size_t, std::size_t);
+  void* (*resize)(void*, void*, std::size_t);
+  void (*release)(void*, void*);
+};
+
+// PyMemAllocatorDomain: those that use arenas.
+constexpr int domains[] = {1, 2};  // PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ
+Allocator originals[2];            // never changed after they are wrapped
+
+// Larger blocks come from malloc.
+constexpr std::size_t max_small = 512;
+
+// Not inlined, so that the fast path needs few registers.
+[[gnu::noinline]] void report(std::uint64_t address, std::uint64_t size) {
+  const int error = errno;
+  piece_allocated(address, size, {});  // no call: its return addresses are not used
+  errno = error;
+}
+
+inline void* reported(void* block, std::size_t size) {
+  if (size > max_small || !active() || block == nullptr) return block;
+  const auto address = reinterpret_cast<std::uint64_t>(block);
+  constexpr std::size_t alignment = 16;
+  const std::uint64_t usable = size == 0 ? alignment : (size + alignment - 1) & ~(alignment - 1);
+  if (runtime.lines.any_in(address, usable)) report(address, usable);
+  return block;
+}
+
+void* allocate(void* context, std::size_t size) {
+  const auto& original = *static_cast<const Allocator*>(context);
+  return reported(original.allocate(original.context, size), size);
+}
+
+void* allocate_cleared(void* context, std::size_t count, std::size_t size) {
+  const auto& original = *static_cast<const Allocator*>(context);
+  // The product does not overflow if there is a block.
+  void* const block = original.allocate_cleared(original.context, count, size);
+  return reported(block, count * size);
+}
+
+void* resize(void* context, void* block, std::size_t size) {
+  const auto& original = *static_cast<const Allocator*>(context);
+  void* const moved = original.resize(original.context, block, size);
+  return moved == block ? moved : reported(moved, size);
+}
+
+void release(void* context, void* block) {
+  const auto& original = *static_cast<const Allocator*>(context);
+  original.release(original.context, block);
+}
+
+}  // namespace
+
+void watch_python_blocks() {
+  static bool watched = false;
+  if (__atomic_exchange_n(&watched, true, __ATOMIC_ACQ_REL)) return;
+  using Function = void (*)(int, Allocator*);
+  const auto get = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "PyMem_GetAllocator"));
+  const auto set = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "PyMem_SetAllocator"));
+  if (get == nullptr || set == nullptr) return;
+  for (unsigned i = 0; i < 2; ++i) {
+    get(domains[i], &originals[i]);
+    Allocator wrapper{&originals[i], allocate, allocate_cleared, resize, release};
+    set(domains[i], &wrapper);
+  }
+}
+
+}  // namespace nearfar::profile
