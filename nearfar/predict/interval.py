@@ -51,7 +51,7 @@ from nearfar.predict.core_time import (
     traffic_time,
 )
 from nearfar.predict.device_figures import ERROR_OF
-from nearfar.predict.memory import MemoryCosts, comparable, shared_memory
+from nearfar.predict.memory import MemoryCosts, seen_by
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
 from nearfar.predict.shared_cache import contended
 from nearfar.predict.traffic import (
@@ -277,7 +277,7 @@ def uncounted_ends(
     or all.
     """
     # As models see memories, but with all walks: those of counted lines say nothing of others.
-    near, far = comparable(*(shared_memory(each, phase.concurrency) for each in (near, far)))
+    near, far = seen_by(phase.concurrency, near, far)
     near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
     ends = [time_ns + phase.unsampled_lines * added_ns] if few else []

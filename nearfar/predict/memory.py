@@ -319,6 +319,11 @@ def comparable(near: MemoryCosts, *fars: MemoryCosts) -> tuple[MemoryCosts, ...]
     return tuple(_with_copy_bandwidth(memory) for memory in memories)
 
 
+def seen_by(threads: float, near: MemoryCosts, far: MemoryCosts) -> tuple[MemoryCosts, ...]:
+    """Return both memories as one of `threads` sees them, with only what was measured for both."""
+    return comparable(shared_memory(near, threads), shared_memory(far, threads))
+
+
 @lru_cache(maxsize=1024)
 def _without_copies(memory: MemoryCosts) -> MemoryCosts:
     return memory if memory.copied_ns is None else replace(memory, copied_ns=None)

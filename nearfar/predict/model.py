@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from nearfar.base.errors import NearfarError
 from nearfar.base.registry import Registry
 from nearfar.documents.prediction import Bound
-from nearfar.predict.memory import MemoryCosts, comparable, scaled_memory, shared_memory
+from nearfar.predict.memory import MemoryCosts, scaled_memory, seen_by
 from nearfar.predict.traffic import Array, PhaseTraffic
 from nearfar.predict.walks import as_walked
 
@@ -84,7 +84,7 @@ class Model:
         perturbation: Perturbation = NO_PERTURBATION,
     ) -> None:
         self.phase = phase
-        near, far = comparable(*(shared_memory(each, phase.concurrency) for each in (near, far)))
+        near, far = seen_by(phase.concurrency, near, far)
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
         self.near = scaled_memory(near, perturbation.near_latency, perturbation.near_bandwidth)
