@@ -1,4 +1,4 @@
-"""Effects of page walks and of a co-runner's cache share on far memory."""
+"""Page walks in far memory, at misses and at hits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-import samples
 from hypothesis import given
 from hypothesis import strategies as st
+from walked_memories import (
+    HAD,
+    HUGE,
+    MIB,
+    MISSES,
+    NEAR,
+    SMALL,
+    WALKS_NS,
+    by_regions,
+    chase,
+    device,
+    far,
+    slowdown,
+)
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile
@@ -17,67 +30,15 @@ from nearfar.documents.device import ChainsFigure, LatencyFigure
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.memory import MAX_CHAINS, ProgramReads
-from nearfar.predict.model import MODELS, Perturbation
-from nearfar.predict.shared_cache import lines_far, waits_far
+from nearfar.predict.model import MODELS
 from nearfar.predict.traffic import (
-    CHASE,
     COLUMNS,
     INDEPENDENT,
     WRITE_BACK,
     PageTouches,
-    PhaseMissCurve,
     PhaseTraffic,
 )
 from nearfar.predict.walks import as_walked
-
-HAD = {"how": "measured", "source": "here"}
-HUGE, SMALL, MIB = 2 << 20, 4096, 1 << 20
-MISSES = 1e6
-
-
-def device(
-    name: str, latency_ns: dict[int, float], chains_ns: dict[int, float], load: str = "none"
-) -> DeviceProfile:
-    """Return a device with latencies by region and chains by page size."""
-    regions = [
-        LatencyFigure(
-            operation="read", pattern="random", region_bytes=region, value_ns=value, **HAD
-        )
-        for region, value in latency_ns.items()
-    ]
-    return msgspec.structs.replace(
-        samples.device(name),
-        latency=regions,
-        chains=[
-            ChainsFigure(chains=k, page_bytes=page, value_ns=ns / k, **HAD)
-            for page, ns in chains_ns.items()
-            for k in (1, 2, 4, 8)
-        ],
-        measured=samples.measured_here(f"dram,load={load}" if load != "none" else "dram"),
-    )
-
-
-NEAR = device("near", {MIB // 2: 5.0, 3 * MIB: 15.0, 128 * MIB: 150.0}, {HUGE: 150.0})
-
-
-def far(third_ns: float = 15.0, load: str = "store") -> DeviceProfile:
-    regions = {MIB // 2: 5.0, 3 * MIB: third_ns, 128 * MIB: 350.0}
-    return device("far", regions, {HUGE: 200.0, SMALL: 350.0}, load)
-
-
-def chase(walks_per_miss: float | None = 1.0, curve: PhaseMissCurve | None = None) -> PhaseTraffic:
-    lines = np.zeros((1, COLUMNS))
-    lines[0, CHASE] = MISSES
-    ns = MISSES * 150.0
-    return PhaseTraffic(
-        "p", Estimate(ns, ns, ns), 1.0, None, lines, 0.0, walks_per_miss=walks_per_miss, curve=curve
-    )
-
-
-def slowdown(phase: PhaseTraffic, there: DeviceProfile, name: str = "inversion") -> float:
-    near = near_memory(NEAR, HUGE)
-    model = MODELS.get(name)(phase, near, far_memory(there, near, page_bytes=SMALL))
-    return float(model.times_ns(phase.total)) / phase.near_time_ns.value
 
 
 @pytest.mark.parametrize("name", ["inversion", "chains"])
@@ -101,27 +62,6 @@ def test_far_data_have_the_pages_of_near_data_unless_reported_otherwise() -> Non
     near = near_memory(NEAR, HUGE)
     assert far_memory(far(), near).cost_ns(1) == pytest.approx(200.0)
     assert far_memory(far(), near, page_bytes=SMALL).cost_ns(1) == pytest.approx(350.0)
-
-
-def by_regions(walks_ns: dict[int, float]) -> DeviceProfile:
-    """Return far memory whose chases over some regions were measured with both page sizes."""
-    there = far()
-    latency = [
-        LatencyFigure(
-            operation="read",
-            pattern="random",
-            region_bytes=region,
-            page_bytes=page,
-            value_ns=200.0 + walk_ns * (page == SMALL),
-            **HAD,
-        )
-        for region, walk_ns in walks_ns.items()
-        for page in (SMALL, HUGE)
-    ]
-    return msgspec.structs.replace(there, latency=latency)
-
-
-WALKS_NS = {32 * MIB: 30.0, 64 * MIB: 75.0, 128 * MIB: 150.0}
 
 
 @pytest.mark.parametrize(
@@ -422,63 +362,6 @@ def test_parallel_threads_reuse_lines_as_soon_as_all_of_them_together() -> None:
 def test_of_walks_to_one_line_of_a_table_the_first_counts() -> None:
     alone = replace(overlapped(1.0), walks_apart=1 / 3)
     assert walk_share(alone, by_regions(WALKS_NS)) == pytest.approx(1 / 3)
-
-
-def in_cache(accesses: float) -> PhaseMissCurve:
-    """Return a phase with that many accesses reused after 2 to 4 MiB and misses after 64."""
-    sizes = np.array([MIB, 2 * MIB, 4 * MIB, 64 * MIB, 128 * MIB], dtype=float)
-    misses = [accesses + MISSES, accesses + MISSES, MISSES, MISSES, 0.0]
-    return PhaseMissCurve(sizes, np.array(misses), 8 * MIB)
-
-
-def test_with_a_co_runner_hits_of_the_shared_cache_become_misses() -> None:
-    near = near_memory(NEAR, HUGE)
-    phase = chase(curve=in_cache(MISSES))
-    there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
-    # All of them: a chase over 3 MiB waits as for memory. This is approximate, because a hit's own
-    # time is in near time, and latency is interpolated between measured regions.
-    assert 1.8 < lines_far(phase, near, there, taken=1.0) < 2.2
-    # None of them in the middle of the interval, since a cache may keep reused lines from a stream
-    # of stores.
-    assert lines_far(phase, near, there) == 1.0
-    kind, alone = MODELS.get("inversion"), far_memory(far(), near, page_bytes=SMALL)
-    losing, keeping = (
-        far_estimate(kind, phase, near, side, kind(phase, near, side)).slowdown
-        for side in (there, alone)
-    )
-    assert losing.value == pytest.approx(keeping.value)
-    assert losing.high > 1.25 * keeping.high
-    all_lost = kind(phase, near, there, Perturbation(taken=1.0))
-    assert losing.high >= float(all_lost.times_ns(phase.total)) / phase.near_time_ns.value
-    assert losing.low <= losing.value
-
-
-def test_hits_that_overlapped_near_overlap_where_they_miss() -> None:
-    near = near_memory(NEAR, HUGE)
-    there = far_memory(far(third_ns=350.0), near, page_bytes=SMALL)
-    # Four hits of 15 ns per miss fit into near time in sequence, 80 do not.
-    few, many = chase(curve=in_cache(2.0 * MISSES)), chase(curve=in_cache(80.0 * MISSES))
-    quick = replace(many, near_time_ns=Estimate(MISSES * 300.0, MISSES * 300.0, MISSES * 300.0))
-    serial = replace(quick, near_time_ns=Estimate(*[MISSES * 2000.0] * 3))
-    assert waits_far(few, near, there, 1.0) > 0.8 * lines_far(few, near, there, 1.0)
-    assert waits_far(quick, near, there, 1.0) < 0.4 * lines_far(quick, near, there, 1.0)
-    assert waits_far(serial, near, there, 1.0) == pytest.approx(lines_far(serial, near, there, 1.0))
-
-
-def test_without_a_load_or_a_difference_the_cache_is_unchanged() -> None:
-    near = near_memory(NEAR, HUGE)
-    phase = chase(curve=in_cache(MISSES))
-    for there in (far(), far(third_ns=350.0, load="none")):
-        assert lines_far(phase, near, far_memory(there, near, page_bytes=SMALL)) == pytest.approx(1)
-
-
-@given(walks=st.floats(0.0, 5.0), third_ns=st.floats(15.0, 350.0), hits=st.floats(0.0, 1e7))
-def test_more_walks_and_less_cache_never_make_far_memory_faster(
-    walks: float, third_ns: float, hits: float
-) -> None:
-    curve = in_cache(hits)
-    least = slowdown(chase(0.0, curve), far())
-    assert slowdown(chase(walks, curve), far(third_ns)) >= least - 1e-9
 
 
 @pytest.mark.parametrize("at_once", [1.0, 8.0])
