@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "profile/runtime/loaded_file.hpp"
+
 namespace nearfar::profile {
 
 namespace {
@@ -34,7 +36,8 @@ using Object = void;
   FUNCTION(Py_DecRef, void, (Object*))                                       \
   FUNCTION(PyErr_Fetch, void, (Object**, Object**, Object**))                \
   FUNCTION(PyErr_Restore, void, (Object*, Object*, Object*))                 \
-  FUNCTION(PyObject_GetArenaAllocator, void, (void*))
+  FUNCTION(PyObject_GetArenaAllocator, void, (void*))                        \
+  FUNCTION(PyMem_GetAllocator, void, (int, void*))
 
 struct Python {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
@@ -47,12 +50,30 @@ struct Python {
   int (*PyGC_Enable)();
 };
 Python python;
+Extent python_file;
 bool python_known = false;
 
 template <typename F>
 bool find(F*& function, const char* name) {
   function = reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
   return function != nullptr;
+}
+
+Extent file_of(std::uint64_t address) {
+  struct {
+    std::uint64_t address;
+    Extent extent;
+  } search{address, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        auto& [address, extent] = *static_cast<decltype(search)*>(data);
+        const Extent file = extent_of(*info);
+        if (address < file.begin || address >= file.end) return 0;
+        extent = file;
+        return 1;
+      },
+      &search);
+  return search.extent;
 }
 
 // Looks for CPython, which is usually there from the start; later at ever longer intervals, because
@@ -75,6 +96,7 @@ bool find_python() {
   find(functions.PyGC_Disable, "PyGC_Disable");
   find(functions.PyGC_Enable, "PyGC_Enable");
   python = functions;
+  python_file = file_of(reinterpret_cast<std::uint64_t>(functions.PyMem_GetAllocator));
   __atomic_store_n(&python_known, true, __ATOMIC_RELEASE);
   return true;
 }
@@ -275,10 +297,26 @@ bool is_arena(Call call) {
   return call.return_address - reinterpret_cast<std::uint64_t>(arenas.allocate) < function_bytes;
 }
 
+// Whether CPython may call for what wraps its allocators, as tracemalloc does: that has a lock
+// while its tables grow, for which objects that are freed here would wait. Extensions do not have
+// it.
+bool may_be_locked(Call call) {
+  if (in_python_allocator || call.return_address < python_file.begin ||
+      call.return_address >= python_file.end) {
+    return false;
+  }
+  constexpr int raw = 0;    // PYMEM_DOMAIN_RAW
+  void* allocator[5] = {};  // PyMemAllocatorEx: the context, which Python's own lacks; functions
+  python.PyMem_GetAllocator(raw, allocator);
+  return allocator[0] != nullptr;
+}
+
 // This thread reads frames: what that allocates has a native stack.
 __thread bool reading __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
+
+__thread bool in_python_allocator = false;
 
 bool maps_python_arena(Call call) {
   return __atomic_load_n(&python_known, __ATOMIC_ACQUIRE) && is_arena(call);
@@ -292,7 +330,7 @@ unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count) 
     frames[0] = named("0\tCPython arenas\t");
     return frames[0] == nullptr ? 0 : 1;
   }
-  if (reading) return 0;
+  if (reading || may_be_locked(call)) return 0;
   reading = true;
   Frames found{frames, max_count, 0, false};
   if (InterpreterLock const lock(!in_python); lock) {

@@ -25,6 +25,9 @@ inline constexpr unsigned max_interpreted = 4;
 // has the interpreter's lock. May allocate, so it must be called outside locks.
 unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count = max_interpreted);
 
+// This thread is in CPython's allocators for objects, below all that wraps them.
+extern __thread bool in_python_allocator __attribute__((tls_model("initial-exec")));
+
 // Returns whether the call maps memory for CPython's own allocator. False until interpreter_frames
 // found CPython.
 bool maps_python_arena(Call call);

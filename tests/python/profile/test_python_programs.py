@@ -98,3 +98,14 @@ def test_small_objects_have_lines_without_pythons_own_allocator(tmp_path: Path) 
     for caller in ("first", "second"):
         # The list, and integers of at least 32 bytes.
         assert sizes[made + caller] > (1 << 17) * (8 + 32) * 0.9
+
+
+@needs_qemu
+def test_a_program_that_traces_its_memory_has_lines(tmp_path: Path) -> None:
+    """The tables of tracemalloc grow while it has a lock, for which no frame may be read."""
+    profiled = profile(tmp_path, sys.executable, "-X", "tracemalloc", str(PROGRAMS / "small.py"))
+    made = f"small.py:{line_of('small.py', 'list(range')} (make) < "
+    sizes = {item["name"]: item["size_bytes"] for item in profiled["objects"]}
+    for caller in ("first", "second"):
+        assert sizes[made + caller] == pytest.approx(8 << 17, rel=0.2)
+        assert sizes[f"{made}{caller}, small objects"] == pytest.approx(32 << 17, rel=0.2)

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 
+#include "profile/runtime/interpreter.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/runtime.hpp"
 
@@ -52,21 +53,33 @@ inline void* reported(void* block, std::size_t size) {
   return block;
 }
 
+// Lets frames be read where the allocator calls malloc, which it does for large blocks.
+template <typename F>
+inline void* allocated(std::size_t size, F call) {
+  if (size <= max_small) return call();
+  in_python_allocator = true;
+  void* const block = call();
+  in_python_allocator = false;
+  return block;
+}
+
 void* allocate(void* context, std::size_t size) {
   const auto& original = *static_cast<const Allocator*>(context);
-  return reported(original.allocate(original.context, size), size);
+  return reported(allocated(size, [&] { return original.allocate(original.context, size); }), size);
 }
 
 void* allocate_cleared(void* context, std::size_t count, std::size_t size) {
   const auto& original = *static_cast<const Allocator*>(context);
   // The product does not overflow if there is a block.
-  void* const block = original.allocate_cleared(original.context, count, size);
+  void* const block = allocated(
+      count * size, [&] { return original.allocate_cleared(original.context, count, size); });
   return reported(block, count * size);
 }
 
 void* resize(void* context, void* block, std::size_t size) {
   const auto& original = *static_cast<const Allocator*>(context);
-  void* const moved = original.resize(original.context, block, size);
+  void* const moved =
+      allocated(size, [&] { return original.resize(original.context, block, size); });
   return moved == block ? moved : reported(moved, size);
 }
 
