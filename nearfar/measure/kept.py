@@ -1,10 +1,11 @@
 """Near memory of this machine, measured once per boot and kept for the user.
 
-The kept figures are used again while one kernel, random reads that wait for each other, takes about
-the latency in them. Otherwise the memory is measured again: a neighbour in a virtual machine or
-another frequency changes it. While programs wait for processors, neither the check nor a new
-measurement can be relied on, and a measurement takes many times as long: the kept figures are used,
-with the change of latency as their noise, by which intervals are wider.
+The kept figures are used again while one kernel, random reads that wait for each other in the
+smallest region that no cache holds, takes about the latency in them. Otherwise the memory is
+measured again: a neighbour in a virtual machine or another frequency changes it. While programs
+wait for processors, neither the check nor a new measurement can be relied on, and a measurement
+takes many times as long: the kept figures are used, with the change of latency as their noise, by
+which intervals are wider.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ import msgspec
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
-from nearfar.devices.curves import idle_read_latency_ns
+from nearfar.devices.curves import idle_read_latency_ns, random_reads
 from nearfar.devices.library import load_device
 from nearfar.devices.quality import BANDWIDTH_KIND, LATENCY_KINDS
 from nearfar.documents import DeviceProfile, save
+from nearfar.documents.device import LatencyFigure
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
 from nearfar.measure.settings import Progress, no_progress
+from nearfar.memories.spec import PAGE_BYTES
 from nearfar.options.measure import KernelOptions, MeasureOptions
 
 CHECK_S = 1.0
@@ -43,7 +46,7 @@ class ChangedMemoryError(NearfarError):
     """The check's latency is not the kept one."""
 
     def __init__(self, device: DeviceProfile, drift: float) -> None:
-        kept_ns = idle_read_latency_ns(device).value_ns
+        kept_ns = checked_figure(device).value_ns
         super().__init__(f"near memory takes {drift:.2f} times the {kept_ns:.0f} ns kept")
         self.kept = KeptMemory(device, drift)
 
@@ -91,7 +94,8 @@ def near_memory(
 def unchanged_memory(path: Path) -> KeptMemory:
     """Return the kept memory of `path`; raise NearfarError if it is unreadable or has changed."""
     device = load_device(str(path))
-    drift = _latency_ns() / idle_read_latency_ns(device).value_ns
+    figure = checked_figure(device)
+    drift = _latency_ns(figure) / figure.value_ns
     if not 1 / MAX_DRIFT <= drift <= MAX_DRIFT:
         raise ChangedMemoryError(device, drift)
     return KeptMemory(device, drift)
@@ -130,8 +134,30 @@ def _is_busy() -> bool:
         return False
 
 
-def _latency_ns() -> float:
-    """Return the latency of random reads in the largest region, on huge pages if it gets them."""
-    options = KernelOptions(kernel=KERNEL, memory="dram,pages=thp", seconds=CHECK_S)
+def checked_figure(device: DeviceProfile) -> LatencyFigure:
+    """Return the latency that is looked at again.
+
+    Getting and linking the largest region takes seconds, and a drift shows in any that no cache
+    holds.
+    """
+    largest = idle_read_latency_ns(device)
+    llc_bytes = device.measured.llc_bytes if device.measured is not None else 0
+    beyond = [
+        figure
+        for figure in random_reads(device)
+        if figure.page_bytes == largest.page_bytes and (figure.region_bytes or 0) > llc_bytes
+    ]
+    return min(beyond, key=lambda figure: figure.region_bytes or 0, default=largest)
+
+
+def _latency_ns(figure: LatencyFigure) -> float:
+    """Return the present latency of random reads in such a region, on its pages if it can."""
+    pages = "4k" if figure.page_bytes == PAGE_BYTES["4k"] else "thp"
+    options = KernelOptions(
+        kernel=KERNEL,
+        memory=f"dram,pages={pages}",
+        seconds=CHECK_S,
+        largest=f"{figure.region_bytes}B" if figure.region_bytes else None,
+    )
     results = measure_kernel(options)["results"]
     return min(float(row["value"]) for row in results)

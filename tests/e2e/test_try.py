@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.devices.curves import idle_read_latency_ns
 from nearfar.devices.library import load_device
 from nearfar.devices.quality import quality_of
 from nearfar.documents.header import to_json
 from nearfar.measure import kept
+from nearfar.options.measure import MeasureOptions
 from nearfar.options.try_program import SIX_MEMORIES
 
-from .first_answers import Refused, attempt, build, near_memory, needs_qemu
+from .first_answers import CACHE_BYTES, Refused, attempt, build, near_memory, needs_qemu
 
 pytestmark = pytest.mark.timing
 
@@ -147,7 +151,7 @@ def test_a_kept_memory_is_used_while_the_machine_is_busy(
     (tmp_path / f"{boot}.json").write_bytes(to_json(near))
     (tmp_path / "cpu").write_text("some avg10=97.50 avg60=90.00 avg300=80.00 total=1\n")
     monkeypatch.setattr(kept, "PRESSURE", tmp_path / "cpu")
-    monkeypatch.setattr(kept, "_latency_ns", lambda: 200.0)
+    monkeypatch.setattr(kept, "_latency_ns", lambda _figure: 200.0)
     words: list[str] = []
     result = kept.near_memory(words.append, folder=tmp_path)
     assert result.drift == 2.0 and result.device.latency == near.latency
@@ -167,6 +171,24 @@ def test_a_kept_memory_is_used_while_the_machine_is_busy(
     assert "takes 2.00 times" in words[0] and "the kept one is used" in words[0]
 
 
+def test_the_smallest_region_that_no_cache_holds_is_looked_at_again() -> None:
+    near = near_memory(100.0)
+    template = idle_read_latency_ns(near)
+    near.latency = [
+        msgspec.structs.replace(template, region_bytes=size, page_bytes=page, value_ns=ns)
+        for size, page, ns in (
+            (CACHE_BYTES, 2 << 20, 20.0),
+            (2 * CACHE_BYTES, 4096, 110.0),
+            (4 * CACHE_BYTES, 2 << 20, 90.0),
+            (16 * CACHE_BYTES, 2 << 20, 100.0),
+            (None, 2 << 20, 100.0),
+        )
+    ]
+    assert kept.checked_figure(near).value_ns == 90.0
+    near.latency = near.latency[:1]
+    assert kept.checked_figure(near).value_ns == 20.0
+
+
 @pytest.mark.long
 def test_a_memory_that_has_changed_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,8 +197,7 @@ def test_a_memory_that_has_changed_is_measured_again(
     # No memory takes 1 ms an access.
     (tmp_path / f"{boot}.json").write_bytes(to_json(near_memory(1e6)))
     monkeypatch.setattr(kept, "PRESSURE", tmp_path / "nothing")  # however busy it is
-    monkeypatch.setattr(kept, "MEASURE_S", 1.0)
-    monkeypatch.setattr(kept, "PARTS", "idle")
+    monkeypatch.setattr(kept, "MeasureOptions", partial(MeasureOptions, seconds=1.0, only="idle"))
     words: list[str] = []
     result = kept.near_memory(words.append, folder=tmp_path)
     assert result.drift is None and result.device.name != "ddr4-2666-local"
