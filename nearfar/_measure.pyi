@@ -259,8 +259,11 @@ class Spent:
 
 class PagedRegion:
     def __init__(self, size_bytes: int, huge: bool) -> None: ...
-    def fill(self, random_share: float, seed: int) -> None:
-        """Write every page: this share of each record random, the rest zero."""
+    def fill(self, data: str, seed: int) -> None:
+        """Write every page with records, noise or words."""
+
+    def content(self) -> tuple[int, int]:
+        """Size and work of a compressor on a page, bytes and places searched."""
 
     def evict(self) -> Spent:
         """Send all pages to swap."""

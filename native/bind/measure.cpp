@@ -334,9 +334,19 @@ NB_MODULE(_measure, m) {
             new (self) PagedRegion({size_bytes}, huge);
           },
           "size_bytes"_a, "huge"_a)
-      .def("fill", &PagedRegion::fill, "random_share"_a, "seed"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
-           "Write every page: this share of each record random, the rest zero.")
+      .def(
+          "fill",
+          [](PagedRegion& region, const std::string& data, std::uint64_t seed) {
+            unlocked([&] { region.fill(page_data(data), seed); });
+          },
+          "data"_a, "seed"_a, "Write every page with records, noise or words.")
+      .def(
+          "content",
+          [](const PagedRegion& region) {
+            const PageContent content = region.content();
+            return std::pair(content.bytes, content.work);
+          },
+          "Size and work of a compressor on a page, bytes and places searched.")
       .def("evict", &PagedRegion::evict, nb::call_guard<nb::gil_scoped_release>(),
            "Send all pages to swap.")
       .def("resident", &PagedRegion::resident, "Number of pages that are in memory.")

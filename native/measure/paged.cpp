@@ -10,6 +10,8 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 #include "measure/threads.hpp"
 #include "measure/ticks.hpp"
@@ -23,9 +25,43 @@ namespace {
 
 // A touch that takes longer may have been interrupted by another thread.
 constexpr float long_ns = 20'000;
-// Bytes of a record of data: the smallest block of glibc's malloc. Compressors pass over noise in
-// one stretch quickly; in data of programs it lies between bytes that repeat.
 constexpr std::uint64_t record = 32;
+constexpr std::uint64_t noise_of_record = 8;
+constexpr std::size_t words = 64;
+constexpr std::uint64_t contents_looked_at = 64;
+
+using Page = std::array<unsigned char, os::base_page.count>;
+
+void fill_records(Page& page, std::mt19937_64& random) {
+  for (std::uint64_t at = 0; at < page.size(); at += record) {
+    const std::uint64_t noise = random();
+    std::memcpy(page.data() + at, &noise, noise_of_record);
+  }
+}
+
+void fill_noise(Page& page, std::mt19937_64& random) {
+  for (std::uint64_t at = 0; at < page.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t noise = random();
+    std::memcpy(page.data() + at, &noise, sizeof noise);
+  }
+}
+
+void fill_words(Page& page, std::mt19937_64& random) {
+  std::mt19937_64 letters(words);  // the same words in every page
+  std::array<std::array<std::uint64_t, 2>, words> dictionary{};
+  for (auto& word : dictionary) word = {letters(), letters()};
+  for (std::uint64_t at = 0; at < page.size();) {
+    const std::uint64_t draw = random();
+    const auto& word = dictionary[draw % words];
+    const std::uint64_t left = page.size() - at;
+    const std::uint64_t letters_of_word = std::min(left, 4 + word[1] % 8);
+    std::memcpy(page.data() + at, word.data(), letters_of_word);
+    const std::uint64_t between = std::min(left - letters_of_word, draw >> 32 & 3U);
+    std::memcpy(page.data() + at + letters_of_word, reinterpret_cast<const char*>(&draw) + 5,
+                between);
+    at += letters_of_word + between;
+  }
+}
 
 // Time in which the calling thread could run and another had the CPU; 0 where the kernel does not
 // tell.
@@ -61,28 +97,52 @@ class Stopwatch {
 
 }  // namespace
 
+PageData page_data(std::string_view name) {
+  if (name == "records") return PageData::records;
+  if (name == "noise") return PageData::noise;
+  if (name == "words") return PageData::words;
+  throw std::invalid_argument("pages have records, noise or words, not " + std::string(name));
+}
+
 PagedRegion::PagedRegion(Bytes size, bool huge)
     : size_(size),
       data_(os::map_anonymous(size, huge ? os::Pages::transparent_huge : os::Pages::base)) {}
 
 PagedRegion::~PagedRegion() { os::unmap(data_, size_); }
 
-void PagedRegion::fill(double random_share, std::uint64_t seed) {
+void PagedRegion::fill(PageData data, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  const auto noisy =
-      static_cast<std::uint64_t>(std::lround(random_share * static_cast<double>(record)));
-  std::array<unsigned char, os::base_page.count> page{};
+  Page page{};
   for (std::uint64_t i = 0; i < pages(); ++i) {
-    for (std::uint64_t at = 0; at < page.size(); at += record) {
-      std::array<std::uint64_t, record / sizeof(std::uint64_t)> noise{};
-      for (auto& word : noise) word = random();
-      std::memcpy(page.data() + at, noise.data(), noisy);
+    switch (data) {
+      case PageData::records:
+        fill_records(page, random);
+        break;
+      case PageData::noise:
+        fill_noise(page, random);
+        break;
+      case PageData::words:
+        fill_words(page, random);
+        break;
     }
     // The first word differs, so that no page is one repeated word, which zram stores as such.
     const std::uint64_t number = i + 1;
     std::memcpy(page.data(), &number, sizeof number);
     std::memcpy(data_ + i * os::base_page.count, page.data(), page.size());
   }
+}
+
+PageContent PagedRegion::content() const {
+  PageContent sum{};
+  const std::uint64_t count = std::min(pages(), contents_looked_at);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const PageContent page =
+        look_at_page(reinterpret_cast<const unsigned char*>(data_ + i * os::base_page.count));
+    sum.bytes += page.bytes;
+    sum.work += page.work;
+  }
+  return {static_cast<std::uint32_t>(sum.bytes / count),
+          static_cast<std::uint32_t>(sum.work / count)};
 }
 
 std::uint64_t PagedRegion::resident() const {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/os.hpp"
+#include "base/page_content.hpp"
 #include "base/units.hpp"
 
 namespace nearfar::measure {
@@ -22,6 +24,16 @@ struct Sweep {
   std::uint64_t major{};       // faults that brought a page from swap
 };
 
+// Data of a page: what a compressor does with it takes different times.
+enum class PageData : std::uint8_t {
+  records,  // of 32 bytes, the smallest block of glibc's malloc: 8 random ones, the rest zero
+  noise,    // random bytes: nothing repeats
+  words,    // 64 words of 4 to 11 bytes in random order, up to 3 random bytes between them
+};
+
+// Throws std::invalid_argument for another name than these.
+PageData page_data(std::string_view name);
+
 // Anonymous memory of this process; with `huge`, of transparent huge pages where there are some.
 class PagedRegion {
  public:
@@ -30,9 +42,10 @@ class PagedRegion {
   PagedRegion& operator=(const PagedRegion&) = delete;
   ~PagedRegion();
 
-  // Writes every page: this share of each record of 32 bytes is random, the rest zero, so that a
-  // compressor meets noise between bytes that repeat, as in data of programs. Every page differs.
-  void fill(double random_share, std::uint64_t seed);
+  // Writes every page; every page differs.
+  void fill(PageData data, std::uint64_t seed);
+  // Mean size and work of a compressor over the first pages.
+  [[nodiscard]] PageContent content() const;
   // Asks the kernel to send all pages away (MADV_PAGEOUT). A drive may still be writing them then,
   // and written ones stay in memory until it is needed: see resident().
   Spent evict();

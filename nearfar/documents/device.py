@@ -212,6 +212,8 @@ class FaultFigure(
     of all pages over their number."""
     compressed_share: float | None = None
     """Compressed bytes over page bytes of the data; None: the memory does not compress, or any."""
+    compression_work: float | None = None
+    """Work of a compressor on a page of the data, in places searched; None: not known."""
     threads: int = 1
     """Threads that fault at once; the time is that of each."""
     readahead_pages: int = 1

@@ -194,6 +194,9 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     compressed_share: float | None = None
     """Size of a page's content after a compression like LZ4's over 4096 bytes, mean; None: not
     looked at."""
+    compression_work: float | None = None
+    """Work of that compression on a page, mean, in places searched (native/base/page_content.hpp);
+    None: not looked at."""
 
 
 class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import PAGE_BYTES
 from nearfar.devices.paged_figures import PageMove, fault_cost
 from nearfar.documents import DeviceProfile, WorkloadProfile
-from nearfar.documents.workload import Phase
+from nearfar.documents.workload import PageCurve, Phase
 from nearfar.predict.traffic import Array
 
 SAMPLED_PAGES = 256
@@ -42,6 +42,10 @@ CONTENT_ERROR = 0.3
 """Relative half-width of the time of a page by its data, in compressed memory: with the times that
 compressors took for data of one compressed size (docs/paged.md), an exchange of 13.7 us would take
 0.7 to 1.3 times as long."""
+
+WORK_ERROR = 0.15
+"""The same where the compressor's work on the data is known: of 16 kinds of pages, what it took to
+write one was off by 1.1 us at most, and an exchange reads one as well."""
 
 MOVED = 3
 """Row of times of a process that has run on several CPUs."""
@@ -74,6 +78,8 @@ class PagedPhase:
     sequential: Array
     """Share of misses that advance from page to page, by object."""
     compressed_share: float | None
+    """Mean of the pages that move, weighted by their faults; so is the next."""
+    compression_work: float | None
 
     @property
     def first(self) -> float:
@@ -112,8 +118,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
         for row, _ in rows:
             ordered = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
             sequential.append(min(1.0, ordered / max(row.traffic.misses(), 1.0)))
-        looked_at = [(c.first + c.faults[0], c.compressed_share) for _, c in rows]
-        known = [(weight, share) for weight, share in looked_at if share is not None and weight]
+        curves = [curve for _, curve in rows]
         phases.append(
             PagedPhase(
                 phase=phase,
@@ -125,13 +130,19 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
                 first_by_object=first,
                 first_before=before,
                 sequential=np.array(sequential),
-                compressed_share=sum(w * s for w, s in known) / sum(w for w, _ in known)
-                if known
-                else None,
+                compressed_share=_mean(curves, "compressed_share"),
+                compression_work=_mean(curves, "compression_work"),
             )
         )
         before += float(first.sum())
     return phases
+
+
+def _mean(curves: Sequence[PageCurve], key: str) -> float | None:
+    """Return the mean of a figure of content, weighted by touches; None: no page was looked at."""
+    weights = [curve.first + curve.faults[0] for curve in curves]
+    known = [(w, v) for w, c in zip(weights, curves, strict=True) if (v := getattr(c, key)) and w]
+    return sum(w * v for w, v in known) / sum(w for w, _ in known) if known else None
 
 
 def footprint_pages(phases: Sequence[PagedPhase]) -> float:
@@ -231,19 +242,27 @@ class PageCosts:
         """Read the device's figures for the phase's data, order and threads."""
         self.device, self.phase = device, phase
         self.keeps_copies = device.paged is None or device.paged.backing not in ("zram", "zswap")
-        self._exchanges = any(row.event == "exchange" for row in device.faults)
+        exchanges = [row for row in device.faults if row.event == "exchange"]
+        self._exchanges = bool(exchanges)
         self._faults = any(row.event == "fault" for row in device.faults)
         self._evicts = any(row.event == "evict" for row in device.faults)
-        self._content = CONTENT_ERROR if not self.keeps_copies else 0.0
+        self._exchanged_share = exchanges[0].compressed_share if exchanges else None
+        self._knows_work = phase.compression_work is not None and any(
+            row.compression_work is not None for row in device.faults
+        )
+        error = WORK_ERROR if self._knows_work else CONTENT_ERROR
+        self._content = error if not self.keeps_copies else 0.0
         self._looks = any(row.retouches for row in device.faults)
         self.clean_ns = self._clean_ns()
 
     def _figure(self, move: PageMove) -> Estimate:
         threads = max(move.threads, round(self.phase.threads))
         share = self.phase.compressed_share
+        work = self.phase.compression_work
         if move.compressed_share is not None:
-            share = move.compressed_share
-        figure = fault_cost(self.device, replace(move, compressed_share=share, threads=threads))
+            share, work = move.compressed_share, move.compression_work
+        content = replace(move, compressed_share=share, compression_work=work, threads=threads)
+        figure = fault_cost(self.device, content)
         value = figure.value_ns
         low = value * (1 - COST_ERROR) if figure.low_ns is None else figure.low_ns
         high = value * (1 + COST_ERROR) if figure.high_ns is None else figure.high_ns
@@ -266,8 +285,7 @@ class PageCosts:
         it, and the program waits. 0 where the device has no such time.
         """
         if self._exchanges and self._faults:
-            rows = [row for row in self.device.faults if row.event == "exchange"]
-            data = rows[0].compressed_share
+            data = None if self._knows_work else self._exchanged_share
             gone = self._figure(PageMove("exchange", compressed_share=data, retouches=retouches))
             came = self._figure(PageMove(compressed_share=data))
             value = gone.value - came.value

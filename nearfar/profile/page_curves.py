@@ -90,6 +90,7 @@ def _curve(rows: Sequence[Records], count: int) -> PageCurve:
     times = summed("times")
     looked_at = sum(int(row["looked_at"]) for row in rows)
     compressed = sum(int(row["compressed_bytes"]) for row in rows)
+    work = sum(int(row["compression_work"]) for row in rows)
     faults, written = beyond("reuses"), beyond("written")
     return PageCurve(
         first=float(sum(int(row["first"]) for row in rows) * PAGE_RATE),
@@ -97,4 +98,5 @@ def _curve(rows: Sequence[Records], count: int) -> PageCurve:
         written=np.clip(written, 0.0, faults).tolist(),
         times=times[: int(np.max(np.nonzero(times)[0], initial=-1)) + 1].tolist(),
         compressed_share=compressed / (4096 * looked_at) if looked_at else None,
+        compression_work=work / looked_at if looked_at else None,
     )

@@ -16,7 +16,7 @@ from nearfar.program.named_frames import NAMED_FRAME_BIT
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
-VERSION = 7
+VERSION = 8
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -77,6 +77,7 @@ _RECORDS = {
     "curves": record_type(f"key u8, beyond u8, near u8 {CURVE_BUCKETS}, far u8 {CURVE_BUCKETS}"),
     "pages": record_type(
         "key u8, first u8, touches u8, looked_at u8, compressed_bytes u8,"
+        "compression_work u8,"
         f"reuses u4 {len(PAGE_EDGES) + 1}, written i4 {len(PAGE_EDGES) + 1}, times u4 64"
     ),
     "events": record_type(

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/page_content.hpp"
 #include "profile/runtime/locks.hpp"
 #include "profile/runtime/memory_events.hpp"
 #include "profile/runtime/os.hpp"
@@ -18,7 +19,6 @@ namespace nearfar::profile {
 
 namespace {
 
-constexpr std::uint32_t page_bytes = 4096;
 // Pages followed at once: those of 4 GiB. Beyond, half as many are, and so on.
 constexpr std::uint32_t max_pages = 4096;
 constexpr std::uint32_t entries = 4 * max_pages;
@@ -69,32 +69,6 @@ std::uint16_t owner_of(std::uint64_t address) {
     if (granules[i] != site_none) return granules[i];
   }
   return site_of_untagged(line);
-}
-
-// Size after compression of the kind of LZ4: repeated stretches take three bytes.
-std::uint32_t compressed_size(const unsigned char* page) {
-  std::uint16_t seen[1024] = {};  // place + 1, by the hash of four bytes
-  std::uint32_t size = 0;
-  std::uint32_t at = 0;
-  while (at + 4 <= page_bytes) {
-    std::uint32_t word = 0;
-    std::uint32_t other = 0;
-    memcpy(&word, page + at, 4);
-    std::uint16_t& entry = seen[word * 2654435761u >> 22];
-    const std::uint32_t before = entry;
-    entry = static_cast<std::uint16_t>(at + 1);
-    if (before != 0) memcpy(&other, page + before - 1, 4);
-    if (before == 0 || other != word) {
-      ++size;
-      ++at;
-      continue;
-    }
-    std::uint32_t length = 4;
-    while (at + length < page_bytes && page[before - 1 + length] == page[at + length]) ++length;
-    size += 3 + length / 255;
-    at += length;
-  }
-  return size + page_bytes - at;
 }
 
 // The distance in pages; `followed_pages` were followed in between, and the page's own share of the
@@ -155,9 +129,11 @@ void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
       const std::uint32_t distance = pages_between(between);
       count_reuse_of(*record, state, distance);
       if (looks && distance != 0 && std::has_single_bit(record->touches)) {
+        const PageContent content =
+            look_at_page(reinterpret_cast<const unsigned char*>(page << 12));
         ++record->looked_at;
-        record->compressed_bytes +=
-            compressed_size(reinterpret_cast<const unsigned char*>(page << 12));
+        record->compressed_bytes += content.bytes;
+        record->compression_work += content.work;
       }
     }
     state.time = now;

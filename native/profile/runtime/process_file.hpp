@@ -11,7 +11,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 7;
+inline constexpr std::uint32_t process_version = 8;
 
 // Sites 0 to 3 are not allocation sites: memory not looked up yet, allocation sites beyond the
 // table, unknown memory, the stacks.
@@ -121,6 +121,7 @@ struct PageRecord {
   std::uint64_t touches;    // unweighted, first ones included
   std::uint64_t looked_at;  // pages whose content was compressed
   std::uint64_t compressed_bytes;
+  std::uint64_t compression_work;  // PageContent::work
   std::uint32_t reuses[page_buckets];
   std::int32_t written[page_buckets];
   std::uint32_t times[time_buckets];

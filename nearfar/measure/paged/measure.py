@@ -18,7 +18,7 @@ from nearfar.documents.device import FaultFigure, MeasuredContext, PagedMemory, 
 from nearfar.machine.sysfs import Tree
 from nearfar.measure import environment
 from nearfar.measure.native import _measure, require_native
-from nearfar.measure.paged.sampler import PagePoint, PageSampler, PageSamples, worker_in
+from nearfar.measure.paged.sampler import PageData, PagePoint, PageSampler, PageSamples, worker_in
 from nearfar.measure.settings import Progress, no_progress
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.group import find_place, make_group
@@ -32,10 +32,11 @@ REGION_BYTES = 64 << 20
 FULL_S, QUICK_S = 60.0, 15.0
 MIN_ROUNDS = 4
 """At least two in each half."""
-COMPRESSED = {1 / 16: 0.18, 1 / 4: 0.40, 1.0: 1.0}
-"""Size that lzo-rle leaves by share of random bytes in each record of 32 (docs/paged.md): taken
-where the memory does not tell, as zswap."""
-SHARES = tuple(COMPRESSED)
+COMPRESSED: dict[PageData, float] = {"records": 0.40, "noise": 1.0, "words": 0.54}
+"""Size that lzo-rle leaves of the data (docs/paged.md): taken where the memory does not tell, as
+zswap."""
+MIDDLE: PageData = "records"
+"""Data of the points that differ in all else."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
 EXCHANGE_ROUNDS = 4
@@ -91,8 +92,8 @@ def dry_run(options: MeasureOptions) -> list[str]:
 def points_of(spec: MemorySpec, threads: int) -> list[PagePoint]:
     """Return what is sampled: everything of a page of the middle share, reads of the others."""
     compresses = spec.kind in ("zram", "zswap")
-    middle = SHARES[1] if compresses else 1.0
-    points = [PagePoint(share) for share in (SHARES if compresses else (middle,))]
+    middle: PageData = MIDDLE if compresses else "noise"
+    points = [PagePoint(data) for data in (COMPRESSED if compresses else (middle,))]
     points += [
         PagePoint(middle, operation="write"),
         PagePoint(middle, in_order=True),
@@ -107,7 +108,7 @@ def points_of(spec: MemorySpec, threads: int) -> list[PagePoint]:
             PagePoint(middle, threads=threads),
             PagePoint(middle, operation="write", at_limit=True, threads=threads),
         ]
-    return sorted(points, key=lambda point: (point.random_share, point.huge))
+    return sorted(points, key=lambda point: (point.data, point.huge))
 
 
 def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> DeviceProfile:
@@ -137,9 +138,9 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
 def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> list[float]:
     """Return the times of a page that comes while another goes, ns, one for each sweep.
 
-    Random reads, a quarter random data. The memory is set up for it and taken down.
+    Random reads of records. The memory is set up for it and taken down.
     """
-    point, samples = PagePoint(SHARES[1], at_limit=True), PageSamples()
+    point, samples = PagePoint(MIDDLE, at_limit=True), PageSamples()
     place = find_place()
     with open_ledger() as ledger:
         set_up.set_up(ledger, spec, _ROOM * region_bytes + _OWN_BYTES)
@@ -191,7 +192,7 @@ def _profile(
     figures: list[FaultFigure] = []
     shares = _compressed_shares(samples) if swap.algorithm else {}
     for point, taken in samples.items():
-        figures += _figures(point, taken, swap.readahead_pages, shares.get(point.random_share))
+        figures += _figures(point, taken, swap.readahead_pages, shares.get(point.data))
     return DeviceProfile(
         producer=made_by,
         name=options.name or request.spec.slug(),
@@ -210,17 +211,17 @@ def _profile(
     )
 
 
-def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[float, float]:
-    """Return the compressed share by share of random bytes.
+def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[PageData, float]:
+    """Return the compressed share by the pages' data.
 
     Only points whose pages are sent away alone have samples of it, and only of zram.
     """
-    seen: dict[float, list[float]] = {}
+    seen: dict[PageData, list[float]] = {}
     for point, taken in samples.items():
-        seen.setdefault(point.random_share, []).extend(taken.compressed_share)
+        seen.setdefault(point.data, []).extend(taken.compressed_share)
     return {
-        share: round(statistics.median(values or [COMPRESSED[share]]), 3)
-        for share, values in seen.items()
+        data: round(statistics.median(values or [COMPRESSED[data]]), 3)
+        for data, values in seen.items()
     }
 
 
@@ -243,6 +244,7 @@ def _figures(
         "source": SOURCE,
         "operation": point.operation,
         "compressed_share": share,
+        "compression_work": taken.compression_work if share is not None else None,
         "threads": point.threads,
         "huge_pages": point.huge,
         "retouches": round(statistics.median(taken.retouches), 3) if taken.retouches else None,

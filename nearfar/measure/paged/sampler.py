@@ -33,12 +33,15 @@ _WRITTEN_S = 60.0
 """Time that a drive may take to write a region, at most."""
 
 
+PageData = Literal["records", "noise", "words"]
+"""Data of the pages (native/measure/paged.hpp)."""
+
+
 @dataclass(frozen=True)
 class PagePoint:
     """Shape of what is sampled once a round."""
 
-    random_share: float
-    """Random bytes at the start of each record of 32 bytes; the rest is zero."""
+    data: PageData
     operation: Literal["read", "write"] = "read"
     in_order: bool = False
     threads: int = 1
@@ -61,6 +64,8 @@ class PageSamples:
     evict_ns: list[float] = field(default_factory=list)
     evict_cpu_ns: list[float] = field(default_factory=list)
     compressed_share: list[float] = field(default_factory=list)
+    compression_work: float | None = None
+    """Work of a compressor on a page of the data, in places searched."""
     retouches: list[float] = field(default_factory=list)
 
 
@@ -146,7 +151,8 @@ class PageSampler:
     cpus: list[int]
     zram: str = ""
     """Folder of the zram device in sysfs; empty: another kind."""
-    _made: tuple[float, bool] | None = None
+    _made: tuple[PageData, bool] | None = None
+    _work: float = 0.0
     _seed: int = 0
 
     def sample(self, point: PagePoint, into: PageSamples) -> None:
@@ -166,16 +172,17 @@ class PageSampler:
 
     def _sample(self, point: PagePoint, into: PageSamples) -> None:
         self._seed += 1
-        if point.huge or self._made != (point.random_share, point.huge):
+        if point.huge or self._made != (point.data, point.huge):
             self.group.limit(None)
-            self.worker.ask(
+            made = self.worker.ask(
                 "make",
                 size_bytes=self.size_bytes,
                 huge=point.huge,
-                random_share=point.random_share,
+                data=point.data,
                 seed=self._seed,
             )
-            self._made = (point.random_share, point.huge)
+            self._made, self._work = (point.data, point.huge), float(made["work"])
+        into.compression_work = self._work
         if point.at_limit:
             self._exchange(point, into)
             return

@@ -50,6 +50,23 @@ def test_a_cost_lies_between_its_neighbours_in_compressed_share() -> None:
     assert fault_cost(device, PageMove(compressed_share=0.01)).value_ns == 4000
 
 
+def test_an_exchange_takes_what_its_content_adds_to_both_halves() -> None:
+    device = _device(
+        _row(4000, compression_work=1000.0),
+        _row(6000, compression_work=5000.0),
+        _row(7000, event="evict", compression_work=1000.0),
+        _row(13000, event="evict", compression_work=5000.0),
+        _row(12000, event="exchange", compression_work=1000.0, high_ns=13000.0),
+    )
+    exchange = fault_cost(device, PageMove("exchange", compression_work=3000.0))
+    assert exchange.value_ns == pytest.approx(12000 + 1000 + 3000)
+    assert exchange.high_ns == pytest.approx(13000 + 4000)
+    assert fault_cost(device, PageMove("exchange")).value_ns == 12000
+    # The size does not count where the work is known.
+    fault = fault_cost(device, PageMove(compression_work=5000.0, compressed_share=0.1))
+    assert fault.value_ns == 6000
+
+
 def test_the_nearest_figure_stands_in_for_one_that_is_missing() -> None:
     device = _device(
         _row(10, pattern="sequential"), _row(20), _row(30, threads=4), _row(40, event="evict")

@@ -93,6 +93,9 @@ def test_pages_that_nobody_stores_to_again_are_written_once(
     share = curves["random"][1].compressed_share
     assert share is not None
     assert share < 0.2  # 64 equal words in a row
+    work = curves["random"][1].compression_work
+    assert work is not None
+    assert 8 * 8 < work < 512  # 8 matches, and the places around them
 
 
 LIST = r"""
