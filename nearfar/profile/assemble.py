@@ -17,6 +17,7 @@ from nearfar.documents.workload import (
     Phase,
     Program,
     RangeTraffic,
+    Traffic,
 )
 from nearfar.profile.compiler import twin
 from nearfar.profile.events import core_of, flushes_counted
@@ -113,7 +114,9 @@ def _phases(
     phases: list[Phase] = []
     for number, name in names.items():
         rows = {
-            object_id: t for (phase, object_id), t in traffic.objects.items() if phase == number
+            object_id: traffic.objects.get((phase, object_id), Traffic())
+            for phase, object_id in {*traffic.objects, *curves[1]}
+            if phase == number
         }
         time = gathered.instrumented.phases.get(name, PhaseTime())
         if not rows and not time.cpu_ns and not time.operations:

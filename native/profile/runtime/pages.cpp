@@ -28,6 +28,10 @@ struct PageState {
   std::uint64_t tagged;   // page + 1; 0: free
   std::uint64_t time;     // of its last touch, in touches
   std::uint32_t longest;  // distance since the last store, in pages
+  // While the page's first touch counts for unknown memory: the phase of that touch + 1, and the
+  // number of pages it stands for; else 0.
+  std::uint16_t ownerless_phase;
+  std::uint16_t first_log2;
 };
 
 sim::ReuseStack stack;
@@ -65,10 +69,30 @@ std::uint16_t owner_of(std::uint64_t address) {
   const std::uint64_t page = address >> 12;
   const std::uint64_t line = page << 12 | runtime.lines.first_in_page(page) << 6;
   const std::uint16_t* granules = runtime.shadow.entry(line);
+  bool unknown = false;
   for (unsigned i = 0; i < 4; ++i) {
-    if (granules[i] != site_none) return granules[i];
+    if (granules[i] != site_none && granules[i] != site_unknown) return granules[i];
+    unknown |= granules[i] == site_unknown;
   }
-  return site_of_untagged(line);
+  return unknown ? std::uint16_t{site_unknown} : site_of_untagged(line);
+}
+
+std::uint64_t key_of(std::uint64_t phase, std::uint16_t owner) {
+  return phase << 48 | std::uint64_t{owner} << 32;
+}
+
+// Gives the first touch of a page to its owner, in the phase of that touch. In a heap of small
+// blocks a page is touched before the block on its sampled line is allocated.
+void give_first_touch(PageState& state, std::uint16_t owner) {
+  if (owner == site_unknown) return;
+  const std::uint64_t phase = state.ownerless_phase - 1u;
+  PageRecord* from = runtime.pages.find(key_of(phase, site_unknown));
+  PageRecord* to =
+      runtime.pages.find_or_add(key_of(phase, owner), this_thread.id, [](PageRecord&) {});
+  if (from == nullptr || to == nullptr) return;
+  from->first -= 1ull << state.first_log2;
+  to->first += 1ull << state.first_log2;
+  state.ownerless_phase = 0;
 }
 
 // The distance in pages; `followed_pages` were followed in between, and the page's own share of the
@@ -105,7 +129,11 @@ bool reserve_pages(bool look) {
   return true;
 }
 
-void unlock_pages() { pages_lock = 0; }
+void continue_pages_in_child() {
+  pages_lock = 0;
+  // Their first touches are in the parent's file.
+  for (std::uint32_t at = 0; at < entries; ++at) states[at].ownerless_phase = 0;
+}
 
 void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
   // Above rate 64 most pages have no sampled line, so nobody knows whose they are.
@@ -114,9 +142,11 @@ void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
   Lock const lock(pages_lock, this_thread.id);
   if (!followed(page)) return;
   PageState& state = state_of(states, page);
+  if (state.ownerless_phase != 0) give_first_touch(state, owner_of(address));
   if (page != last_page || state.tagged == 0) {
-    const std::uint64_t key = std::uint64_t{phase} << 48 | std::uint64_t{owner_of(address)} << 32;
-    PageRecord* record = runtime.pages.find_or_add(key, this_thread.id, [](PageRecord&) {});
+    const std::uint16_t owner = owner_of(address);
+    PageRecord* record =
+        runtime.pages.find_or_add(key_of(phase, owner), this_thread.id, [](PageRecord&) {});
     if (record == nullptr) return;
     last_page = page;
     now += 1ull << thinning_log2;
@@ -124,7 +154,9 @@ void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
     const std::uint32_t between = stack.touch(page);
     if (between == sim::ReuseStack::unseen || state.tagged == 0) {
       record->first += 1ull << thinning_log2;
-      state = {page + 1, now, never_stored};
+      const bool ownerless = owner == site_unknown;
+      state = {page + 1, now, never_stored, static_cast<std::uint16_t>(ownerless ? phase + 1 : 0),
+               static_cast<std::uint16_t>(thinning_log2)};
     } else {
       const std::uint32_t distance = pages_between(between);
       count_reuse_of(*record, state, distance);

@@ -11,7 +11,7 @@ namespace nearfar::profile {
 // Returns false if address space is short. `look`: addresses are this process's own, so that pages'
 // content can be compressed.
 bool reserve_pages(bool look);
-void unlock_pages();
+void continue_pages_in_child();
 
 // Counts a touch of the whole page of `address`.
 void touch_page(std::uint32_t phase, std::uint64_t address, bool store);

@@ -134,7 +134,7 @@ void continue_in_child() {
   runtime.strings.unlock();
   runtime.regions.unlock();
   unlock_reuse();
-  unlock_pages();
+  continue_pages_in_child();
   unlock_ranges();
   memset(runtime.set_locks, 0, runtime.cache.geometry().sets * sizeof(std::uint32_t));
   char message[sizeof runtime.control->message] = "";

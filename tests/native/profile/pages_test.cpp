@@ -1,0 +1,108 @@
+// Tests whose pages are. The runtime is not a linkable library: include its sources.
+#include "profile/runtime/pages.cpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "profile/runtime/shadow.cpp"
+
+namespace nearfar::profile {
+__thread Thread this_thread = {};
+Runtime runtime;
+std::uint16_t site_of_untagged(std::uint64_t) { return site_unknown; }
+}  // namespace nearfar::profile
+
+using namespace nearfar::profile;
+
+namespace {
+
+constexpr std::uint16_t list = 9;
+
+// Records of pages in memory, and the address of a whole page.
+struct Counted {
+  Counted() : memory(sizeof(ProcessHeader) + 64 * sizeof(PageRecord)) {
+    auto& header = *reinterpret_cast<ProcessHeader*>(memory.data());
+    header.pages = {sizeof(ProcessHeader), 64, 0, 0};
+    this_thread.id = 1;
+    runtime.lines = nearfar::sim::SampledLines(nearfar::sim::SampledLines::usual_rate_log2);
+    REQUIRE(runtime.shadow.reserve(runtime.lines));
+    REQUIRE(reserve_pages(false));
+    runtime.pages.attach(header, header.pages);
+  }
+
+  static std::uint64_t whole_page(unsigned number) {
+    std::uint64_t page = 1u << 20;
+    for (;; ++page) {
+      if (nf_whole(page << 12) != 0 && number-- == 0) return page << 12;
+    }
+  }
+  static std::uint64_t line_of(std::uint64_t page) {
+    return page | runtime.lines.first_in_page(page >> 12) << 6;
+  }
+  static std::uint64_t first(std::uint64_t phase, std::uint16_t owner) {
+    const PageRecord* record = runtime.pages.find(key_of(phase, owner));
+    return record == nullptr ? 0 : record->first;
+  }
+
+  std::vector<char> memory;
+};
+
+}  // namespace
+
+TEST_CASE("a page is its owner's from its first touch on, once the owner is known") {
+  Counted const counted;
+  const std::uint64_t page = Counted::whole_page(0);
+  touch_page(1, page, true);
+  CHECK(Counted::first(1, site_unknown) == 1);
+  runtime.shadow.tag(page, 4096, list);
+  touch_page(2, Counted::line_of(page), true);  // the same page again, which is no new touch
+  CHECK(Counted::first(1, site_unknown) == 0);
+  CHECK(Counted::first(1, list) == 1);
+  CHECK(runtime.pages.find(key_of(2, list)) == nullptr);
+  runtime.shadow.tag(page, 4096, list + 1);
+  touch_page(2, Counted::whole_page(1), true);
+  touch_page(2, page, false);
+  CHECK(Counted::first(1, list) == 1);
+  CHECK(Counted::first(2, site_unknown) == 1);
+  CHECK(Counted::first(2, list + 1) == 0);
+}
+
+TEST_CASE("unknown memory beside the block on a page's line does not hide the block") {
+  Counted const counted;
+  const std::uint64_t page = Counted::whole_page(0);
+  *runtime.shadow.entry(Counted::line_of(page)) = site_unknown;
+  runtime.shadow.tag(Counted::line_of(page) + 16, 16, list);
+  touch_page(1, page, false);
+  CHECK(Counted::first(1, list) == 1);
+}
+
+TEST_CASE("first touches add up to the pages while fewer and fewer are followed") {
+  Counted const counted;
+  constexpr unsigned pages = 3 * 4096;
+  for (unsigned number = 0, found = 0; found < pages; ++number) {
+    const std::uint64_t page = (std::uint64_t{1} << 20) + number;
+    if (nf_whole(page << 12) == 0) continue;
+    ++found;
+    touch_page(1, page << 12, true);
+    if (found % 2 == 0) continue;
+    runtime.shadow.tag(page << 12, 4096, list);
+    touch_page(1, Counted::line_of(page << 12), true);
+  }
+  const std::uint64_t unknown = Counted::first(1, site_unknown);
+  const std::uint64_t known = Counted::first(1, list);
+  CHECK(unknown + known == doctest::Approx(pages).epsilon(0.1));
+  CHECK(known == doctest::Approx(pages / 2).epsilon(0.1));
+}
+
+TEST_CASE("a child leaves its parent's first touches as they are") {
+  Counted const counted;
+  const std::uint64_t page = Counted::whole_page(0);
+  touch_page(1, page, true);
+  touch_page(1, Counted::whole_page(1), true);
+  continue_pages_in_child();
+  runtime.shadow.tag(page, 4096, list);
+  touch_page(1, page, true);
+  CHECK(Counted::first(1, site_unknown) == 2);
+  CHECK(Counted::first(1, list) == 0);
+}
