@@ -121,7 +121,7 @@ def _run_paged(
         )
     resolved = resolve_memories(plan, options.map)
     place = check_limit(plan, resolved, yes=options.yes)
-    memories = locking(resolved, plan.budget_bytes)
+    memories = locking(resolved, plan.budget_bytes, plan.memories[0].used_bytes)
     executable = find_executable(job.command[0])
     with owned_folder("nearfar-plain-", None) as twins, contextlib.ExitStack() as stack:
         program, environment = plain_program(executable, twins, say)

@@ -122,10 +122,18 @@ def _swap_bytes(plan: Plan) -> int:
     return room // PAGE_BYTES * PAGE_BYTES
 
 
-def locking(memories: Sequence[LocalMemory], budget_bytes: int) -> list[LocalMemory]:
-    """Return the memories of a run at a limit: what the plan does not know, locked, and paged."""
+def locking(
+    memories: Sequence[LocalMemory], budget_bytes: int, planned_bytes: int
+) -> list[LocalMemory]:
+    """Return the memories of a run at a limit: what the plan does not know, locked, and paged.
+
+    No more is locked than the plan keeps near (0: it does not say): what a program allocates beyond
+    its profile would leave the rest too little.
+    """
     near, far = memories
     room = int(LOCKED_SHARE * budget_bytes) // PAGE_BYTES * PAGE_BYTES
+    if planned_bytes:
+        room = min(room, -(-planned_bytes // PAGE_BYTES) * PAGE_BYTES)
     rest = replace(near, name=REST, device="")
     return [rest, replace(near, locked=True, capacity_bytes=room), replace(far, capacity_bytes=0)]
 

@@ -192,8 +192,9 @@ def _unlocked(unlocked_bytes: int) -> list[str]:
     if unlocked_bytes < MIN_REPORTED_BYTES:
         return []
     return [
-        f"{format_bytes(unlocked_bytes)} of what the plan locks were not locked, because at most "
-        f"{LOCKED_SHARE:.0%} of the budget is: plan with a profile of this input"
+        f"{format_bytes(unlocked_bytes)} of the plan's objects were not locked: they are larger "
+        f"than in the profile, and no more is locked than the plan says, {LOCKED_SHARE:.0%} of the "
+        "budget at most; plan with a profile of this input"
     ]
 
 

@@ -65,9 +65,12 @@ def test_options_of_paged_plans_alone_are_refused(options: dict[str, object], wh
 def test_at_most_nine_tenths_of_the_budget_are_locked() -> None:
     memories = resolve_memories(paged_plan(), ["far=zram,algorithm=lz4"])
     assert str(paged_spec(memories)) == "zram,algorithm=lz4"
-    kinds = [memory.kind for memory in locking(memories, BUDGET)]
+    kinds = [memory.kind for memory in locking(memories, BUDGET, 0)]
     assert kinds == [layout.DEFAULT, layout.LOCKED, layout.PAGED]
-    assert locking(memories, BUDGET)[1].capacity_bytes == pytest.approx(0.9 * BUDGET, abs=4096)
+    for planned in (0, BUDGET):
+        room = locking(memories, BUDGET, planned)[1].capacity_bytes
+        assert room == pytest.approx(0.9 * BUDGET, abs=4096)
+    assert locking(memories, BUDGET, 5000)[1].capacity_bytes == 8192
 
 
 def test_a_budget_below_any_program_is_refused_before_anything_is_made(
