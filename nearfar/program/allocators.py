@@ -25,21 +25,20 @@ def bundled_allocator(executable: Path) -> str | None:
 
 def _defined(executable: Path) -> set[str]:
     """Return the functions that `executable` defines; only dynamic ones if it is stripped."""
-    if shutil.which("nm") is None:
+    if shutil.which("readelf") is None:
         raise NearfarError(
-            "nm, which reads the program's symbols, is not installed: install the package binutils",
+            "readelf, which reads the program's symbols, is not installed: install the package "
+            "binutils",
             ExitCode.MACHINE_LACKS,
         )
-    names: set[str] = set()
-    for table in ([], ["--dynamic"]):
-        answer = subprocess.run(
-            ["nm", "--defined-only", *table, str(executable)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-        names.update(
-            line.rpartition(" ")[2].partition("@")[0] for line in answer.stdout.splitlines()
-        )
-    return names
+    # A tenth of nm's time, which loads a compiler's plug-in.
+    answer = subprocess.run(
+        ["readelf", "--syms", "--dyn-syms", "--wide", str(executable)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    # Number, value, size, type, binding, visibility, section, name.
+    rows = [line.split(maxsplit=7) for line in answer.stdout.splitlines()]
+    return {row[7].partition("@")[0] for row in rows if len(row) == 8 and row[6] != "UND"}

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ _SYMBOLIZERS = (
     *(f"llvm-symbolizer-{version}" for version in (19, 18, 17, 15, 14)),
 )
 _LLVM_OPTIONS = ("--output-style=JSON", "--demangle", "--inlines")
+_IN_NO_QUESTION = {'"', "\n"}
+"""Characters of paths that its questions cannot have."""
+_AT_ONCE = 8
+"""Questions written before their answers are read: with the longest paths they fit into a pipe."""
 
 
 @dataclass(frozen=True)
@@ -41,50 +46,20 @@ class Symbolizer:
     def __init__(self) -> None:
         self._frames: dict[SourceLocation, list[Frame]] = {}
         tool = _llvm_symbolizer()
-        if tool is None and shutil.which("addr2line") is None:
+        if tool is not None:
+            _running(tool)  # its start is no part of the program's time
+        elif shutil.which("addr2line") is None:
             raise NearfarError(
                 "no tool here names call stacks, so no object would be recognised: install "
                 "llvm-symbolizer (package llvm) or addr2line (package binutils)",
                 ExitCode.MACHINE_LACKS,
             )
-        self._process: subprocess.Popen[str] | None = None
-        if tool is not None:
-            self._process = subprocess.Popen(
-                [tool, *_LLVM_OPTIONS],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                errors="replace",
-                # Ctrl-C is for the program; this process ends when its input is closed.
-                start_new_session=True,
-            )
 
     def frames(self, location: SourceLocation) -> list[Frame]:
         """Return the frames of a return address, innermost inlined call first, at least one."""
         if location not in self._frames:
-            named = self._query(location) if '"' not in location.module else None
-            self._frames[location] = (
-                symbolise([location])[location] if named is None else _named(named, location)
-            )
+            self._frames.update(symbolise([location]))
         return self._frames[location]
-
-    def _query(self, location: SourceLocation) -> list[Frame] | None:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            return None
-        try:
-            process.stdin.write(f'"{location.module}" {_question(location)}')
-            process.stdin.flush()
-            return _frames(process.stdout.readline())
-        except (OSError, ValueError):
-            return None
-
-    def close(self) -> None:
-        """End the symbolizer process."""
-        if self._process is not None:
-            self._process.communicate()
-            self._process = None
 
 
 def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[Frame]]:
@@ -100,7 +75,7 @@ def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[
     for module, group in by_module.items():
         answers: list[list[Frame]] = [[] for _ in group]
         if Path(module).is_file():
-            if tool:
+            if tool and not _IN_NO_QUESTION & set(module):
                 answers = _llvm(tool, module, group)
             elif shutil.which("addr2line"):
                 answers = _addr2line(module, group)
@@ -144,16 +119,76 @@ def _frames(line: str) -> list[Frame]:
 
 
 def _llvm(tool: str, module: str, group: list[SourceLocation]) -> list[list[Frame]]:
-    answer = subprocess.run(
-        [tool, f"--obj={module}", *_LLVM_OPTIONS],
-        input="".join(map(_question, group)),
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    rows = [line for line in answer.stdout.splitlines() if line.startswith("{")]
-    return [_frames(row) for row in rows] if len(rows) == len(group) else [[] for _ in group]
+    with _LOCK:
+        rows = _running(tool).answers(module, group)
+    return [_frames(row) for row in rows] or [[] for _ in group]
+
+
+class _Running:
+    """A process of llvm-symbolizer, whose start takes longer than most answers."""
+
+    def __init__(self, tool: str) -> None:
+        self._read: dict[str, tuple[int, int]] = {}
+        self._process = subprocess.Popen(
+            [tool, *_LLVM_OPTIONS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            cwd="/",
+            # Ctrl-C is for the program; this process ends when its input is closed.
+            start_new_session=True,
+        )
+
+    def usable(self) -> bool:
+        """Return whether it runs, and no module has changed since it was read."""
+        return self._process.poll() is None and all(
+            _state(module) == state for module, state in self._read.items()
+        )
+
+    def answers(self, module: str, group: list[SourceLocation]) -> list[str]:
+        """Return a line of JSON for each location; none where it failed."""
+        path = str(Path(module).absolute())
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        self._read[path] = _state(path)
+        rows: list[str] = []
+        try:
+            for first in range(0, len(group), _AT_ONCE):
+                questions = group[first : first + _AT_ONCE]
+                stdin.writelines(f'"{path}" {_question(location)}' for location in questions)
+                stdin.flush()
+                rows += [stdout.readline() for _ in questions]
+        except OSError:
+            return []
+        return rows if all(row.startswith("{") for row in rows) else []
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()  # else it ends with this process, which closes its input
+
+
+_LOCK = threading.Lock()
+_kept: list[_Running] = []
+
+
+def _running(tool: str) -> _Running:
+    """Return the process that runs, or a new one."""
+    if _kept and not _kept[0].usable():
+        _kept.pop().close()
+    if not _kept:
+        _kept.append(_Running(tool))
+    return _kept[0]
+
+
+def _state(module: str) -> tuple[int, int]:
+    try:
+        status = Path(module).stat()
+    except OSError:
+        return 0, 0
+    return status.st_ino, status.st_mtime_ns
 
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+$")

@@ -125,7 +125,6 @@ class Server:
         self._socket.close()
         os.close(self._wake)
         os.close(self._woken)
-        self._symbolizer.close()
         return self.seen
 
     def _process_count(self) -> int:
