@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nearfar.commands._verb import verb
 from nearfar.options.predict import PredictOptions
 from nearfar.options.shared import DeliveryOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nearfar.documents import Prediction
 
 
 @verb(PredictOptions, DeliveryOptions)
@@ -17,9 +24,14 @@ def predict(options: PredictOptions, delivery: DeliveryOptions) -> None:
     wrote; to several such files, each imported with its --size, curves are fitted that predict the
     --size requested.
     """
-    from nearfar import api
     from nearfar.commands._deliver import check_output, deliver_document
-    from nearfar.predict.table import print_prediction
+    from nearfar.predict.api import predict as run  # nearfar.api imports all verbs' options
 
     check_output(delivery.output)
-    deliver_document(api.predict(options), delivery, print_prediction)
+    deliver_document(run(options), delivery, _show)
+
+
+def _show(prediction: Prediction, console: Console) -> None:
+    from nearfar.predict.table import print_prediction
+
+    print_prediction(prediction, console)

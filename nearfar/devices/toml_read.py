@@ -8,6 +8,7 @@ array.
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,9 @@ WITHOUT_UNIT = {
     "high": ("high_ns", "high_gb_per_s"),
 }
 """Keys with a unit, by names that lack it."""
+
+fields_of = cache(msgspec.structs.fields)
+"""Fields of a struct; msgspec evaluates all annotations at each call."""
 
 
 def read_toml(path: Path) -> DeviceProfile:
@@ -157,7 +161,7 @@ class _Reader:
         """Refuse keys of `table` that `kind` does not have, and missing required ones."""
         if not isinstance(table, dict):
             self._refuse(path, f"{_header(path)} must be a table")
-        fields = msgspec.structs.fields(kind)
+        fields = fields_of(kind)
         valid = [field.encode_name for field in fields]
         for key in table:
             if key not in valid:

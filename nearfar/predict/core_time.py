@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import cbrt
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
@@ -54,8 +55,7 @@ MIN_OVERLAP, MAX_OVERLAP = 1.0 / INDEPENDENT_PRIOR, float(MAX_CHAINS)
 the core can."""
 
 
-@dataclass(frozen=True)
-class Overlap:
+class Overlap(msgspec.Struct, frozen=True):
     """Misses in flight by class, 1..32."""
 
     chase: float
@@ -73,8 +73,7 @@ def overlap_at(factor: float) -> Overlap:
     )
 
 
-@dataclass(frozen=True)
-class StreamFetch:
+class StreamFetch(msgspec.Struct, frozen=True):
     """How a core fetches what it reads in sequence."""
 
     prefetched: bool = True
@@ -113,8 +112,7 @@ def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> Stream
     )
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficTime:
+class TrafficTime(msgspec.Struct, frozen=True):
     """Time of the traffic in one memory, ns of CPU time, of one placement or of many."""
 
     loads: Number
@@ -203,7 +201,7 @@ def line_costs(
         open_ns = memory.latency_ns / overlap.independent
         stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
         store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0, 0.0)
-    costs = {
+    rows = {
         # loads, stream, buffers, reads, all_lines, lines, written
         CHASE: (chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
         INDEPENDENT: (independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
@@ -213,8 +211,9 @@ def line_costs(
         WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns),
         WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns),
     }
-    # Hits, flushes and fences move no lines.
-    return np.array([costs.get(column, (0.0,) * 7) for column in range(COLUMNS)])
+    costs = np.zeros((COLUMNS, 7))  # hits, flushes and fences move no lines
+    costs[list(rows)] = list(rows.values())
+    return costs
 
 
 @dataclass(frozen=True)
@@ -252,7 +251,7 @@ def core_time_ns(
     prefetcher fetches streams meanwhile, so the longer of the two counts. Numbers give a number.
     """
     first = parts[0]
-    m = arithmetic(other_ns, given, *(part.loads for part in parts), *factors)
+    m = arithmetic(other_ns, given, *factors, *[part.loads for part in parts])
     larger = m.larger
     loads, stream, buffers = first.loads * factors[0], first.stream, first.buffers
     reads, all_lines = first.reads, first.all_lines

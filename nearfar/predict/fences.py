@@ -69,7 +69,7 @@ def flushes_known(phase: PhaseTraffic) -> bool:
 
 def persists(phase: PhaseTraffic) -> bool:
     """Return whether a phase flushes or stores non-temporally."""
-    return float(phase.total[[FLUSH, NT_LINE]].sum()) > 0.0
+    return float(phase.total[FLUSH] + phase.total[NT_LINE]) > 0.0
 
 
 class PersistWaits:

@@ -139,7 +139,9 @@ def _at_least_that_of_reads(
 
     Writes make no read faster; measured curves that cross show noise.
     """
-    at = np.union1d(mixed.bandwidths_gb_per_s, reads.bandwidths_gb_per_s / max(read_share, 1e-9))
+    drawn = reads.bandwidths_gb_per_s / max(read_share, 1e-9)
+    # np.union1d would import numpy.ma, which takes longer than most predictions.
+    at = np.array(sorted({*mixed.bandwidths_gb_per_s.tolist(), *drawn.tolist()}))
     at = at[at <= mixed.end_gb_per_s]
     return LoadedFactor(at, np.maximum(mixed.at(at), reads.at(at * read_share)))
 

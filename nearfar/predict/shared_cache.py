@@ -62,7 +62,7 @@ def lines_far(
     `taken` is the part of the lines taken that counts, 0 to 1. Page walks at hits count as misses
     of the same time.
     """
-    more = taken * _lost_lines(phase, near, far)
+    more = taken * _lost_lines(phase, near, far) if taken else 0.0
     return 1.0 + more + far.hit_walks_ns / far.latency_ns
 
 
@@ -80,7 +80,7 @@ def waits_far(
     not serial: where they miss or walk, they overlap correspondingly more than the misses do.
     Without `walking`, only hits that miss far count.
     """
-    more = taken * _lost_lines(phase, near, far)
+    more = taken * _lost_lines(phase, near, far) if taken else 0.0
     if walking:
         more += far.hit_walks_ns / far.latency_ns
     if more == 0.0:

@@ -17,7 +17,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.devices.toml_lines import LineMap
-from nearfar.devices.toml_read import read_tables
+from nearfar.devices.toml_read import fields_of, read_tables
 from nearfar.documents import MachineProfile, load
 from nearfar.documents.core import CoreFigure, CoreFigures
 
@@ -115,9 +115,9 @@ def _library() -> list[CoreFigures]:
     return [_library_core(name) for name in core_names()]
 
 
+@cache
 def _figure_keys() -> list[str]:
-    fields = msgspec.structs.fields(CoreFigures)
-    return [field.name for field in fields if field.type == CoreFigure | None]
+    return [field.name for field in fields_of(CoreFigures) if field.type == CoreFigure | None]
 
 
 def _read(path: Path) -> CoreFigures:
@@ -130,7 +130,7 @@ def _read(path: Path) -> CoreFigures:
     defaults = data.pop("defaults", {})
     if not isinstance(defaults, dict) or not defaults.keys() <= {"how", "source"}:
         raise refuse(("defaults",), "[defaults] must be a table of 'how' and 'source'")
-    fields = [field.name for field in msgspec.structs.fields(CoreFigures)]
+    fields = [field.name for field in fields_of(CoreFigures)]
     for key in data:
         if key not in fields:
             hint = nearest(key, fields) or f"; there are: {', '.join(fields)}"

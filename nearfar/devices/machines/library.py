@@ -17,7 +17,7 @@ from nearfar.base.units import PAGE_BYTES
 from nearfar.devices.cores import core_names, core_of_processor
 from nearfar.devices.names import device_names
 from nearfar.devices.toml_lines import LineMap
-from nearfar.devices.toml_read import read_tables
+from nearfar.devices.toml_read import fields_of, read_tables
 from nearfar.documents import MachineProfile, load
 from nearfar.documents.device import Source
 
@@ -114,7 +114,7 @@ def _read(path: Path) -> TargetMachine:
     def refuse(key: str, message: str) -> NearfarError:
         return NearfarError(f"{path}:{lines.line((key,) if key else ())}: {message}")
 
-    fields = [field.name for field in msgspec.structs.fields(TargetMachine)]
+    fields = [field.name for field in fields_of(TargetMachine)]
     for key in data:
         if key not in fields:
             hint = nearest(key, fields) or f"; there are: {', '.join(fields)}"

@@ -17,10 +17,10 @@ of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
+from msgspec.structs import replace
 
 from nearfar.base.units import format_bytes
 from nearfar.predict.core_time import TrafficTime
