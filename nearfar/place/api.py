@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from nearfar.documents import (
     origin,
     producer,
 )
-from nearfar.documents.plan import Alternative, Prices, SlowdownGoal
+from nearfar.documents.plan import Alternative, SlowdownGoal
 from nearfar.options.place import PlaceOptions
 from nearfar.place.budget import budget_remark, with_budget, with_limits
 from nearfar.place.caveats import memory_caveats, move_caveats, plan_caveats
@@ -34,9 +34,9 @@ from nearfar.place.inputs import joined_inputs
 from nearfar.place.machine_file import (
     FarMemory,
     MachineFile,
-    check_price,
+    far_memories,
     load_machine_file,
-    parse_far,
+    prices_of,
 )
 from nearfar.place.moves import MovingPlan, copy_ns_per_byte, moving_plan
 from nearfar.place.optimiser import OPTIMISERS
@@ -55,8 +55,9 @@ from nearfar.place.task import EXTENSIONS, MIN_SHOWN_SHARE, ExtendedShares, Plac
 from nearfar.place.uncertainty import undecided_objects
 from nearfar.predict.derive import near_on_machine
 from nearfar.predict.device_figures import parse_page_bytes
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.noise import measurement_noise
-from nearfar.predict.traffic import Array
+from nearfar.predict.traffic import Array, PhaseTraffic
 
 
 class PlanSaving(NamedTuple):
@@ -81,6 +82,21 @@ class _Asked(NamedTuple):
     machine: MachineProfile | None
     """The machine where its joint limits hold."""
 
+    def of_phase(self, name: str) -> _Asked:
+        """Return the same question about one phase."""
+        return self._replace(problem=self.problem.of_phase(name))
+
+
+class _Inputs(NamedTuple):
+    """Profile and near memory that options name."""
+
+    workload: WorkloadProfile
+    phases: list[PhaseTraffic]
+    numbers: tuple[int, ...]
+    """Each phase's input."""
+    near: MemoryCosts
+    machine: MachineProfile | None
+
 
 def place(options: PlaceOptions) -> Plan:
     """Choose where objects go, as `placed` does, and return the plan alone."""
@@ -94,7 +110,7 @@ def placed(options: PlaceOptions) -> PlanSaving:
     """
     _refuse_plan(options)
     file = MachineFile() if options.memories is None else load_machine_file(options.memories)
-    fars, near = _far_memories(options, file), options.near or file.near
+    fars, near = far_memories(options, file), options.near or file.near
     if near is None:
         raise CommandError(
             "there is no near memory: name what the program was profiled in with --near, a file of "
@@ -106,22 +122,29 @@ def placed(options: PlaceOptions) -> PlanSaving:
     allow = frozenset(EXTENSIONS if "all" in options.allow else options.allow)
     _check_options(options, budget, allow)
     if any(far.device.technology == "paged" for far in fars):
-        prices = _prices(options, file)
+        prices = prices_of(options, file)
         return PlanSaving(
             paged_plan(options, budget, fars, load_device(near).name, prices), None, 0.0
         )
-    return _within(options, _asked(options, file, load_device(near), fars), budget, allow)
+    inputs = _inputs(options, file, load_device(near))
+    return _within(options, _asked(options, file, inputs, fars), budget, allow)
 
 
-def place_budgets(options: PlaceOptions, budgets: Sequence[str]) -> list[Plan]:
-    """Return the plan of whole objects, or of parts that pay, for each budget.
+def place_phases(
+    options: PlaceOptions, budgets: Sequence[str], phases: Sequence[str]
+) -> Iterator[tuple[Problem, list[Plan]]]:
+    """Yield the problem of each far memory and phase, and its plan for each budget.
 
-    `options` name near memory and far memories. What all budgets share is computed once.
+    Plans are of whole objects, or of parts that pay. What they share is computed once.
     """
     assert options.near is not None
-    fars = _far_memories(options, MachineFile())
-    asked = _asked(options, MachineFile(), load_device(options.near), fars)
-    return [_within(options, asked, budget, frozenset()).plan for budget in budgets]
+    inputs = _inputs(options, MachineFile(), load_device(options.near))
+    for far in far_memories(options, MachineFile()):
+        asked = _asked(options, MachineFile(), inputs, [far])
+        for name in phases:
+            narrowed, named = asked.of_phase(name), replace(options, phase=name)
+            plans = [_within(named, narrowed, budget, frozenset()).plan for budget in budgets]
+            yield narrowed.problem, plans
 
 
 def _within(
@@ -159,47 +182,6 @@ def _refuse_plan(options: PlaceOptions) -> None:
         )
 
 
-def _far_memories(options: PlaceOptions, file: MachineFile) -> list[FarMemory]:
-    fars = file.far or [
-        parse_far(far) if isinstance(far, str) else FarMemory(far) for far in options.far
-    ]
-    if not fars:
-        raise CommandError(
-            "there is no far memory: name one or more with --far, such as --far optane-100-6dimm "
-            "(`nearfar device list`), or a file of them with --memories"
-        )
-    prices = options.far_price
-    if len(prices) <= 1:
-        return fars
-    if len(prices) != len(fars):
-        raise CommandError(
-            f"{len(prices)} prices for {len(fars)} far memories: give one --far-price for each, in "
-            "their order, or one for all"
-        )
-    return [
-        replace(far, price_per_byte=check_price(price, "--far-price"))
-        for far, price in zip(fars, prices, strict=True)
-    ]
-
-
-def _prices(options: PlaceOptions, file: MachineFile) -> Prices:
-    prices = Prices()
-    near, far = options.near_price, options.far_price[0] if options.far_price else None
-    if near is not None or far is not None:
-        source = "given on the command line"
-    elif file.near_price is not None:
-        near, source = file.near_price, f"given in {options.memories}"
-    elif any(memory.price_per_byte is not None for memory in file.far):
-        source = f"far memories' given in {options.memories}; near: {prices.source}"
-    else:
-        return prices
-    return Prices(
-        near_per_byte=prices.near_per_byte if near is None else near,
-        far_per_byte=prices.far_per_byte if far is None else far,
-        source=source,
-    )
-
-
 def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[str]) -> None:
     """Refuse options that no plan can follow."""
     goal, move_gb_per_s = options.slo, options.move_gb_per_s
@@ -222,31 +204,35 @@ def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[
         )
 
 
-def _asked(
-    options: PlaceOptions, file: MachineFile, near: DeviceProfile, fars: list[FarMemory]
-) -> _Asked:
+def _inputs(options: PlaceOptions, file: MachineFile, near: DeviceProfile) -> _Inputs:
     machine = options.machine or file.machine
     profiles = [loaded(profile, WorkloadProfile) for profile in options.profile]
     paths = [origin(profile) for profile in options.profile]
-    merged, phases, inputs = joined_inputs(profiles, paths, options.phase)
+    joined = joined_inputs(profiles, paths, options.phase)
     near_side, known_machine = near_on_machine(
         near,
         None if machine is None else loaded(machine, MachineProfile),
         None if options.pages is None else parse_page_bytes(options.pages),
         None if options.core is None else load_core(options.core),
     )
+    return _Inputs(*joined, near_side, known_machine)
+
+
+def _asked(
+    options: PlaceOptions, file: MachineFile, inputs: _Inputs, fars: list[FarMemory]
+) -> _Asked:
     problem = problem_of(
-        merged,
-        phases,
-        near_side,
+        inputs.workload,
+        inputs.phases,
+        inputs.near,
         [memory.device for memory in fars],
         model=options.model,
-        prices=_prices(options, file),
+        prices=prices_of(options, file),
         host=options.host,
-        machine=known_machine,
+        machine=inputs.machine,
     )
-    problem = with_limits(problem, fars, inputs=inputs, over=options.over)
-    return _Asked(fars, file.near_spec, problem, merged, known_machine)
+    problem = with_limits(problem, fars, inputs=inputs.numbers, over=options.over)
+    return _Asked(fars, file.near_spec, problem, inputs.workload, inputs.machine)
 
 
 @dataclass(eq=False)

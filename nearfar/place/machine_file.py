@@ -20,16 +20,18 @@ On the command line a far memory is `DEVICE` or `DEVICE:CAPACITY`. A file (TOML 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
-from nearfar.base.errors import NearfarError
+from nearfar.base.errors import CommandError, NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.base.units import parse_size_bytes
 from nearfar.devices.library import device_names, load_device
 from nearfar.documents import DeviceProfile
+from nearfar.documents.plan import Prices
+from nearfar.options.place import PlaceOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,3 +141,46 @@ def _capacity(text: str, where: str) -> int:
     if size <= 0:
         raise NearfarError(f"{where}: the capacity is 0 bytes: leave that memory out")
     return size
+
+
+def far_memories(options: PlaceOptions, file: MachineFile) -> list[FarMemory]:
+    """Return the far memories of the file, or of the options, with the options' prices."""
+    fars = file.far or [
+        parse_far(far) if isinstance(far, str) else FarMemory(far) for far in options.far
+    ]
+    if not fars:
+        raise CommandError(
+            "there is no far memory: name one or more with --far, such as --far optane-100-6dimm "
+            "(`nearfar device list`), or a file of them with --memories"
+        )
+    prices = options.far_price
+    if len(prices) <= 1:
+        return fars
+    if len(prices) != len(fars):
+        raise CommandError(
+            f"{len(prices)} prices for {len(fars)} far memories: give one --far-price for each, in "
+            "their order, or one for all"
+        )
+    return [
+        replace(far, price_per_byte=check_price(price, "--far-price"))
+        for far, price in zip(fars, prices, strict=True)
+    ]
+
+
+def prices_of(options: PlaceOptions, file: MachineFile) -> Prices:
+    """Return the prices that options and file give; others are the defaults."""
+    prices = Prices()
+    near, far = options.near_price, options.far_price[0] if options.far_price else None
+    if near is not None or far is not None:
+        source = "given on the command line"
+    elif file.near_price is not None:
+        near, source = file.near_price, f"given in {options.memories}"
+    elif any(memory.price_per_byte is not None for memory in file.far):
+        source = f"far memories' given in {options.memories}; near: {prices.source}"
+    else:
+        return prices
+    return Prices(
+        near_per_byte=prices.near_per_byte if near is None else near,
+        far_per_byte=prices.far_per_byte if far is None else far,
+        source=source,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -26,10 +27,11 @@ from nearfar.place.parts import parts_of, parts_of_ranges
 from nearfar.place.problem import Problem
 from nearfar.place.task import ExtendedShares
 from nearfar.place.uncertainty import write_over_read
-from nearfar.predict.interval import far_estimate
+from nearfar.predict.interval import FarEstimate, far_estimate
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, ModelLacksError
 from nearfar.predict.object_effects import added_interval
-from nearfar.predict.traffic import Array
+from nearfar.predict.traffic import Array, PhaseTraffic
 
 
 def placements_of(
@@ -192,14 +194,11 @@ def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | 
     """
     if budget_bytes <= 0 or not problem.names:
         return None, []
-    device = msgspec.structs.replace(problem.near.device, capacity_bytes=budget_bytes)
-    near = replace(problem.near, device=device)
-    kind = MODELS.get(CACHE_MODEL)
+    near = _with_size(problem.near, budget_bytes)
     try:
-        models = [kind(phase, near, problem.far) for phase in problem.phases]
+        outcomes = [_behind_cache(phase, near, problem.far) for phase in problem.phases]
     except ModelLacksError as error:
         return None, [f"Memory Mode is not shown: {error}"]
-    outcomes = [far_estimate(kind, model.phase, near, problem.far, model) for model in models]
     slowdown = weighted(problem.phase_weights, [phase.slowdown for phase in outcomes])
     used = np.zeros(len(problem.fars) + 1)
     # The cache comes on top: all data is in far memory.
@@ -211,3 +210,17 @@ def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | 
         cost_relative=float(problem.price_relative(used)),
     )
     return bar(problem, "memory-mode", evaluation), []
+
+
+@lru_cache(maxsize=64)
+def _with_size(near: MemoryCosts, size_bytes: int) -> MemoryCosts:
+    """Return a near memory of this size; the same object again, as caches of models go by it."""
+    device = msgspec.structs.replace(near.device, capacity_bytes=size_bytes)
+    return replace(near, device=device)
+
+
+@lru_cache(maxsize=64)
+def _behind_cache(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> FarEstimate:
+    """Return a phase's time with near memory as a cache; cached, as `Problem.far_outcomes` is."""
+    kind = MODELS.get(CACHE_MODEL)
+    return far_estimate(kind, phase, near, far, kind(phase, near, far))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,7 +100,7 @@ class Problem:
     def far_outcomes(self) -> list[list[FarEstimate]]:
         """Time with everything in each far memory, per phase."""
         return [
-            [far_estimate(type(model), model.phase, self.near, far, model) for model in models]
+            [_outcome(model, self.near, far) for model in models]
             for far, models in zip(self.fars, self.by_far, strict=True)
         ]
 
@@ -200,6 +200,14 @@ class Problem:
         price = np.asarray(bytes_by_memory) @ self.prices_per_byte()
         return np.asarray(price / all_near) if all_near else np.ones_like(price)
 
+    def of_phase(self, name: str) -> Problem:
+        """Return the same problem for one phase alone; for the whole run, itself."""
+        if name == TOTAL:
+            return self
+        at = [number for number, phase in enumerate(self.phases) if phase.name == name]
+        by_far = [[models[number] for number in at] for models in self.by_far]
+        return replace(self, phases=[self.phases[number] for number in at], by_far=by_far)
+
     def perturbed(
         self, perturbation: Perturbation = NO_PERTURBATION, fars: list[MemoryCosts] | None = None
     ) -> Problem:
@@ -210,6 +218,12 @@ class Problem:
             for far, models in zip(fars, self.by_far, strict=True)
         ]
         return replace(self, fars=fars, by_far=by_far)
+
+
+@lru_cache(maxsize=64)
+def _outcome(model: Model, near: MemoryCosts, far: MemoryCosts) -> FarEstimate:
+    """Return time and slowdown of everything far; cached, as problems of one phase ask again."""
+    return far_estimate(type(model), model.phase, near, far, model)
 
 
 def make_problem(

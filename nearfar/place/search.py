@@ -9,7 +9,7 @@ gives choices and also a bound, because any weighted mean of inputs is below the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,19 @@ def is_one_knapsack(problem: Problem) -> bool:
 def best_of(problem: Problem, choices: list[Array]) -> Array:
     """Return the choice that the model times fastest; the first of equal ones."""
     return choices[int(np.argmin(problem.shared_times_ns(np.stack(choices))))]
+
+
+def greedy_near_shares(problem: Problem, budgets_bytes: Sequence[float]) -> Array:
+    """Return each budget's greedy choice with one far memory: near shares, (budgets, objects).
+
+    It is the better of the filling by density and the one best object that fits.
+    """
+    order, sizes = greedy_order(problem), problem.sizes_bytes
+    rivals = np.stack(
+        [[fill(order, sizes, budget), single_best(problem, budget)] for budget in budgets_bytes]
+    )
+    best = problem.times_ns(rivals).argmin(axis=1)
+    return np.asarray(rivals[np.arange(len(rivals)), best])
 
 
 def greedy_search(problem: Problem, budget_bytes: float) -> Array:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from nearfar.base.estimate import Estimate, scale_estimate
-from nearfar.documents import DeviceProfile, WorkloadProfile
+from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import (
     AccessClasses,
     MissCurve,
@@ -25,8 +25,8 @@ from nearfar.place.split_traffic import (
     scaled_curve,
     split_traffic,
 )
-from nearfar.predict.derive import near_on_machine
 from nearfar.predict.interval import perturbations
+from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import NO_PERTURBATION
 from nearfar.predict.models.inversion import InversionModel
 from nearfar.predict.phases import phases_of
@@ -146,24 +146,29 @@ def _curve(row: ObjectTraffic, share: float) -> MissCurve | None:
     )
 
 
-def near_factor(
-    before: WorkloadProfile, after: WorkloadProfile, near: DeviceProfile
-) -> list[Estimate]:
-    """Return each phase's near time after a split over that before, with 90 % of its errors.
+class NearTimes:
+    """Each phase's near time after a split over that before."""
 
-    The ends are those of the model's uncertain inputs, one at a time.
-    """
-    side, _ = near_on_machine(near, None, None, None)
-    factors = []
-    for old, new in zip(phases_of(before), phases_of(after), strict=True):
-        changes = [NO_PERTURBATION, *perturbations(InversionModel, old, side, side)]
-        ratios = []
-        for change in changes:
-            model = InversionModel(old, side, side, change)
-            own = model.near_time_of_ns(old.total)
-            ratios.append(model.near_time_of_ns(new.total) / own if own > 0.0 else 1.0)
-        factors.append(Estimate(ratios[0], min(ratios), max(ratios)))
-    return factors
+    def __init__(self, before: WorkloadProfile, near: MemoryCosts) -> None:
+        """Explain near time, also with each of the model's uncertain inputs changed alone."""
+        self._models = [
+            [
+                InversionModel(phase, near, near, change)
+                for change in (NO_PERTURBATION, *perturbations(InversionModel, phase, near, near))
+            ]
+            for phase in phases_of(before)
+        ]
+
+    def factors(self, after: WorkloadProfile) -> list[Estimate]:
+        """Return each phase's factor, with 90 % of its errors."""
+        factors = []
+        for models, new in zip(self._models, phases_of(after), strict=True):
+            ratios = []
+            for model in models:
+                own = model.near_time_of_ns(model.phase.total)
+                ratios.append(model.near_time_of_ns(new.total) / own if own > 0.0 else 1.0)
+            factors.append(Estimate(ratios[0], min(ratios), max(ratios)))
+        return factors
 
 
 def with_near_time(workload: WorkloadProfile, factors: list[Estimate]) -> WorkloadProfile:

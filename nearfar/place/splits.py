@@ -17,19 +17,22 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.prediction import HostRule
 from nearfar.place.evaluation import Evaluation, evaluate
-from nearfar.place.problem import Problem, make_problem
+from nearfar.place.problem import Problem, problem_of
 from nearfar.place.split_profile import (
+    NearTimes,
     bare_profile,
-    near_factor,
     split_profile,
     with_near_time,
 )
 from nearfar.place.split_traffic import POINTER_BYTES, HotCold, Visits
 from nearfar.place.task import PlaceTask
 from nearfar.place.type_use import TypeUse, type_uses
+from nearfar.predict.derive import near_memory
 from nearfar.predict.field_effects import shares
 from nearfar.predict.host import DEFAULT_HOST
-from nearfar.predict.traffic import Array
+from nearfar.predict.memory import MemoryCosts
+from nearfar.predict.phases import phases_of
+from nearfar.predict.traffic import Array, PhaseTraffic
 
 BUDGET_SHARE = 0.25
 """Near memory over the program's, for which splits are judged."""
@@ -59,7 +62,7 @@ def propose_splits(
     if not programs:
         return []
     budget = int(BUDGET_SHARE * sum(owner.size_bytes for owner in workload.objects))
-    memories = judged_for(near, far, budget, host)
+    memories = JudgedMemories(programs[0][0].near, far, budget, host)
     before = memories.placed(workload)
     near_ns = sum(phase.near_cpu_time_ns.value for phase in workload.phases)
     if near_ns <= 0.0:
@@ -82,7 +85,10 @@ class SplitProgram:
     """The program that a split would make, by how often both parts may be visited."""
 
     split: HotCold
+    near: MemoryCosts
+    """Near memory, the same of all programs."""
     profiles: dict[Visits, WorkloadProfile]
+    phases: dict[Visits, list[PhaseTraffic]]
     near_ns: dict[Visits, Estimate]
     """Near time of the split program; its ends are what the model leaves open."""
 
@@ -91,19 +97,23 @@ def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[
     """Return the programs that splits would make, for each type that is tried."""
     workload = bare_profile(workload)
     times = [phase.near_cpu_time_ns.value for phase in workload.phases]
+    side = near_memory(near)
+    near_times = NearTimes(workload, side)
 
     def program(split: HotCold) -> SplitProgram:
-        made = SplitProgram(split, {}, {})
+        made = SplitProgram(split, side, {}, {}, {})
         for visits in VISITS:
             profile = split_profile(workload, split, visits)
-            factors = near_factor(workload, profile, near)
+            factors = near_times.factors(profile)
             scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
             made.near_ns[visits] = sum_estimates(scaled)
             made.profiles[visits] = with_near_time(profile, factors)
+            made.phases[visits] = phases_of(made.profiles[visits])
         return made
 
     uses = type_uses(workload)[:MAX_TYPES]
-    return [[program(split) for split in _candidates(use)] for use in uses]
+    programs = [[program(split) for split in _candidates(use)] for use in uses]
+    return [of_type for of_type in programs if of_type]
 
 
 class PlacedProgram(NamedTuple):
@@ -126,15 +136,21 @@ class PlacedProgram(NamedTuple):
 class JudgedMemories:
     """Memories and budget that splits are judged for."""
 
-    near: DeviceProfile
+    near: MemoryCosts
     far: DeviceProfile
     budget_bytes: int
     host: HostRule
 
-    def placed(self, workload: WorkloadProfile) -> PlacedProgram:
-        """Return the best plan within the budget, objects in parts where they can be."""
+    def placed(
+        self, workload: WorkloadProfile, phases: list[PhaseTraffic] | None = None
+    ) -> PlacedProgram:
+        """Return the best plan within the budget, objects in parts where they can be.
+
+        `phases`: those of the workload, where they are known.
+        """
         workload = bare_profile(workload)
-        problem = make_problem(workload, self.near, self.far, host=self.host)
+        phases = phases or phases_of(workload)
+        problem = problem_of(workload, phases, self.near, [self.far], host=self.host)
         task = PlaceTask(problem, workload, "exact", frozenset({"parts"}))
         whole = task.choose_whole(self.budget_bytes, "exact")
         chosen = task.extended(self.budget_bytes, whole.shares, {"parts"}).shares
@@ -145,7 +161,7 @@ def judged_for(
     near: DeviceProfile, far: DeviceProfile, budget_bytes: int, host: HostRule = DEFAULT_HOST
 ) -> JudgedMemories:
     """Return the memories and the budget that splits are judged for."""
-    return JudgedMemories(near, far, budget_bytes, host)
+    return JudgedMemories(near_memory(near), far, budget_bytes, host)
 
 
 @dataclass(frozen=True)
@@ -166,7 +182,10 @@ class _Tried:
 
 
 def _tried(memories: JudgedMemories, program: SplitProgram) -> _Tried:
-    plans = {visits: memories.placed(profile) for visits, profile in program.profiles.items()}
+    plans = {
+        visits: memories.placed(profile, program.phases[visits])
+        for visits, profile in program.profiles.items()
+    }
     return _Tried(program, plans)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -95,6 +95,8 @@ class PlaceTask:
     allow: AbstractSet[str]
     sentences: tuple[str, ...] = ()
     """Sentences about the task for the plan."""
+    _bars: dict[int, dict[str, PlacementChoice]] = field(default_factory=dict)
+    """Choices by budget, also of the same task with parts allowed."""
 
     @cached_property
     def can_split(self) -> NDArray[np.bool_]:
@@ -149,10 +151,6 @@ class PlaceTask:
             return False
         near_ns, time_ns = problem.shared_times_ns(np.stack([all_near, shares])).tolist()
         return bool(near_ns * (1 - MIN_HINT_SHARE) <= time_ns)
-
-    @cached_property
-    def _bars(self) -> dict[int, dict[str, PlacementChoice]]:
-        return {}
 
     def bars(self, budget_bytes: int) -> dict[str, PlacementChoice]:
         """Return the choices of the optimisers that every plan is compared with."""

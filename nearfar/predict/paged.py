@@ -254,8 +254,14 @@ class PageCosts:
         self._content = error if not self.keeps_copies else 0.0
         self._looks = any(row.retouches for row in device.faults)
         self.clean_ns = self._clean_ns()
+        self._figures: dict[PageMove, Estimate] = {}
 
     def _figure(self, move: PageMove) -> Estimate:
+        if move not in self._figures:
+            self._figures[move] = self._interpolated(move)
+        return self._figures[move]
+
+    def _interpolated(self, move: PageMove) -> Estimate:
         threads = max(move.threads, round(self.phase.threads))
         share = self.phase.compressed_share
         work = self.phase.compression_work

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -27,10 +28,10 @@ from nearfar.documents.prediction import HostRule
 from nearfar.options.place import PlaceOptions
 from nearfar.options.predict import PredictOptions
 from nearfar.options.report import ReportOptions
-from nearfar.place.api import place_budgets
+from nearfar.place.api import place_phases
 from nearfar.place.evaluation import evaluate
-from nearfar.place.optimiser import OPTIMISERS
-from nearfar.place.problem import Problem, make_problem
+from nearfar.place.problem import Problem
+from nearfar.place.search import greedy_near_shares
 from nearfar.predict import interval
 from nearfar.predict.api import predict
 from nearfar.predict.attribution import LoadedInputs, attributions
@@ -141,20 +142,14 @@ def _plans(
     """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     sizes = sorted(budgets.items())
+    options = PlaceOptions(profile=[profile], near=near, far=fars, host=host, details=False)
     made: list[tuple[str, Plan]] = []
-    for far in fars:
-        for name in phases:
-            options = PlaceOptions(
-                profile=[profile], near=near, far=[far], phase=name, host=host, details=False
-            )
-            within = place_budgets(options, [f"{bytes_}B" for bytes_, _ in sizes])
-            made += [(origin, plan) for (_, origin), plan in zip(sizes, within, strict=True)]
+    stops: dict[tuple[str, str], list[Stop]] = {}
     grid = ladder_budgets(sum(owner.size_bytes for owner in profile.objects))
-    stops = {
-        (far.name, name): ladder(make_problem(profile, near, far, phase=name, host=host), grid)
-        for far in fars
-        for name in phases
-    }
+    placed = place_phases(options, [f"{bytes_}B" for bytes_, _ in sizes], phases)
+    for (far, name), (problem, plans) in zip(product(fars, phases), placed, strict=True):
+        made += [(origin, plan) for (_, origin), plan in zip(sizes, plans, strict=True)]
+        stops[far.name, name] = ladder(problem, grid)
     return made, stops
 
 
@@ -242,8 +237,7 @@ def ladder_budgets(footprint_bytes: int) -> list[int]:
 
 def ladder(problem: Problem, budgets_bytes: list[int]) -> list[Stop]:
     """Return the greedy plan of each budget, as `nearfar place` computes it."""
-    greedy = OPTIMISERS.get("greedy")()
-    shares = np.stack([greedy.choose(problem, budget).near_shares for budget in budgets_bytes])
+    shares = greedy_near_shares(problem, budgets_bytes)
     plans = evaluate(problem, problem.in_first_far(shares))
     return [
         Stop(

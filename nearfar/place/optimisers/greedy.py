@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from nearfar.place.filling import fill, greedy_order, single_best
 from nearfar.place.optimiser import OPTIMISERS, Optimiser, PlacementChoice
 from nearfar.place.problem import Problem
-from nearfar.place.search import best_of, greedy_search, is_one_knapsack
+from nearfar.place.search import greedy_near_shares, greedy_search, is_one_knapsack
 
 
 @OPTIMISERS.register("greedy")
@@ -24,7 +23,5 @@ class Greedy(Optimiser):
         """Return the better of the filling by density and the one best object that fits."""
         if not is_one_knapsack(problem):
             return PlacementChoice(greedy_search(problem, budget_bytes))
-        filled = fill(greedy_order(problem), problem.sizes_bytes, budget_bytes)
-        rivals = [filled, single_best(problem, budget_bytes)]
-        best = best_of(problem, [problem.in_first_far(near) for near in rivals])
-        return PlacementChoice(best)
+        near = greedy_near_shares(problem, [budget_bytes])[0]
+        return PlacementChoice(problem.in_first_far(near))
