@@ -4,6 +4,7 @@
 
 #include "run/lock.hpp"
 #include "run/memories.hpp"
+#include "run/ranges.hpp"
 
 namespace nearfar::run {
 
@@ -32,23 +33,24 @@ void fill(nf_run_extent& row, const nf_run_extent& extent) {
   row.begin = extent.begin;
   row.target = extent.target;
   row.memory = extent.memory;
+  row.position = extent.position;
   __atomic_store_n(&row.bytes, extent.bytes, __ATOMIC_RELEASE);
 }
 
 }  // namespace
 
-void record_extent(std::uint64_t begin, std::uint64_t bytes, unsigned target,
-                   std::uint32_t memory) {
+void record_extent(const nf_run_extent& extent) {
   Lock const lock(extents_lock);
   const std::uint32_t count = state.extent_count;
   if (count != 0) {
     nf_run_extent& last = state.extents[count - 1];
-    if (last.begin + last.bytes == begin && last.target == target && last.memory == memory) {
-      last.bytes += bytes;
+    if (last.begin + last.bytes == extent.begin && last.target == extent.target &&
+        last.memory == extent.memory && advanced(last.position, last.bytes) == extent.position) {
+      last.bytes += extent.bytes;
       return;
     }
   }
-  if (nf_run_extent* row = free_row(); row != nullptr) fill(*row, {begin, bytes, target, memory});
+  if (nf_run_extent* row = free_row(); row != nullptr) fill(*row, extent);
 }
 
 void remove_extent(std::uint64_t begin, std::uint64_t bytes) {
@@ -62,6 +64,8 @@ void remove_extent(std::uint64_t begin, std::uint64_t bytes) {
     const std::uint64_t first = begin > extent.begin ? begin : extent.begin;
     const std::uint64_t last = end < extent_end ? end : extent_end;
     const std::uint32_t memory = extent.memory;
+    const nf_run_extent rest{last, extent_end - last, extent.target, memory,
+                             advanced(extent.position, last - extent.begin)};
     if (table != nullptr) {
       // Frees the file's blocks too, because the file stays until the program ends.
       if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
@@ -70,9 +74,9 @@ void remove_extent(std::uint64_t begin, std::uint64_t bytes) {
     __atomic_store_n(&extent.bytes, first - extent.begin, __ATOMIC_RELEASE);
     if (last == extent_end) continue;
     if (extent.bytes == 0) {
-      fill(extent, {last, extent_end - last, extent.target, memory});
+      fill(extent, rest);
     } else if (nf_run_extent* row = free_row(); row != nullptr) {
-      fill(*row, {last, extent_end - last, extent.target, memory});
+      fill(*row, rest);
     }
   }
   // Programs map and unmap all the time: empty rows at the end become free again.

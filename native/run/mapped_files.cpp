@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "run/memories.hpp"
 #include "run/placement.hpp"
 #include "run/ranges.hpp"
 #include "run/state.hpp"
@@ -21,8 +22,6 @@ namespace {
 
 // linux/mempolicy.h
 constexpr int mpol_default = 0;
-constexpr int mpol_preferred = 1;
-constexpr unsigned mpol_mf_move = 2;
 
 // Returns the row of the plan's file with this name; -1 if there is none.
 int planned_file(int file) {
@@ -46,15 +45,6 @@ bool has_policy(int file) {
   struct statfs status {};
   if (fstatfs(file, &status) != 0) return false;
   return status.f_type == TMPFS_MAGIC || status.f_type == HUGETLBFS_MAGIC;
-}
-
-// Moves the pages that the file has already: a policy is of new pages.
-void move_present(std::uint64_t begin, std::uint64_t bytes, int node) {
-  unsigned long nodes[16] = {};
-  constexpr unsigned bits = 8 * sizeof(unsigned long);
-  if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
-  nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
-  syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, mpol_mf_move);
 }
 
 // Brings the file's data, not its holes, into the page table: only pages that are there move.
@@ -91,16 +81,15 @@ void touch_data(std::uint64_t begin, std::uint64_t bytes, int file) {
   }
 }
 
+// Moves the pages that the file has already: a policy is of new pages.
 void move_data(std::uint64_t begin, std::uint64_t bytes, off_t offset, unsigned target) {
+  const nf_run_range whole{UINT64_MAX, table->targets[target].memory[0], 0};
   for (std::uint64_t done = 0; done < bytes;) {
     std::uint64_t size = bytes;
     const auto position = static_cast<std::uint64_t>(offset) + done;
-    const std::uint32_t memory =
-        is_ranged(target) ? memory_at(target, position, size) : table->targets[target].memory[0];
+    const nf_run_range& range = is_ranged(target) ? range_at(target, position, size) : whole;
     if (size > bytes - done) size = bytes - done;
-    if (table->memories[memory].kind == NF_RUN_NODE) {
-      move_present(begin + done, size, table->memories[memory].node);
-    }
+    move_to_memory(begin + done, size, range.memory, range.apart != 0);
     done += size;
   }
 }

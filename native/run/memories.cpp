@@ -18,6 +18,9 @@ namespace {
 
 // linux/mempolicy.h
 constexpr int mpol_preferred = 1;
+constexpr unsigned mpol_mf_move = 2;
+constexpr int mpol_local = 4;
+constexpr int mpol_f_static_nodes = 1 << 15;  // matters only where a cpuset's nodes change
 
 // Each memory's file in this process.
 File files[NF_RUN_MEMORIES];
@@ -30,12 +33,13 @@ void count_bind_failure() {
 }
 
 // Preferred, not bound: a bound page on a full node would end the program.
-void bind(std::uint64_t begin, std::uint64_t bytes, int node) {
+void bind(std::uint64_t begin, std::uint64_t bytes, int node, bool apart, unsigned flags = 0) {
   unsigned long nodes[16] = {};
   constexpr unsigned bits = 8 * sizeof(unsigned long);
   if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
   nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
-  if (syscall(SYS_mbind, begin, bytes, mpol_preferred, nodes, 16 * bits, 0) != 0) {
+  const int mode = apart ? mpol_preferred | mpol_f_static_nodes : mpol_preferred;
+  if (syscall(SYS_mbind, begin, bytes, mode, nodes, 16 * bits, flags) != 0) {
     count_bind_failure();
   }
 }
@@ -170,12 +174,12 @@ std::uint64_t limit_of(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_DEVICE && memory.size_bytes < planned ? memory.size_bytes : planned;
 }
 
-bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
+bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, bool apart) {
   nf_run_memory& memory = table->memories[number];
   switch (memory.kind) {
     case NF_RUN_NODE:
       if (!reserve(memory, bytes)) return false;
-      bind(begin, bytes, memory.node);
+      bind(begin, bytes, memory.node, apart);
       return true;
     case NF_RUN_FILE:
     case NF_RUN_DEVICE:
@@ -186,13 +190,22 @@ bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t num
       return_bytes(memory, bytes);
       return false;
     default:
+      // What the kernel does without a policy.
+      if (apart && syscall(SYS_mbind, begin, bytes, mpol_local, nullptr, 0ul, 0u) != 0) {
+        count_bind_failure();
+      }
       return true;
   }
 }
 
 void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   const nf_run_memory& memory = table->memories[number];
-  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node);
+  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, false);
+}
+
+void move_to_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, bool apart) {
+  const nf_run_memory& memory = table->memories[number];
+  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, apart, mpol_mf_move);
 }
 
 void return_bytes(nf_run_memory& memory, std::uint64_t bytes) {

@@ -9,11 +9,16 @@
 
 namespace nearfar::run {
 
-// Binds, maps or locks addresses to a memory. False: it is full or cannot be opened.
-bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
+// Binds, maps or locks addresses to a memory. False: it is full or cannot be opened. `apart` is
+// that of a range.
+bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number,
+                     bool apart = false);
 
 // Binds a new mapping over addresses that are in a memory already.
 void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number);
+
+// Moves the pages that are in bound addresses already to their memory, if that is a node.
+void move_to_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, bool apart);
 
 // Capacity of a memory, bytes.
 std::uint64_t limit_of(const nf_run_memory& memory);

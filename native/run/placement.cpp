@@ -42,13 +42,28 @@ bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
 
+// Addresses of a target, their position, and whether the kernel counts them apart from neighbours.
+struct Stretch {
+  std::uint64_t begin;
+  std::uint64_t bytes;
+  unsigned target;
+  std::uint64_t position;
+  bool apart;
+};
+
+// What follows the first bytes.
+Stretch after(const Stretch& stretch, std::uint64_t bytes) {
+  return {stretch.begin + bytes, stretch.bytes - bytes, stretch.target,
+          advanced(stretch.position, bytes), stretch.apart};
+}
+
 // Places as much of the beginning in a memory as fits, or with `whole` all or nothing; returns the
 // bytes placed.
-std::uint64_t place_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned target,
-                              std::uint32_t number, bool whole) {
+std::uint64_t place_what_fits(const Stretch& wanted, std::uint32_t number, bool whole) {
+  const auto [begin, bytes, target, position, apart] = wanted;
   if (!is_file(number) && is_empty(begin, target) && !back_with_memory(begin, bytes)) return 0;
   std::uint64_t fits = bytes;
-  if (!place_in_memory(begin, bytes, number)) {
+  if (!place_in_memory(begin, bytes, number, apart)) {
     if (whole) return 0;
     const nf_run_memory& memory = table->memories[number];
     const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
@@ -56,9 +71,9 @@ std::uint64_t place_what_fits(std::uint64_t begin, std::uint64_t bytes, unsigned
     const std::uint64_t limit = limit_of(memory);
     fits = used < limit ? (limit - used) / unit * unit : 0;
     // If everything would fit, the failure has another reason than space.
-    if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number)) return 0;
+    if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number, apart)) return 0;
   }
-  record_extent(begin, fits, target, number);
+  record_extent({begin, fits, target, number, position});
   return fits;
 }
 
@@ -72,19 +87,19 @@ bool can_replace(std::uint32_t number, unsigned target) {
 
 // Places what does not fit the target's memory in another far memory with space, else near.
 // `whole`: never in several memories. Returns false if no memory has space.
-bool place_or_fall_back(std::uint64_t begin, std::uint64_t bytes, unsigned target,
-                        std::uint32_t memory, bool whole) {
-  std::uint64_t done = place_what_fits(begin, bytes, target, memory, whole);
-  const std::uint64_t elsewhere = bytes - done;
-  for (std::uint32_t other = 0; other < table->memory_count && done < bytes; ++other) {
+bool place_or_fall_back(const Stretch& wanted, std::uint32_t memory, bool whole) {
+  const unsigned target = wanted.target;
+  Stretch rest = after(wanted, place_what_fits(wanted, memory, whole));
+  const std::uint64_t elsewhere = rest.bytes;
+  for (std::uint32_t other = 0; other < table->memory_count && rest.bytes != 0; ++other) {
     if (other == memory || !can_replace(other, target)) continue;
-    done += place_what_fits(begin + done, bytes - done, target, other, whole);
+    rest = after(rest, place_what_fits(rest, other, whole));
   }
-  if (done < bytes) {
-    if (is_empty(begin, target) && !back_with_memory(begin + done, bytes - done)) return false;
+  if (rest.bytes != 0) {
+    if (is_empty(wanted.begin, target) && !back_with_memory(rest.begin, rest.bytes)) return false;
     const std::uint32_t near = table->targets[0].memory[0];
-    place_in_memory(begin + done, bytes - done, near);
-    record_extent(begin + done, bytes - done, target, near);
+    place_in_memory(rest.begin, rest.bytes, near, rest.apart);
+    record_extent({rest.begin, rest.bytes, target, near, rest.position});
   }
   if (elsewhere != 0) add(state.fallback_bytes[target], elsewhere);
   return true;
@@ -106,6 +121,7 @@ bool kernel_would_map(std::uint64_t bytes) {
 struct Piece {
   std::uint64_t bytes;
   std::uint32_t memory;
+  bool apart;
 };
 struct Pieces {
   Piece piece[max_pieces];
@@ -114,9 +130,10 @@ struct Pieces {
 
 // Adjacent bytes in one memory are one piece, because each piece costs one or two system calls.
 void append(Pieces& pieces, Piece piece) {
-  if (pieces.count == max_pieces ||
-      (pieces.count != 0 && pieces.piece[pieces.count - 1].memory == piece.memory)) {
-    pieces.piece[pieces.count - 1].bytes += piece.bytes;
+  Piece* const last = pieces.count == 0 ? nullptr : &pieces.piece[pieces.count - 1];
+  const bool alike = last != nullptr && last->memory == piece.memory && last->apart == piece.apart;
+  if (pieces.count == max_pieces || alike) {
+    last->bytes += piece.bytes;
   } else {
     pieces.piece[pieces.count++] = piece;
   }
@@ -137,7 +154,7 @@ void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted
       if (credit[i] > credit[best]) best = i;
     }
     credit[best] -= total;
-    append(pieces, {bytes - done < chunk ? bytes - done : chunk, wanted.memory[best]});
+    append(pieces, {bytes - done < chunk ? bytes - done : chunk, wanted.memory[best], false});
   }
 }
 
@@ -156,7 +173,7 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    append(pieces, {end - done, wanted.memory[i]});
+    append(pieces, {end - done, wanted.memory[i], false});
     done = end;
   }
 }
@@ -166,16 +183,17 @@ void divide_by_range(Pieces& pieces, std::uint64_t bytes, unsigned target, std::
   const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
   for (std::uint64_t done = 0; done < bytes;) {
     std::uint64_t size = 0;
-    const std::uint32_t memory = memory_at(target, position + done, size);
+    const nf_run_range& range = range_at(target, position + done, size);
     const std::uint64_t left = bytes - done;
     if (size < left) size = size < unit ? unit : (size + unit / 2) / unit * unit;
     if (size > left) size = left;
-    append(pieces, {size, memory});
+    append(pieces, {size, range.memory, range.apart != 0});
     done += size;
   }
 }
 
-bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
+bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target,
+                  std::uint64_t position = no_position) {
   if (is_empty(begin, target)) {
     // The sum counts: the kernel might not refuse each piece alone.
     std::uint64_t anonymous = 0;
@@ -186,8 +204,10 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
   }
   for (unsigned i = 0; i < pieces.count; ++i) {
     const Piece& piece = pieces.piece[i];
-    if (!place_or_fall_back(begin, piece.bytes, target, piece.memory, false)) return false;
+    const Stretch stretch{begin, piece.bytes, target, position, piece.apart};
+    if (!place_or_fall_back(stretch, piece.memory, false)) return false;
     begin += piece.bytes;
+    position = advanced(position, piece.bytes);
   }
   return true;
 }
@@ -195,6 +215,7 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target) {
 bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole,
                   std::uint64_t position) {
   const nf_run_target& wanted = table->targets[target];
+  const Stretch all{begin, bytes, target, no_position, false};
   Pieces pieces;
   pieces.count = 0;
   switch (wanted.style) {
@@ -206,12 +227,12 @@ bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, boo
       return place_pieces(begin, pieces, target);
     case NF_RUN_IN_RANGES:
       if (position == no_position) {
-        return place_or_fall_back(begin, bytes, target, wanted.memory[0], false);
+        return place_or_fall_back(all, wanted.memory[0], false);
       }
       divide_by_range(pieces, bytes, target, position);
-      return place_pieces(begin, pieces, target);
+      return place_pieces(begin, pieces, target, position);
     default:
-      return place_or_fall_back(begin, bytes, target, wanted.memory[0], whole);
+      return place_or_fall_back(all, wanted.memory[0], whole);
   }
 }
 
@@ -234,7 +255,7 @@ void* placed(unsigned target, void* memory, std::size_t bytes,
              std::uint64_t position = no_position) {
   add(state.heap_bytes, static_cast<std::uint64_t>(bytes));
   if (table == nullptr) {
-    record_extent(reinterpret_cast<std::uint64_t>(memory), bytes, target, 0);
+    record_extent({reinterpret_cast<std::uint64_t>(memory), bytes, target, 0, no_position});
     return memory;
   }
   const auto begin = reinterpret_cast<std::uint64_t>(memory);

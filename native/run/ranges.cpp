@@ -28,14 +28,14 @@ void give_position(unsigned target, std::uint64_t position, std::uint64_t bytes)
   positions[target].give(position, bytes + allocator_bytes);
 }
 
-std::uint32_t memory_at(unsigned target, std::uint64_t position, std::uint64_t& bytes) {
+const nf_run_range& range_at(unsigned target, std::uint64_t position, std::uint64_t& bytes) {
   const nf_run_target& wanted = table->targets[target];
   const nf_run_range* range = table->ranges + wanted.first_range;
   const nf_run_range* const last = range + wanted.range_count - 1;
   while (range != last && range->end <= position) ++range;
   // What is beyond the profile's object is like its end.
   bytes = range == last ? UINT64_MAX - position : range->end - position;
-  return range->memory;
+  return *range;
 }
 
 void ranges_in_child() { positions_lock = 0; }

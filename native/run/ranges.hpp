@@ -22,8 +22,13 @@ inline bool has_position(std::size_t size) { return size + 16 > (1u << 20); }
 std::uint64_t take_position(unsigned target, std::uint64_t bytes);
 void give_position(unsigned target, std::uint64_t position, std::uint64_t bytes);
 
-// Returns the memory at a position, and sets `bytes` to those until another memory follows.
-std::uint32_t memory_at(unsigned target, std::uint64_t position, std::uint64_t& bytes);
+// The position so many bytes after another.
+inline std::uint64_t advanced(std::uint64_t position, std::uint64_t bytes) {
+  return position == no_position ? no_position : position + bytes;
+}
+
+// Returns the range at a position, and sets `bytes` to those until another range follows.
+const nf_run_range& range_at(unsigned target, std::uint64_t position, std::uint64_t& bytes);
 
 void ranges_in_child();
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 6u
+#define NF_RUN_VERSION 7u
 /* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -71,7 +71,9 @@ struct nf_run_target {
 struct nf_run_range {
   uint64_t end;
   uint32_t memory;
-  uint32_t unused;
+  /* 1: pages have another policy than those of ranges with 0, to the same effect: the kernel counts
+   * neighbours that differ here apart. */
+  uint32_t apart;
 };
 
 struct nf_run_file {
@@ -105,8 +107,8 @@ struct nf_run_table {
   uint32_t target_count;
   uint32_t split_sizes; /* 1: objects also differ by block size */
   uint32_t huge_pages; /* 1: requested by madvise; 2: refused by madvise; 0: the system's setting */
-  uint32_t heap_target; /* far target with most objects, which has a heap of its own; 0: none */
-  uint32_t adapts; /* 1: pages move, so the verb has to know each child at once */
+  uint32_t heap_target;   /* far target with most objects, which has a heap of its own; 0: none */
+  uint32_t adapts;        /* 1: pages move, so the verb has to know each child at once */
   uint32_t process_count; /* processes that ran under the plan so far */
   uint32_t fullest_pages; /* most sampled pages of a process that has ended */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
@@ -133,7 +135,8 @@ struct nf_run_extent {
   uint64_t begin;
   uint64_t bytes;
   uint32_t target;
-  uint32_t memory; /* actual memory: another one if the target's was full */
+  uint32_t memory;   /* actual memory: another one if the target's was full */
+  uint64_t position; /* in ranges; UINT64_MAX: none */
 };
 
 /* A recognised mapping of the program. */

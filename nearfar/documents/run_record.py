@@ -58,6 +58,9 @@ class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The phase that began, or what was seen of the object's use."""
     object: int
     name: str
+    begin_bytes: int | None = None
+    """Where the range that moved begins in the object; None: the whole object moved."""
+    end_bytes: int | None = None
     memory: str
     moved_bytes: int
     failed_bytes: int

@@ -28,8 +28,8 @@ class RunOptions(DriverOptions):
     """Which memory of this machine a memory of the plan is, by the plan's name or its device's:
     far=node:1, optane-100-6dimm=file:/mnt/pmem0, far=devdax:/dev/dax0.0. Repeat for several."""
     adapt: bool = False
-    """Move objects while the program runs: if the plan has moves, when its phases begin, else when
-    their use changes. Between memory nodes only."""
+    """Move objects, and ranges of them, while the program runs: if the plan has moves, when its
+    phases begin, else when their use changes. Between memory nodes only."""
     region: Annotated[str | None, Option(any_text=True)] = None
     """With --adapt: bytes moved by one call; default 2MiB."""
     rate: Annotated[str | None, Option(any_text=True)] = None

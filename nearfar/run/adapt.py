@@ -1,10 +1,10 @@
-"""Migration of objects while the program runs: when a phase begins, or when their use changes.
+"""Migration while the program runs: when a phase begins, or when the use of data changes.
 
 move_pages(2) moves pages from outside, a region per call, at a limited rate: the program waits only
 for a page that it accesses while it is copied. A separate thread does this, so no allocation waits
-for a move. An object that may move has its own target, and so its own pages. A phase or a change of
-use must last for the hysteresis before anything moves. Where all memories are on one node, nothing
-is sampled or moved.
+for a move. An object that may move has its own target, and so its own pages; of an object in
+ranges, each range moves alone. A phase or a change of use must last for the hysteresis before
+anything moves. Where all memories are on one node, nothing is sampled or moved.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from nearfar.program.control import Control
 from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.hotness import Hotness
 from nearfar.run.local_memories import LocalMemory, local_nodes
+from nearfar.run.movable import Movable, Movables
 from nearfar.run.sample_budget import SampleBudget
 from nearfar.run.server import PlacedProcess
 from nearfar.run.targets import Targets
@@ -58,7 +59,7 @@ class Pace:
 class _Pending:
     """One migration under way."""
 
-    target: int
+    movable: Movable
     memory: int
     node: int
     reason: str
@@ -105,7 +106,7 @@ class Adapter:
         self._phase = -1
         self._since_ns = clock()
         self._acted = False
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[Movable, _Pending] = {}
         self._allowance = 0.0
         self._paid_ns = clock()
         self._numbers = {memory.name: n for n, memory in enumerate(memories)}
@@ -115,7 +116,10 @@ class Adapter:
         self._placement_of_target = {
             target: plan.placements[number] for number, target in targets.moving.items()
         }
-        self._hotness = None if plan.phases else Hotness(plan, targets, samples)
+        self._movables = Movables(targets)
+        self._hotness = None
+        if not plan.phases:
+            self._hotness = Hotness(plan.budget_bytes, self._movables, samples)
 
     def start(self, present: Callable[[], dict[int, PlacedProcess]]) -> None:
         """Start the thread that polls the processes that `present` returns."""
@@ -145,8 +149,8 @@ class Adapter:
             self._poll_phase(now)
         else:
             hysteresis_ns = round(self._pace.hysteresis_s * 1e9)
-            for target, memory, reason in self._hotness.changes(processes, now, hysteresis_ns):
-                self._begin_move(target, memory, reason, now)
+            for movable, memory, reason in self._hotness.changes(processes, now, hysteresis_ns):
+                self._begin_move(movable, memory, reason, now)
         for pending in list(self._pending.values()):
             self._move(pending, processes)
 
@@ -176,17 +180,25 @@ class Adapter:
                 target = self._target_of_object.get(move.object)
                 memory = self._numbers.get(move.memory)
                 if target is not None and memory is not None:
-                    self._begin_move(target, memory, f"phase {name} began", now)
+                    for movable in self._movables.of_target(target):
+                        self._begin_move(movable, memory, f"phase {name} began", now)
 
-    def _begin_move(self, target: int, memory: int, reason: str, now: int) -> None:
-        row = self._table.targets[target]
-        if row.memory[0] == memory and target not in self._pending:
+    def _begin_move(self, movable: Movable, memory: int, reason: str, now: int) -> None:
+        if not self._redirect(movable, memory) and movable not in self._pending:
             return
-        if (before := self._pending.pop(target, None)) is not None:
+        if (before := self._pending.pop(movable, None)) is not None:
             self._finish(before)
-        # Allocations from now on go to the new memory.
-        row.memory[0] = memory
-        self._pending[target] = _Pending(target, memory, self._nodes[memory], reason, now)
+        self._pending[movable] = _Pending(movable, memory, self._nodes[memory], reason, now)
+
+    def _redirect(self, movable: Movable, memory: int) -> bool:
+        """Let allocations from now on go to a memory; return whether they went to another."""
+        target = self._table.targets[movable.target]
+        if target.style == layout.IN_RANGES:
+            row = self._table.ranges[target.first_range + movable.range]
+            before, row.memory = row.memory, memory
+        else:
+            before, target.memory[0] = target.memory[0], memory
+        return bool(before != memory)
 
     def _move(self, pending: _Pending, processes: dict[int, PlacedProcess]) -> None:
         unfinished = False
@@ -207,7 +219,7 @@ class Adapter:
         if unfinished:
             return
         if pending.second_round or self.lost:
-            self._pending.pop(pending.target, None)
+            self._pending.pop(pending.movable, None)
             self._finish(pending)
         else:
             # Once more after all is moved: what was allocated meanwhile in old memories.
@@ -224,7 +236,7 @@ class Adapter:
         return current[1]
 
     def _regions(self, pending: _Pending, process: PlacedProcess) -> Iterator[NDArray[np.uint64]]:
-        """Yield page numbers of the target that are on other nodes, one region at a time.
+        """Yield numbers of the pages to move that are on other nodes, one region at a time.
 
         Each page's node is queried once, shortly before its move. A region is empty where a query
         found nothing to move.
@@ -232,11 +244,10 @@ class Adapter:
         per_call = max(1, self._pace.region_bytes // layout.PAGE)
         waiting = np.zeros(0, np.uint64)
         state = snapshot.read_state(process.pid, process.state)
-        for extent in state.extents[: state.extent_count]:
-            if extent.target != pending.target:
+        for piece in self._movables.pieces(state):
+            if piece.movable != pending.movable:
                 continue
-            first = extent.begin // layout.PAGE
-            end = first + extent.bytes // layout.PAGE
+            first, end = piece.begin // layout.PAGE, piece.end // layout.PAGE
             for begin in range(first, end, QUERY_PAGES):
                 pages = np.arange(begin, min(begin + QUERY_PAGES, end), dtype=np.uint64)
                 nodes = process_memory.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
@@ -266,13 +277,16 @@ class Adapter:
         self._allowance -= len(pages) * layout.PAGE
 
     def _finish(self, pending: _Pending) -> None:
-        placement = self._placement_of_target[pending.target]
+        placement = self._placement_of_target[pending.movable.target]
+        begin_bytes, end_bytes = self._movables.positions(pending.movable) or (None, None)
         self.done.append(
             Migration(
                 time_ns=pending.begin_ns - self._start_ns,
                 why=pending.reason,
                 object=placement.object,
                 name=placement.name,
+                begin_bytes=begin_bytes,
+                end_bytes=end_bytes,
                 memory=self._memories[pending.memory].name,
                 moved_bytes=pending.moved,
                 failed_bytes=pending.failed,

@@ -23,7 +23,7 @@ from nearfar.run.paged_run import limit_warnings
 from nearfar.run.paged_watch import PagedWatch
 from nearfar.run.program_check import blind_spots, check_plan, refuse_privileged
 from nearfar.run.record import make_record
-from nearfar.run.targets import make_targets
+from nearfar.run.targets import is_dealt_out, make_targets
 
 _HUGE_PAGES = {"system": 0, "2MiB": 1, "4KiB": 2}
 """Number that the preloaded library gets for each value of --pages."""
@@ -97,13 +97,13 @@ def run_plan(
 
 def _divided(plan: Plan) -> list[str]:
     """Say which objects do not move."""
-    names = [row.name for row in plan.placements if row.parts or row.interleave]
+    names = [row.name for row in plan.placements if is_dealt_out(row)]
     if not names:
         return []
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return [
-        f"--adapt moves whole objects: what the plan has in several memories ({names[0]}{more}) "
-        "stays as planned; make the plan with --allow whole to let it move"
+        "--adapt moves objects and ranges: what the plan deals out to several memories by shares "
+        f"({names[0]}{more}) stays as planned; make the plan with --allow whole to let it move"
     ]
 
 

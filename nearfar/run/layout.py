@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 6
+VERSION = 7
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
@@ -21,6 +21,7 @@ PAGE_FACTOR = 0x9E3779B97F4A7C15
 PAGE_BITS = 3
 """One page in 2^3 is sampled."""
 NO_OBJECT = 0xFFFF
+NO_POSITION = (1 << 64) - 1
 CHOSEN = 1 << 31
 """Bit in a page's word: the page has a sampled block, which stands for `CHOSEN_BYTES`."""
 CHOSEN_BYTES = 512 << 10
@@ -64,7 +65,7 @@ class Range(ctypes.Structure):
     _fields_ = (
         ("end", ctypes.c_uint64),
         ("memory", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
+        ("apart", ctypes.c_uint32),
     )
 
 
@@ -133,6 +134,7 @@ class Extent(ctypes.Structure):
         ("bytes", ctypes.c_uint64),
         ("target", ctypes.c_uint32),
         ("memory", ctypes.c_uint32),
+        ("position", ctypes.c_uint64),
     )
 
 

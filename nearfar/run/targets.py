@@ -26,6 +26,12 @@ MIN_MOVING_BYTES = 2 << 20
 """Least size of an object that may move: each needs its own arenas, which allocate whole huge pages
 and cost time (eighteen cost Redis 3 %)."""
 
+MAX_MOVING_RANGES = 32
+"""Ranges that an object which may move is divided into beyond the plan's: a part that becomes hot
+moves alone. With a plan's 128, as many as the library divides a block into."""
+MIN_MOVING_RANGE_BYTES = 8 << 20
+"""Least length of those: each border between two costs a huge page."""
+
 Shape = tuple[int, tuple[tuple[int, int], ...]]
 """Style of a target, and (memory, weight) of each part; of ranges, (memory, end) of each."""
 
@@ -85,12 +91,13 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
             continue
         own = placement.object in movers
         ranged = shape[0] == layout.IN_RANGES
-        if (
-            ranged
-            and sum(len(s[1]) for s in shapes if s[0] == layout.IN_RANGES) + len(shape[1])
-            > layout.RANGES
-        ):
-            shape, ranged = _by_shares(placement, numbers), False
+        if ranged:
+            left = layout.RANGES - sum(len(s[1]) for s in shapes if s[0] == layout.IN_RANGES)
+            finer = _finer(shape, placement.size_bytes)
+            if own and len(finer[1]) <= left:
+                shape = finer
+            elif len(shape[1]) > left:
+                shape, ranged, own = _by_shares(placement, numbers), False, False
         if not own and not ranged and shape in shapes:
             target = shapes.index(shape)
         elif len(shapes) < layout.TARGETS:
@@ -169,12 +176,37 @@ def _movers(plan: Plan) -> set[int]:
     whole = [
         row
         for row in largest
-        if row.kind in RECOGNISABLE
-        and not row.parts
-        and not row.interleave
+        if (row.kind in RECOGNISABLE or _is_placed_file(row, plan))
+        and not is_dealt_out(row)
         and row.size_bytes >= min_bytes
     ]
     return {placement.object for placement in whole[: layout.TARGETS // 2]}
+
+
+def _is_placed_file(placement: Placement, plan: Plan) -> bool:
+    """Return whether a plan puts some of a mapped file elsewhere than near."""
+    near = plan.memories[0].name
+    return placement.kind == "file" and bool(placement.parts or placement.memory != near)
+
+
+def is_dealt_out(placement: Placement) -> bool:
+    """Return whether an object is in several memories by shares or weights, not by range."""
+    by_range = bool(placement.parts) and placement.parts[-1].end_bytes > 0
+    return bool(placement.interleave) or (bool(placement.parts) and not by_range)
+
+
+def _finer(shape: Shape, size_bytes: int) -> Shape:
+    """Divide long ranges into ranges of equal length in the same memory."""
+    longest = max(MIN_MOVING_RANGE_BYTES, size_bytes // MAX_MOVING_RANGES)
+    parts = []
+    begin = 0
+    for memory, end in shape[1]:
+        count = max(1, (end - begin) // longest)
+        pages = (end - begin) // count // layout.PAGE
+        parts += [(memory, begin + n * pages * layout.PAGE) for n in range(1, count)]
+        parts.append((memory, end))
+        begin = end
+    return shape[0], tuple(parts)
 
 
 def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
@@ -223,10 +255,10 @@ def _fill_targets(table: layout.Table, targets: Targets) -> None:
         target, weights = table.targets[at], list(parts)
         if style == layout.IN_RANGES:
             target.first_range, target.range_count = used, len(parts)
-            for row, (memory, end) in zip(
-                table.ranges[used : used + len(parts)], parts, strict=True
-            ):
+            rows = table.ranges[used : used + len(parts)]
+            for number, (row, (memory, end)) in enumerate(zip(rows, parts, strict=True)):
                 row.memory, row.end = memory, end
+                row.apart = at in targets.moving.values() and number % 2
             used += len(parts)
             # Small blocks go to the memory with most of it.
             shares = sorted(targets.shares(at).items(), key=lambda pair: -pair[1])

@@ -88,7 +88,9 @@ def moving_plan() -> Plan:
 def state_of_pages() -> layout.State:
     """Return the library's state of a process with `PAGES` pages of the plan's object."""
     state = layout.State(magic=layout.MAGIC.rstrip(b"\0"), extent_count=1)
-    state.extents[0] = layout.Extent(PAGES[0] * layout.PAGE, len(PAGES) * layout.PAGE, 1, 0)
+    state.extents[0] = layout.Extent(
+        PAGES[0] * layout.PAGE, len(PAGES) * layout.PAGE, 1, 0, layout.NO_POSITION
+    )
     return state
 
 

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
+from nearfar.documents import Plan
 from nearfar.documents.machine import Node
 from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.adapt import Pace, can_move
-from nearfar.run.hotness import INTERVAL_NS, Hotness, TargetUse, uses
+from nearfar.run.hotness import INTERVAL_NS, Hotness, PageUse
 from nearfar.run.local_memories import local_nodes, resolve_memories
+from nearfar.run.movable import Movable, Movables
 from nearfar.run.policies import POLICIES
 from nearfar.run.policy_run import anonymous_by_node
 from nearfar.run.sample_budget import (
@@ -176,25 +178,31 @@ def test_numa_maps_are_read() -> None:
     assert anonymous_by_node(text) == {0: 10 << 12, 1: (20 << 12) + (2 << 21)}
 
 
-def hot_and_cold() -> tuple[Hotness, int, int]:
-    """Return a watch of a cold near object and a hot far object, and their targets."""
+def watched(made: Plan) -> tuple[Hotness, list[Movable]]:
+    """Return a watch of a plan's objects, and each of them."""
+    targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
+    movables = [Movable(targets.moving[number]) for number in range(len(made.placements))]
+    assert len({0, *(movable.target for movable in movables)}) == len(movables) + 1
+    return Hotness(made.budget_bytes, Movables(targets), SampleBudget(0.0)), movables
+
+
+def hot_and_cold() -> tuple[Hotness, Movable, Movable]:
+    """Return a watch of a cold near object and a hot far object."""
     made = plan([placement(0, "cold", "near", 4), placement(1, "hot", "far", 4)])
     made.budget_bytes = 4 << 20
-    targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
-    cold, hot = (targets.moving[number] for number in range(2))
-    assert len({0, cold, hot}) == 3
-    return Hotness(made, targets, SampleBudget(0.0)), cold, hot
+    watch, (cold, hot) = watched(made)
+    return watch, cold, hot
 
 
 def moves(
-    watch: Hotness, total: dict[int, TargetUse], now_ns: int, patience: int
-) -> dict[int, int]:
-    return {target: memory for target, memory, _ in watch.decide(total, now_ns, patience)}
+    watch: Hotness, total: dict[Movable, PageUse], now_ns: int, patience: int
+) -> dict[Movable, int]:
+    return {movable: memory for movable, memory, _ in watch.decide(total, now_ns, patience)}
 
 
 def test_a_hot_far_object_is_exchanged_with_a_cold_near_object() -> None:
     watch, cold, hot = hot_and_cold()
-    used = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
+    used = {cold: PageUse(4 << 20, 0), hot: PageUse(4 << 20, 4 << 20)}
     hysteresis = 3 * INTERVAL_NS
     assert moves(watch, used, 0, hysteresis) == {}
     assert moves(watch, used, 2 * INTERVAL_NS, hysteresis) == {}
@@ -208,7 +216,7 @@ def test_an_object_that_moves_back_and_forth_waits_twice_as_long_each_time() -> 
     watch, first, other = hot_and_cold()
     now, waited = 0, []
     for turn in range(5):
-        used = [TargetUse(4 << 20, 0), TargetUse(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
+        used = [PageUse(4 << 20, 0), PageUse(4 << 20, 4 << 20)][:: 1 if turn % 2 == 0 else -1]
         total = dict(zip((first, other), used, strict=True))
         begun = now
         while not moves(watch, total, now, INTERVAL_NS):
@@ -221,14 +229,12 @@ def test_of_two_similarly_hot_objects_one_moves_eventually() -> None:
     """Which of them is hotter changes from sample to sample."""
     made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
     made.budget_bytes = 4 << 20
-    targets = make_targets(made, resolve_memories(made, ["far=node:0"]), adapt=True)
-    cold, first, other = (targets.moving[number] for number in range(3))
-    watch = Hotness(made, targets, SampleBudget(0.0))
+    watch, (cold, first, other) = watched(made)
     hysteresis = 4 * INTERVAL_NS
 
-    def look(turn: int) -> dict[int, int]:
+    def look(turn: int) -> dict[Movable, int]:
         shares = {cold: 0.0, first: 0.9, other: 0.9 + (-1) ** turn * 0.05}
-        total = {t: TargetUse(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
+        total = {t: PageUse(4 << 20, round(share * (4 << 20))) for t, share in shares.items()}
         return moves(watch, total, turn * INTERVAL_NS, hysteresis)
 
     assert [look(turn) for turn in range(4)] == [{}] * 4
@@ -237,8 +243,8 @@ def test_of_two_similarly_hot_objects_one_moves_eventually() -> None:
 
 def test_an_object_that_disappeared_for_a_sample_waits_again() -> None:
     watch, cold, hot = hot_and_cold()
-    there = {cold: TargetUse(4 << 20, 0), hot: TargetUse(4 << 20, 4 << 20)}
-    gone = {cold: TargetUse(4 << 20, 0)}
+    there = {cold: PageUse(4 << 20, 0), hot: PageUse(4 << 20, 4 << 20)}
+    gone = {cold: PageUse(4 << 20, 0)}
     hysteresis = 2 * INTERVAL_NS
     for turn, total in enumerate((there, gone, there, there)):
         assert moves(watch, total, turn * INTERVAL_NS, hysteresis) == {}, turn
@@ -271,17 +277,6 @@ def test_nothing_can_move_on_a_single_node() -> None:
     near = resolve_memories(made, ["far=node:0"])
     assert can_move(near, Pace()) == (len(local_nodes()) > 1)
     assert can_move(near, Pace(even_on_one_node=True))
-
-
-def test_use_is_read_for_each_target() -> None:
-    first = layout.FIRST_ADDRESS + (layout.NEAR_SLOTS << layout.SLOT_BITS)
-    text = (
-        f"{first:x}-{first + 4096:x} rw-p 0 0:0 0\nRss: 8 kB\nReferenced: 4 kB\n"
-        "7f00-7f10 rw-p 0 0:0 0\nRss: 100 kB\nReferenced: 100 kB\n"
-    )
-    result = uses(text)
-    assert result[1].heat == pytest.approx(0.5)
-    assert result[0].present == 100 << 10
 
 
 def test_memories_are_refused_in_one_sentence(tmp_path: Path) -> None:

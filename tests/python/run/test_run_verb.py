@@ -165,7 +165,7 @@ def test_adapt_requests_moves_of_the_phase_and_idles_on_one_node(folder: Path) -
     assert (migration.name, migration.memory) == ("make_array", "far")
     assert migration.why == "phase work began"
     assert migration.failed_bytes == 0
-    assert any("several memories (make_growing) stays" in text for text in record.warnings)
+    assert any("by shares (make_growing) stays" in text for text in record.warnings)
     record = run(folder, made, "objects", "1", options=("--map", "far=node:0", "--adapt"))
     assert record.migrations == []
     assert any("--adapt has nothing to do" in warning for warning in record.warnings)
