@@ -33,7 +33,7 @@ class ReportOptions(HostOptions, FarsOptions, NearOptions, ProfiledOptions):
     """A record of `nearfar run --far` (or of a plan in paged memory): the page shows it beside the
     prediction of the paged --far; repeat for several."""
     budget: str | None = None
-    """The budget of near memory the page opens with: 2GiB, or 25% of the objects' size."""
+    """The budget of near memory the page opens with: 2GiB, or 25% of what plans place."""
     against: Path | Prediction | None = None
     """A prediction of the same program, such as of another host: the page says whether both agree
     within their intervals, and which inputs make the difference."""

@@ -300,6 +300,11 @@ def is_fixed(item: MemoryObject) -> bool:
     return item.kind == "globals" and item.name.startswith("globals of ")
 
 
+def placed_bytes(objects: Sequence[MemoryObject]) -> int:
+    """Return the size of all that plans place: budgets such as 25 % are shares of it."""
+    return sum(max(0, item.size_bytes) for item in objects if not is_fixed(item))
+
+
 def unique(names: Sequence[str]) -> list[str]:
     """Return the names, with a number appended to repeated ones."""
     counts: dict[str, int] = {}

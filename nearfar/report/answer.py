@@ -87,7 +87,7 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
 
 def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:
     """Return the benefit of one budget's plan."""
-    footprint = sum(owner.size_bytes for owner in objects)
+    footprint = choice.footprint_bytes
     added = effect.far_time_ns.value - effect.near_time_ns.value
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
     if abs(saved) <= MAX_ROUNDING * effect.far_time_ns.value:

@@ -30,7 +30,7 @@ from nearfar.options.predict import PredictOptions
 from nearfar.options.report import ReportOptions
 from nearfar.place.api import place_phases
 from nearfar.place.evaluation import evaluate
-from nearfar.place.problem import Problem
+from nearfar.place.problem import Problem, placed_bytes
 from nearfar.place.search import greedy_near_shares
 from nearfar.predict import interval
 from nearfar.predict.api import predict
@@ -69,7 +69,7 @@ def report(options: ReportOptions) -> ReportData:
         PredictOptions(profile=profile, near=near, far=fars, host=host, max_objects=count),
         explain_largest=True,
     )
-    footprint = sum(owner.size_bytes for owner in profile.objects)
+    footprint = placed_bytes(profile.objects)
     budgets = {int(share * footprint): f"{share * 100:.0f} %" for share in SHARES}
     first = None
     if options.budget is not None:
@@ -145,7 +145,7 @@ def _plans(
     options = PlaceOptions(profile=[profile], near=near, far=fars, host=host, details=False)
     made: list[tuple[str, Plan]] = []
     stops: dict[tuple[str, str], list[Stop]] = {}
-    grid = ladder_budgets(sum(owner.size_bytes for owner in profile.objects))
+    grid = ladder_budgets(placed_bytes(profile.objects))
     placed = place_phases(options, [f"{bytes_}B" for bytes_, _ in sizes], phases)
     for (far, name), (problem, plans) in zip(product(fars, phases), placed, strict=True):
         made += [(origin, plan) for (_, origin), plan in zip(sizes, plans, strict=True)]

@@ -185,6 +185,8 @@ class ReportChoice(Data, kw_only=True):
     memory: str
     phase: str
     budget_bytes: int
+    footprint_bytes: int
+    """Size of all that the plan places."""
     origin: str
     """``25 %``, or the option that requested it."""
     near: list[int]

@@ -327,6 +327,7 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         memory=plan.far,
         phase=plan.phase,
         budget_bytes=plan.budget_bytes,
+        footprint_bytes=plan.footprint_bytes,
         origin=origin,
         near=[position[p.object] for p in near],
         shares=_parts(near, position),

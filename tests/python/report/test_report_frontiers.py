@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Plan, WorkloadProfile
 from nearfar.documents.plan import FrontierPoint, Part
+from nearfar.options.report import ReportOptions
+from nearfar.report.api import report
+from nearfar.report.data import TOTAL
 from nearfar.report.frontiers import MAX_POINTS, Stop, frontier, runs, thin
 from nearfar.report.prepare import prepare
 
@@ -140,3 +143,19 @@ def test_runs_encode_the_same_numbers(numbers: set[int]) -> None:
     stretches = runs(sorted(numbers))
     assert [n for a, b in stretches for n in range(a, b)] == sorted(numbers)
     assert all(b < c for (_, b), (c, _) in itertools.pairwise(stretches))
+
+
+def test_the_card_and_the_slider_take_shares_of_what_plans_place() -> None:
+    profile = samples.workload()
+    profile.objects[-1].kind, profile.objects[-1].name = "globals", "globals of libc.so.6"
+    profile.objects[-1].size_bytes = 1 << 30
+    data = report(ReportOptions(profile=profile, near="thesis-dram", far=["optane-100-1dimm"]))
+    placed = sum(row.size_bytes for row in profile.objects[:-1])
+    (curve,) = [row for row in data.frontiers if row.phase == TOTAL]
+    assert curve.footprint_bytes == placed
+    (answer,) = data.answers[0].memories
+    for saving in answer.savings:
+        assert saving.budget_bytes == int(saving.budget_share * placed)
+        # The slider shows the last of its budgets that fits.
+        shown = max(i for i, size in enumerate(curve.budget_bytes) if size <= saving.budget_bytes)
+        assert curve.slowdown[shown][0] == pytest.approx(saving.slowdown.value, rel=0.01)
