@@ -44,8 +44,8 @@ compressors took for data of one compressed size (docs/paged.md), an exchange of
 0.7 to 1.3 times as long."""
 
 WORK_ERROR = 0.15
-"""The same where the compressor's work on the data is known: of 16 kinds of pages, what it took to
-write one was off by 1.1 us at most, and an exchange reads one as well."""
+"""The same of an exchange, where the compressor's work on the data is known: of 16 kinds of pages,
+what it took to write one was off by 1.1 us at most, and an exchange reads one as well."""
 
 MOVED = 3
 """Row of times of a process that has run on several CPUs."""
@@ -250,7 +250,7 @@ class PageCosts:
         self._knows_work = phase.compression_work is not None and any(
             row.compression_work is not None for row in device.faults
         )
-        error = WORK_ERROR if self._knows_work else CONTENT_ERROR
+        error = WORK_ERROR if self._knows_work and self._exchanges else CONTENT_ERROR
         self._content = error if not self.keeps_copies else 0.0
         self._looks = any(row.retouches for row in device.faults)
         self.clean_ns = self._clean_ns()

@@ -33,6 +33,7 @@ from nearfar.predict.paged import (
     paged_phases,
     random_faults,
 )
+from nearfar.predict.phases import check_phase_names
 from nearfar.predict.total import slowdown_over, total_of
 from nearfar.predict.traffic import Array
 
@@ -109,6 +110,7 @@ def paged_device(
 
     `cliff`: also look for the share at which time doubles, which takes most of the work.
     """
+    check_phase_names(workload, names)
     every = paged_phases(workload)
     footprint = footprint_pages(every)
     least = every[0].sizes_pages[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -46,17 +48,22 @@ MIN_SEQUENTIAL_SHARE = 0.5
 """Share of an object's misses in sequence above which its instructions count as streams."""
 
 
+def check_phase_names(workload: WorkloadProfile, names: Sequence[str]) -> None:
+    """Raise NearfarError for a name that no phase has."""
+    known = [phase.name for phase in workload.phases]
+    for name in names:
+        if name not in known:
+            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
+            raise NearfarError(f"the profile has no phase {name!r}{hint}")
+
+
 def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list[PhaseTraffic]:
     """Return the traffic of every phase, or of those in `names`.
 
     Raises NearfarError for an unknown name and for a damaged profile.
     """
-    known = [phase.name for phase in workload.phases]
-    for name in names or []:
-        if name not in known:
-            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
-            raise NearfarError(f"the profile has no phase {name!r}{hint}")
-    if not known:
+    check_phase_names(workload, names or [])
+    if not workload.phases:
         raise NearfarError("the profile has no phases: profile the program again")
     return [
         _phase(workload, phase) for phase in workload.phases if not names or phase.name in names

@@ -21,8 +21,6 @@ _SYMBOLIZERS = (
     *(f"llvm-symbolizer-{version}" for version in (19, 18, 17, 15, 14)),
 )
 _LLVM_OPTIONS = ("--output-style=JSON", "--demangle", "--inlines")
-_IN_NO_QUESTION = {'"', "\n"}
-"""Characters of paths that its questions cannot have."""
 _AT_ONCE = 8
 """Questions written before their answers are read: with the longest paths they fit into a pipe."""
 
@@ -47,7 +45,8 @@ class Symbolizer:
         self._frames: dict[SourceLocation, list[Frame]] = {}
         tool = _llvm_symbolizer()
         if tool is not None:
-            _running(tool)  # its start is no part of the program's time
+            with _LOCK:
+                _running(tool)  # its start is no part of the program's time
         elif shutil.which("addr2line") is None:
             raise NearfarError(
                 "no tool here names call stacks, so no object would be recognised: install "
@@ -75,13 +74,18 @@ def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[
     for module, group in by_module.items():
         answers: list[list[Frame]] = [[] for _ in group]
         if Path(module).is_file():
-            if tool and not _IN_NO_QUESTION & set(module):
+            if tool and _fits_a_question(module):
                 answers = _llvm(tool, module, group)
             elif shutil.which("addr2line"):
                 answers = _addr2line(module, group)
         for location, frames in zip(group, answers, strict=True):
             frames_of[location] = _named(frames, location)
     return frames_of
+
+
+def _fits_a_question(module: str) -> bool:
+    """Return whether a path has no quotes, line ends or bytes that are no text."""
+    return '"' not in module and module.isprintable()
 
 
 def _llvm_symbolizer() -> str | None:
@@ -120,7 +124,8 @@ def _frames(line: str) -> list[Frame]:
 
 def _llvm(tool: str, module: str, group: list[SourceLocation]) -> list[list[Frame]]:
     with _LOCK:
-        rows = _running(tool).answers(module, group)
+        # Where the process was killed, a new one is asked.
+        rows = _running(tool).answers(module, group) or _running(tool).answers(module, group)
     return [_frames(row) for row in rows] or [[] for _ in group]
 
 
@@ -162,12 +167,23 @@ class _Running:
                 stdin.flush()
                 rows += [stdout.readline() for _ in questions]
         except OSError:
+            rows = []
+        except BaseException:
+            self._kill()  # answers that nobody reads would answer the next questions
+            raise
+        if not rows or not all(row.startswith("{") for row in rows):
+            self._kill()
             return []
-        return rows if all(row.startswith("{") for row in rows) else []
+        return rows
+
+    def _kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
 
     def close(self) -> None:
         """End the process."""
-        self._process.communicate()  # else it ends with this process, which closes its input
+        if self._process.poll() is None:
+            self._process.communicate()  # else it ends with this process, which closes its input
 
 
 _LOCK = threading.Lock()

@@ -146,7 +146,8 @@ def _plans(
     made: list[tuple[str, Plan]] = []
     stops: dict[tuple[str, str], list[Stop]] = {}
     grid = ladder_budgets(placed_bytes(profile.objects))
-    placed = place_phases(options, [f"{bytes_}B" for bytes_, _ in sizes], phases)
+    budget_texts = [f"{bytes_}B" for bytes_, _ in sizes]
+    placed = place_phases(options, budget_texts, phases) if phases else []
     for (far, name), (problem, plans) in zip(product(fars, phases), placed, strict=True):
         made += [(origin, plan) for (_, origin), plan in zip(sizes, plans, strict=True)]
         stops[far.name, name] = ladder(problem, grid)

@@ -277,6 +277,8 @@ class Adapter:
         self._allowance -= len(pages) * layout.PAGE
 
     def _finish(self, pending: _Pending) -> None:
+        if self._hotness is not None and pending.failed > pending.moved:
+            self._hotness.stays(pending.movable, near=pending.memory != 0)
         placement = self._placement_of_target[pending.movable.target]
         begin_bytes, end_bytes = self._movables.positions(pending.movable) or (None, None)
         self.done.append(

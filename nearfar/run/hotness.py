@@ -130,6 +130,8 @@ class Hotness:
         """Since when each movable should change its memory."""
         self._moves: dict[Movable, int] = {}
         """Number of moves of each movable."""
+        self._stay_near: set[Movable] = set()
+        """Movables that could not leave near memory."""
 
     def changes(
         self, processes: dict[int, PlacedProcess], now_ns: int, hysteresis_ns: int
@@ -147,6 +149,16 @@ class Hotness:
             else:
                 self._pause_ns = min(max(2 * self._pause_ns, INTERVAL_NS), MAX_PAUSE_NS)
             self._next_ns = now_ns + self._pause_ns
+
+    def stays(self, movable: Movable, *, near: bool) -> None:
+        """Take note that the kernel moves no pages of `movable`, which is not moved again.
+
+        Pages that several processes map stay, such as those of shared files. `near`: it stays in
+        near memory and needs its space there.
+        """
+        self._memory_of.pop(movable, None)
+        if near:
+            self._stay_near.add(movable)
 
     def _clear(self, processes: dict[int, PlacedProcess]) -> None:
         begun = time.thread_time_ns()
@@ -215,7 +227,8 @@ class Hotness:
             (movable for movable, memory in there.items() if memory == 0),
             key=lambda movable: (movable not in self._since_ns, heat[movable]),
         )
-        free = self._budget - sum(total[movable].present for movable in near)
+        held = [*near, *(movable for movable in self._stay_near if movable in total)]
+        free = self._budget - sum(total[movable].present for movable in held)
         swaps = []
         for comes in far:
             if heat[comes] < MIN_HEAT_MARGIN:

@@ -27,7 +27,6 @@ k gives the cost of a far miss. In addition:
 from __future__ import annotations
 
 from functools import cached_property
-from operator import mul
 from typing import Any
 
 import numpy as np
@@ -212,8 +211,8 @@ class InversionModel(Model):
         """Return the time, or that of the far part that takes longest by itself."""
         larger = arithmetic(time_ns).larger
         time_ns = larger(time_ns, far.all_lines * self._far_limit)
-        for least_ns in map(mul, _parts_alone(far), self._trust):
-            time_ns = larger(time_ns, least_ns)
+        for part, trust in zip(_parts_alone(far), self._trust, strict=True):
+            time_ns = larger(time_ns, part * trust)
         return time_ns
 
     def _given(self, parts: list[TrafficTime]) -> Number:

@@ -18,6 +18,7 @@ from nearfar.documents.device import FaultFigure, PagedMemory
 from nearfar.documents.prediction import DevicePrediction, PagedBudget
 from nearfar.documents.workload import PageCurve
 from nearfar.predict.paged import PageCosts, paged_phases
+from nearfar.predict.paged_device import paged_device
 
 PAGES, TOUCHES, FAULT_NS = 65536, 655360.0, 10_000.0
 SIZES = np.array([64 * 2 ** (step / 16) for step in range(162)])
@@ -72,6 +73,11 @@ def predicted(workload: WorkloadProfile, far: DeviceProfile, *budgets: str) -> D
 def at(device: DevicePrediction, place: int = 0) -> PagedBudget:
     assert device.paged is not None
     return device.paged.budgets[place]
+
+
+def test_a_phase_that_is_not_there_is_refused_by_name() -> None:
+    with pytest.raises(NearfarError, match="the profile has no phase 'run'"):
+        paged_device(profile(LOOP), zram(), ["50%"], ["run"], 1)
 
 
 def test_random_touches_fault_in_proportion_to_what_is_far():

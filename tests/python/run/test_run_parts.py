@@ -212,6 +212,25 @@ def test_a_hot_far_object_is_exchanged_with_a_cold_near_object() -> None:
     assert moves(watch, used, 18 * hysteresis, hysteresis) == {}
 
 
+def test_what_the_kernel_does_not_move_is_left_where_it_is() -> None:
+    made = plan([placement(n, str(n), "near" if n == 0 else "far", 4) for n in range(3)])
+    made.budget_bytes = 4 << 20
+    watch, (cold, shared, hot) = watched(made)
+    used = {
+        cold: PageUse(4 << 20, 0),
+        shared: PageUse(4 << 20, 4 << 20),
+        hot: PageUse(4 << 20, 3 << 20),
+    }
+    assert moves(watch, used, 0, 0) == {cold: 1, shared: 0}
+    watch.stays(shared, near=False)
+    # The room that the cold one left is the next hot one's.
+    assert moves(watch, used, INTERVAL_NS, 0) == {hot: 0}
+    # What could not leave keeps its space.
+    watch, (cold, shared, hot) = watched(made)
+    watch.stays(cold, near=True)
+    assert moves(watch, used, 0, 0) == {}
+
+
 def test_an_object_that_moves_back_and_forth_waits_twice_as_long_each_time() -> None:
     watch, first, other = hot_and_cold()
     now, waited = 0, []
