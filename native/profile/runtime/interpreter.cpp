@@ -66,10 +66,10 @@ Extent file_of(std::uint64_t address) {
   } search{address, {}};
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
-        auto& [address, extent] = *static_cast<decltype(search)*>(data);
+        auto& looked_for = *static_cast<decltype(search)*>(data);
         const Extent file = extent_of(*info);
-        if (address < file.begin || address >= file.end) return 0;
-        extent = file;
+        if (looked_for.address < file.begin || looked_for.address >= file.end) return 0;
+        looked_for.extent = file;
         return 1;
       },
       &search);
