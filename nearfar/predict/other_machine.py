@@ -15,7 +15,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from nearfar.base.errors import NearfarError, nearest
+from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES, format_bytes
 from nearfar.documents import DeviceProfile, WorkloadProfile
@@ -28,7 +28,7 @@ from nearfar.predict.interval import far_estimate
 from nearfar.predict.loaded_latency import settled_factor
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.models.inversion import InversionModel
-from nearfar.predict.phases import phases_of
+from nearfar.predict.phases import check_phase_names, phases_of
 from nearfar.predict.traffic import PhaseTraffic
 
 MIN_CURVES_SHARE = 0.5
@@ -118,11 +118,8 @@ def with_near_times(workload: WorkloadProfile, times_ns: Mapping[str, float]) ->
     Wall times change by the same factor. Raises NearfarError for an unknown phase or a time not
     above 0.
     """
-    known = [phase.name for phase in workload.phases]
+    check_phase_names(workload, list(times_ns))
     for name, time_ns in times_ns.items():
-        if name not in known:
-            hint = nearest(name, known) or f"; there are: {', '.join(known)}"
-            raise NearfarError(f"the profile has no phase {name!r}{hint}")
         if not (time_ns > 0 and np.isfinite(time_ns)):
             raise NearfarError(f"near time of {name!r} must be above 0, not {time_ns:g} ns")
     phases = [

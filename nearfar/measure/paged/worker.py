@@ -32,8 +32,8 @@ class RegionServer:
             self._region = None  # first, so that there are never two
             self._region = _measure.PagedRegion(request["size_bytes"], request["huge"])
             self._region.fill(request["data"], request["seed"])
-            compressed_bytes, work = self._region.content()
-            return {"compressed_bytes": compressed_bytes, "work": work}
+            _, work = self._region.content()
+            return {"work": work}
         if action == "resident":
             return {"pages": self._region.resident()}
         if action == "evict":

@@ -13,7 +13,7 @@ using nearfar::PageContent;
 namespace {
 using Page = std::array<unsigned char, 4096>;
 
-// Records of some bytes, of which the first are random.
+// Returns a page of records of `size` bytes; the first `noisy` bytes of each are random.
 Page records(std::size_t size, std::size_t noisy) {
   std::mt19937 random(1);
   Page page{};
