@@ -53,10 +53,19 @@ def _longest_first(items: list[pytest.Item]) -> None:
     first = ("vm", "e2e/test_", "python/validate")
 
     def order(item: pytest.Item) -> int:
-        name = item.path.relative_to(ROOT).as_posix()
+        name = item.nodeid
         return next((at for at, part in enumerate(first) if part in name), len(first))
 
     items.sort(key=order)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Set up a repeated test's module fixtures anew: they hold the measurement that failed."""
+    if getattr(item, "execution_count", 1) > 1 and isinstance(item, pytest.Function):
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            if definitions[-1].scope == "module":
+                definitions[-1].finish(item._request)
 
 
 @pytest.fixture
