@@ -49,14 +49,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _longest_first(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: workers take whole files, and one would be alone at the end."""
-    first = ("vm", "e2e/test_", "python/validate")
+    """Begin with the longest files, and put those that measure this machine far apart.
+
+    Workers take whole files: one would be alone at the end, and two that measure at once share the
+    CPU that measuring is pinned to, while the other is idle.
+    """
+    first = ("vm", "e2e/test_")
+    measuring = ("test_core.py", "_native", "_real", "measure_verb", "validate_verb", "bench_verb")
 
     def order(item: pytest.Item) -> int:
         name = item.nodeid
         return next((at for at, part in enumerate(first) if part in name), len(first))
 
     items.sort(key=order)
+    files = list(dict.fromkeys(item.path for item in items))
+    apart = [file for file in files if any(part in file.as_posix() for part in measuring)]
+    place = {file: float(at) for at, file in enumerate(files)}
+    place |= {file: (at + 0.5) * len(files) / len(apart) for at, file in enumerate(apart)}
+    items.sort(key=lambda item: place[item.path])
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,8 +16,9 @@ from patience import patience
 
 from nearfar.__main__ import main
 from nearfar.base.errors import ExitCode
+from nearfar.documents import save
 
-from .first_answers import Refused, keep_near_memory
+from .first_answers import Refused, near_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 NEARFAR = Path(sys.executable).parent / "nearfar"
@@ -100,9 +101,9 @@ def _make(made: WholePath) -> None:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Keep near memory for `try`."""
+    """Return a cache whose near.json is for `try --near`, which does not measure its latency."""
     home = tmp_path_factory.mktemp("cache")
-    keep_near_memory(home)
+    save(near_memory(100.0), home / "near.json")
     return home
 
 

@@ -19,7 +19,17 @@ from nearfar.measure import kept
 from nearfar.options.measure import MeasureOptions
 from nearfar.options.try_program import SIX_MEMORIES
 
-from .first_answers import CACHE_BYTES, Refused, attempt, build, near_memory, needs_qemu
+from .first_answers import (
+    CACHE_BYTES,
+    Refused,
+    attempt,
+    attempt_in_a_tenth,
+    build,
+    keep_near_memory,
+    left_running,
+    near_memory,
+    needs_qemu,
+)
 
 pytestmark = pytest.mark.timing
 
@@ -46,6 +56,7 @@ int main(void) {
 @needs_qemu
 def test_an_unmodified_program_gets_an_answer_and_a_page(cache: Path, tmp_path: Path) -> None:
     build(tmp_path, "table", PROGRAM)
+    keep_near_memory(cache)
     done = attempt(cache, tmp_path, "--", "./table")
     assert done.returncode == ExitCode.DONE, done.stderr
     assert done.stdout.startswith("sum ")
@@ -109,11 +120,19 @@ def test_an_instrumented_program_reports_its_accesses_itself(cache: Path, tmp_pa
 
 
 @needs_qemu
-def test_a_program_that_does_not_end_is_refused(cache: Path, tmp_path: Path) -> None:
-    done = attempt(cache, tmp_path, "try", "--time", "45s", "--", "sleep", "1000")
-    assert done.returncode == ExitCode.MACHINE_LACKS, done.stderr
-    assert "sleep had not ended after" in done.stderr and "--driver" in done.stderr
+def test_a_program_that_does_not_end_is_refused(
+    cache: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ("--time", "45s", "--", "sleep", "1000")
+    code = attempt_in_a_tenth(monkeypatch, cache, tmp_path, *words)
+    stderr = capfd.readouterr().err
+    assert code == ExitCode.MACHINE_LACKS, stderr
+    assert "sleep had not ended after" in stderr and "--driver" in stderr
     assert not (tmp_path / "nearfar-try" / "report.html").exists()
+    assert not left_running(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,15 @@ from patience import patience
 
 from nearfar.base.errors import ExitCode
 
-from .first_answers import Refused, attempt, build, left_running, needs_qemu, start
+from .first_answers import (
+    Refused,
+    attempt,
+    attempt_in_a_tenth,
+    build,
+    left_running,
+    needs_qemu,
+    start,
+)
 
 WORK = """
 #include <fcntl.h>
@@ -53,6 +61,8 @@ PROGRAMS = {
     "never": "int main(void) { for (;;) pause(); }",
 }
 """Programs with `work` before them."""
+
+SERVER = WORK + "int main(void) { for (;;) { work(1); usleep(1000); } }"
 
 REFUSED = ExitCode.MACHINE_LACKS
 
@@ -136,17 +146,32 @@ def test_times_that_do_not_fit_are_refused_at_once(
     [
         (("--duration", "1s"), ExitCode.DONE, "Slowdown of CPU time"),
         (("--after", "200ms", "--driver", "sleep 1"), ExitCode.DONE, "Slowdown of CPU time"),
-        (("--driver", "sleep 1000"), REFUSED, "the driver 'sleep 1000' had not ended"),
         (("--driver", "exit 3"), ExitCode.PROGRAM_FAILED, "the driver 'exit 3' failed: exited 3"),
     ],
 )
 def test_a_server_is_observed_while_it_serves(
     cache: Path, tmp_path: Path, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
-    build(tmp_path, "server", WORK + "int main(void) { for (;;) { work(1); usleep(1000); } }")
+    build(tmp_path, "server", SERVER)
     done = attempt(cache, tmp_path, "try", "--time", "50s", *words, "--", "./server")
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
+    assert not left_running(tmp_path)
+
+
+@needs_qemu
+def test_a_driver_that_does_not_end_is_refused(
+    cache: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build(tmp_path, "server", SERVER)
+    words = ("--time", "50s", "--driver", "sleep 1000", "--", "./server")
+    code = attempt_in_a_tenth(monkeypatch, cache, tmp_path, *words)
+    stderr = capfd.readouterr().err
+    assert code == REFUSED, stderr
+    assert "the driver 'sleep 1000' had not ended" in stderr
     assert not left_running(tmp_path)
 
 

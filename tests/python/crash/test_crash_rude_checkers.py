@@ -51,7 +51,7 @@ def test_the_symptom_names_how_a_checker_fails(
         ways |= {"hangs": "hang", "exits": "exit 255"}
     for way, symptom in ways.items():
         monkeypatch.setenv("CRASH_RUDE", way)
-        timeout = ("--timeout", "3s" if way == "hangs" else GENEROUS, "--states", "8")
+        timeout = ("--timeout", "1s" if way == "hangs" else GENEROUS, "--states", "4")
         report = report_of(kind, "writes-without-fsync", tmp_path, *timeout)
         assert [bug.symptom for bug in report.bugs] == [symptom]
         if way == "crashes":
