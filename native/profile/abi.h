@@ -12,7 +12,7 @@
  * of every page, rate_log2 = 0 all of them; rate_log2 > 6 samples one line in every 2^(rate_log2-6)
  * pages on average, since the higher bits then compare page bits with the hash.
  *
- * Every line of one page in 256 leaves the fast path too: these *whole* pages tell how often and in
+ * Every line of one page in 128 leaves the fast path too: these *whole* pages tell how often and in
  * which order pages are touched (native/profile/runtime/pages.cpp).
  *
  *   whole(address) = (x & NF_PAGE_MASK) == 0
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define NF_ABI_VERSION 3u
+#define NF_ABI_VERSION 4u
 
 /* An odd 31-bit constant (2^31 / golden ratio): the product's middle bits mix all page bits. */
 #define NF_HASH_MULTIPLIER 0x4F1BBCDDull
@@ -35,7 +35,7 @@ extern "C" {
 #define NF_HASH_SHIFT 20
 #define NF_FILTER_MASK(rate_log2) (((1ull << (rate_log2)) - 1) << 6)
 /* Bits that depend on the page alone. */
-#define NF_PAGE_RATE_LOG2 8
+#define NF_PAGE_RATE_LOG2 7
 #define NF_PAGE_MASK (((1ull << NF_PAGE_RATE_LOG2) - 1) << 12)
 
 static inline int nf_sampled(uint64_t address, uint64_t mask) {

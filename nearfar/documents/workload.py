@@ -176,7 +176,7 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Touches of pages of 4 KiB, from one page in 256: what memory moved in pages would do.
+    """Touches of pages of 4 KiB, from one page in 128: what memory moved in pages would do.
 
     Lists over `WorkloadProfile.page_curve_bytes` are of a near memory of that size that keeps the
     most recent pages, all objects in one.

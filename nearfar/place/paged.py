@@ -298,8 +298,9 @@ def _gain(
     """Return how many times as fast the plan is as the kernel alone.
 
     The interval joins the ends of near memory's size and of faults' times, the same for both,
-    replacement at random, moves of either run between CPUs, and the number of sampled pages, by
-    which the saving is uncertain.
+    replacement at random, moves of both runs between CPUs, and the number of sampled pages, by
+    which the saving is uncertain. That one run is moved and the other is not is an accident of a
+    pair of runs, not of the plan.
     """
     footprint = float(choice.by_object.sum())
     costs = [PageCosts(device, phase) for phase in shown]
@@ -319,12 +320,8 @@ def _gain(
 
     kernel, plan = (time_ns(locks, near_pages, 0) for locks in (none, choice))
     noise = 1.645 / math.sqrt(max(footprint / SAMPLED_PAGES, 1.0))
-    ratios = [
-        by_chance_ns(none) / by_chance_ns(choice),
-        # Either run may be moved between CPUs while the other is not.
-        kernel / time_ns(choice, near_pages, MOVED),
-        time_ns(none, near_pages, MOVED) / plan,
-    ]
+    moved_runs = [time_ns(locks, near_pages, MOVED) for locks in (none, choice)]
+    ratios = [by_chance_ns(none) / by_chance_ns(choice), moved_runs[0] / moved_runs[1]]
     for sign in (-1, 1):
         size = near_pages * (1.0 + sign * error)
         ratios += [time_ns(none, size, end) / time_ns(choice, size, end) for end in (1, 2)]

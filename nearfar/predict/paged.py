@@ -24,8 +24,11 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import PageCurve, Phase
 from nearfar.predict.traffic import Array
 
-SAMPLED_PAGES = 256
+SAMPLED_PAGES = 128
 """One page in so many was sampled (native/profile/abi.h)."""
+
+SHORT_TIME = 256
+"""Half of the first edge of `PageCurve.times`, in touches."""
 
 RECLAIM_ERROR = 0.05
 """Relative error of the near memory that an LRU would need to fault as often as the kernel."""
@@ -218,8 +221,8 @@ def random_faults(
     room = max(near_pages - locked_pages, 1.0)
     if touches == 0.0 or before + phase.first <= room:
         return 0.0
-    # The middles of the buckets that end at 2, 3, 4, 6, 8 ... sampled touches.
-    between = SAMPLED_PAGES * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 + 0.75)
+    # The middles of the buckets that end at 512, 768, 1024, 1536 ... touches.
+    between = SHORT_TIME * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 + 0.75)
     gone_before = max(0.0, 1.0 - room / before) if before > 0 else 0.0
     stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
     share, following = 0.0, 1.0

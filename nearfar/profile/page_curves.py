@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 from nearfar.documents.workload import MemoryObject, PageCurve
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_EDGES, PAGE_RATE, ProcessFile, Records
+
+SHORT_TIMES = 1 + 2 * round(math.log2(512 / (2 * PAGE_RATE)))
+"""The runtime's buckets of less than 512 touches; a `PageCurve` has them in its first."""
 
 Key = tuple[int, int]
 """Number of a phase, and of an object."""
@@ -87,7 +91,8 @@ def _curve(rows: Sequence[Records], count: int) -> PageCurve:
         sums: list[float] = (counted.sum() - np.cumsum(counted))[:count].tolist()
         return sums
 
-    times = summed("times")
+    counted = summed("times")
+    times = np.concatenate([[counted[:SHORT_TIMES].sum()], counted[SHORT_TIMES:]])
     looked_at = sum(int(row["looked_at"]) for row in rows)
     compressed = sum(int(row["compressed_bytes"]) for row in rows)
     work = sum(int(row["compression_work"]) for row in rows)

@@ -28,7 +28,7 @@ CURVE_EDGES_BYTES = tuple(
 RANGES = 128
 """Ranges of a site's large memory whose misses are counted; both halves of the lines have counts
 of read misses, write misses and write-backs."""
-PAGE_RATE = 256
+PAGE_RATE = 128
 """One page in so many is whole: its touches are counted (abi.h)."""
 PAGE_EDGES = (
     64,

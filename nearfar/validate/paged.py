@@ -54,7 +54,7 @@ from nearfar.validate.prepared import preparing
 _COMPILE = ("cc", OPTIMISATION, "-g")
 BUDGETS = ("75%", "50%", "25%")
 REGION_BYTES = 96 << 20
-"""Data of a kernel: about a second at the lowest limit, and 96 sampled pages."""
+"""Data of a kernel: about a second at the lowest limit, and 192 sampled pages."""
 ROUNDS = {False: 3, True: 1}
 """Runs of each program at each limit, full and quick."""
 MAX_SLOWDOWN = 40.0

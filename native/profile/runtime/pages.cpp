@@ -19,7 +19,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Pages followed at once: those of 4 GiB. Beyond, half as many are, and so on.
+// Pages followed at once: those of 2 GiB. Beyond, half as many are, and so on.
 constexpr std::uint32_t max_pages = 4096;
 constexpr std::uint32_t entries = 4 * max_pages;
 constexpr std::uint32_t never_stored = UINT32_MAX;
