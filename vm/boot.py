@@ -173,7 +173,7 @@ def _compile(folder: Path) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-16")
     if compiler is None:
         return
-    for name in ("objects", "ranges"):
+    for name in ("objects", "ranges", "shifting"):
         source = REPOSITORY / f"tests/python/run/programs/{name}.c"
         subprocess.run(
             [compiler, "-O2", "-g", "-pthread", f"-I{REPOSITORY / 'include'}",

@@ -89,7 +89,7 @@ void move_data(std::uint64_t begin, std::uint64_t bytes, off_t offset, unsigned 
     const auto position = static_cast<std::uint64_t>(offset) + done;
     const nf_run_range& range = is_ranged(target) ? range_at(target, position, size) : whole;
     if (size > bytes - done) size = bytes - done;
-    move_to_memory(begin + done, size, range.memory, range.apart != 0);
+    move_to_memory(begin + done, size, range.memory, policy_of(range));
     done += size;
   }
 }

@@ -20,6 +20,7 @@ namespace {
 constexpr int mpol_preferred = 1;
 constexpr unsigned mpol_mf_move = 2;
 constexpr int mpol_local = 4;
+constexpr int mpol_preferred_many = 5;        // Linux 5.15
 constexpr int mpol_f_static_nodes = 1 << 15;  // matters only where a cpuset's nodes change
 
 // Each memory's file in this process.
@@ -32,14 +33,41 @@ void count_bind_failure() {
   }
 }
 
+// Nodes of a policy.
+struct Nodes {
+  static constexpr unsigned bits = 8 * sizeof(unsigned long);
+  unsigned long words[16] = {};
+};
+
+int set_policy(std::uint64_t begin, std::uint64_t bytes, int mode, const Nodes& nodes,
+               unsigned flags) {
+  return static_cast<int>(
+      syscall(SYS_mbind, begin, bytes, mode, nodes.words, 16 * Nodes::bits, flags));
+}
+
 // Preferred, not bound: a bound page on a full node would end the program.
-void bind(std::uint64_t begin, std::uint64_t bytes, int node, bool apart, unsigned flags = 0) {
-  unsigned long nodes[16] = {};
-  constexpr unsigned bits = 8 * sizeof(unsigned long);
-  if (node < 0 || static_cast<unsigned>(node) >= 16 * bits) return;
-  nodes[static_cast<unsigned>(node) / bits] = 1ul << (static_cast<unsigned>(node) % bits);
-  const int mode = apart ? mpol_preferred | mpol_f_static_nodes : mpol_preferred;
-  if (syscall(SYS_mbind, begin, bytes, mode, nodes, 16 * bits, flags) != 0) {
+void bind(std::uint64_t begin, std::uint64_t bytes, int node, Policy policy, unsigned flags = 0) {
+  Nodes nodes;
+  if (node < 0 || static_cast<unsigned>(node) >= 16 * Nodes::bits) return;
+  const auto bit = static_cast<unsigned>(node);
+  nodes.words[bit / Nodes::bits] = 1ul << (bit % Nodes::bits);
+  const int form = policy == Policy::moves_apart ? mpol_f_static_nodes : 0;
+  if (set_policy(begin, bytes, mpol_preferred | form, nodes, flags) != 0) count_bind_failure();
+}
+
+// Binds to the nodes of near memory.
+void bind_near(std::uint64_t begin, std::uint64_t bytes, std::uint64_t near, Policy policy,
+               unsigned flags = 0) {
+  const bool apart = policy == Policy::moves_apart;
+  if (near != 0) {
+    Nodes nodes;
+    nodes.words[0] = near;
+    const int mode = (near & (near - 1)) == 0 ? mpol_preferred : mpol_preferred_many;
+    const int form = apart ? mpol_f_static_nodes : 0;
+    if (set_policy(begin, bytes, mode | form, nodes, flags) == 0) return;
+  }
+  // Before Linux 5.15 there is no policy for several nodes: those of the processor that asks.
+  if (apart && syscall(SYS_mbind, begin, bytes, mpol_local, nullptr, 0ul, 0u) != 0) {
     count_bind_failure();
   }
 }
@@ -174,12 +202,13 @@ std::uint64_t limit_of(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_DEVICE && memory.size_bytes < planned ? memory.size_bytes : planned;
 }
 
-bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, bool apart) {
+bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number,
+                     Policy policy) {
   nf_run_memory& memory = table->memories[number];
   switch (memory.kind) {
     case NF_RUN_NODE:
       if (!reserve(memory, bytes)) return false;
-      bind(begin, bytes, memory.node, apart);
+      bind(begin, bytes, memory.node, policy);
       return true;
     case NF_RUN_FILE:
     case NF_RUN_DEVICE:
@@ -190,22 +219,20 @@ bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t num
       return_bytes(memory, bytes);
       return false;
     default:
-      // What the kernel does without a policy.
-      if (apart && syscall(SYS_mbind, begin, bytes, mpol_local, nullptr, 0ul, 0u) != 0) {
-        count_bind_failure();
-      }
+      if (policy != Policy::of_memory) bind_near(begin, bytes, memory.near_nodes, policy);
       return true;
   }
 }
 
 void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) {
   const nf_run_memory& memory = table->memories[number];
-  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, false);
+  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, Policy::of_memory);
 }
 
-void move_to_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, bool apart) {
+void move_to_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, Policy policy) {
   const nf_run_memory& memory = table->memories[number];
-  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, apart, mpol_mf_move);
+  if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, policy, mpol_mf_move);
+  if (memory.near_nodes != 0) bind_near(begin, bytes, memory.near_nodes, policy, mpol_mf_move);
 }
 
 void return_bytes(nf_run_memory& memory, std::uint64_t bytes) {

@@ -42,28 +42,28 @@ bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
 
-// Addresses of a target, their position, and whether the kernel counts them apart from neighbours.
+// Addresses of a target, their position and policy.
 struct Stretch {
   std::uint64_t begin;
   std::uint64_t bytes;
   unsigned target;
   std::uint64_t position;
-  bool apart;
+  Policy policy;
 };
 
 // What follows the first bytes.
 Stretch after(const Stretch& stretch, std::uint64_t bytes) {
   return {stretch.begin + bytes, stretch.bytes - bytes, stretch.target,
-          advanced(stretch.position, bytes), stretch.apart};
+          advanced(stretch.position, bytes), stretch.policy};
 }
 
 // Places as much of the beginning in a memory as fits, or with `whole` all or nothing; returns the
 // bytes placed.
 std::uint64_t place_what_fits(const Stretch& wanted, std::uint32_t number, bool whole) {
-  const auto [begin, bytes, target, position, apart] = wanted;
+  const auto [begin, bytes, target, position, policy] = wanted;
   if (!is_file(number) && is_empty(begin, target) && !back_with_memory(begin, bytes)) return 0;
   std::uint64_t fits = bytes;
-  if (!place_in_memory(begin, bytes, number, apart)) {
+  if (!place_in_memory(begin, bytes, number, policy)) {
     if (whole) return 0;
     const nf_run_memory& memory = table->memories[number];
     const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
@@ -71,7 +71,7 @@ std::uint64_t place_what_fits(const Stretch& wanted, std::uint32_t number, bool 
     const std::uint64_t limit = limit_of(memory);
     fits = used < limit ? (limit - used) / unit * unit : 0;
     // If everything would fit, the failure has another reason than space.
-    if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number, apart)) return 0;
+    if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number, policy)) return 0;
   }
   record_extent({begin, fits, target, number, position});
   return fits;
@@ -98,7 +98,7 @@ bool place_or_fall_back(const Stretch& wanted, std::uint32_t memory, bool whole)
   if (rest.bytes != 0) {
     if (is_empty(wanted.begin, target) && !back_with_memory(rest.begin, rest.bytes)) return false;
     const std::uint32_t near = table->targets[0].memory[0];
-    place_in_memory(rest.begin, rest.bytes, near, rest.apart);
+    place_in_memory(rest.begin, rest.bytes, near, rest.policy);
     record_extent({rest.begin, rest.bytes, target, near, rest.position});
   }
   if (elsewhere != 0) add(state.fallback_bytes[target], elsewhere);
@@ -121,7 +121,7 @@ bool kernel_would_map(std::uint64_t bytes) {
 struct Piece {
   std::uint64_t bytes;
   std::uint32_t memory;
-  bool apart;
+  Policy policy;
 };
 struct Pieces {
   Piece piece[max_pieces];
@@ -131,7 +131,8 @@ struct Pieces {
 // Adjacent bytes in one memory are one piece, because each piece costs one or two system calls.
 void append(Pieces& pieces, Piece piece) {
   Piece* const last = pieces.count == 0 ? nullptr : &pieces.piece[pieces.count - 1];
-  const bool alike = last != nullptr && last->memory == piece.memory && last->apart == piece.apart;
+  const bool alike =
+      last != nullptr && last->memory == piece.memory && last->policy == piece.policy;
   if (pieces.count == max_pieces || alike) {
     last->bytes += piece.bytes;
   } else {
@@ -154,7 +155,8 @@ void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted
       if (credit[i] > credit[best]) best = i;
     }
     credit[best] -= total;
-    append(pieces, {bytes - done < chunk ? bytes - done : chunk, wanted.memory[best], false});
+    append(pieces,
+           {bytes - done < chunk ? bytes - done : chunk, wanted.memory[best], Policy::of_memory});
   }
 }
 
@@ -173,7 +175,7 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
                             : (static_cast<std::uint64_t>(share) + unit / 2) / unit * unit;
     if (end > bytes) end = bytes;
     if (end <= done) continue;
-    append(pieces, {end - done, wanted.memory[i], false});
+    append(pieces, {end - done, wanted.memory[i], Policy::of_memory});
     done = end;
   }
 }
@@ -187,7 +189,7 @@ void divide_by_range(Pieces& pieces, std::uint64_t bytes, unsigned target, std::
     const std::uint64_t left = bytes - done;
     if (size < left) size = size < unit ? unit : (size + unit / 2) / unit * unit;
     if (size > left) size = left;
-    append(pieces, {size, range.memory, range.apart != 0});
+    append(pieces, {size, range.memory, policy_of(range)});
     done += size;
   }
 }
@@ -204,7 +206,7 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target,
   }
   for (unsigned i = 0; i < pieces.count; ++i) {
     const Piece& piece = pieces.piece[i];
-    const Stretch stretch{begin, piece.bytes, target, position, piece.apart};
+    const Stretch stretch{begin, piece.bytes, target, position, piece.policy};
     if (!place_or_fall_back(stretch, piece.memory, false)) return false;
     begin += piece.bytes;
     position = advanced(position, piece.bytes);
@@ -215,7 +217,9 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target,
 bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole,
                   std::uint64_t position) {
   const nf_run_target& wanted = table->targets[target];
-  const Stretch all{begin, bytes, target, no_position, false};
+  // Objects that move have a target of their own.
+  const Policy policy = table->adapts != 0 && target != 0 ? Policy::moves : Policy::of_memory;
+  const Stretch all{begin, bytes, target, no_position, policy};
   Pieces pieces;
   pieces.count = 0;
   switch (wanted.style) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "run/memories.hpp"
 #include "run/state.hpp"
 
 namespace nearfar::run {
@@ -29,6 +30,12 @@ inline std::uint64_t advanced(std::uint64_t position, std::uint64_t bytes) {
 
 // Returns the range at a position, and sets `bytes` to those until another range follows.
 const nf_run_range& range_at(unsigned target, std::uint64_t position, std::uint64_t& bytes);
+
+// Policy of a range's pages.
+inline Policy policy_of(const nf_run_range& range) {
+  if (range.apart != 0) return Policy::moves_apart;
+  return table->adapts != 0 ? Policy::moves : Policy::of_memory;
+}
 
 void ranges_in_child();
 

@@ -27,7 +27,7 @@ from nearfar.documents.run_record import Migration
 from nearfar.program.control import Control
 from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.hotness import Hotness
-from nearfar.run.local_memories import LocalMemory, local_nodes
+from nearfar.run.local_memories import LocalMemory, near_nodes
 from nearfar.run.movable import Movable, Movables
 from nearfar.run.sample_budget import SampleBudget
 from nearfar.run.server import PlacedProcess
@@ -304,15 +304,12 @@ def can_move(memories: Sequence[LocalMemory], pace: Pace) -> bool:
 
 def nodes_of(memories: Sequence[LocalMemory], root: Path = Path("/")) -> dict[int, int]:
     """Return each memory's node; raises CommandError for memories whose pages cannot move."""
-    used = {memory.spec.node for memory in memories if memory.spec.kind == "node"}
     nodes: dict[int, int] = {}
     for number, memory in enumerate(memories):
         if memory.spec.kind == "node" and memory.spec.node is not None:
             nodes[number] = memory.spec.node
         elif memory.spec.kind == "dram":
-            local = local_nodes(root)
-            near = [node.id for node in local if node.cpus or node.id not in used]
-            nodes[number] = next((node for node in near if node not in used), local[0].id)
+            nodes[number] = near_nodes(memories, root)[0]
         else:
             raise CommandError(
                 f"--adapt moves pages between memory nodes, and {memory.name} is {memory.spec}, "

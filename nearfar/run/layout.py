@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 7
+VERSION = 8
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
@@ -39,6 +39,7 @@ class TableMemory(ctypes.Structure):
     _fields_ = (
         ("kind", ctypes.c_uint32),
         ("node", ctypes.c_int32),
+        ("near_nodes", ctypes.c_uint64),
         ("capacity_bytes", ctypes.c_uint64),
         ("used_bytes", ctypes.c_uint64),
         ("size_bytes", ctypes.c_uint64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from nearfar.documents.plan import Placement, Plan, PlanMemory
 from nearfar.machine.nodes import read_nodes
 from nearfar.machine.sysfs import Tree
 from nearfar.memories.spec import PAGED, MemorySpec, parse_spec
-from nearfar.run import layout
+from nearfar.run import layout, process_memory
 from nearfar.run.matcher import RECOGNISABLE
 
 
@@ -216,12 +216,32 @@ def _device_bytes(spec: MemorySpec, root: Path) -> int:
     return size
 
 
+def near_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> list[int]:
+    """Return the nodes of near memory that is ``dram``: those with CPUs that no other memory is.
+
+    If this process has a memory policy from numactl, which the program inherits, only its nodes.
+    """
+    used = {memory.spec.node for memory in memories if memory.spec.kind == "node"}
+    local = local_nodes(root)
+    free = [node for node in local if node.id not in used] or local[:1]
+    near = [node.id for node in free if node.cpus] or [node.id for node in free]
+    allowed = process_memory.policy_nodes()
+    return [node for node in near if node in allowed] or near
+
+
 def memory_warnings(
     memories: Sequence[LocalMemory], plan: Plan, root: Path = Path("/")
 ) -> list[str]:
     """Return warnings about nodes with too little free memory and files without DAX."""
     warnings: list[str] = []
     nodes = {node.id: node for node in local_nodes(root)}
+    allowed = process_memory.policy_nodes()
+    near = near_nodes(memories, root) if memories[0].spec.kind == "dram" else []
+    if near and allowed and allowed.isdisjoint(near):
+        warnings.append(
+            "a memory policy (numactl) keeps what the plan leaves near on node "
+            f"{_listed(allowed)}, and near memory is node {_listed(near)}: leave the policy out"
+        )
     for memory in memories[1:]:
         required = sum(
             placement.size_bytes
@@ -241,3 +261,7 @@ def memory_warnings(
                 "until the kernel writes them back"
             )
     return warnings
+
+
+def _listed(nodes: Iterable[int]) -> str:
+    return ", ".join(str(node) for node in sorted(nodes))

@@ -17,6 +17,7 @@ from nearfar.run import layout
 
 MOVE_PAGES = 279
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
+GET_MEMPOLICY = {"x86_64": 239, "aarch64": 236}
 """Numbers of system calls: asm/unistd_64.h, asm-generic/unistd.h."""
 MAX_NODES = 1024
 """Most nodes that Linux can be configured for."""
@@ -216,6 +217,18 @@ def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+
+
+def policy_nodes() -> set[int]:
+    """Return the nodes of this thread's memory policy, such as numactl's; none: it has none."""
+    mask = (ctypes.c_ulong * (MAX_NODES // 64))()
+    result = _libc.syscall(
+        ctypes.c_long(GET_MEMPOLICY[os.uname().machine]), None, ctypes.byref(mask),
+        ctypes.c_ulong(MAX_NODES), None, ctypes.c_ulong(0),
+    )  # fmt: skip
+    if result != 0:
+        return set()
+    return {node for node in range(MAX_NODES) if mask[node // 64] >> (node % 64) & 1}
 
 
 def anonymous_bytes(pid: int, known: Sequence[range]) -> int:

@@ -25,30 +25,35 @@ from nearfar.run.targets import make_targets
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, placement, plan
 
-RANGE = 8 << 20
+RANGE = 4 << 20
 """Bytes of each range of the program's objects."""
 ELSEWHERE = 1
 """Node of all pages before they move; near and far memory are node 0."""
 
 
-def by_range(first: str, then: str) -> list[Part]:
-    """Return the parts of an object of 24 MiB with 8 MiB in one memory and the rest in another."""
-    return [
-        Part(memory=first, share=1 / 3, begin_bytes=0, end_bytes=RANGE),
-        Part(memory=then, share=2 / 3, begin_bytes=RANGE, end_bytes=3 * RANGE),
-    ]
-
-
 def array_and_file(file: str) -> Plan:
-    parts = by_range("near", "far")
+    parts = [
+        Part(memory=memory, share=1 / 3, begin_bytes=n * RANGE, end_bytes=(n + 1) * RANGE)
+        for n, memory in enumerate(("near", "far", "far"))
+    ]
     made = plan(
         [
-            placement(0, "make_array", "near", 24, parts=parts),
-            placement(1, f"file {file}", "near", 24, kind="file", frames=[], parts=parts),
+            placement(0, "make_array", "near", 12, parts=parts),
+            placement(1, f"file {file}", "near", 12, kind="file", frames=[], parts=parts),
         ]
     )
     made.budget_bytes = 2 * RANGE + (1 << 20)
     return made
+
+
+def policies(pid: int, begin: int) -> list[str]:
+    """Return the policies of an object's ranges as the kernel has them, in their order."""
+    found = []
+    for line in Path(f"/proc/{pid}/numa_maps").read_text().splitlines():
+        address, policy, *_ = line.split()
+        if begin - layout.PAGE <= int(address, 16) < begin + 3 * RANGE - layout.PAGE:
+            found.append(policy)
+    return found
 
 
 def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,6 +106,8 @@ def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) ->
                     adapter.poll(served.server.present())
 
             served.control.start(child.pid)
+            assert policies(child.pid, addresses[0]) == ["prefer:0", "prefer=static:0", "prefer:0"]
+            assert policies(child.pid, addresses[1]) == ["prefer:0", "prefer=static:0", "prefer:0"]
             sample(0)
             sample(0)
             assert not adapter.done
@@ -169,7 +176,10 @@ def test_several_cold_ranges_leave_for_a_larger_hot_one() -> None:
 
 
 def test_long_ranges_are_divided_so_that_a_part_can_move() -> None:
-    parts = by_range("near", "far")
+    parts = [
+        Part(memory="near", share=1 / 3, begin_bytes=0, end_bytes=8 << 20),
+        Part(memory="far", share=2 / 3, begin_bytes=8 << 20, end_bytes=24 << 20),
+    ]
     made = plan([placement(0, "object", "near", 24, parts=parts)])
     memories = resolve_memories(made, ["far=node:0"])
     for adapt, ends in ((False, [8, 24]), (True, [8, 16, 24])):

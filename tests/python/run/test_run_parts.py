@@ -16,9 +16,9 @@ from nearfar.base.errors import CommandError, ExitCode, NearfarError
 from nearfar.documents import Plan
 from nearfar.documents.machine import Node
 from nearfar.run import layout, process_memory, snapshot
-from nearfar.run.adapt import Pace, can_move
+from nearfar.run.adapt import Pace, can_move, nodes_of
 from nearfar.run.hotness import INTERVAL_NS, Hotness, PageUse
-from nearfar.run.local_memories import local_nodes, resolve_memories
+from nearfar.run.local_memories import local_nodes, memory_warnings, near_nodes, resolve_memories
 from nearfar.run.movable import Movable, Movables
 from nearfar.run.policies import POLICIES
 from nearfar.run.policy_run import anonymous_by_node
@@ -289,6 +289,48 @@ def test_sampling_takes_a_share_of_the_programs_time() -> None:
     assert budget.spent_ns > 0.5 * MAX_CPU_SHARE * used_ns
     assert 0 <= accessed_bit_ns() < 1e5
     assert process_cpu_ns(pid) > 0
+
+
+def two_sockets(root: Path) -> Path:
+    """Write nodes 0 and 2 with CPUs, and 1 without."""
+    write(root / "sys/devices/system/node/online", "0-2\n")
+    for node, cpus in enumerate(("0", "", "1")):
+        folder = root / f"sys/devices/system/node/node{node}"
+        write(folder / "cpulist", f"{cpus}\n")
+        write(folder / "meminfo", f"Node {node} MemTotal: 1024 kB\nNode {node} MemFree: 512 kB\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("policy", "far", "near"),
+    [
+        (set(), "node:1", [0, 2]),
+        ({0}, "node:1", [0]),
+        ({1, 2}, "node:1", [2]),
+        ({1}, "node:1", [0, 2]),
+        (set(), "node:0", [2]),
+    ],
+)
+def test_near_memory_is_the_nodes_that_a_policy_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: set[int], far: str, near: list[int]
+) -> None:
+    root = two_sockets(tmp_path)
+    monkeypatch.setattr(process_memory, "policy_nodes", lambda: policy)
+    made = objects_plan({"make_array": "far"})
+    memories = resolve_memories(made, [f"far={far}"], root)
+    assert near_nodes(memories, root) == near
+    assert nodes_of(memories, root)[0] == near[0]
+    said = [each for each in memory_warnings(memories, made, root) if "numactl" in each]
+    assert bool(said) == (bool(policy) and policy.isdisjoint(near))
+
+
+def test_the_policy_of_this_process_is_known() -> None:
+    code = (
+        "from nearfar.run.process_memory import policy_nodes, set_mempolicy\n"
+        "print(policy_nodes()); set_mempolicy(1, [0]); print(policy_nodes())"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    assert shown.splitlines() == ["set()", "{0}"]
 
 
 def test_nothing_can_move_on_a_single_node() -> None:
