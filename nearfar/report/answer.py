@@ -21,6 +21,8 @@ SHARES = (0.10, 0.25, 0.50)
 """Budgets of the headline, as parts of the program's memory."""
 MAX_NAMES = 3
 """Objects named in one row."""
+NAMED_SHARE = 0.9
+"""Share of the time that all objects near save from which no further one is named."""
 MIN_CARRIED_SHARE = 0.5
 """Share of the added time from which one object is named as its cause."""
 MAX_ROUNDING = 1e-9
@@ -38,10 +40,12 @@ def answer(
     choices: list[ReportChoice],
     objects: list[ObjectFacts],
     observed: bool = True,
+    whole: str = "",
 ) -> ReportAnswer:
     """Return the headline of `phase`, on every far memory.
 
     `observed`: whether any access of the program was, so that slowdowns are more than their ends.
+    `whole`: name of what `program` is only a part of; nothing where it is the whole.
     """
     rows: list[MemoryAnswer] = []
     for memory in memories:
@@ -68,6 +72,9 @@ def answer(
     sentence = _sentence(program, phase, rows, carriers)
     if not observed and rows:
         sentence = _unobserved_sentence(program, phase, rows)
+    elif whole and rows:
+        low, high = _ends(rows)
+        sentence += f" All of {whole} takes between {low:.2f} and {high:.2f} times its CPU time."
     return ReportAnswer(phase=phase, sentence=sentence, memories=rows)
 
 
@@ -92,19 +99,30 @@ def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> 
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
     if abs(saved) <= MAX_ROUNDING * effect.far_time_ns.value:
         saved = 0.0
-    helps = [number for number in choice.near if effect.added_ns[number][0] > 0]
     return ReportSaving(
         budget_bytes=choice.budget_bytes,
         budget_share=choice.budget_bytes / footprint if footprint else 0.0,
         near_bytes=choice.plan.near_bytes,
         near_objects=len(choice.near),
-        names=[objects[number].short for number in helps[:MAX_NAMES]],
+        names=[objects[number].short for number in _most_helpful(choice, effect)],
         slowdown=choice.plan.slowdown,
         time_ns=choice.plan.time_ns,
         cost_relative=choice.plan.cost_relative,
         saved_ns=saved,
         added_share_avoided=min(1.0, max(0.0, saved / added)) if added > 0 else 0.0,
     )
+
+
+def _most_helpful(choice: ReportChoice, effect: Effect) -> list[int]:
+    """Return the few objects that give nearly all of the plan's benefit, the best first."""
+    added = {number: effect.added_ns[number][0] for number in choice.near}
+    enough = NAMED_SHARE * sum(ns for ns in added.values() if ns > 0)
+    best: list[int] = []
+    for number, ns in added.items():
+        if ns <= 0 or len(best) == MAX_NAMES or sum(added[each] for each in best) >= enough:
+            break
+        best.append(number)
+    return best
 
 
 def _memory_sentence(effect: Effect) -> str:
@@ -128,9 +146,14 @@ def _range_sentence(effect: Effect) -> str:
     )
 
 
+def _ends(rows: list[MemoryAnswer]) -> tuple[float, float]:
+    """Return the least and the most slowdown of all intervals."""
+    return min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
+
+
 def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
     where = "" if phase == TOTAL else f" in phase {phase}"
-    low, high = min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
+    low, high = _ends(rows)
     return (
         f"{program} takes between {low:.2f} and {high:.2f} times the CPU time{where} with all its "
         "data far: none of its accesses could be observed, so nothing narrower is known."

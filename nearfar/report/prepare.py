@@ -128,6 +128,7 @@ def _answers(
             choices=choices,
             objects=objects,
             observed=profile.uncounted_share < 1.0,
+            whole=program_name(profile) if _is_part(profile) else "",
         )
         for phase in phases
     ]
@@ -187,10 +188,15 @@ def check_phase(profile: WorkloadProfile, phase: str) -> None:
         raise NearfarError(f"there is no phase {phase!r} in the profile; there are: {names}")
 
 
+def _is_part(profile: WorkloadProfile) -> bool:
+    """Return whether only a part of the program was observed."""
+    return profile.seen_share < 1.0 or profile.seen_share_at_most
+
+
 def _subject(profile: WorkloadProfile) -> str:
     """Return what answers are about: the program, or the part of it that was observed."""
     name = program_name(profile)
-    if profile.seen_share == 1.0 and not profile.seen_share_at_most:
+    if not _is_part(profile):
         return name
     near_ns = sum(phase.near_cpu_time_ns.value for phase in profile.phases)
     share = f"{'at most ' * profile.seen_share_at_most}{profile.seen_share:.0%}"

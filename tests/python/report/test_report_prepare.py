@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import made_up
+import msgspec
 import pytest
 import samples
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents.device import LoadedLatencyCurve
-from nearfar.report.answer import saving
+from nearfar.report.answer import NAMED_SHARE, saving
 from nearfar.report.api import how_predicted, paragraphs
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.memories import idle_latency_ns, latency_at
@@ -62,6 +63,23 @@ def test_answer_rows_are_those_of_the_plans(data: ReportData) -> None:
         assert "store takes" in answer.sentence
 
 
+def test_only_objects_that_save_time_are_named(data: ReportData) -> None:
+    choice = max(data.choices, key=lambda each: len(each.near))
+    (effect,) = (
+        each for each in data.effects if (each.memory, each.phase) == (choice.memory, choice.phase)
+    )
+    first, second, *others = choice.near
+    added = [(0.0, 0.0, 0.0)] * len(data.objects)
+    for number in others:
+        added[number] = (1.0, 1.0, 1.0)
+    added[first] = added[second] = (1000.0, 1000.0, 1000.0)
+    effect = msgspec.structs.replace(effect, added_ns=added)
+    named = saving(choice, effect, data.objects).names
+    assert named == [data.objects[number].short for number in (first, second)]
+    added[first] = (2001 * NAMED_SHARE / (1 - NAMED_SHARE), 0.0, 0.0)
+    assert saving(choice, effect, data.objects).names == named[:1]
+
+
 def test_an_unknown_phase_is_refused() -> None:
     with pytest.raises(NearfarError, match=r"no phase 'set'.*load.*get"):
         made_up.data(first_phase="set")
@@ -80,6 +98,12 @@ def test_an_answer_about_a_part_of_the_program_says_so_first() -> None:
     sentence = made_up.data(profile).answers[0].sentence
     assert sentence.startswith("The start of store (")
     assert ", 2% of its CPU time) " in sentence
+    # The sentence must not end as if the whole program were as little slower as its start.
+    rows = made_up.data(profile).answers[0].memories
+    low, high = min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
+    assert sentence.endswith(
+        f" All of store takes between {low:.2f} and {high:.2f} times its CPU time."
+    )
     # Nobody knows the whole time of a program that was stopped without an observer too.
     profile.seen_share_at_most = True
     assert ", at most 2% of its CPU time) " in made_up.data(profile).answers[0].sentence
