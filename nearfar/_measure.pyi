@@ -262,8 +262,8 @@ class PagedRegion:
     def fill(self, data: str, seed: int) -> None:
         """Write every page with records, noise or words."""
 
-    def content(self) -> tuple[int, int]:
-        """Size and work of a compressor on a page, bytes and places searched."""
+    def compression_work(self) -> int:
+        """Mean work of a compressor on a page, in places searched."""
 
     def evict(self) -> Spent:
         """Send all pages to swap."""

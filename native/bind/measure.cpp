@@ -340,13 +340,8 @@ NB_MODULE(_measure, m) {
             unlocked([&] { region.fill(page_data(data), seed); });
           },
           "data"_a, "seed"_a, "Write every page with records, noise or words.")
-      .def(
-          "content",
-          [](const PagedRegion& region) {
-            const PageContent content = region.content();
-            return std::pair(content.bytes, content.work);
-          },
-          "Size and work of a compressor on a page, bytes and places searched.")
+      .def("compression_work", &PagedRegion::compression_work,
+           "Mean work of a compressor on a page, in places searched.")
       .def("evict", &PagedRegion::evict, nb::call_guard<nb::gil_scoped_release>(),
            "Send all pages to swap.")
       .def("resident", &PagedRegion::resident, "Number of pages that are in memory.")

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/page_content.hpp"
 #include "measure/threads.hpp"
 #include "measure/ticks.hpp"
 
@@ -46,10 +47,17 @@ void fill_noise(Page& page, std::mt19937_64& random) {
   }
 }
 
-void fill_words(Page& page, std::mt19937_64& random) {
-  std::mt19937_64 letters(words);  // the same words in every page
-  std::array<std::array<std::uint64_t, 2>, words> dictionary{};
+using Dictionary = std::array<std::array<std::uint64_t, 2>, words>;
+
+Dictionary make_dictionary() {
+  std::mt19937_64 letters(words);
+  Dictionary dictionary{};
   for (auto& word : dictionary) word = {letters(), letters()};
+  return dictionary;
+}
+
+void fill_words(Page& page, std::mt19937_64& random) {
+  static const Dictionary dictionary = make_dictionary();
   for (std::uint64_t at = 0; at < page.size();) {
     const std::uint64_t draw = random();
     const auto& word = dictionary[draw % words];
@@ -132,17 +140,13 @@ void PagedRegion::fill(PageData data, std::uint64_t seed) {
   }
 }
 
-PageContent PagedRegion::content() const {
-  PageContent sum{};
+std::uint64_t PagedRegion::compression_work() const {
+  std::uint64_t work = 0;
   const std::uint64_t count = std::min(pages(), contents_looked_at);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const PageContent page =
-        look_at_page(reinterpret_cast<const unsigned char*>(data_ + i * os::base_page.count));
-    sum.bytes += page.bytes;
-    sum.work += page.work;
-  }
-  return {static_cast<std::uint32_t>(sum.bytes / count),
-          static_cast<std::uint32_t>(sum.work / count)};
+  for (std::uint64_t i = 0; i < count; ++i)
+    work +=
+        look_at_page(reinterpret_cast<const unsigned char*>(data_ + i * os::base_page.count)).work;
+  return work / count;
 }
 
 std::uint64_t PagedRegion::resident() const {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/os.hpp"
-#include "base/page_content.hpp"
 #include "base/units.hpp"
 
 namespace nearfar::measure {
@@ -44,8 +43,8 @@ class PagedRegion {
 
   // Writes every page; every page differs.
   void fill(PageData data, std::uint64_t seed);
-  // Mean size and work of a compressor over the first pages.
-  [[nodiscard]] PageContent content() const;
+  // Mean work of a compressor on a page (PageContent::work), over the first pages.
+  [[nodiscard]] std::uint64_t compression_work() const;
   // Asks the kernel to send all pages away (MADV_PAGEOUT). A drive may still be writing them then,
   // and written ones stay in memory until it is needed: see resident().
   Spent evict();

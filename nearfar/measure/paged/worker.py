@@ -32,8 +32,7 @@ class RegionServer:
             self._region = None  # first, so that there are never two
             self._region = _measure.PagedRegion(request["size_bytes"], request["huge"])
             self._region.fill(request["data"], request["seed"])
-            _, work = self._region.content()
-            return {"work": work}
+            return {"work": self._region.compression_work()}
         if action == "resident":
             return {"pages": self._region.resident()}
         if action == "evict":
