@@ -79,8 +79,8 @@ def test_callers_and_small_objects_of_python_are_told_apart(tmp_path: Path) -> N
         line = line_of("small.py", "list(range")
         name = f"small.py:{line} (make) < {caller}, small objects"
         assert objects[name]["kind"] == "heap"
-        assert objects[name]["size_bytes"] == pytest.approx(32 << 17, rel=0.2)
-        assert misses(profiled)[name] > 2 * (32 << 17) / 64 * 0.9
+        assert objects[name]["size_bytes"] == pytest.approx(32 << 16, rel=0.2)
+        assert misses(profiled)[name] > 2 * (32 << 16) / 64 * 0.9
     # Of its own memory, little is left: it is not counted twice.
     assert objects["CPython arenas"]["size_bytes"] < 2 << 20
 
@@ -97,7 +97,7 @@ def test_small_objects_have_lines_without_pythons_own_allocator(tmp_path: Path) 
     assert sizes.get("CPython arenas", 0) < 1 << 20
     for caller in ("first", "second"):
         # The list, and integers of at least 32 bytes.
-        assert sizes[made + caller] > (1 << 17) * (8 + 32) * 0.9
+        assert sizes[made + caller] > (1 << 16) * (8 + 32) * 0.9
 
 
 @needs_qemu
@@ -107,5 +107,5 @@ def test_a_program_that_traces_its_memory_has_lines(tmp_path: Path) -> None:
     made = f"small.py:{line_of('small.py', 'list(range')} (make) < "
     sizes = {item["name"]: item["size_bytes"] for item in profiled["objects"]}
     for caller in ("first", "second"):
-        assert sizes[made + caller] == pytest.approx(8 << 17, rel=0.2)
-        assert sizes[f"{made}{caller}, small objects"] == pytest.approx(32 << 17, rel=0.2)
+        assert sizes[made + caller] == pytest.approx(8 << 16, rel=0.2)
+        assert sizes[f"{made}{caller}, small objects"] == pytest.approx(32 << 16, rel=0.2)

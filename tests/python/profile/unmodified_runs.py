@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shutil
 import subprocess
-import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from unittest import mock
 
 import pytest
-from patience import patience
+
+from nearfar.__main__ import main
 
 CACHE = ["--llc", "256KiB", "--ways", "16"]
 
@@ -25,19 +30,43 @@ Profile = dict[str, Any]
 def run(
     folder: Path, *words: str, options: tuple[str, ...] = (), **variables: str
 ) -> tuple[subprocess.CompletedProcess[str], Profile | None]:
-    """Profile a program; return its exit and its output."""
+    """Profile a program in this process; return its exit and its output.
+
+    Another process takes half a second to start.
+    """
     output = folder / "run.json"
     output.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "nearfar", "profile", "-o", str(output), "--repetitions", "1"]
-    done = subprocess.run(
-        [*command, *CACHE, *options, "--", *words],
-        capture_output=True,
-        text=True,
-        timeout=patience(100),
-        env={**os.environ, "COLUMNS": "1000", **variables},
-        check=False,
-    )
+    command = ["profile", "-o", str(output), "--repetitions", "1", *CACHE, *options, "--", *words]
+    with mock.patch.dict(os.environ, {"COLUMNS": "1000", **variables}), _printed() as files:
+        code = main(command)
+    done = subprocess.CompletedProcess(command, code, *(file.getvalue() for file in files))
     return done, json.loads(output.read_text()) if output.exists() else None
+
+
+@contextlib.contextmanager
+def _printed() -> Iterator[tuple[io.StringIO, io.StringIO]]:
+    """Return what this process and its programs print meanwhile: it is there at the end."""
+    texts = io.StringIO(), io.StringIO()
+    with contextlib.ExitStack() as stack:
+        for number, redirect, text in (
+            (1, contextlib.redirect_stdout, texts[0]),
+            (2, contextlib.redirect_stderr, texts[1]),
+        ):
+            file = stack.enter_context(tempfile.TemporaryFile("w+"))
+            kept = os.dup(number)
+            os.dup2(file.fileno(), number)
+            stack.callback(_restore, file, kept, number, text)
+            stack.enter_context(redirect(file))
+        yield texts
+
+
+def _restore(file: IO[str], kept: int, number: int, text: io.StringIO) -> None:
+    """Give output `number` what it wrote to before, and `text` what came into `file`."""
+    os.dup2(kept, number)
+    os.close(kept)
+    file.flush()
+    file.seek(0)
+    text.write(file.read())
 
 
 def profile(folder: Path, *words: str, options: tuple[str, ...] = ()) -> Profile:

@@ -8,11 +8,11 @@ def make(count: int) -> list[int]:
 
 
 def first() -> list[int]:
-    return make(1 << 17)
+    return make(1 << 16)
 
 
 def second() -> list[int]:
-    return make(1 << 17)
+    return make(1 << 16)
 
 
 mapped = mmap.mmap(-1, 1 << 20)
