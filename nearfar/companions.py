@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nearfar.base.errors import CommandError, ExitCode
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 VERBS = "nearfar.verbs"
 """Entry-point group of verbs: name of the verb -> function or cyclopts App."""
@@ -50,6 +52,8 @@ KNOWN = {
 @cache
 def installed(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; a process looks once, at 5 to 12 ms a look."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 (20 ms; most verbs need none)
+
     return {entry.name: entry for entry in entry_points(group=group)}
 
 

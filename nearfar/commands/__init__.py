@@ -59,12 +59,12 @@ def _group(name: str) -> Group:
 
 def add_commands(app: App) -> None:
     """Add every verb of this folder and of companions to `app`."""
-    for verb in verbs():
-        add_command(app, verb)
+    for place, verb in enumerate(verbs()):
+        add_command(app, verb, place)
 
 
-def add_command(app: App, verb: str) -> None:
-    """Import one verb and add it to `app`."""
+def add_command(app: App, verb: str, place: int = 0) -> None:
+    """Import one verb and add it to `app`, in this place of its group."""
     name = verb_modules().get(verb)
     if name is None:
         code = load_verb(verb)
@@ -72,10 +72,10 @@ def add_command(app: App, verb: str) -> None:
         module = importlib.import_module(f"{__name__}.{name}")
         code = module.app if hasattr(module, "app") else getattr(module, name)
     if isinstance(code, App):
-        code.group, code.sort_key = (group_of(verb),), _place(verb)
+        code.group, code.sort_key = (group_of(verb),), place
         app.command(code, name=verb)
     else:
-        app.command(code, name=verb, group=group_of(verb), sort_key=_place(verb))
+        app.command(code, name=verb, group=group_of(verb), sort_key=place)
 
 
 def _place(verb: str) -> int:

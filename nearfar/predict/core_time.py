@@ -135,6 +135,16 @@ class TrafficTime(msgspec.Struct, frozen=True):
         """Waiting of loads and streams at idle latency."""
         return self.loads + self.stream
 
+    @property
+    def alone(self) -> tuple[Number, ...]:
+        """Times that no hiding shortens: of loads, streams, buffers, reads and writes.
+
+        Loads wait for idle latency. Reads and writes count apart: a link may have a channel for
+        each.
+        """
+        read = self.all_lines - self.written
+        return self.loads, self.stream, self.buffers, read, self.written
+
     def without(self, moved: TrafficTime) -> TrafficTime:
         """Return the remainder when `moved`, part of the same lines in the same memory, goes."""
         larger = arithmetic(self.loads, moved.loads).larger
@@ -170,6 +180,9 @@ def traffic_time(
     # One row per term, so that arithmetic over placements runs along memory.
     times = np.matmul(costs.T, np.swapaxes(lines, -1, -2))
     return TrafficTime(*(times[..., row, :] for row in range(7)))
+
+
+NO_COSTS = (0.0,) * 7
 
 
 @lru_cache(maxsize=4096)
@@ -211,9 +224,8 @@ def line_costs(
         WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns),
         WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns),
     }
-    costs = np.zeros((COLUMNS, 7))  # hits, flushes and fences move no lines
-    costs[list(rows)] = list(rows.values())
-    return costs
+    # Hits, flushes and fences move no lines.
+    return np.array([rows.get(column, NO_COSTS) for column in range(COLUMNS)])
 
 
 @dataclass(frozen=True)

@@ -68,9 +68,19 @@ class Explanation:
     """Near time over what the near curves allow, where it is shorter; else 1."""
     other_ns: float
     """Near time besides waiting for loads: it stays, wherever the data goes."""
-    queueing: float = 1.0
+    queueing: float
     """Lengthening of near's waiting by traffic that nothing waits for (see `core_time_ns`), counted
     in far memory too: it took as much from what near time shows of waiting."""
+    all_near: TrafficTime
+    """The phase's traffic in near memory."""
+    trust: tuple[float, ...]
+    """Minimum time over that of each part alone in far memory, see `TrafficTime.alone`.
+
+    Below 1 where the same part took longer near, by its figures, than near time: then the figures
+    or the counts are not the program's, and the far part is as much too long. That says nothing of
+    the other parts: a core that fetches more lines for its stores than chains show reads in
+    sequence no faster.
+    """
 
 
 @lru_cache(maxsize=512)
@@ -94,7 +104,8 @@ def explain(
     total = phase.total * lines
     time_ns = phase.near_time_ns.value * near_time
     if float(misses(total) + write_backs(total)) == 0.0 or time_ns <= 0.0:
-        return Explanation(BY_CLASSES, StreamFetch(), 1.0, 1.0, time_ns)
+        idle = _NearCore(total, near, 1.0, phase.concurrency, StreamFetch())
+        return idle.explained(BY_CLASSES, time_ns, 1.0, time_ns)
     streams = stream_fetch(phase, near, streams_share)
     if streams_as_shown and streams_share > 0.0:
         streams = _shown_streams(streams, total, near, phase.concurrency, time_ns)
@@ -160,6 +171,21 @@ class _NearCore:
         lengthened = self.time_ns(overlap, other_ns) / undelayed_ns
         return float(lengthened ** min(max(idle, 0.0), 1.0))
 
+    def explained(
+        self,
+        overlap: Overlap,
+        time_ns: float,
+        scale: float,
+        other_ns: float,
+        queueing: float = 1.0,
+    ) -> Explanation:
+        """Return the explanation, with what every far memory's times need of near memory's."""
+        part = self.part(overlap)
+        trust = (min(1.0, time_ns / ns) if ns > 0.0 else 1.0 for ns in map(float, part.alone))
+        return Explanation(
+            overlap, self.streams, self.factor, scale, other_ns, queueing, part, tuple(trust)
+        )
+
 
 def _explanation(
     core: _NearCore, overlap: Overlap, time_ns: float, *, near_curves_hold: bool
@@ -171,7 +197,7 @@ def _explanation(
     elif not near_curves_hold:
         scale = time_ns / memory_ns
     queueing = core.queueing(overlap, other_ns, time_ns)
-    return Explanation(overlap, core.streams, core.factor, scale, other_ns, queueing)
+    return core.explained(overlap, time_ns, scale, other_ns, queueing)
 
 
 def _shown_streams(
@@ -199,9 +225,9 @@ def _by_classes(core: _NearCore, time_ns: float) -> Explanation:
     """
     memory_ns = core.time_ns(BY_CLASSES, 0.0)
     if core.time_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:
-        return Explanation(BY_CLASSES, core.streams, core.factor, time_ns / memory_ns, 0.0)
+        return core.explained(BY_CLASSES, time_ns, time_ns / memory_ns, 0.0)
     other_ns = _solve_other_ns(lambda other: core.time_ns(BY_CLASSES, other), time_ns)
-    return Explanation(BY_CLASSES, core.streams, core.factor, 1.0, other_ns)
+    return core.explained(BY_CLASSES, time_ns, 1.0, other_ns)
 
 
 def beaten_curves(phases: Sequence[PhaseTraffic], near: MemoryCosts) -> list[str]:

@@ -95,7 +95,7 @@ class InversionModel(Model):
         moved = moved if factor == 1.0 else moved * factor
         parts = self._parts_all_far if all_far else self._parts(moved)
         if self._far_load is None:
-            time_ns = self._time(parts, 1.0)
+            time_ns = self._time(parts, 1.0, self._least_ns(parts[1]))
         else:
             time_ns = self._fixed_point(moved, parts, self._far_load)
         one_core = self.phase.concurrency <= MIN_LOADED_CONCURRENCY
@@ -105,7 +105,7 @@ class InversionModel(Model):
 
     def near_time_of_ns(self, lines: Array) -> float:
         """Return the phase's time near if it fetched `lines` instead, ns."""
-        return float(self._time([self._part(lines, self.near), NO_TRAFFIC], 1.0))
+        return float(self._time([self._part(lines, self.near), NO_TRAFFIC], 1.0, 0.0))
 
     def bound(self) -> Bound:
         """Compare time besides memory, bandwidth alone, and all of memory."""
@@ -162,16 +162,12 @@ class InversionModel(Model):
     def _parts(self, moved: Array) -> list[TrafficTime]:
         if moved is self.total:
             return [NO_TRAFFIC, self._all_far]
-        stays = self._all_near.without(self._part(moved, self.near))
+        stays = self.explanation.all_near.without(self._part(moved, self.near))
         return [stays, self._far_part(moved)]
 
     @cached_property
     def _parts_all_far(self) -> list[TrafficTime]:
         return self._parts(self.total)
-
-    @cached_property
-    def _all_near(self) -> TrafficTime:
-        return self._part(self.total, self.near)
 
     @cached_property
     def _all_far(self) -> TrafficTime:
@@ -196,7 +192,7 @@ class InversionModel(Model):
             self.phase.concurrency,
         )
 
-    def _time(self, parts: list[TrafficTime], far_factor: Number) -> Any:
+    def _time(self, parts: list[TrafficTime], far_factor: Number, least_ns: Number) -> Any:
         explanation = self.explanation
         time_ns = explanation.scale * core_time_ns(
             explanation.other_ns,
@@ -205,15 +201,15 @@ class InversionModel(Model):
             self._given(parts),
             explanation.queueing,
         )
-        return self._at_least(time_ns, parts[1])
+        return arithmetic(time_ns, least_ns).larger(time_ns, least_ns)
 
-    def _at_least(self, time_ns: Number, far: TrafficTime) -> Any:
-        """Return the time, or that of the far part that takes longest by itself."""
-        larger = arithmetic(time_ns).larger
-        time_ns = larger(time_ns, far.all_lines * self._far_limit)
-        for part, trust in zip(_parts_alone(far), self._trust, strict=True):
-            time_ns = larger(time_ns, part * trust)
-        return time_ns
+    def _least_ns(self, far: TrafficTime) -> Any:
+        """Return the time of the far part that takes longest by itself."""
+        larger = arithmetic(far.loads).larger
+        least_ns = far.all_lines * self._far_limit
+        for part, trust in zip(far.alone, self.explanation.trust, strict=True):
+            least_ns = larger(least_ns, part * trust)
+        return least_ns
 
     def _given(self, parts: list[TrafficTime]) -> Number:
         """Return the share of their bandwidths that memories on shared channels give."""
@@ -228,20 +224,6 @@ class InversionModel(Model):
         return min(self.near_time_ns, float(InversionModel.times_ns(self, self.phase.total)))
 
     @cached_property
-    def _trust(self) -> tuple[float, ...]:
-        """Minimum time over that of each far part alone, see `_parts_alone`.
-
-        Below 1 where the same part took longer near, by its figures, than near time: then the
-        figures or the counts are not the program's, and the far part is as much too long. That says
-        nothing of the other parts: a core that fetches more lines for its stores than chains show
-        reads in sequence no faster.
-        """
-        near = map(float, _parts_alone(self._all_near))
-        return tuple(
-            min(1.0, self.near_time_ns / part_ns) if part_ns > 0.0 else 1.0 for part_ns in near
-        )
-
-    @cached_property
     def _far_limit(self) -> float:
         """Minimum time over far bandwidth time.
 
@@ -251,36 +233,30 @@ class InversionModel(Model):
         """
         if self.explanation.scale == 1.0:
             return 1.0
-        near, far = self._all_near, self._all_far
+        near, far = self.explanation.all_near, self._all_far
         slower = max(1.0, float(far.all_lines) / max(float(near.all_lines), 1e-9))
         return float(self.explanation.scale ** (1.0 / slower))
 
     def _fixed_point(self, moved: Array, parts: list[TrafficTime], load: LoadedFactor) -> Any:
         """Return the time at which latency and drawn bandwidth agree."""
         drawn = drawn_gb_per_s(self.phase, self.far, moved, 1.0)
+        least_ns = self._least_ns(parts[1])
+
+        def time_ns(factor: Number) -> Any:
+            return self._time(parts, factor, least_ns)
+
         if moved.ndim == 1:
             drawn_ns = float(drawn)
-            return self._time(
-                parts,
+            return time_ns(
                 settled_factor(
-                    lambda factor: load.at_one(drawn_ns / max(self._time(parts, factor), 1.0)),
+                    lambda factor: load.at_one(drawn_ns / max(time_ns(factor), 1.0)),
                     load.greatest,
                 ),
             )
-        return self._time(
-            parts,
+        return time_ns(
             settled_factors(
-                lambda factors: load.at(drawn / np.maximum(self._time(parts, factors), 1.0)),
+                lambda factors: load.at(drawn / np.maximum(time_ns(factors), 1.0)),
                 load.greatest,
                 moved.shape[:-1],
             ),
         )
-
-
-def _parts_alone(part: TrafficTime) -> tuple[Number, ...]:
-    """Return the times that no hiding shortens: of loads, streams, buffers, reads and writes.
-
-    Loads wait for idle latency. Reads and writes count apart: a link may have a channel for each.
-    """
-    read = part.all_lines - part.written
-    return part.loads, part.stream, part.buffers, read, part.written
