@@ -182,9 +182,6 @@ def traffic_time(
     return TrafficTime(*(times[..., row, :] for row in range(7)))
 
 
-NO_COSTS = (0.0,) * 7
-
-
 @lru_cache(maxsize=4096)
 def line_costs(
     memory: MemoryCosts, overlap: Overlap, streams: StreamFetch, concurrency: float
@@ -224,8 +221,8 @@ def line_costs(
         WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns),
         WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns),
     }
-    # Hits, flushes and fences move no lines.
-    return np.array([rows.get(column, NO_COSTS) for column in range(COLUMNS)])
+    none = (0.0,) * 7  # hits, flushes and fences move no lines
+    return np.array([rows.get(column, none) for column in range(COLUMNS)])
 
 
 @dataclass(frozen=True)
