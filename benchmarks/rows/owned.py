@@ -34,6 +34,11 @@ MIN_OWNED = 95.0
 """Share of misses, %, that an owner should be able to act upon."""
 
 
+BUNDLED_JEMALLOC = ("MALLOC=jemalloc", "REDIS_CFLAGS=-DUSE_SYSTEM_JEMALLOC=1")
+"""Debian's zmalloc.h asks whether USE_SYSTEM_JEMALLOC equals `yes`, a word that no build defines:
+both are 0 unless the first is a number."""
+
+
 def rows() -> Iterator[Row]:
     """Profile each program once."""
     for name, make in _programs().items():
@@ -73,7 +78,7 @@ def _is_own(frame: Frame) -> bool:
 
 def _programs() -> dict[str, Callable[[], RangeProgram]]:
     return {
-        "Redis with its own jemalloc": lambda: redis("Redis jemalloc", "MALLOC=jemalloc"),
+        "Redis with its own jemalloc": lambda: redis("Redis jemalloc", *BUNDLED_JEMALLOC),
         "memcached": programs()["memcached"],
         "Rust": _rust,
         "Fortran": _fortran,

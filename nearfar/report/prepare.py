@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_ns
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
 from nearfar.documents.plan import Placement
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
+from nearfar.predict.phases import check_phase_names
 from nearfar.profile.summary import other_counts
 from nearfar.report.answer import answer
 from nearfar.report.data import (
@@ -182,10 +182,8 @@ def _frontiers(
 
 
 def check_phase(profile: WorkloadProfile, phase: str) -> None:
-    """Refuse a phase that the profile does not have."""
-    names = [TOTAL, *(p.name for p in profile.phases)]
-    if phase not in names:
-        raise NearfarError(f"there is no phase {phase!r} in the profile; there are: {names}")
+    """Refuse a phase that is neither all of the profile nor one of its own."""
+    check_phase_names(profile, [] if phase == TOTAL else [phase])
 
 
 def _is_part(profile: WorkloadProfile) -> bool:
