@@ -10,6 +10,7 @@ which intervals are wider.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -17,13 +18,13 @@ from typing import NamedTuple
 import msgspec
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.files import cannot_write
 from nearfar.base.folders import cache_folder
 from nearfar.devices.curves import idle_read_latency_ns, random_reads
 from nearfar.devices.library import load_device
 from nearfar.devices.quality import BANDWIDTH_KIND, LATENCY_KINDS
-from nearfar.documents import DeviceProfile, save
+from nearfar.documents import DeviceProfile
 from nearfar.documents.device import LatencyFigure
+from nearfar.documents.header import to_json
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
 from nearfar.measure.settings import Progress, no_progress
@@ -67,7 +68,7 @@ def near_memory(
     """Return this machine's near memory: kept from earlier in this boot, or measured and kept.
 
     `folder`: where it is kept; None: in the user's cache. Raise NearfarError where memory cannot be
-    measured, or the folder not written.
+    measured. Where the folder cannot be written, it is not kept, which `say` gets.
     """
     folder = cache_folder("near") if folder is None else folder
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -85,9 +86,11 @@ def near_memory(
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
+        path.write_bytes(to_json(device))
     except OSError as error:
-        raise cannot_write(folder, error) from error
-    save(device, path)
+        with contextlib.suppress(OSError):
+            path.unlink()  # a part of it
+        say(f"near memory is not kept for the next time: {path}: {error.strerror}")
     return KeptMemory(device, None)
 
 

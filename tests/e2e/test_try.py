@@ -208,6 +208,18 @@ def test_the_smallest_region_that_no_cache_holds_is_looked_at_again() -> None:
     assert kept.checked_figure(near).value_ns == 20.0
 
 
+def test_a_memory_that_cannot_be_kept_is_used_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    near = near_memory(100.0)
+    monkeypatch.setattr(kept, "measure", lambda _options, _progress: near)
+    (tmp_path / "file").touch()
+    words: list[str] = []
+    result = kept.near_memory(words.append, folder=tmp_path / "file" / "near")
+    assert result == (near, None)
+    assert "near memory is not kept for the next time" in words[0]
+
+
 @pytest.mark.long
 def test_a_memory_that_has_changed_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
