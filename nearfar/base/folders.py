@@ -21,10 +21,15 @@ from pathlib import Path
 from nearfar.base.files import cannot_write
 
 
-def memory_folder() -> str | None:
-    """Return /dev/shm if it can be used: tables on a disk would be written back while counting."""
+def memory_folder(least_bytes: int = 0) -> str | None:
+    """Return /dev/shm if it can be used: tables on a disk would be written back while counting.
+
+    `least_bytes`: what must be free there; containers give it 64 MiB by default.
+    """
     shared = Path("/dev/shm")
-    return str(shared) if shared.is_dir() and os.access(shared, os.W_OK) else None
+    if not (shared.is_dir() and os.access(shared, os.W_OK)):
+        return None
+    return str(shared) if shutil.disk_usage(shared).free >= least_bytes else None
 
 
 def cache_folder(name: str) -> Path:

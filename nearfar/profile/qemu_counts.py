@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import file_digest
-from nearfar.base.folders import memory_folder, owned_folder
+from nearfar.base.folders import owned_folder
 from nearfar.base.units import format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.workload import CountCheck, MemoryObject, ObjectTraffic, Traffic
@@ -70,7 +70,7 @@ def qemu_run(
     """Run the plain build under QEMU; `prepare` gets the run folder beforehand."""
     with (
         owned_folder("nearfar-plain-", None) as twins,
-        owned_folder("nearfar-emulated-", memory_folder()) as folder,
+        owned_folder("nearfar-emulated-", request.folder()) as folder,
     ):
         executable = Path(profile.program.executable)
         plain = request.source.plain(executable, request.plain, twins)

@@ -27,6 +27,9 @@ LIVE_INTERVAL_US = 10_000
 COUNTED_FACTOR = 4
 """Longest counted run over the longest plain one."""
 
+OTHER_FILES_BYTES = 16 << 20
+"""Space in the run's folder for what is beside the tables: the ring of QEMU's events takes most."""
+
 
 @dataclass(frozen=True)
 class ProfileRequest:
@@ -48,6 +51,10 @@ class ProfileRequest:
     longest_s: float | None = None
     """Longest plain run, s; longer ones are refused, and a counted one that takes COUNTED_FACTOR
     times as long. None: any."""
+
+    def folder(self) -> str | None:
+        """Return where the run's folder is: in memory if its files fit there."""
+        return memory_folder(self.memory_bytes + OTHER_FILES_BYTES)
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
         runs = [run_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
         say(f"run 2 of {request.repetitions + 1}: {request.source.run_as}")
-        with owned_folder("nearfar-run-", memory_folder()) as folder:
+        with owned_folder("nearfar-run-", request.folder()) as folder:
             control = _control(request, folder)
             with slicing(control, runs[0].outcome.wall_ns, wanted=request.slices):
                 counted = replace(request.job, longest_s=longest_s)
@@ -165,10 +172,10 @@ def run_plain(request: ProfileRequest, build: Build) -> ProfiledRun:
     """Run a build that is not observed, within the request's time."""
     with run_folder(request) as (folder, control):
         job = replace(request.job, longest_s=request.longest_s)
-        if request.source.times_parts and request.longest_s is not None and job.driver is None:
+        ends_itself = job.driver is None and job.duration_s is None
+        if request.source.times_parts and request.longest_s is not None and ends_itself:
             # What it does later is not sampled.
-            limit = f"{request.longest_s:.1f} s"
-            job = replace(job, duration_s=job.duration_s or request.longest_s, limit=limit)
+            job = job.ending_after(request.longest_s, f"{request.longest_s:.1f} s")
         outcome = run_job(job, build.executable, build.environment, folder)
         cut_off = request.job.duration_s is None and job.duration_s is not None
         if cut_off and not outcome.finished:  # it may ignore SIGTERM, or exit 1 after it
@@ -179,7 +186,7 @@ def run_plain(request: ProfileRequest, build: Build) -> ProfiledRun:
 @contextlib.contextmanager
 def run_folder(request: ProfileRequest) -> Iterator[tuple[Path, Control]]:
     """Yield the temporary folder of one run, and its control."""
-    with owned_folder("nearfar-run-", memory_folder()) as folder:
+    with owned_folder("nearfar-run-", request.folder()) as folder:
         control = _control(request, folder)
         try:
             yield folder, control

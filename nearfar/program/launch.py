@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +26,8 @@ from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 
 GRACE_S = 15.0
 """Time from SIGTERM to SIGKILL, s: a server may write its data first."""
+GRACE_SHARE = 0.25
+"""The same, of the time of a run that has to end in time, at most `GRACE_S`."""
 _LEFTOVER_GRACE_S = 1.0
 """Time that processes outliving the program may take to end by themselves, s."""
 _SUBREAPER = 36
@@ -45,8 +47,15 @@ class Job:
     after_s: float = 0.0
     longest_s: float | None = None
     """Refuse a run that takes longer. None: any."""
+    grace_s: float = GRACE_S
+    """Time from SIGTERM to SIGKILL."""
     stdout_to_stderr: bool = False
     discard_output: bool = False
+
+    def ending_after(self, seconds: float, limit: str) -> Job:
+        """Return the job stopped after `seconds`, and killed soon after if it does not end."""
+        grace_s = min(GRACE_S, GRACE_SHARE * seconds)
+        return replace(self, duration_s=seconds, limit=limit, grace_s=grace_s)
 
 
 @dataclass(frozen=True)
@@ -154,7 +163,7 @@ def _wait_for_end(
     elif job.duration_s is not None and not ends_within(job.duration_s):
         reason = job.limit
     if reason:
-        _stop(process.pid)
+        _stop(process.pid, job.grace_s)
         _wait(process.pid, None)
     elif not ends_within(job.longest_s):
         raise too_long(job.command[0], job.longest_s)
@@ -285,10 +294,10 @@ def _wait(pid: int, seconds: float | None) -> bool:
     return bool(ready)
 
 
-def _stop(pid: int) -> None:
+def _stop(pid: int, grace_s: float = GRACE_S) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
-        if not _wait(pid, GRACE_S):
+        if not _wait(pid, grace_s):
             os.kill(pid, signal.SIGKILL)
 
 

@@ -160,7 +160,10 @@ class QemuSource(AccessSource):
         if job.duration_s is not None or job.driver is not None:
             return job
         longest = START_S + self._sample_s * (1 + self._rest_factor)
-        return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
+        limit = f"{longest:g} s, see --sample"
+        if self._rest_factor == 0:
+            return job.ending_after(longest, limit)
+        return replace(job, duration_s=longest, limit=limit)
 
     def _caveats(
         self, replay: Replay, outcome: RunOutcome, cut_off: bool, timed: TimedPart | None
