@@ -117,7 +117,7 @@ def test_two_kernels_are_predicted_and_measured(
 @needs_two_cores
 def test_ctrl_c_keeps_finished_kernels_and_leaves_no_process(tmp_path: Path) -> None:
     output, store = tmp_path / "report.json", tmp_path / "store.jsonl"
-    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "16MiB"]
+    command = [sys.executable, "-m", "nearfar", "validate", "--quick", "--size", "8MiB"]
     command += ["--far", "dram,pages=4k,load=store", "--rounds", "2"]
     command += ["-o", str(output), "--learn", "--store", str(store)]
     process = subprocess.Popen(
