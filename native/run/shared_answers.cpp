@@ -80,52 +80,72 @@ nf_run_shared& slot_of(std::uint64_t key, unsigned probe) {
   return table->answers[((key >> 32) + probe) % NF_RUN_ANSWERS];
 }
 
+void write_entry(const nf_run_shared& entry) {
+  for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
+    nf_run_shared& shared = slot_of(entry.key, probe);
+    std::uint64_t seen = free_key;
+    if (!__atomic_compare_exchange_n(&shared.key, &seen, key_being_written, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+      if (seen == entry.key) return;
+      continue;
+    }
+    shared.object = entry.object;
+    shared.target = entry.target;
+    shared.alike = entry.alike;
+    __atomic_store_n(&shared.key, entry.key, __ATOMIC_RELEASE);
+    return;
+  }
+}
+
 }  // namespace
+
+std::uint64_t first_key(std::uint32_t root) { return mix(root, 3); }
+
+std::uint64_t next_key(std::uint64_t before, std::uint64_t frame) {
+  const std::uint64_t hash = frame_hash(frame);
+  return hash == 0 ? 0 : mix(before, hash) | 2;
+}
 
 SharedKeys shared_keys(std::uint32_t root, const std::uint64_t* frames, unsigned count) {
   SharedKeys keys{};
-  std::uint64_t hash = mix(root, 3);
+  std::uint64_t key = first_key(root);
   for (; keys.count < count; ++keys.count) {
-    const std::uint64_t frame = frame_hash(frames[keys.count]);
-    if (frame == 0) break;
-    hash = mix(hash, frame);
-    keys.key[keys.count] = hash | 2;
+    key = next_key(key, frames[keys.count]);
+    if (key == 0) break;
+    keys.key[keys.count] = key;
   }
   return keys;
 }
 
+bool find_shared(std::uint64_t key, nf_run_shared& entry) {
+  for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
+    const nf_run_shared& shared = slot_of(key, probe);
+    const std::uint64_t seen = __atomic_load_n(&shared.key, __ATOMIC_ACQUIRE);
+    if (seen == free_key) return false;
+    if (seen != key) continue;
+    entry = shared;
+    return true;
+  }
+  return false;
+}
+
 bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
   for (unsigned depth = 1; depth <= keys.count; ++depth) {
-    const std::uint64_t key = keys.key[depth - 1];
-    for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
-      const nf_run_shared& shared = slot_of(key, probe);
-      const std::uint64_t seen = __atomic_load_n(&shared.key, __ATOMIC_ACQUIRE);
-      if (seen == free_key) break;
-      if (seen != key) continue;
-      answer = {shared.object, shared.target, depth, shared.alike};
-      return true;
-    }
+    nf_run_shared found{};
+    if (!find_shared(keys.key[depth - 1], found) || found.target == NF_RUN_STEP) continue;
+    answer = {found.object, found.target, depth, found.alike};
+    return true;
   }
   return false;
 }
 
 void share(const SharedKeys& keys, const nf_run_answer& answer) {
   if (answer.depth > keys.count) return;
-  const std::uint64_t key = keys.key[answer.depth - 1];
-  for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
-    nf_run_shared& shared = slot_of(key, probe);
-    std::uint64_t seen = free_key;
-    if (!__atomic_compare_exchange_n(&shared.key, &seen, key_being_written, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-      if (seen == key) return;
-      continue;
-    }
-    shared.object = answer.object;
-    shared.target = answer.target;
-    shared.alike = answer.alike;
-    __atomic_store_n(&shared.key, key, __ATOMIC_RELEASE);
-    return;
-  }
+  write_entry({keys.key[answer.depth - 1], answer.object, answer.target, answer.alike});
+}
+
+void share_step(std::uint64_t key, std::uint32_t step) {
+  write_entry({key, NF_RUN_NO_OBJECT, NF_RUN_STEP, step});
 }
 
 void forget_files() {

@@ -193,6 +193,17 @@ void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* ca
   }
 }
 
+// Stores an answer in the tree, with the lock. `calls`: null if a frame's size varies.
+Recognised learn(std::uint32_t root, const std::uint64_t* frames, bool native, const Call* calls,
+                 const nf_run_answer& answer) {
+  const Recognised recognised{answer.object, answer.target};
+  if (root == 0 && native && (answer.depth == 1 || answer.alike != 0)) {
+    decide(frames[0], recognised.target);
+  }
+  insert_path(root, frames, calls, answer.depth, recognised);
+  return recognised;
+}
+
 // Returns the object of these frames, and asks the verb at the first time. `call`: of a native
 // stack.
 Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* call,
@@ -208,15 +219,38 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
     share(keys, answer);
     if (answer.object != NF_RUN_NO_OBJECT) found_object = true;
   }
-  recognised = {answer.object, answer.target};
   const unsigned depth = answer.depth;
-  if (root == 0 && call != nullptr && (depth == 1 || answer.alike != 0)) {
-    decide(frames[0], recognised.target);
-  }
   Call calls[NF_RUN_FRAMES];
   const bool fixed = call != nullptr && profile::fixed_stack(*call, calls, depth) == depth;
-  insert_path(root, frames, fixed ? calls : nullptr, depth, recognised);
-  return recognised;
+  for (unsigned i = 0; fixed && i + 1 < depth && i < keys.count; ++i) {
+    share_step(keys.key[i],
+               static_cast<std::uint32_t>(calls[i + 1].frame_end - calls[i].frame_end));
+  }
+  return learn(root, frames, call != nullptr, fixed ? calls : nullptr, answer);
+}
+
+// Follows the way of another process to an answer: a child need not unwind. Returns false where
+// none leads to one.
+bool follow_shared(Call call, std::uint32_t root, Recognised& recognised) {
+  std::uint64_t frames[NF_RUN_FRAMES];
+  Call calls[NF_RUN_FRAMES];
+  std::uint64_t key = first_key(root);
+  for (unsigned i = 0; i < NF_RUN_FRAMES; ++i) {
+    key = next_key(key, call.return_address);
+    nf_run_shared entry{};
+    if (key == 0 || !find_shared(key, entry)) return false;
+    frames[i] = call.return_address;
+    calls[i] = call;
+    if (entry.target != NF_RUN_STEP) {
+      Lock const lock(edges_lock);
+      recognised =
+          learn(root, frames, true, calls, {entry.object, entry.target, i + 1, entry.alike});
+      return true;
+    }
+    call.frame_end += entry.alike;
+    call.return_address = *reinterpret_cast<const std::uint64_t*>(call.frame_end - 8);
+  }
+  return false;
 }
 
 [[gnu::noinline]] Recognised recognise_by_walk(Call call, std::uint32_t root, std::size_t size,
@@ -224,9 +258,12 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
   if (thread.inside) return unknown;
   const int error = errno;
   thread.inside = true;
-  std::uint64_t frames[NF_RUN_FRAMES];
-  const unsigned count = walk_stack(call, frames, NF_RUN_FRAMES);
-  const Recognised recognised = object_of(frames, count, &call, root, size, mapped);
+  Recognised recognised = unknown;
+  if (!follow_shared(call, root, recognised)) {
+    std::uint64_t frames[NF_RUN_FRAMES];
+    const unsigned count = walk_stack(call, frames, NF_RUN_FRAMES);
+    recognised = object_of(frames, count, &call, root, size, mapped);
+  }
   thread.inside = false;
   errno = error;
   return recognised;

@@ -90,12 +90,13 @@ struct nf_run_user {
   uint64_t used_bytes[NF_RUN_MEMORIES];
 };
 
-/* An answer of the verb, for all processes: children seldom have a stack that none had before. */
+/* An answer of the verb, for all processes: children seldom have a stack that none had before. Or the
+ * way to it: the distance from the end of the frame to that of the next. */
 struct nf_run_shared {
   uint64_t key; /* of the frames that decided, relative to their files; 0: free, 1: being written */
   uint16_t object;
-  uint16_t target;
-  uint32_t alike;
+  uint16_t target; /* NF_RUN_STEP: the way to an answer */
+  uint32_t alike;  /* with NF_RUN_STEP: the distance */
 };
 
 struct nf_run_table {
@@ -127,6 +128,7 @@ struct nf_run_table {
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
+#define NF_RUN_STEP 0xFFFFu
 /* Bit of a word of the shadow: the word stands for this many allocated bytes, not for the page. A
  * heap of 100 MB has 200 such blocks, each alone on a page: less than 1 % of memory. */
 #define NF_RUN_CHOSEN 0x80000000u

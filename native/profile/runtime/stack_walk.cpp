@@ -1,7 +1,8 @@
 // Fast stack walks: a return address nearly always implies the distance to the next one. The result
 // of libgcc's unwinder is stored per return address; a walk is then a look-up and a load per frame.
 // Frames of varying size (alloca, realigned stacks) lead to an unknown next return address, or to a
-// different distance: these are always unwound by the tables.
+// different distance: these are always unwound by the tables. Unwinding ends where all callers are
+// known.
 #include "profile/runtime/stack_walk.hpp"
 
 #include <unwind.h>
@@ -57,11 +58,33 @@ void store_step(std::uint64_t return_address, std::uint64_t step) {
   __atomic_store_n(&entry->return_address, return_address, __ATOMIC_RELEASE);
 }
 
+// What stored steps led to: the number of all calls, or 0 and the number of one that has none.
+struct Known {
+  unsigned count;
+  unsigned unknown;
+};
+
+// Goes on from `here`, call number `count`.
+Known go_on(Call here, unsigned count, std::uint64_t* frames, unsigned max_count) {
+  for (; count < max_count; ++count) {
+    const KnownStep* entry = find(here.return_address, false);
+    if (entry == nullptr || entry->step == varies) return {0, count};
+    frames[count] = here.return_address;
+    if (entry->step == outermost) return {count + 1, 0};
+    here.frame_end += entry->step;
+    here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
+  }
+  return {max_count, 0};
+}
+
 struct Walk {
   Call calls[max_frames + 1];
   unsigned count;
   unsigned max_count;
   std::uint64_t first;  // frame_end of the first frame to include
+  std::uint64_t* frames;
+  unsigned unknown;  // number of a frame that has to be unwound
+  unsigned whole;    // number of all calls, if stored steps led to the last; else 0
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
@@ -70,41 +93,45 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   if (frame_end < walk.first) return _URC_NO_REASON;  // still inside the runtime
   const std::uint64_t address = _Unwind_GetIP(context);
   if (address == 0) return _URC_END_OF_STACK;
-  walk.calls[walk.count++] = {address, frame_end};
+  const unsigned number = walk.count++;
+  walk.calls[number] = {address, frame_end};
   // One more frame than requested gives the last frame's end.
-  return walk.count == walk.max_count + 1 ? _URC_END_OF_STACK : _URC_NO_REASON;
+  if (number == walk.max_count) return _URC_END_OF_STACK;
+  if (number <= walk.unknown) return _URC_NO_REASON;
+  // Callers are known sooner than what they call, and unwinding takes a microsecond a frame.
+  const Known known = go_on(walk.calls[number], number, walk.frames, walk.max_count);
+  walk.whole = known.count;
+  walk.unknown = known.unknown;
+  return known.count != 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned max_count) {
+// `unknown`: number of the first frame whose step is not stored.
+unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned max_count, unsigned unknown) {
   Walk walk{};
   walk.max_count = max_count;
   walk.first = call.frame_end;
+  walk.frames = frames;
+  walk.unknown = unknown;
   _Unwind_Backtrace(visit, &walk);
-  const bool whole = walk.count <= max_count;
-  const unsigned count = whole ? walk.count : max_count;
+  const unsigned count = walk.count <= max_count ? walk.count : max_count;
   for (unsigned i = 0; i < count; ++i) {
     frames[i] = walk.calls[i].return_address;
-    const bool last = i + 1 == walk.count;
-    store_step(frames[i], last ? std::uint64_t{outermost}
-                               : walk.calls[i + 1].frame_end - walk.calls[i].frame_end);
+    if (i + 1 < walk.count) {
+      store_step(frames[i], walk.calls[i + 1].frame_end - walk.calls[i].frame_end);
+    } else if (walk.whole == 0) {
+      store_step(frames[i], outermost);
+    }
   }
   if (count == 0) frames[0] = call.return_address;
+  if (walk.whole != 0) return walk.whole;
   return count == 0 ? 1 : count;
 }
 
 }  // namespace
 
 unsigned walk_stack(Call call, std::uint64_t* frames, unsigned max_count) {
-  Call here = call;
-  for (unsigned count = 0; count < max_count; ++count) {
-    const KnownStep* entry = find(here.return_address, false);
-    if (entry == nullptr || entry->step == varies) return walk_by_tables(call, frames, max_count);
-    frames[count] = here.return_address;
-    if (entry->step == outermost) return count + 1;
-    here.frame_end += entry->step;
-    here.return_address = *reinterpret_cast<const std::uint64_t*>(here.frame_end - 8);
-  }
-  return max_count;
+  const Known known = go_on(call, 0, frames, max_count);
+  return known.count != 0 ? known.count : walk_by_tables(call, frames, max_count, known.unknown);
 }
 
 unsigned fixed_stack(Call call, Call* calls, unsigned max_count) {

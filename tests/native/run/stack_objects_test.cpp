@@ -85,6 +85,37 @@ TEST_CASE("another process finds the answer for a stack by files and offsets") {
   CHECK(answer.object == 7);
 }
 
+TEST_CASE("another process follows the way to an answer without unwinding") {
+  static nf_run_table storage{};
+  table = &storage;
+  may_answer = true;
+  const std::uint64_t frames[] = {reinterpret_cast<std::uint64_t>(&recognise),
+                                  reinterpret_cast<std::uint64_t>(&printf)};
+  std::uint64_t stack[4] = {frames[0], 0, frames[1], 0};
+  const Call call{frames[0], reinterpret_cast<std::uint64_t>(&stack[1])};
+  const SharedKeys keys = shared_keys(0, frames, 2);
+  share(keys, {9, 2, 2, 0});
+  // An answer without the way to it, as for frames of varying size: the stack is unwound.
+  forget_stacks();
+  unsigned before = requests;
+  CHECK(recognise(call, 64, false).object == 7);
+  CHECK(requests == before + 1);
+  // The other way round: the table has it from the beginning.
+  storage = {};
+  forget_stacks();
+  share_step(keys.key[0], 2 * sizeof stack[0]);
+  share(keys, {9, 2, 2, 0});
+  before = requests;
+  CHECK(recognise(call, 64, false).object == 9);
+  CHECK(recognise(call, 64, false).object == 9);  // by its own tree
+  CHECK(requests == before);
+  // Another caller.
+  stack[2] = reinterpret_cast<std::uint64_t>(&forget_stacks);
+  forget_stacks();
+  CHECK(recognise(call, 64, false).object == 7);
+  CHECK(requests == before + 1);
+}
+
 TEST_CASE("a fork waits for another thread's pending stack, and the child inherits the answer") {
   static nf_run_table storage{};
   table = &storage;
