@@ -25,6 +25,7 @@ NOT_RUN = {
     "--resume": "what was interrupted is the reader's",
     "15 minutes": "takes them",
     "perthreadfile": "the reader's file",
+    "cases.csv": "the reader's file",
     "reproduce --all": "make reproduce",
     "intset": "minutes; tests/python/study",
     "gdb": "needs a debugger",
