@@ -47,9 +47,10 @@ int main(int count, char **words) {
     if (parts[1] == MAP_FAILED) return 2;
     touch(parts[1], 3 * RANGE);
   }
-  // More small pages than a TLB holds: only a walk marks a page as used.
-  char *others = mmap(NULL, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  madvise(others, 16 * MIB, MADV_NOHUGEPAGE);
+  // Only a walk marks a page as used. Taking rights away from many pages empties the TLB, also one
+  // that is emulated and holds all pages.
+  char *others = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(others, MIB, MADV_NOHUGEPAGE);
   printf("%lu %lu\n", (unsigned long)parts[0], (unsigned long)parts[1]);
   fflush(stdout);
   unsigned long begin;
@@ -64,7 +65,9 @@ int main(int count, char **words) {
         count_pages(parts[i] + begin * MIB, counts);
         all_near &= counts[0] == (int)PAGES;
       }
-      touch(others, 16 * MIB);
+      touch(others, MIB);
+      mprotect(others, MIB, PROT_READ);
+      mprotect(others, MIB, PROT_READ | PROT_WRITE);
     } while (!all_near && time(NULL) < end);
     for (int i = 0; i < 6 && parts[i / 3] != NULL; ++i) {
       count_pages(parts[i / 3] + i % 3 * RANGE, counts);
