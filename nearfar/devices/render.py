@@ -144,7 +144,7 @@ def fault_title(fault: FaultFigure) -> str:
     parts = [
         f"{fault.pattern} {fault.operation} {fault.event}",
         "" if share is None else f"compressed to {share:.0%}",
-        "" if fault.compression_work is None else f"work {fault.compression_work:,.0f}",
+        "" if fault.compression_work is None else f"{fault.compression_work:,.0f} places searched",
         f"{fault.threads} threads" if fault.threads > 1 else "",
         f"up to {fault.readahead_pages} pages" if fault.readahead_pages > 1 else "",
         "of huge pages" if fault.huge_pages else "",

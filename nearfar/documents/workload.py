@@ -121,6 +121,8 @@ class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sampled_misses: Whole
     relative_error: Amount
     """95 % half-width of the total miss count that sampling alone implies."""
+    page_rate: Positive = 256
+    """Page curves are of one page in so many; profiles that do not say so: 256."""
 
 
 class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -176,7 +178,7 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Touches of pages of 4 KiB, from one page in 128: what memory moved in pages would do.
+    """Touches of pages of 4 KiB, from a sample of them: what memory moved in pages would do.
 
     Lists over `WorkloadProfile.page_curve_bytes` are of a near memory of that size that keeps the
     most recent pages, all objects in one.

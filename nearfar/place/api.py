@@ -154,14 +154,14 @@ def _within(
     merged, machine = asked.workload, asked.machine
     problem, budget_bytes = with_budget(asked.problem, budget)
     task = PlaceTask(problem, merged, options.optimiser, allow)
-    if not allow and options.slo is None:
-        task = task.with_parts_that_pay(budget_bytes)
     reached = None
     if options.slo is not None:
         budget_bytes, met = least_budget(
-            problem, options.slo, options.slo_by, task.choose_greedy, task.choose
+            problem, options.slo, options.slo_by, task.quick_shares, task.timed_shares
         )
         reached = SlowdownGoal(most_slowdown=options.slo, judged_by=options.slo_by, reached=met)
+    if not allow:
+        task = task.with_parts_that_pay(budget_bytes)
     can_move = len(options.profile) == 1 and ("moves" in allow or options.details)
     copies = copy_ns_per_byte(problem, machine, options.move_gb_per_s) if can_move else None
     result = _solve(
@@ -266,7 +266,7 @@ def _solve(
     """Place within the budget; `copies` has the ns per byte of moves, None: without moves."""
     problem, allow = task.problem, task.allow
     choices = task.bars(budget_bytes)
-    choice = choices.get(task.optimiser) or task.choose_whole(budget_bytes, task.optimiser)
+    choice = task.best_whole(budget_bytes)
     extended = task.extended(budget_bytes, choice.shares, allow)
     bars = optimiser_bars(problem, choices)
     differs = extended.ranges is not None or not np.array_equal(extended.shares, choice.shares)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from nearfar.base.errors import NearfarError
 from nearfar.options.place import Judge
 from nearfar.place.evaluation import evaluate
-from nearfar.place.optimiser import PlacementChoice
 from nearfar.place.problem import Problem
+from nearfar.predict.traffic import Array
+
+TimedShares = tuple[Problem, Array]
+"""Shares of a choice, and the problem that times them: by objects, or by ranges of objects."""
 
 GREEDY_STEPS = 30
 """Halvings of the budget by greedy: to a thousandth of a ppm of the program's memory."""
@@ -39,8 +43,8 @@ def least_budget(
     problem: Problem,
     max_slowdown: float,
     judge: Judge,
-    choose_greedy: Callable[[int], PlacementChoice],
-    choose: Callable[[int], PlacementChoice],
+    choose_greedy: Callable[[int], TimedShares],
+    choose: Callable[[int], TimedShares],
 ) -> tuple[int, bool]:
     """Return the least budget in bytes whose choice meets the goal, and whether any does.
 
@@ -48,13 +52,13 @@ def least_budget(
     """
     footprint = problem.footprint_bytes
 
-    def meets(chooser: Callable[[int], PlacementChoice], budget: int) -> bool:
+    def meets(chooser: Callable[[int], TimedShares], budget: int) -> bool:
         try:
-            shares = chooser(budget).shares
+            timed, shares = chooser(budget)
         except NearfarError:
             # Whole objects may not fit where the sum of their bytes does.
             return False
-        estimate = evaluate(problem, shares[np.newaxis])[0].slowdown
+        estimate = evaluate(timed, shares[np.newaxis])[0].slowdown
         slowdown = estimate.value if judge == "value" else estimate.high
         return slowdown <= max_slowdown * (1 + ROUNDING)
 
@@ -69,6 +73,8 @@ def least_budget(
         if middle == low:
             break
         low, high = (low, middle) if meets(choose_greedy, middle) else (middle, high)
+    if not meets(choose, high):
+        return _least_above(high, footprint, partial(meets, choose))
     best, share = high, MIN_BUDGET_SHARE
     low = max(least, int(share * high))
     while low > least and meets(choose, low):
@@ -84,6 +90,18 @@ def least_budget(
         else:
             low = middle
     return best, True
+
+
+def _least_above(low: int, high: int, meets: Callable[[int], bool]) -> tuple[int, bool]:
+    """Return the least budget that meets the goal between one that does not and the footprint."""
+    if not meets(high):
+        return high, False
+    for _ in range(2 * EXACT_STEPS):
+        middle = (low + high) // 2
+        if middle == low:
+            break
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high, True
 
 
 def _min_budget(problem: Problem) -> int:

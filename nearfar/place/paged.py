@@ -38,7 +38,6 @@ from nearfar.options.place import PlaceOptions
 from nearfar.place.machine_file import FarMemory
 from nearfar.predict.paged import (
     MOVED,
-    SAMPLED_PAGES,
     PageCosts,
     PagedPhase,
     PageMoves,
@@ -298,14 +297,15 @@ def _gain(
     """Return how many times as fast the plan is as the kernel alone.
 
     The interval joins the ends of near memory's size and of faults' times, the same for both,
-    replacement at random, moves of both runs between CPUs, and the number of sampled pages, by
-    which the saving is uncertain. That one run is moved and the other is not is an accident of a
+    replacement at random, migration of both runs between CPUs, and the number of sampled pages, by
+    which the saving is uncertain. That one run migrates and the other does not is an accident of a
     pair of runs, not of the plan.
     """
     footprint = float(choice.by_object.sum())
     costs = [PageCosts(device, phase) for phase in shown]
     near_ns = sum(phase.phase.near_cpu_time_ns.value for phase in shown)
-    none, error = choice.without(), budget_error(footprint)
+    sampled = footprint / shown[0].page_rate
+    none, error = choice.without(), budget_error(sampled)
 
     def time_ns(locks: _Choice, size: float, end: int) -> float:
         rows = zip(shown, costs, strict=True)
@@ -319,7 +319,7 @@ def _gain(
         return time_ns
 
     kernel, plan = (time_ns(locks, near_pages, 0) for locks in (none, choice))
-    noise = 1.645 / math.sqrt(max(footprint / SAMPLED_PAGES, 1.0))
+    noise = 1.645 / math.sqrt(max(sampled, 1.0))
     moved_runs = [time_ns(locks, near_pages, MOVED) for locks in (none, choice)]
     ratios = [by_chance_ns(none) / by_chance_ns(choice), moved_runs[0] / moved_runs[1]]
     for sign in (-1, 1):

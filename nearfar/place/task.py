@@ -31,6 +31,11 @@ MIN_SHOWN_SHARE = 0.0005
 ROUNDING = 1e-9
 """Share of the time that two sums of the same terms may differ by."""
 
+MIN_RANGES_SHARE = 0.02
+"""Share of the time that far memory adds that placement by range must save."""
+
+WHOLE_DO_NOT_FIT = "objects are near in part: whole ones do not fit these capacities"
+
 MIN_HINT_SHARE = 0.02
 """Share of the time that an extension must save to be suggested."""
 
@@ -164,16 +169,25 @@ class PlaceTask:
             self._bars[budget_bytes] = choices
         return self._bars[budget_bytes]
 
+    def best_whole(self, budget_bytes: int) -> PlacementChoice:
+        """Return the choice of whole objects that the plan begins with."""
+        choices = self.bars(budget_bytes)
+        return choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
+
     def with_parts_that_pay(self, budget_bytes: int) -> PlaceTask:
-        """Return the task with parts allowed if whole objects are slower, else itself.
+        """Return the task with parts allowed if whole objects are slower or do not fit.
 
         However little parts save: a plan of whole objects for a budget would else be slower than
         one in parts for a smaller budget.
         """
         if not self.problem.names:
             return self
-        choices = self.bars(budget_bytes)
-        whole = choices.get(self.optimiser) or self.choose_whole(budget_bytes, self.optimiser)
+        try:
+            whole = self.best_whole(budget_bytes)
+        except NearfarError:
+            in_parts = replace(self, allow={*self.allow, "parts"}, sentences=(WHOLE_DO_NOT_FIT,))
+            in_parts.best_whole(budget_bytes)  # raises where parts do not fit either
+            return in_parts
         split = self.extended(budget_bytes, whole.shares, {"parts"})
         whole_ns = float(self.problem.shared_times_ns(whole.shares))
         split_ns = split.time_ns(self.problem)
@@ -187,31 +201,37 @@ class PlaceTask:
         shown = (sentence,) if saved >= MIN_SHOWN_SHARE else ()
         return replace(self, allow={*self.allow, "parts"}, sentences=shown)
 
-    def choose(self, budget_bytes: int) -> PlacementChoice:
-        """Return the task's choice with its extensions, without ranges."""
-        choice = self.choose_whole(budget_bytes, self.optimiser)
-        extended = self._extended_evenly(budget_bytes, choice.shares, self.allow)
-        return PlacementChoice(extended.shares)
+    def timed_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
+        """Return what the task's plan for a budget has where, and the problem that times it."""
+        task = self if self.allow else self.with_parts_that_pay(budget_bytes)
+        whole = task.best_whole(budget_bytes)
+        return task.extended(budget_bytes, whole.shares, task.allow).timed(self.problem)
 
-    def choose_greedy(self, budget_bytes: int) -> PlacementChoice:
-        """Return a quick choice with those extensions that are quick for this many objects."""
-        shares = self.choose_whole(budget_bytes, "greedy").shares
+    def quick_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
+        """Return the same for greedy, with those extensions that are quick for so many objects."""
+        task = self if self.allow else replace(self, allow={"parts"})
+        shares = task.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
-        allow = {extension for extension in self.allow if extension == "parts" or few}
-        return PlacementChoice(self._extended_evenly(budget_bytes, shares, allow).shares)
+        allow = {extension for extension in task.allow if extension == "parts" or few}
+        return self.problem, task._extended_evenly(budget_bytes, shares, allow).shares
 
     def extended(self, budget_bytes: int, shares: Array, allow: AbstractSet[str]) -> ExtendedShares:
         """Return the shares with parts and interleaving where allowed and where they pay.
 
-        Parts are ranges where these save more than `MIN_HINT_SHARE` over parts that have their
-        share of the object's traffic, also by the counts that did not choose them.
+        Parts are ranges where these save more than `MIN_RANGES_SHARE` of what far memory adds to
+        parts that have their share of the object's traffic, also by the counts that did not choose
+        them. A share of all the time would refuse them with much near memory, where little is left
+        to save, and more near memory would make a plan slower.
         """
         evenly = self._extended_evenly(budget_bytes, shares, allow)
         if "parts" not in allow or "moves" in allow or self.ranged is None:
             return evenly
         ranged = self.ranged
         evenly_by_row = ranged.expanded(evenly.shares)
-        least_ns = float(ranged.problem.shared_times_ns(evenly_by_row)) * (1 - MIN_HINT_SHARE)
+        all_near = ranged.problem.in_first_far(np.ones(len(ranged.problem.names)))
+        near_ns = float(ranged.problem.shared_times_ns(all_near))
+        evenly_ns = float(ranged.problem.shared_times_ns(evenly_by_row))
+        least_ns = evenly_ns - MIN_RANGES_SHARE * max(evenly_ns - near_ns, 0.0)
         chosen = self._split_rows(ranged.problem, budget_bytes, evenly_by_row)
         if chosen is None or float(ranged.problem.shared_times_ns(chosen)) >= least_ns:
             return evenly

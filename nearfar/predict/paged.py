@@ -24,9 +24,6 @@ from nearfar.documents import DeviceProfile, WorkloadProfile
 from nearfar.documents.workload import PageCurve, Phase
 from nearfar.predict.traffic import Array
 
-SAMPLED_PAGES = 128
-"""One page in so many was sampled (native/profile/abi.h)."""
-
 SHORT_TIME = 256
 """Half of the first edge of `PageCurve.times`, in touches."""
 
@@ -83,6 +80,8 @@ class PagedPhase:
     compressed_share: float | None
     """Mean of the pages that move, weighted by their faults; so is the next."""
     compression_work: float | None
+    page_rate: float
+    """One page in so many was sampled."""
 
     @property
     def first(self) -> float:
@@ -135,6 +134,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
                 sequential=np.array(sequential),
                 compressed_share=_mean(curves, "compressed_share"),
                 compression_work=_mean(curves, "compression_work"),
+                page_rate=workload.sampling.page_rate,
             )
         )
         before += float(first.sum())
@@ -233,9 +233,9 @@ def random_faults(
     return following * touches
 
 
-def budget_error(footprint: float) -> float:
+def budget_error(sampled_pages: float) -> float:
     """Return the relative error of a near memory's size by reclaim and by sampling pages."""
-    return math.hypot(RECLAIM_ERROR, 0.5 / math.sqrt(max(footprint / SAMPLED_PAGES, 1.0)))
+    return math.hypot(RECLAIM_ERROR, 0.5 / math.sqrt(max(sampled_pages, 1.0)))
 
 
 class PageCosts:

@@ -23,7 +23,6 @@ from nearfar.documents.prediction import (
     PhasePrediction,
 )
 from nearfar.predict.paged import (
-    SAMPLED_PAGES,
     PageCosts,
     PagedPhase,
     PageMoves,
@@ -66,7 +65,7 @@ class _PhaseAt:
 
 
 def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint: float) -> _PhaseAt:
-    error, faults, times = budget_error(footprint), [], []
+    error, faults, times = budget_error(footprint / phase.page_rate), [], []
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
     by_object = costs.added_ns(central)
     near = phase.phase.near_cpu_time_ns.value
@@ -75,7 +74,7 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
         size = near_pages * (1.0 + sign * error)
         pages = moved(phase, size, keeps_copies=costs.keeps_copies)
         back = float(pages.faults.sum())
-        factor = 1.0 - sign * 1.645 / math.sqrt(max(back / SAMPLED_PAGES, 4.0))
+        factor = 1.0 - sign * 1.645 / math.sqrt(max(back / phase.page_rate, 4.0))
         waiting = near + float(costs.added_ns(pages, end).sum()) * factor
         transfer = costs.transfer_ns(pages) * phase.threads
         faults.append(back * factor)
@@ -264,7 +263,7 @@ def _caveats(workload: WorkloadProfile, device: DeviceProfile, footprint: float)
         "the most recent pages are taken to stay near; the interval reaches to a random choice, "
         "between which Linux' active and inactive lists lie; multi-generation LRU was not checked",
     ]
-    sampled = footprint / SAMPLED_PAGES
+    sampled = footprint / workload.sampling.page_rate
     if sampled < MIN_SAMPLED:
         sentences.append(
             f"only {sampled:.0f} pages were sampled: a larger input has a more certain curve"

@@ -13,7 +13,7 @@ from nearfar.documents.touched_field import TouchedField
 from nearfar.documents.workload import AccessClasses, Instruction, ObjectTraffic, Sampling, Traffic
 from nearfar.profile.events import add_events
 from nearfar.profile.objects import Site
-from nearfar.profile.run_file import ProcessFile, Records
+from nearfar.profile.run_file import PAGE_RATE, ProcessFile, Records
 
 _OPERATIONS: tuple[Literal["load", "store", "both"], ...] = ("load", "load", "store", "both")
 _CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
@@ -168,7 +168,11 @@ def sampling(files: Sequence[ProcessFile]) -> Sampling:
         spread = count / (count - 1) * float(((groups - total / count) ** 2).sum())
         error = min(1.0, 1.96 * float(np.sqrt(spread)) / total) if total else 1.0
     return Sampling(
-        rate=rate, sampled_accesses=accesses, sampled_misses=round(total), relative_error=error
+        rate=rate,
+        sampled_accesses=accesses,
+        sampled_misses=round(total),
+        relative_error=error,
+        page_rate=PAGE_RATE,
     )
 
 

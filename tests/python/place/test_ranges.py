@@ -38,7 +38,7 @@ def with_heat(expected: np.ndarray, seed: int = 0) -> WorkloadProfile:
     return workload
 
 
-def plan_of(workload: WorkloadProfile, budget: str = "25%", **options: object) -> Plan:
+def plan_of(workload: WorkloadProfile, budget: str | None = "25%", **options: object) -> Plan:
     return place(profile=workload, near=NEAR, far=FAR, budget=budget, **options)
 
 
@@ -83,6 +83,32 @@ def test_whole_objects_stay_whole_on_request() -> None:
     heat[:8] = 400.0
     plan = plan_of(with_heat(heat), allow=["whole"])
     assert not any(row.parts for row in plan.placements)
+
+
+def test_more_near_memory_is_never_slower_by_range() -> None:
+    heat = np.full(RANGES, 20.0)
+    heat[24:36] = 400.0
+    workload, last = with_heat(heat), float("inf")
+    for percent in range(10, 100, 6):
+        bars = plan_of(workload, budget=f"{percent}%", details=False).alternatives
+        slowdown = next(bar for bar in bars if bar.name == "plan").slowdown.value
+        assert slowdown <= last * (1 + 1e-9), percent
+        last = slowdown
+
+
+def test_a_goal_takes_ranges_apart() -> None:
+    heat = np.full(RANGES, 20.0)
+    heat[24:36] = 400.0
+    workload = with_heat(heat)
+    most = next(bar for bar in plan_of(workload).alternatives if bar.name == "plan").slowdown.value
+    goal = plan_of(workload, budget=None, slo=most)
+    assert goal.goal is not None
+    assert goal.goal.reached
+    assert 0.2 * goal.footprint_bytes < goal.budget_bytes <= 0.26 * goal.footprint_bytes
+    (placed,) = (row for row in goal.placements if row.size_bytes == RANGES * RANGE_BYTES)
+    assert any(part.end_bytes for part in placed.parts)
+    whole = plan_of(workload, budget=None, slo=most, allow=["whole"])
+    assert whole.budget_bytes > 2 * goal.budget_bytes
 
 
 def test_a_plan_with_ranges_survives_its_file(tmp_path) -> None:

@@ -30,7 +30,7 @@ def profile(faults: object, written: object = None, **phase: float) -> WorkloadP
     workload = samples.workload()
     counted = np.broadcast_to(np.asarray(faults, dtype=float), SIZES.shape)
     times = np.zeros(20)
-    times[15] = TOUCHES  # 256 to 384 sampled pages: a distance of all of them
+    times[15] = TOUCHES  # 65,536 to 98,304 touches in between: a distance of all pages
     curve = PageCurve(
         first=float(PAGES),
         faults=counted.tolist(),
