@@ -52,6 +52,11 @@ class Kernel:
     def max_chains(self) -> int: ...
     @property
     def has_target(self) -> bool: ...
+    def part_bytes(self, array_bytes: int) -> int:
+        """
+        Size of a thread's part in which each array has so many bytes, in whole lines.
+        """
+
     @property
     def can_time_each(self) -> bool: ...
     def missing(self, isa: str = "") -> str:

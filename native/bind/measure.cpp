@@ -104,6 +104,13 @@ NB_MODULE(_measure, m) {
                    [](const KernelEntry& k) { return k.kernel->links() != Links::none; })
       .def_prop_ro("max_chains", [](const KernelEntry& k) { return k.kernel->max_chains(); })
       .def_prop_ro("has_target", [](const KernelEntry& k) { return k.kernel->has_target(); })
+      .def(
+          "part_bytes",
+          [](const KernelEntry& k, std::uint64_t array_bytes) {
+            return k.kernel->part_for({array_bytes}).count;
+          },
+          "array_bytes"_a,
+          "Size of a thread's part in which each array has so many bytes, in whole lines.")
       .def_prop_ro("can_time_each", [](const KernelEntry& k) { return k.kernel->can_time_each(); })
       .def(
           "missing",

@@ -77,6 +77,8 @@ class Kernel {
   [[nodiscard]] virtual unsigned max_chains() const { return 1; }
   // Whether it can write to a second memory (Lane::target).
   [[nodiscard]] virtual bool has_target() const { return false; }
+  // The part of a memory in which each of its arrays has `array` bytes, one behind the other.
+  [[nodiscard]] virtual Bytes part_for(Bytes array) const { return array; }
   // Why it cannot run here with these operations, as the end of "this processor ..."; empty if it
   // can.
   [[nodiscard]] virtual std::string missing(const Operations& /*operations*/) const { return {}; }

@@ -143,11 +143,17 @@ class Arrays {
  public:
   Arrays(const Lane& lane, std::uint64_t count, Starts starts)
       : lane_(lane), lines_(lane.lines / (lane.target == nullptr ? count : count - 1)) {
-    if (starts == Starts::staggered && lines_ >= stagger_lines * 64) {
+    if (is_staggered(lines_, starts)) {
       lines_ -= stagger_lines;
       first_ = lane.target == nullptr ? 0 : stagger_lines;
     }
     target_ = lane.target == nullptr ? lane.line((count - 1) * lines_) : lane.target;
+  }
+  // Lines that a lane without a target needs so that each of its arrays has `lines`.
+  [[nodiscard]] static std::uint64_t lane_lines(std::uint64_t lines, std::uint64_t count,
+                                                Starts starts) {
+    const std::uint64_t room = lines + stagger_lines;
+    return count * (is_staggered(room, starts) ? room : lines);
   }
   [[nodiscard]] std::uint64_t lines() const { return lines_; }  // per array
   [[nodiscard]] std::byte* target(std::uint64_t line) const {
@@ -160,6 +166,9 @@ class Arrays {
  private:
   // 17 pages and 17 lines. Arrays of less than 4 MiB, which caches hold, lie as they come.
   static constexpr std::uint64_t stagger_lines = 17 * (4096 / cache_line.count + 1);
+  [[nodiscard]] static bool is_staggered(std::uint64_t lines, Starts starts) {
+    return starts == Starts::staggered && lines >= stagger_lines * 64;
+  }
 
   const Lane& lane_;
   std::uint64_t lines_;

@@ -25,6 +25,9 @@ class Streamed final : public Kernel {
     return {.read = read, .written = shape.access, .owned = shape.access};
   }
   [[nodiscard]] bool has_target() const override { return true; }
+  [[nodiscard]] Bytes part_for(Bytes array) const override {
+    return cache_line * Arrays::lane_lines(array / cache_line, sources + 1, starts);
+  }
   [[nodiscard]] std::string missing(const Operations& operations) const override {
     return nt && !operations.has_nt_store ? "has no non-temporal stores" : "";
   }

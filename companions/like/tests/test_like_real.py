@@ -161,9 +161,11 @@ def test_stream_validates(like: Like) -> None:
     assert "Solution Validates" in done.stdout
 
 
-def test_a_wrong_element_is_counted() -> None:
+@pytest.mark.parametrize("elements", [10_000, 560_000, 1_000_000])
+def test_a_wrong_element_is_counted(elements: int) -> None:
+    """Kernels stagger large arrays: the last size, and the middle one with the room for that."""
     arrays = real.RealArrays("dram", 1)
-    arrays.prepare(10_000)
+    assert arrays.prepare(elements) == elements
     for name in ("Copy", "Scale", "Add", "Triad"):
         function = STREAM_FUNCTIONS[name]
         arrays.fill(function)

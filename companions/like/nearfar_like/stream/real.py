@@ -14,7 +14,7 @@ from nearfar.measure.native import _measure, require_native
 from nearfar.memories import topology
 from nearfar.memories.spec import MemorySpec, Pages, parse_spec
 from nearfar_like import local_machine
-from nearfar_like.stream.arrays import ELEMENT_BYTES, StreamFunction
+from nearfar_like.stream.arrays import ELEMENT_BYTES, STREAM_FUNCTIONS, StreamFunction
 
 ELEMENTS_PER_LINE = 64 // ELEMENT_BYTES
 FIRST_TRIAL_NS = 50e6
@@ -43,6 +43,7 @@ class RealArrays:
                 f"{self._spec.path} is not on a DAX file system: what is measured is its page "
                 "cache, which is DRAM"
             )
+        self._kernels = {kernel.name: kernel for kernel in _measure.kernels()}
         self._memories: dict[int, _measure.Memory] = {}
         self._per_thread = 0
         self._pass_ns: dict[str, float] = {}
@@ -74,7 +75,8 @@ class RealArrays:
         lines = -(-elements // (self.threads * ELEMENTS_PER_LINE))
         # In-sequence kernels take lines by the eight.
         self._per_thread = max(lines, 8) * ELEMENTS_PER_LINE
-        total = 3 * ELEMENT_BYTES * self._per_thread * self.threads
+        part = max(map(self._part_bytes, STREAM_FUNCTIONS.values()))
+        total = part * self.threads
         usable = int(room.available_bytes() * local_machine.MAX_FREE_SHARE)
         if self._spec.kind in ("dram", "node") and total > usable:
             raise NearfarError(
@@ -83,8 +85,7 @@ class RealArrays:
                 ExitCode.MACHINE_LACKS,
             )
         for node, cpus in self._shares.items():
-            size = 3 * ELEMENT_BYTES * self._per_thread * len(cpus)
-            self._memories[node] = self._map(node, -(-size // 4096) * 4096)
+            self._memories[node] = self._map(node, -(-part * len(cpus) // 4096) * 4096)
         return self._per_thread * self.threads
 
     def _map(self, node: int, size_bytes: int) -> _measure.Memory:
@@ -119,7 +120,7 @@ class RealArrays:
         for node, cpus in self._shares.items():
             words = _words(self._memories[node])
             for part, cpu in enumerate(cpus):
-                at = part * function.arrays * self._per_thread
+                at = part * self._part_bytes(function) // ELEMENT_BYTES
                 bad = self._count(words, at, function)
                 if bad:
                     mistakes.append(f"{function.name}: {bad} elements of CPU {cpu}'s part")
@@ -141,7 +142,7 @@ class RealArrays:
                 cpu,
                 function.kernel,
                 self._memories[node],
-                region_bytes=self._bytes(function) * len(cpus),
+                region_bytes=self._part_bytes(function) * len(cpus),
                 part=part,
                 parts=len(cpus),
             )
@@ -152,8 +153,12 @@ class RealArrays:
         return [float(worker.gb_per_s) for worker in measured.each]
 
     def _bytes(self, function: StreamFunction) -> int:
-        """Return bytes of a thread's part: of all arrays of the function."""
+        """Return bytes of all arrays of the function in a thread's part."""
         return function.arrays * self._per_thread * ELEMENT_BYTES
+
+    def _part_bytes(self, function: StreamFunction) -> int:
+        """Return bytes of a thread's part, whose end the kernel may leave unused."""
+        return self._kernels[function.kernel].part_bytes(self._per_thread * ELEMENT_BYTES)
 
     def _count(self, words: NDArray[np.uint64], at: int, function: StreamFunction) -> int:
         """Return how many elements of a part are not what they must be."""
