@@ -20,16 +20,18 @@ from pathlib import Path
 
 from nearfar.base.files import cannot_write
 
+MEMORY = Path("/dev/shm")
+"""A file system in memory, where there is one."""
+
 
 def memory_folder(least_bytes: int = 0) -> str | None:
-    """Return /dev/shm if it can be used: tables on a disk would be written back while counting.
+    """Return `MEMORY` if it can be used: tables on a disk would be written back while counting.
 
     `least_bytes`: what must be free there; containers give it 64 MiB by default.
     """
-    shared = Path("/dev/shm")
-    if not (shared.is_dir() and os.access(shared, os.W_OK)):
+    if not (MEMORY.is_dir() and os.access(MEMORY, os.W_OK)):
         return None
-    return str(shared) if shutil.disk_usage(shared).free >= least_bytes else None
+    return str(MEMORY) if shutil.disk_usage(MEMORY).free >= least_bytes else None
 
 
 def cache_folder(name: str) -> Path:

@@ -27,6 +27,9 @@ LIVE_INTERVAL_US = 10_000
 COUNTED_FACTOR = 4
 """Longest counted run over the longest plain one."""
 
+FULL_PROCESSES = 4
+"""Processes for whose full tables there must be room in memory: each has a file of its own. Most of
+a file stays untouched, but one is only made where all of it fits."""
 OTHER_FILES_BYTES = 16 << 20
 """Space in the run's folder for what is beside the tables: the ring of QEMU's events takes most."""
 
@@ -53,8 +56,8 @@ class ProfileRequest:
     times as long. None: any."""
 
     def folder(self) -> str | None:
-        """Return where the run's folder is: in memory if its files fit there."""
-        return memory_folder(self.memory_bytes + OTHER_FILES_BYTES)
+        """Return where the run's folder is: in memory if its processes' files fit there."""
+        return memory_folder(FULL_PROCESSES * self.memory_bytes + OTHER_FILES_BYTES)
 
 
 @dataclass(frozen=True)
