@@ -72,9 +72,8 @@ def answer(
     sentence = _sentence(program, phase, rows, carriers)
     if not observed and rows:
         sentence = _unobserved_sentence(program, phase, rows)
-    elif whole and rows:
-        low, high = _ends(rows)
-        sentence += f" All of {whole} takes between {low:.2f} and {high:.2f} times its CPU time."
+    elif whole and phase == TOTAL and rows:
+        sentence += f" {_whole_sentence(whole, rows)}"
     return ReportAnswer(phase=phase, sentence=sentence, memories=rows)
 
 
@@ -160,13 +159,27 @@ def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> 
     )
 
 
+def _slower(rows: list[MemoryAnswer]) -> list[MemoryAnswer]:
+    """Leave out memories faster than near memory: they say nothing about the cost of a far one."""
+    return [row for row in rows if not row.faster] or rows
+
+
+def _whole_sentence(whole: str, rows: list[MemoryAnswer]) -> str:
+    rows = _slower(rows)
+    low, high = _ends(rows)
+    if len(rows) == 1:
+        place, span = f"on {rows[0].title}", f"between {low:.2f} and {high:.2f} times its CPU time"
+    else:
+        place, span = "far", f"{low:.2f} to {high:.2f} times its CPU time, depending on the memory"
+    return f"With all its data {place}, all of {whole} takes {span}."
+
+
 def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict[str, str]) -> str:
     """Return two sentences: the range of slowdowns, and the smallest budget that saves most."""
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
         return f"Nothing was predicted for {program}{where}: its profile has no measured phase."
-    # Memories faster than near memory say nothing about the cost of far memory.
-    rows = [row for row in rows if not row.faster] or rows
+    rows = _slower(rows)
     best = min(rows, key=lambda row: row.slowdown.value).slowdown.value
     worst = max(rows, key=lambda row: row.slowdown.value)
     slowest = worst.slowdown.value

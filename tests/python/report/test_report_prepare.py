@@ -12,7 +12,7 @@ import samples
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents.device import LoadedLatencyCurve
-from nearfar.report.answer import NAMED_SHARE, saving
+from nearfar.report.answer import NAMED_SHARE, _whole_sentence, saving
 from nearfar.report.api import how_predicted, paragraphs
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.memories import idle_latency_ns, latency_at
@@ -102,11 +102,25 @@ def test_an_answer_about_a_part_of_the_program_says_so_first() -> None:
     rows = made_up.data(profile).answers[0].memories
     low, high = min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
     assert sentence.endswith(
-        f" All of store takes between {low:.2f} and {high:.2f} times its CPU time."
+        f" With all its data far, all of store takes {low:.2f} to {high:.2f} times its CPU time, "
+        "depending on the memory."
     )
+    # The interval of a phase is not the program's.
+    phases = made_up.data(profile).answers[1:]
+    assert phases and not any("all of store" in answer.sentence for answer in phases)
     # Nobody knows the whole time of a program that was stopped without an observer too.
     profile.seen_share_at_most = True
     assert ", at most 2% of its CPU time) " in made_up.data(profile).answers[0].sentence
+
+
+def test_memories_faster_than_near_memory_are_left_out_of_the_range(data: ReportData) -> None:
+    slow, other = data.answers[0].memories[:2]
+    fast = msgspec.structs.replace(other, faster=True, slowdown=Estimate(0.5, 0.4, 0.6))
+    low, high = slow.slowdown.low, slow.slowdown.high
+    assert _whole_sentence("store", [slow, fast]) == (
+        f"With all its data on {slow.title}, all of store takes between {low:.2f} and {high:.2f} "
+        "times its CPU time."
+    )
 
 
 def test_a_program_that_was_not_observed_has_a_range_and_no_number() -> None:
