@@ -90,7 +90,7 @@ def near_memory(
     except OSError as error:
         with contextlib.suppress(OSError):
             path.unlink()  # a part of it
-        say(f"near memory is not kept for the next time: {path}: {error.strerror}")
+        say(f"near memory was measured but could not be saved: {path}: {error.strerror}")
     return KeptMemory(device, None)
 
 

@@ -217,7 +217,7 @@ def test_a_memory_that_cannot_be_kept_is_used_all_the_same(
     words: list[str] = []
     result = kept.near_memory(words.append, folder=tmp_path / "file" / "near")
     assert result == (near, None)
-    assert "near memory is not kept for the next time" in words[0]
+    assert "near memory was measured but could not be saved" in words[0]
 
 
 @pytest.mark.long
