@@ -78,10 +78,6 @@ def add_command(app: App, verb: str, place: int = 0) -> None:
         app.command(code, name=verb, group=group_of(verb), sort_key=place)
 
 
-def _place(verb: str) -> int:
-    return verbs().index(verb)
-
-
 def add_summaries(app: App) -> None:
     """Add every verb to `app` with the first line of its help only; import none of them."""
     modules = verb_modules()
