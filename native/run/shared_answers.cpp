@@ -80,21 +80,24 @@ nf_run_shared& slot_of(std::uint64_t key, unsigned probe) {
   return table->answers[((key >> 32) + probe) % NF_RUN_ANSWERS];
 }
 
-void write_entry(const nf_run_shared& entry) {
+// Whether the table has an entry of this key now; false if there is no room for one.
+bool write_entry(const nf_run_shared& entry) {
   for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
     nf_run_shared& shared = slot_of(entry.key, probe);
     std::uint64_t seen = free_key;
     if (!__atomic_compare_exchange_n(&shared.key, &seen, key_being_written, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED)) {
-      if (seen == entry.key) return;
+      if (seen == entry.key) return true;
       continue;
     }
     shared.object = entry.object;
     shared.target = entry.target;
     shared.alike = entry.alike;
     __atomic_store_n(&shared.key, entry.key, __ATOMIC_RELEASE);
-    return;
+    __atomic_fetch_add(&table->answers_used, 1u, __ATOMIC_RELAXED);
+    return true;
   }
+  return false;
 }
 
 }  // namespace
@@ -139,12 +142,14 @@ bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
   return false;
 }
 
-void share(const SharedKeys& keys, const nf_run_answer& answer) {
-  if (answer.depth > keys.count) return;
-  write_entry({keys.key[answer.depth - 1], answer.object, answer.target, answer.alike});
+bool share(const SharedKeys& keys, const nf_run_answer& answer) {
+  return answer.depth <= keys.count &&
+         write_entry({keys.key[answer.depth - 1], answer.object, answer.target, answer.alike});
 }
 
 void share_step(std::uint64_t key, std::uint32_t step) {
+  // A way saves time, an answer a question: the other half is for answers.
+  if (__atomic_load_n(&table->answers_used, __ATOMIC_RELAXED) >= NF_RUN_ANSWERS / 2) return;
   write_entry({key, NF_RUN_NO_OBJECT, NF_RUN_STEP, step});
 }
 

@@ -24,10 +24,12 @@ SharedKeys shared_keys(std::uint32_t root, const std::uint64_t* frames, unsigned
 
 // Sets `answer` to the answer for a stack; returns false if no process has asked for it.
 bool find_shared(const SharedKeys& keys, nf_run_answer& answer);
-void share(const SharedKeys& keys, const nf_run_answer& answer);
+// Returns false if there is no room, or other processes cannot have the frames.
+bool share(const SharedKeys& keys, const nf_run_answer& answer);
 
 // The entry of one key: an answer, or the way to one. False: there is none.
 bool find_shared(std::uint64_t key, nf_run_shared& entry);
+// A step of the way to a shared answer; not stored where the table is half full.
 void share_step(std::uint64_t key, std::uint32_t step);
 
 // Forgets the files after a library was unloaded.

@@ -215,14 +215,15 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
   // Another thread may have requested the same stack meanwhile.
   if (follow(root, frames, count, recognised)) return recognised;
   nf_run_answer answer{};
-  if (!find_shared(keys, answer) && ask_verb(frames, count, size, mapped, answer)) {
-    share(keys, answer);
+  bool shared = find_shared(keys, answer);
+  if (!shared && ask_verb(frames, count, size, mapped, answer)) {
+    shared = share(keys, answer);
     if (answer.object != NF_RUN_NO_OBJECT) found_object = true;
   }
   const unsigned depth = answer.depth;
   Call calls[NF_RUN_FRAMES];
   const bool fixed = call != nullptr && profile::fixed_stack(*call, calls, depth) == depth;
-  for (unsigned i = 0; fixed && i + 1 < depth && i < keys.count; ++i) {
+  for (unsigned i = 0; shared && fixed && i + 1 < depth; ++i) {
     share_step(keys.key[i],
                static_cast<std::uint32_t>(calls[i + 1].frame_end - calls[i].frame_end));
   }

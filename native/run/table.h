@@ -51,8 +51,8 @@ enum nf_run_style {
 
 struct nf_run_memory {
   uint32_t kind;
-  int32_t node;            /* for NF_RUN_NODE */
-  uint64_t near_nodes;     /* for near memory that is no NF_RUN_NODE: a bit per node; 0: not known */
+  int32_t node;        /* for NF_RUN_NODE */
+  uint64_t near_nodes; /* for near memory that is no NF_RUN_NODE: a bit per node; 0: not known */
   uint64_t capacity_bytes; /* 0: no limit */
   uint64_t used_bytes;     /* by all processes */
   uint64_t size_bytes;     /* for NF_RUN_DEVICE */
@@ -90,8 +90,8 @@ struct nf_run_user {
   uint64_t used_bytes[NF_RUN_MEMORIES];
 };
 
-/* An answer of the verb, for all processes: children seldom have a stack that none had before. Or the
- * way to it: the distance from the end of the frame to that of the next. */
+/* An answer of the verb, for all processes: children seldom have a stack that none had before. Or
+ * the way to it: the distance from the end of the frame to that of the next. */
 struct nf_run_shared {
   uint64_t key; /* of the frames that decided, relative to their files; 0: free, 1: being written */
   uint16_t object;
@@ -119,7 +119,7 @@ struct nf_run_table {
   struct nf_run_shared answers[NF_RUN_ANSWERS];
   struct nf_run_range ranges[NF_RUN_RANGES];
   uint32_t file_count;
-  uint32_t unused;
+  uint32_t answers_used; /* rows of answers that are not free */
   struct nf_run_file files[NF_RUN_FILES];
 };
 

@@ -122,7 +122,7 @@ class Table(ctypes.Structure):
         ("answers", SharedAnswer * ANSWERS),
         ("ranges", Range * RANGES),
         ("file_count", ctypes.c_uint32),
-        ("unused", ctypes.c_uint32),
+        ("answers_used", ctypes.c_uint32),
         ("files", File * FILES),
     )
 

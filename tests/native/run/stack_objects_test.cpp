@@ -23,6 +23,8 @@ namespace {
 
 std::atomic<unsigned> requests;
 std::atomic<bool> may_answer;
+bool ended;  // the verb, so nothing answers
+unsigned depth = 1;
 
 // An unknown return address without callers.
 constexpr Call only_call{0x1234, UINT64_MAX};
@@ -32,11 +34,29 @@ constexpr Call only_call{0x1234, UINT64_MAX};
 bool ask(nf_run_ask&, nf_run_answer& answer) {
   ++requests;
   while (!may_answer) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  answer = {7, 1, 1, 0};
+  if (ended) return false;
+  answer = {7, 1, depth, 0};
   return true;
 }
 
 void introduce() {}
+
+namespace {
+
+// Two frames that are the same for all callers.
+[[gnu::noinline]] Recognised allocate() { return recognise(NEARFAR_THIS_CALL, 64, false); }
+[[gnu::noinline]] Recognised wrap_allocate() {
+  const Recognised recognised = allocate();
+  asm volatile("");  // not a jump
+  return recognised;
+}
+[[gnu::noinline]] Recognised make_object() {
+  const Recognised recognised = wrap_allocate();
+  asm volatile("");
+  return recognised;
+}
+
+}  // namespace
 
 }  // namespace nearfar::run
 
@@ -114,6 +134,42 @@ TEST_CASE("another process follows the way to an answer without unwinding") {
   forget_stacks();
   CHECK(recognise(call, 64, false).object == 7);
   CHECK(requests == before + 1);
+}
+
+TEST_CASE("a stack without an answer leaves no way that hides a later answer") {
+  static nf_run_table storage{};
+  table = &storage;
+  may_answer = true;
+  depth = 2;
+  forget_stacks();
+  ended = true;
+  CHECK(make_object().object == NF_RUN_NO_OBJECT);
+  ended = false;
+  CHECK(storage.answers_used == 0);
+  forget_stacks();
+  CHECK(make_object().object == 7);
+  CHECK(storage.answers_used == 2);  // the answer and the way to it
+  forget_stacks();
+  const unsigned before = requests;
+  CHECK(make_object().object == 7);
+  CHECK(requests == before);
+  depth = 1;
+}
+
+TEST_CASE("ways to answers leave half of the table to answers") {
+  static nf_run_table storage{};
+  table = &storage;
+  for (std::uint64_t i = 1; i <= 4 * NF_RUN_ANSWERS; ++i) share_step(mix(1, i), 16);
+  CHECK(storage.answers_used == NF_RUN_ANSWERS / 2);
+  unsigned found = 0;
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    const SharedKeys keys{{mix(1, i + 8 * NF_RUN_ANSWERS)}, 1};
+    nf_run_answer answer{};
+    const bool stored = share(keys, {7, 1, 1, 0});
+    CHECK(find_shared(keys, answer) == stored);
+    found += stored;
+  }
+  CHECK(found > 900);
 }
 
 TEST_CASE("a fork waits for another thread's pending stack, and the child inherits the answer") {
