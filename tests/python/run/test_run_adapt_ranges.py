@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nearfar.documents import Plan
 from nearfar.documents.plan import Part
-from nearfar.run import layout, process_memory
+from nearfar.run import layout, local_memories, process_memory
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.hotness import INTERVAL_NS, OTHERS, Hotness, PageUse, uses
 from nearfar.run.launch import run_environment
@@ -68,6 +68,8 @@ def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) ->
         return np.full(len(addresses), node, np.int32)
 
     clock = [0]
+    one_node = [node for node in local_memories.local_nodes() if node.id == 0]
+    monkeypatch.setattr(local_memories, "local_nodes", lambda _: one_node)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         program, file = Path(folder) / "shifting", Path(folder) / "shifting.data"
         source = str(PROGRAMS / "shifting.c")
