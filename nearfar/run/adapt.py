@@ -61,7 +61,8 @@ class _Pending:
 
     movable: Movable
     memory: int
-    node: int
+    nodes: list[int]
+    """Nodes of the memory; pages go to the first, and stay where they are on any of them."""
     reason: str
     begin_ns: int
     moved: int = 0
@@ -251,8 +252,9 @@ class Adapter:
             for begin in range(first, end, QUERY_PAGES):
                 pages = np.arange(begin, min(begin + QUERY_PAGES, end), dtype=np.uint64)
                 nodes = process_memory.page_nodes(process.pid, pages * np.uint64(layout.PAGE))
+                elsewhere = (nodes >= 0) & ~np.isin(nodes, pending.nodes)
                 # Pages of several ranges share a call, because each call has a fixed cost.
-                waiting = np.concatenate((waiting, pages[(nodes >= 0) & (nodes != pending.node)]))
+                waiting = np.concatenate((waiting, pages[elsewhere]))
                 full = len(waiting) - len(waiting) % per_call
                 for at in range(0, full, per_call):
                     yield waiting[at : at + per_call]
@@ -265,11 +267,10 @@ class Adapter:
     ) -> None:
         """Move `pages` in one call; count moved and failed bytes and its cost."""
         begun = time.monotonic_ns()
-        status = process_memory.move_pages(
-            process.pid, pages * np.uint64(layout.PAGE), pending.node
-        )
+        node = pending.nodes[0]
+        status = process_memory.move_pages(process.pid, pages * np.uint64(layout.PAGE), node)
         pending.cost_ns += time.monotonic_ns() - begun
-        moved = int((status == pending.node).sum())
+        moved = int((status == node).sum())
         # Pages freed since the query.
         gone = int(np.isin(status, (-errno.ENOENT, -errno.EFAULT)).sum())
         pending.moved += moved * layout.PAGE
@@ -299,17 +300,18 @@ class Adapter:
 
 def can_move(memories: Sequence[LocalMemory], pace: Pace) -> bool:
     """Return whether there is another node to move to."""
-    return pace.even_on_one_node or len(set(nodes_of(memories).values())) > 1
+    nodes = nodes_of(memories)
+    return pace.even_on_one_node or any(each != nodes[0] for each in nodes.values())
 
 
-def nodes_of(memories: Sequence[LocalMemory], root: Path = Path("/")) -> dict[int, int]:
-    """Return each memory's node; raises CommandError for memories whose pages cannot move."""
-    nodes: dict[int, int] = {}
+def nodes_of(memories: Sequence[LocalMemory], root: Path = Path("/")) -> dict[int, list[int]]:
+    """Return each memory's nodes; raises CommandError for memories whose pages cannot move."""
+    nodes: dict[int, list[int]] = {}
     for number, memory in enumerate(memories):
         if memory.spec.kind == "node" and memory.spec.node is not None:
-            nodes[number] = memory.spec.node
+            nodes[number] = [memory.spec.node]
         elif memory.spec.kind == "dram":
-            nodes[number] = near_nodes(memories, root)[0]
+            nodes[number] = near_nodes(memories, root)
         else:
             raise CommandError(
                 f"--adapt moves pages between memory nodes, and {memory.name} is {memory.spec}, "

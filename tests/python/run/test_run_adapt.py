@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from patience import patience
 
 from nearfar.documents import Plan
+from nearfar.documents.machine import Node
 from nearfar.documents.plan import Move, PhasePlacements
 from nearfar.program.launch import Job, RunOutcome
-from nearfar.run import launch, layout, process_memory
+from nearfar.run import launch, layout, local_memories, process_memory
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.launch import RunEnvironment, run_environment
 from nearfar.run.local_memories import resolve_memories
@@ -77,11 +78,11 @@ class MadeUpKernel:
         return np.array(status, np.int32)
 
 
-def moving_plan() -> Plan:
-    """Return a plan whose only object goes far in the phase "work"."""
-    move = Move(object=0, source="near", memory="far", bytes=1 << 20, cost_ns=0)
+def moving_plan(source: str = "near", memory: str = "far") -> Plan:
+    """Return a plan whose only object goes to another memory in the phase "work"."""
+    move = Move(object=0, source=source, memory=memory, bytes=1 << 20, cost_ns=0)
     return plan(
-        [placement(0, "object", "near")], phases=[PhasePlacements(phase="work", moves=[move])]
+        [placement(0, "object", source)], phases=[PhasePlacements(phase="work", moves=[move])]
     )
 
 
@@ -94,8 +95,10 @@ def state_of_pages() -> layout.State:
     return state
 
 
-def make_adapter(served: RunEnvironment, made: Plan, pace: Pace, clock: list[int]) -> Adapter:
-    places = resolve_memories(made, ["far=node:0"])
+def make_adapter(
+    served: RunEnvironment, made: Plan, pace: Pace, clock: list[int], far: str = "far=node:0"
+) -> Adapter:
+    places = resolve_memories(made, [far])
     targets = make_targets(made, places, adapt=True)
     assert targets.moving == {0: 1}
     return Adapter(
@@ -104,8 +107,8 @@ def make_adapter(served: RunEnvironment, made: Plan, pace: Pace, clock: list[int
     )  # fmt: skip
 
 
-def served_plan(made: Plan) -> AbstractContextManager[RunEnvironment]:
-    places = resolve_memories(made, ["far=node:0"])
+def served_plan(made: Plan, far: str = "far=node:0") -> AbstractContextManager[RunEnvironment]:
+    places = resolve_memories(made, [far])
     return run_environment(made, places, make_targets(made, places, adapt=True))
 
 
@@ -136,6 +139,29 @@ def test_pages_of_a_move_are_queried_once_in_a_round(monkeypatch: pytest.MonkeyP
     (migration,) = adapter.done
     assert migration.moved_bytes == (len(PAGES) - 2) * layout.PAGE
     assert migration.failed_bytes == layout.PAGE
+
+
+def test_pages_that_come_near_stay_on_any_node_of_near_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sockets = [
+        Node(id=node, cpus=cpus, memory_bytes=1 << 30, free_bytes=1 << 30, distances={})
+        for node, cpus in enumerate(([0], [], [1]))
+    ]
+    monkeypatch.setattr(local_memories, "local_nodes", lambda _: sockets)
+    monkeypatch.setattr(process_memory, "policy_nodes", set)
+    made_up = MadeUpKernel(monkeypatch)
+    made_up.node_of = {page: page % 3 for page in PAGES}
+    made, state, clock, far = moving_plan("far", "near"), state_of_pages(), [0], "far=node:1"
+    with served_plan(made, far) as served:
+        adapter = make_adapter(served, made, Pace(REGION * layout.PAGE, hysteresis_s=0), clock, far)
+        served.control.begin("work")
+        clock[0] += POLL_NS
+        adapter.poll({os.getpid(): PlacedProcess(os.getpid(), ctypes.addressof(state))})
+        adapter.close()
+    assert made_up.node_of == {page: 2 if page % 3 == 2 else 0 for page in PAGES}
+    (migration,) = adapter.done
+    assert migration.moved_bytes == sum(page % 3 == 1 for page in PAGES) * layout.PAGE
 
 
 def ask(served: RunEnvironment, question: layout.LibraryRequest) -> layout.LibraryAnswer:

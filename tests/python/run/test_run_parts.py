@@ -319,7 +319,7 @@ def test_near_memory_is_the_nodes_that_a_policy_leaves(
     made = objects_plan({"make_array": "far"})
     memories = resolve_memories(made, [f"far={far}"], root)
     assert near_nodes(memories, root) == near
-    assert nodes_of(memories, root)[0] == near[0]
+    assert nodes_of(memories, root)[0] == near
     said = [each for each in memory_warnings(memories, made, root) if "numactl" in each]
     assert bool(said) == (bool(policy) and policy.isdisjoint(near))
 
