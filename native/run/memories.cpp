@@ -56,13 +56,15 @@ void bind(std::uint64_t begin, std::uint64_t bytes, int node, Policy policy, uns
 }
 
 // Binds to the nodes of near memory.
-void bind_near(std::uint64_t begin, std::uint64_t bytes, std::uint64_t near, Policy policy,
+void bind_near(std::uint64_t begin, std::uint64_t bytes, const nf_run_memory& memory, Policy policy,
                unsigned flags = 0) {
   const bool apart = policy == Policy::moves_apart;
+  const std::uint64_t near = memory.near_nodes;
   if (near != 0) {
     Nodes nodes;
     nodes.words[0] = near;
-    const int mode = (near & (near - 1)) == 0 ? mpol_preferred : mpol_preferred_many;
+    const int preferred = (near & (near - 1)) == 0 ? mpol_preferred : mpol_preferred_many;
+    const int mode = memory.near_mode != 0 ? static_cast<int>(memory.near_mode) : preferred;
     const int form = apart ? mpol_f_static_nodes : 0;
     if (set_policy(begin, bytes, mode | form, nodes, flags) == 0) return;
   }
@@ -219,7 +221,7 @@ bool place_in_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t num
       return_bytes(memory, bytes);
       return false;
     default:
-      if (policy != Policy::of_memory) bind_near(begin, bytes, memory.near_nodes, policy);
+      if (policy != Policy::of_memory) bind_near(begin, bytes, memory, policy);
       return true;
   }
 }
@@ -232,7 +234,7 @@ void bind_again(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number) 
 void move_to_memory(std::uint64_t begin, std::uint64_t bytes, std::uint32_t number, Policy policy) {
   const nf_run_memory& memory = table->memories[number];
   if (memory.kind == NF_RUN_NODE) bind(begin, bytes, memory.node, policy, mpol_mf_move);
-  if (memory.near_nodes != 0) bind_near(begin, bytes, memory.near_nodes, policy, mpol_mf_move);
+  if (memory.near_nodes != 0) bind_near(begin, bytes, memory, policy, mpol_mf_move);
 }
 
 void return_bytes(nf_run_memory& memory, std::uint64_t bytes) {

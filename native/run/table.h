@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define NF_RUN_MAGIC "NFRUN\0\0"
-#define NF_RUN_VERSION 8u
+#define NF_RUN_VERSION 9u
 /* Environment variable with the run folder; without it the library does nothing. */
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
@@ -53,6 +53,8 @@ struct nf_run_memory {
   uint32_t kind;
   int32_t node;        /* for NF_RUN_NODE */
   uint64_t near_nodes; /* for near memory that is no NF_RUN_NODE: a bit per node; 0: not known */
+  uint32_t near_mode;  /* of the policy on near_nodes; 0: preferred */
+  uint32_t unused;
   uint64_t capacity_bytes; /* 0: no limit */
   uint64_t used_bytes;     /* by all processes */
   uint64_t size_bytes;     /* for NF_RUN_DEVICE */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 
 MAGIC = b"NFRUN\0\0"
-VERSION = 8
+VERSION = 9
 VARIABLE = "NEARFAR_RUN_PLACES"
 """Environment variable with the run folder; without it the library does nothing."""
 MEMORIES, TARGETS, PARTS, EXTENTS, MAPPED, FRAMES, USERS = 16, 48, 8, 16384, 1024, 8, 256
@@ -40,6 +40,8 @@ class TableMemory(ctypes.Structure):
         ("kind", ctypes.c_uint32),
         ("node", ctypes.c_int32),
         ("near_nodes", ctypes.c_uint64),
+        ("near_mode", ctypes.c_uint32),
+        ("unused", ctypes.c_uint32),
         ("capacity_bytes", ctypes.c_uint64),
         ("used_bytes", ctypes.c_uint64),
         ("size_bytes", ctypes.c_uint64),

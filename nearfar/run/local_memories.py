@@ -18,6 +18,7 @@ from nearfar.machine.sysfs import Tree
 from nearfar.memories.spec import PAGED, MemorySpec, parse_spec
 from nearfar.run import layout, process_memory
 from nearfar.run.matcher import RECOGNISABLE
+from nearfar.run.policies import BIND, DEFAULT, INTERLEAVE, WEIGHTED_INTERLEAVE
 
 
 def local_nodes(root: Path = Path("/")) -> list[Node]:
@@ -225,8 +226,18 @@ def near_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> list[
     local = local_nodes(root)
     free = [node for node in local if node.id not in used] or local[:1]
     near = [node.id for node in free if node.cpus] or [node.id for node in free]
-    allowed = process_memory.policy_nodes()
+    _, allowed = process_memory.own_policy()
     return [node for node in near if node in allowed] or near
+
+
+def near_mode(near: Sequence[int]) -> int:
+    """Return the mode of this process' memory policy if near memory has it too, else the default.
+
+    Bound pages end the program where their nodes are full, so all nodes of the policy must be near.
+    """
+    mode, allowed = process_memory.own_policy()
+    interleaved = mode in (INTERLEAVE, WEIGHTED_INTERLEAVE) and not allowed.isdisjoint(near)
+    return mode if interleaved or (mode == BIND and allowed.issubset(near)) else DEFAULT
 
 
 def memory_warnings(
@@ -235,12 +246,12 @@ def memory_warnings(
     """Return warnings about nodes with too little free memory and files without DAX."""
     warnings: list[str] = []
     nodes = {node.id: node for node in local_nodes(root)}
-    allowed = process_memory.policy_nodes()
+    _, allowed = process_memory.own_policy()
     near = near_nodes(memories, root) if memories[0].spec.kind == "dram" else []
     if near and allowed and allowed.isdisjoint(near):
         warnings.append(
-            "a memory policy (numactl) keeps what the plan leaves near on node "
-            f"{_listed(allowed)}, and near memory is node {_listed(near)}: leave the policy out"
+            "a memory policy (numactl) keeps what the plan leaves near on "
+            f"{_listed(allowed)}, and near memory is {_listed(near)}: run without numactl"
         )
     for memory in memories[1:]:
         required = sum(
@@ -264,4 +275,5 @@ def memory_warnings(
 
 
 def _listed(nodes: Iterable[int]) -> str:
-    return ", ".join(str(node) for node in sorted(nodes))
+    *others, last = (str(node) for node in sorted(nodes))
+    return f"nodes {', '.join(others)} and {last}" if others else f"node {last}"

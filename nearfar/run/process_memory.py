@@ -22,6 +22,8 @@ GET_MEMPOLICY = {"x86_64": 239, "aarch64": 236}
 MAX_NODES = 1024
 """Most nodes that Linux can be configured for."""
 MPOL_MF_MOVE = 2
+_MODE_BITS = 0xFF
+"""Bits of a policy's mode without its flags (linux/mempolicy.h)."""
 PROCESS_MADVISE = 440
 """The same number on every architecture."""
 _MADV_PAGEOUT = 21
@@ -219,16 +221,18 @@ def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def policy_nodes() -> set[int]:
-    """Return the nodes of this thread's memory policy, such as numactl's; none: it has none."""
+def own_policy() -> tuple[int, set[int]]:
+    """Return mode and nodes of this thread's memory policy, such as numactl's; no nodes: none."""
     mask = (ctypes.c_ulong * (MAX_NODES // 64))()
+    mode = ctypes.c_int()
     result = _libc.syscall(
-        ctypes.c_long(GET_MEMPOLICY[os.uname().machine]), None, ctypes.byref(mask),
+        ctypes.c_long(GET_MEMPOLICY[os.uname().machine]), ctypes.byref(mode), ctypes.byref(mask),
         ctypes.c_ulong(MAX_NODES), None, ctypes.c_ulong(0),
     )  # fmt: skip
     if result != 0:
-        return set()
-    return {node for node in range(MAX_NODES) if mask[node // 64] >> (node % 64) & 1}
+        return 0, set()
+    nodes = {node for node in range(MAX_NODES) if mask[node // 64] >> (node % 64) & 1}
+    return mode.value & _MODE_BITS, nodes
 
 
 def anonymous_bytes(pid: int, known: Sequence[range]) -> int:

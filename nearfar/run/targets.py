@@ -14,7 +14,7 @@ import msgspec
 from nearfar.documents.plan import Placement, Plan
 from nearfar.program.named_frames import CPYTHON_ARENAS, is_in_arenas, is_memory
 from nearfar.run import layout
-from nearfar.run.local_memories import LocalMemory, near_nodes
+from nearfar.run.local_memories import LocalMemory, near_mode, near_nodes
 from nearfar.run.matcher import RECOGNISABLE
 
 _NODE_BITS = 64
@@ -291,7 +291,9 @@ def make_table(
         row.kind = memory.kind
         row.node = -1 if memory.spec.node is None else memory.spec.node
         if memory.kind == layout.DEFAULT:
-            row.near_nodes = sum(1 << node for node in near_nodes(memories) if node < _NODE_BITS)
+            near = near_nodes(memories)
+            row.near_nodes = sum(1 << node for node in near if node < _NODE_BITS)
+            row.near_mode = near_mode(near)
         row.capacity_bytes = memory.capacity_bytes
         row.size_bytes = memory.size_bytes
         row.path = b"" if memory.spec.path is None else bytes(memory.spec.path.resolve())

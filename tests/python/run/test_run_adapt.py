@@ -149,7 +149,7 @@ def test_pages_that_come_near_stay_on_any_node_of_near_memory(
         for node, cpus in enumerate(([0], [], [1]))
     ]
     monkeypatch.setattr(local_memories, "local_nodes", lambda _: sockets)
-    monkeypatch.setattr(process_memory, "policy_nodes", set)
+    monkeypatch.setattr(process_memory, "own_policy", lambda: (0, set()))
     made_up = MadeUpKernel(monkeypatch)
     made_up.node_of = {page: page % 3 for page in PAGES}
     made, state, clock, far = moving_plan("far", "near"), state_of_pages(), [0], "far=node:1"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +19,12 @@ from nearfar.documents.plan import Part
 from nearfar.run import layout, local_memories, process_memory
 from nearfar.run.adapt import Adapter, Pace
 from nearfar.run.hotness import INTERVAL_NS, OTHERS, Hotness, PageUse, uses
-from nearfar.run.launch import run_environment
-from nearfar.run.local_memories import resolve_memories
+from nearfar.run.launch import RunEnvironment, run_environment
+from nearfar.run.local_memories import LocalMemory, resolve_memories
 from nearfar.run.movable import Movable, Movables, Piece
+from nearfar.run.policies import BIND, INTERLEAVE
 from nearfar.run.sample_budget import SampleBudget
-from nearfar.run.targets import make_targets
+from nearfar.run.targets import Targets, make_targets
 
 sys.path.insert(0, str(Path(__file__).parent))
 from made_plans import PROGRAMS, placement, plan
@@ -56,18 +60,22 @@ def policies(pid: int, begin: int) -> list[str]:
     return found
 
 
-def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program under the library, its referenced bits, mappings and positions are real."""
-    nodes: dict[int, int] = {}
+@dataclass
+class Shifting:
+    """A program under the library that waits for ranges to touch."""
 
-    def page_nodes(_: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
-        return np.array([nodes.get(int(each), ELSEWHERE) for each in addresses], np.int32)
+    made: Plan
+    memories: list[LocalMemory]
+    targets: Targets
+    served: RunEnvironment
+    child: subprocess.Popen[str]
+    addresses: list[int]
+    """Addresses of its array and its file."""
 
-    def move_pages(_: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np.int32]:
-        nodes.update((int(each), node) for each in addresses)
-        return np.full(len(addresses), node, np.int32)
 
-    clock = [0]
+@contextmanager
+def shifting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shifting]:
+    """Start the program on node 0, which is near and far memory, as on a machine with one node."""
     one_node = [node for node in local_memories.local_nodes() if node.id == 0]
     monkeypatch.setattr(local_memories, "local_nodes", lambda _: one_node)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
@@ -85,46 +93,62 @@ def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) ->
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             ) as child,
         ):  # fmt: skip
-            assert child.stdin is not None
             assert child.stdout is not None
             addresses = [int(word) for word in child.stdout.readline().split()]
-            adapter = Adapter(
-                made, memories, targets, control=served.control, folder=served.folder,
-                pace=Pace(hysteresis_s=0, bytes_per_s=1e12), clock=lambda: clock[0],
-                samples=SampleBudget(0.0, lambda _: 1 << 62),
-            )  # fmt: skip
-            monkeypatch.setattr(process_memory, "page_nodes", page_nodes)
-            monkeypatch.setattr(process_memory, "move_pages", move_pages)
-
-            def sample(hot: int) -> None:
-                """Touch one range of each object between clearing and counting."""
-                assert child.stdin is not None
-                assert child.stdout is not None
-                adapter.poll(served.server.present())
-                print(hot * RANGE >> 20, 0, file=child.stdin, flush=True)
-                assert child.stdout.readline()
-                for _ in range(2):
-                    clock[0] += 32 * INTERVAL_NS
-                    adapter.poll(served.server.present())
-
             served.control.start(child.pid)
-            assert policies(child.pid, addresses[0]) == ["prefer:0", "prefer=static:0", "prefer:0"]
-            assert policies(child.pid, addresses[1]) == ["prefer:0", "prefer=static:0", "prefer:0"]
-            sample(0)
-            sample(0)
-            assert not adapter.done
-            assert not nodes
-            sample(2)
-            child.stdin.close()
-            adapter.close()
+            yield Shifting(made, memories, targets, served, child, addresses)
+
+
+def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program under the library, its referenced bits, mappings and positions are real."""
+    nodes: dict[int, int] = {}
+
+    def page_nodes(_: int, addresses: NDArray[np.uint64]) -> NDArray[np.int32]:
+        return np.array([nodes.get(int(each), ELSEWHERE) for each in addresses], np.int32)
+
+    def move_pages(_: int, addresses: NDArray[np.uint64], node: int) -> NDArray[np.int32]:
+        nodes.update((int(each), node) for each in addresses)
+        return np.full(len(addresses), node, np.int32)
+
+    clock = [0]
+    with shifting(monkeypatch) as run:
+        adapter = Adapter(
+            run.made, run.memories, run.targets, control=run.served.control,
+            folder=run.served.folder,
+            pace=Pace(hysteresis_s=0, bytes_per_s=1e12), clock=lambda: clock[0],
+            samples=SampleBudget(0.0, lambda _: 1 << 62),
+        )  # fmt: skip
+        monkeypatch.setattr(process_memory, "page_nodes", page_nodes)
+        monkeypatch.setattr(process_memory, "move_pages", move_pages)
+
+        def sample(hot: int) -> None:
+            """Touch one range of each object between clearing and counting."""
+            assert run.child.stdin is not None
+            assert run.child.stdout is not None
+            adapter.poll(run.served.server.present())
+            print(hot * RANGE >> 20, 0, file=run.child.stdin, flush=True)
+            assert run.child.stdout.readline()
+            for _ in range(2):
+                clock[0] += 32 * INTERVAL_NS
+                adapter.poll(run.served.server.present())
+
+        for begin in run.addresses:
+            assert policies(run.child.pid, begin) == ["prefer:0", "prefer=static:0", "prefer:0"]
+        sample(0)
+        sample(0)
+        assert not adapter.done
+        assert not nodes
+        sample(2)
+        run.child.communicate()
+        adapter.close()
     moved = {(each.name, each.begin_bytes, each.end_bytes, each.memory) for each in adapter.done}
     assert moved == {
         (name, begin, begin + RANGE, memory)
-        for name in ("make_array", f"file {file.name}")
+        for name in ("make_array", run.made.placements[1].name)
         for begin, memory in ((0, "far"), (2 * RANGE, "near"))
     }
     # A block's first page is the library's, so its positions begin a page before it.
-    array, mapping = addresses[0] - layout.PAGE, addresses[1]
+    array, mapping = run.addresses[0] - layout.PAGE, run.addresses[1]
     pages = {
         page
         for begin in (array, array + 2 * RANGE, mapping, mapping + 2 * RANGE)
@@ -132,6 +156,18 @@ def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) ->
     }
     assert nodes.keys() == pages | {array + 3 * RANGE}
     assert sum(each.moved_bytes for each in adapter.done) == len(nodes) * layout.PAGE
+
+
+@pytest.mark.parametrize(("mode", "name"), [(BIND, "bind"), (INTERLEAVE, "interleave")])
+def test_near_ranges_that_may_move_keep_the_mode_of_numactls_policy(
+    monkeypatch: pytest.MonkeyPatch, mode: int, name: str
+) -> None:
+    monkeypatch.setattr(process_memory, "own_policy", lambda: (mode, {0}))
+    with shifting(monkeypatch) as run:
+        for begin in run.addresses:
+            assert policies(run.child.pid, begin) == [f"{name}:0", "prefer=static:0", "prefer:0"]
+        run.child.communicate()
+    assert run.child.returncode == 0
 
 
 def test_use_is_counted_for_each_range_and_shared_out_where_one_mapping_has_several() -> None:

@@ -18,9 +18,22 @@ from nearfar.documents.machine import Node
 from nearfar.run import layout, process_memory, snapshot
 from nearfar.run.adapt import Pace, can_move, nodes_of
 from nearfar.run.hotness import INTERVAL_NS, Hotness, PageUse
-from nearfar.run.local_memories import local_nodes, memory_warnings, near_nodes, resolve_memories
+from nearfar.run.local_memories import (
+    local_nodes,
+    memory_warnings,
+    near_mode,
+    near_nodes,
+    resolve_memories,
+)
 from nearfar.run.movable import Movable, Movables
-from nearfar.run.policies import POLICIES
+from nearfar.run.policies import (
+    BIND,
+    DEFAULT,
+    INTERLEAVE,
+    POLICIES,
+    PREFERRED,
+    WEIGHTED_INTERLEAVE,
+)
 from nearfar.run.policy_run import anonymous_by_node
 from nearfar.run.sample_budget import (
     MAX_CPU_SHARE,
@@ -315,22 +328,47 @@ def test_near_memory_is_the_nodes_that_a_policy_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: set[int], far: str, near: list[int]
 ) -> None:
     root = two_sockets(tmp_path)
-    monkeypatch.setattr(process_memory, "policy_nodes", lambda: policy)
+    monkeypatch.setattr(process_memory, "own_policy", lambda: (BIND, policy))
     made = objects_plan({"make_array": "far"})
     memories = resolve_memories(made, [f"far={far}"], root)
     assert near_nodes(memories, root) == near
     assert nodes_of(memories, root)[0] == near
     said = [each for each in memory_warnings(memories, made, root) if "numactl" in each]
-    assert bool(said) == (bool(policy) and policy.isdisjoint(near))
+    assert len(said) == (bool(policy) and policy.isdisjoint(near))
+    assert all("on node 1, and near memory is nodes 0 and 2:" in each for each in said)
+
+
+@pytest.mark.parametrize(
+    ("mode", "policy", "kept"),
+    [
+        (BIND, {0, 2}, True),
+        (BIND, {2}, True),
+        (BIND, {0, 1, 2}, False),
+        (BIND, {1}, False),
+        (INTERLEAVE, {0, 2}, True),
+        (WEIGHTED_INTERLEAVE, {0, 1, 2}, True),
+        (INTERLEAVE, {1}, False),
+        (PREFERRED, {0}, False),
+        (DEFAULT, set(), False),
+    ],
+)
+def test_near_memory_is_interleaved_or_bound_as_a_policy_has_its_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int, policy: set[int], kept: bool
+) -> None:
+    root = two_sockets(tmp_path)
+    monkeypatch.setattr(process_memory, "own_policy", lambda: (mode, policy))
+    memories = resolve_memories(objects_plan({"make_array": "far"}), ["far=node:1"], root)
+    assert near_mode(near_nodes(memories, root)) == (mode if kept else DEFAULT)
 
 
 def test_the_policy_of_this_process_is_known() -> None:
     code = (
-        "from nearfar.run.process_memory import policy_nodes, set_mempolicy\n"
-        "print(policy_nodes()); set_mempolicy(1, [0]); print(policy_nodes())"
+        "from nearfar.run.process_memory import own_policy, set_mempolicy\n"
+        "print(own_policy()); set_mempolicy(3, [0]); print(own_policy())\n"
+        "set_mempolicy(1 << 15 | 2, [0]); print(own_policy())"
     )
     shown = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert shown.splitlines() == ["set()", "{0}"]
+    assert shown.splitlines() == ["(0, set())", "(3, {0})", "(2, {0})"]
 
 
 def test_nothing_can_move_on_a_single_node() -> None:
