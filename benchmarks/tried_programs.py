@@ -80,12 +80,21 @@ def _inputs() -> dict[str, Recipe]:
 
 
 def build(program: ListedProgram) -> Path:
-    """Build a program with the pass, once per build of nearfar; raise RuntimeError if it fails."""
+    """Build a program with the pass, once per build of nearfar.
+
+    Raises RuntimeError if its source cannot be fetched or does not build.
+    """
+    sys.path.insert(0, "examples/demo")
+    from source import SourceUnavailableError  # type: ignore[import-not-found]
+
     nearfar = Path(sys.executable).parent / "nearfar"
-    return build_source(
-        program.name,
-        Source(program.source, program.steps, program.built),
-        FOLDER / "sources" / program.source,
-        {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"},
-        FOLDER / f"{program.name}-build.log",
-    )
+    try:
+        return build_source(
+            program.name,
+            Source(program.source, program.steps, program.built),
+            FOLDER / "sources" / program.source,
+            {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"},
+            FOLDER / f"{program.name}-build.log",
+        )
+    except SourceUnavailableError as error:
+        raise RuntimeError(str(error)) from error

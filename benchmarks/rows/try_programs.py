@@ -138,7 +138,11 @@ def _tried(chosen: list[ListedProgram], kept: Kept, form: str) -> Iterator[Tried
     for program in chosen:
         name = form + program.name
         if not kept.has(name) and in_time():
-            command = [str(build(program))] if form else program.command[:1]
+            try:
+                command = [str(build(program))] if form else program.command[:1]
+            except RuntimeError as error:
+                print(f"try_programs: without the instrumented {program.name}: {error}", flush=True)
+                continue
             kept.get(name, TriedProgram, lambda c=command, p=program: _try_program(c, p))
         if kept.has(name):
             yield kept.get(name, TriedProgram, lambda p=program: _try_program([], p))
