@@ -267,7 +267,7 @@ def _solve(
     problem, allow = task.problem, task.allow
     choices = task.bars(budget_bytes)
     choice = task.best_whole(budget_bytes)
-    extended = task.extended(budget_bytes, choice.shares, allow)
+    extended = task.best_extended(budget_bytes)
     bars = optimiser_bars(problem, choices)
     differs = extended.ranges is not None or not np.array_equal(extended.shares, choice.shares)
     if allow and differs:

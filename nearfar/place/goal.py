@@ -67,41 +67,29 @@ def least_budget(
         return least, True
     if not meets(choose_greedy, footprint):
         return footprint, meets(choose, footprint)
-    low, high = least, footprint
-    for _ in range(GREEDY_STEPS):
-        middle = (low + high) // 2
-        if middle == low:
-            break
-        low, high = (low, middle) if meets(choose_greedy, middle) else (middle, high)
-    if not meets(choose, high):
-        return _least_above(high, footprint, partial(meets, choose))
-    best, share = high, MIN_BUDGET_SHARE
+    high = _halved(least, footprint, partial(meets, choose_greedy), GREEDY_STEPS)
+    chosen = partial(meets, choose)
+    if not chosen(high):
+        if not chosen(footprint):
+            return footprint, False
+        return _halved(high, footprint, chosen, 2 * EXACT_STEPS), True
+    share = MIN_BUDGET_SHARE
     low = max(least, int(share * high))
-    while low > least and meets(choose, low):
+    while low > least and chosen(low):
         # Greedy was farther off: it is at its worst where few objects are large.
-        best, high, share = low, low, share**2
+        high, share = low, share**2
         low = max(least, int(share * high))
-    for _ in range(EXACT_STEPS):
-        middle = (low + high) // 2
-        if middle == low:
-            break
-        if meets(choose, middle):
-            best, high = middle, middle
-        else:
-            low = middle
-    return best, True
+    return _halved(low, high, chosen, EXACT_STEPS), True
 
 
-def _least_above(low: int, high: int, meets: Callable[[int], bool]) -> tuple[int, bool]:
-    """Return the least budget that meets the goal between one that does not and the footprint."""
-    if not meets(high):
-        return high, False
-    for _ in range(2 * EXACT_STEPS):
+def _halved(low: int, high: int, meets: Callable[[int], bool], steps: int) -> int:
+    """Return the least budget found to meet the goal, from `low`, which does not, to `high`."""
+    for _ in range(steps):
         middle = (low + high) // 2
         if middle == low:
             break
         low, high = (low, middle) if meets(middle) else (middle, high)
-    return high, True
+    return high
 
 
 def _min_budget(problem: Problem) -> int:

@@ -101,7 +101,8 @@ class PlaceTask:
     sentences: tuple[str, ...] = ()
     """Sentences about the task for the plan."""
     _bars: dict[int, dict[str, PlacementChoice]] = field(default_factory=dict)
-    """Choices by budget, also of the same task with parts allowed."""
+    """Choices by budget, also of the same task with parts allowed; so is the next."""
+    _extended: dict[tuple[int, frozenset[str]], ExtendedShares] = field(default_factory=dict)
 
     @cached_property
     def can_split(self) -> NDArray[np.bool_]:
@@ -182,13 +183,15 @@ class PlaceTask:
         """
         if not self.problem.names:
             return self
+        in_parts = replace(self, allow={*self.allow, "parts"})
         try:
             whole = self.best_whole(budget_bytes)
         except NearfarError:
-            in_parts = replace(self, allow={*self.allow, "parts"}, sentences=(WHOLE_DO_NOT_FIT,))
+            # Its choices do not fit whole: they are kept apart from those of this task.
+            in_parts = replace(in_parts, sentences=(WHOLE_DO_NOT_FIT,), _bars={}, _extended={})
             in_parts.best_whole(budget_bytes)  # raises where parts do not fit either
             return in_parts
-        split = self.extended(budget_bytes, whole.shares, {"parts"})
+        split = in_parts.best_extended(budget_bytes)
         whole_ns = float(self.problem.shared_times_ns(whole.shares))
         split_ns = split.time_ns(self.problem)
         if split_ns >= whole_ns * (1 - ROUNDING) or not self.fits(split.shares, budget_bytes):
@@ -199,13 +202,20 @@ class PlaceTask:
             "(--allow whole)"
         )
         shown = (sentence,) if saved >= MIN_SHOWN_SHARE else ()
-        return replace(self, allow={*self.allow, "parts"}, sentences=shown)
+        return replace(in_parts, sentences=shown)
+
+    def best_extended(self, budget_bytes: int) -> ExtendedShares:
+        """Return the best whole choice with the task's extensions."""
+        key = budget_bytes, frozenset(self.allow)
+        if key not in self._extended:
+            whole = self.best_whole(budget_bytes)
+            self._extended[key] = self.extended(budget_bytes, whole.shares, self.allow)
+        return self._extended[key]
 
     def timed_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
         """Return what the task's plan for a budget has where, and the problem that times it."""
         task = self if self.allow else self.with_parts_that_pay(budget_bytes)
-        whole = task.best_whole(budget_bytes)
-        return task.extended(budget_bytes, whole.shares, task.allow).timed(self.problem)
+        return task.best_extended(budget_bytes).timed(self.problem)
 
     def quick_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
         """Return the same for greedy, with those extensions that are quick for so many objects."""
