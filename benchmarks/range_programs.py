@@ -82,15 +82,9 @@ def profile_of(program: RangeProgram) -> WorkloadProfile:
 def tree_of(package: str, folder: str = "") -> Path:
     """Return the unpacked Debian source of `package`; raise RuntimeError where there is none."""
     sys.path.insert(0, "examples/demo")
-    from source import (  # type: ignore[import-not-found]
-        SourceUnavailableError,
-        fetch_source,
-    )
+    from source import fetch_source  # type: ignore[import-not-found]
 
-    try:
-        return Path(fetch_source(package, (FOLDER / (folder or package)).resolve()))
-    except SourceUnavailableError as error:
-        raise RuntimeError(str(error)) from error
+    return Path(fetch_source(package, (FOLDER / (folder or package)).resolve()))
 
 
 def _memcached() -> RangeProgram:

@@ -84,17 +84,11 @@ def build(program: ListedProgram) -> Path:
 
     Raises RuntimeError if its source cannot be fetched or does not build.
     """
-    sys.path.insert(0, "examples/demo")
-    from source import SourceUnavailableError  # type: ignore[import-not-found]
-
     nearfar = Path(sys.executable).parent / "nearfar"
-    try:
-        return build_source(
-            program.name,
-            Source(program.source, program.steps, program.built),
-            FOLDER / "sources" / program.source,
-            {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"},
-            FOLDER / f"{program.name}-build.log",
-        )
-    except SourceUnavailableError as error:
-        raise RuntimeError(str(error)) from error
+    return build_source(
+        program.name,
+        Source(program.source, program.steps, program.built),
+        FOLDER / "sources" / program.source,
+        {**os.environ, "CC": f"{nearfar}-cc", "CXX": f"{nearfar}-c++"},
+        FOLDER / f"{program.name}-build.log",
+    )

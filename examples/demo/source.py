@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 
-class SourceUnavailableError(Exception):
+class SourceUnavailableError(RuntimeError):
     """The source package is not available; the message says why."""
 
 

@@ -177,6 +177,10 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write: list[Amount]
 
 
+FIRST_TIME_EDGE = 512
+"""Touches below which the first count of `PageCurve.times` is."""
+
+
 class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Touches of pages of 4 KiB, from a sample of them: what memory moved in pages would do.
 
@@ -197,8 +201,7 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Size of a page's content after a compression like LZ4's over 4096 bytes, mean; None: not
     looked at."""
     compression_work: float | None = None
-    """Work of that compression on a page, mean, in places searched (native/base/page_content.hpp);
-    None: not looked at."""
+    """Places that compression searches in a page (page_content.hpp), mean; None: not looked at."""
 
 
 class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

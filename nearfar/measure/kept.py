@@ -10,7 +10,6 @@ which intervals are wider.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -22,9 +21,8 @@ from nearfar.base.folders import cache_folder
 from nearfar.devices.curves import idle_read_latency_ns, random_reads
 from nearfar.devices.library import load_device
 from nearfar.devices.quality import BANDWIDTH_KIND, LATENCY_KINDS
-from nearfar.documents import DeviceProfile
+from nearfar.documents import DeviceProfile, save
 from nearfar.documents.device import LatencyFigure
-from nearfar.documents.header import to_json
 from nearfar.measure.measure import measure
 from nearfar.measure.one_kernel import measure_kernel
 from nearfar.measure.settings import Progress, no_progress
@@ -86,11 +84,11 @@ def near_memory(
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
-        path.write_bytes(to_json(device))
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink()  # a part of it
-        say(f"near memory was measured but could not be saved: {path}: {error.strerror}")
+        save(device, path)
+    except (OSError, NearfarError) as error:
+        # The hint of `save` is about -o, which does not choose this folder.
+        reason = getattr(error.__cause__ or error, "strerror", error)
+        say(f"near memory was measured but could not be saved: {path}: {reason}")
     return KeptMemory(device, None)
 
 

@@ -21,11 +21,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import PAGE_BYTES
 from nearfar.devices.paged_figures import PageMove, fault_cost
 from nearfar.documents import DeviceProfile, WorkloadProfile
-from nearfar.documents.workload import PageCurve, Phase
+from nearfar.documents.workload import FIRST_TIME_EDGE, PageCurve, Phase
 from nearfar.predict.traffic import Array
-
-SHORT_TIME = 256
-"""Half of the first edge of `PageCurve.times`, in touches."""
 
 RECLAIM_ERROR = 0.05
 """Relative error of the near memory that an LRU would need to fault as often as the kernel."""
@@ -222,7 +219,7 @@ def random_faults(
     if touches == 0.0 or before + phase.first <= room:
         return 0.0
     # The middles of the buckets that end at 512, 768, 1024, 1536 ... touches.
-    between = SHORT_TIME * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 + 0.75)
+    between = FIRST_TIME_EDGE * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 - 0.25)
     gone_before = max(0.0, 1.0 - room / before) if before > 0 else 0.0
     stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
     share, following = 0.0, 1.0

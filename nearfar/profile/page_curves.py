@@ -10,12 +10,12 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from nearfar.documents.workload import MemoryObject, PageCurve
+from nearfar.documents.workload import FIRST_TIME_EDGE, MemoryObject, PageCurve
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_EDGES, PAGE_RATE, ProcessFile, Records
 
-SHORT_TIMES = 1 + 2 * round(math.log2(512 / (2 * PAGE_RATE)))
-"""The runtime's buckets of less than 512 touches; a `PageCurve` has them in its first."""
+SHORT_TIMES = 1 + 2 * round(math.log2(FIRST_TIME_EDGE / (2 * PAGE_RATE)))
+"""The runtime's buckets that are the first of a `PageCurve`."""
 
 Key = tuple[int, int]
 """Number of a phase, and of an object."""
