@@ -73,13 +73,13 @@ def page(documents: Sequence[Reproduction]) -> str:
     """Return the page."""
     commands = ", ".join(f"`{document.producer.command}`" for document in documents)
     lines = [
-        "# How right it is",
+        "# Accuracy",
         "",
         f"Made by scripts/accuracy.py from {commands}, on {documents[-1].producer.time_utc[:10]}. "
-        "A slowdown is far time over near time; an error is of time; points are hundredths of near "
-        "time. All of these figures were seen while models were made; [constants](constants.md) "
-        "lists what was chosen with which in sight. Blind predictions of further cases are in "
-        "companions/studies/blind.",
+        "A slowdown is far time over near time. Errors are errors of time. A point is a hundredth "
+        "of near time. All these cases were known while the models were made; "
+        "[constants](constants.md) lists which figures each constant was chosen with. Blind "
+        "predictions of further cases are in companions/studies/blind.",
         "",
         "![Predicted against measured slowdown, by study](accuracy.png)",
     ]
@@ -186,8 +186,8 @@ def mean_of(study: StudyResult) -> str:
     if not 0 < len(plain) < len(rows):
         return text
     others = (
-        f"{_mean_error(plain)} without the {len(rows) - len(plain)} whose far runs gave library "
-        "devices their bandwidth"
+        f"{_mean_error(plain)} without the {len(rows) - len(plain)} cases whose far runs gave "
+        "devices of the library their bandwidth"
     )
     return f"{text} ({others})"
 
@@ -213,11 +213,11 @@ def main() -> None:
     means = [mean_of(study) for study in studies_of(documents) if judged(study)]
     blind = sum(each.slowdown is not None for each in read_predictions(PREDICTIONS))
     sentence = (
-        f"How right it is: the mean error of predicted time is, by study, {', '.join(means)} "
-        "([what they are, and every prediction](docs/accuracy.md)). All of them were seen while "
-        f"the models were made. {blind} more cases are "
-        "[predicted blind](companions/studies/blind/README.md) and not compared with measurements "
-        "yet."
+        f"Accuracy: the mean error of predicted time, by study, is {', '.join(means)} "
+        "([the studies, and every prediction](docs/accuracy.md)). All these cases were known "
+        f"while the models were made. {blind} more cases are "
+        "[predicted blind](companions/studies/blind/README.md) and are not compared with "
+        "measurements yet."
     )
     readme = README.read_text()
     README.write_text(LINE.sub(lambda match: f"{match[1]}{sentence}\n{match[2]}", readme))
