@@ -33,7 +33,6 @@ from nearfar_studies.hardware.cases import (
     write_predictions,
 )
 from nearfar_studies.hardware.checks import checked, read_figures
-from nearfar_studies.hardware.in_kind import FOLDER, program_of, programs_in_kind
 from nearfar_studies.hardware.predictor import (
     CasePredictor,
     latency_ratio,
@@ -41,6 +40,7 @@ from nearfar_studies.hardware.predictor import (
     stored_share,
 )
 from nearfar_studies.hardware.score import score, scored
+from nearfar_studies.hardware.stand_ins import FOLDER, program_of, stand_ins
 from nearfar_studies.studies.applications import (
     checks_table,
     measured_cases,
@@ -182,14 +182,14 @@ def test_every_measured_case_has_a_program_an_input_and_a_machine() -> None:
         assert each.near_seconds or each.near_rate
 
 
-def test_every_program_in_kind_has_its_source_and_cites_what_it_stands_for() -> None:
-    for program in programs_in_kind():
+def test_every_stand_in_has_its_source_and_cites_what_it_stands_for() -> None:
+    for program in stand_ins():
         assert (FOLDER / program.code).is_file()
         assert program.source and program.title
 
 
-def test_every_program_in_kind_has_a_figure_of_its_source_or_is_known_to_have_none() -> None:
-    without = {program.name for program in programs_in_kind() if not program.figures}
+def test_every_stand_in_has_a_figure_of_its_source_or_is_known_to_have_none() -> None:
+    without = {program.name for program in stand_ins() if not program.figures}
     assert without == {"embed"}
 
 
@@ -208,14 +208,14 @@ def test_every_measured_case_is_checked_against_its_source() -> None:
 
 
 def test_a_part_of_a_grid_keeps_its_rows_and_cuts_its_planes() -> None:
-    npb = next(program for program in programs_in_kind() if program.name == "npb")
+    npb = next(program for program in stand_ins() if program.name == "npb")
     kind = npb.input_of("NPB 3.x BT: class D, 408^3, 250 iterations, 25.7 GB")
     assert kind is not None and kind.arguments == ("bt", "102", "102", "24")
     assert kind.data_bytes == pytest.approx(25.7 * 1.0465e9)
     # As BT prints it: 3478.8 n^3 - 17655.7 n^2 + 28023.7 n operations an iteration.
     per_point = 3478.8 - 17655.7 / 408 + 28023.7 / 408**2
     assert kind.rate_per_operation == pytest.approx(per_point * 1e-6)
-    dense = next(program for program in programs_in_kind() if program.name == "dense")
+    dense = next(program for program in stand_ins() if program.name == "dense")
     whole = dense.input_of("PolyBench jacobi-2d: N=8000")
     assert whole is not None and whole.arguments == ("jacobi-2d", "8000", "575")
     assert whole.data_bytes == pytest.approx(16 * 8000**2)
@@ -342,7 +342,7 @@ def test_a_row_that_outgrows_the_private_cache_adds_near_time(tmp_path: Path) ->
 
 
 def test_what_only_the_far_run_stores_is_added() -> None:
-    program = next(p for p in programs_in_kind() if p.name == "numeric")
+    program = next(p for p in stand_ins() if p.name == "numeric")
     wanted = next(c for c in measured_cases() if c.id == "np-matsum-7000")
     kind = program.input_of(f"{wanted.program}: {wanted.input}")
     assert kind is not None

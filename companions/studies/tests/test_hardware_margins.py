@@ -1,4 +1,4 @@
-"""Intervals of programs in kind, and what leaving a group out says of them."""
+"""Intervals of stand-in programs, and what leaving a group out says of them."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def test_a_group_left_out_is_given_what_the_others_need() -> None:
 
 def test_suspect_and_refused_cases_do_not_count() -> None:
     of = case(1, "a", 2.0)
-    refused = CasePrediction(of.id, None, None, None, "", "c", "no program in kind")
+    refused = CasePrediction(of.id, None, None, None, "", "c", "no stand-in program")
     assert needed(refused, of) is None
     assert margins_table([refused], [of]).rows == []

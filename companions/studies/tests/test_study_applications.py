@@ -1,4 +1,4 @@
-"""X-Mem's applications in kind run, report latencies, and are slower in far memory."""
+"""Stand-ins for X-Mem's applications run, report latencies, and are slower in far memory."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_added_time_moves_percentiles_between_constant_and_proportional() -> Non
 
 
 @pytest.mark.long
-def test_three_applications_are_slowed_down_in_kind() -> None:
+def test_three_stand_ins_are_slowed_down() -> None:
     study = XMemApplications()
     study.name = "x-mem-applications"
     result = study.run(StudyInputs())

@@ -1,4 +1,4 @@
-"""Checks of programs in kind: what their sources say of them beside what the profiles count.
+"""Checks of stand-in programs: what their sources say of them beside what the profiles count.
 
 A `[[figures]]` entry of a program's TOML file says of which inputs (`match`), how much of which
 quantity an operation takes, who says so, and how far ours may be off.
@@ -35,7 +35,7 @@ class SourceFigure:
 
 @dataclass(frozen=True)
 class FigureCheck:
-    """A source's figure beside that of a program in kind."""
+    """A source's figure beside that of a stand-in program."""
 
     figure: SourceFigure
     ours: float

@@ -1,4 +1,4 @@
-"""Intervals of programs in kind, and what leaving one group of cases out says of them.
+"""Intervals of stand-in programs, and what leaving one group of cases out says of them.
 
 Intervals of the models hold what nobody told: programs, cores, figures that are assumed. Sources
 tell some of that, so with data directly in far memory intervals are wider than these cases need.
@@ -30,7 +30,7 @@ from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 WIDTH_SHARE = 0.72
 """Share of an end's distance from the value that is kept where data are directly in far memory:
 what pmemkv and RocksDB on Optane, the source that needs most, need (0.67 and 0.71 in two runs of
-the study). All sources were in sight while models and programs in kind were made: others may be
+the study). All sources were in sight while models and stand-in programs were made: others may be
 further off."""
 
 MEMORY_MODE_MARGIN = 0.09

@@ -1,4 +1,4 @@
-"""Predictions of cases: a profile of the program in kind, on the case's machine and memories."""
+"""Predictions of cases: a profile of the stand-in program, on the case's machine and memories."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from nearfar.version import built_from
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 from nearfar_studies.hardware.checks import FigureCheck, checked
 from nearfar_studies.hardware.growth import added_share
-from nearfar_studies.hardware.in_kind import (
+from nearfar_studies.hardware.margins import interval_of
+from nearfar_studies.hardware.stand_ins import (
     PHASE,
-    InputInKind,
     Profiler,
-    ProgramInKind,
+    StandIn,
+    StandInInput,
     program_of,
 )
-from nearfar_studies.hardware.margins import interval_of
 
 MACHINES = Path(__file__).with_name("machines.toml")
 MEMORY_MODE = "memory-mode"
@@ -154,7 +154,7 @@ class CasePredictor:
     def __init__(self, profiles: Path) -> None:
         self.profiler = Profiler(profiles)
         self.checks: dict[tuple[str, str], list[FigureCheck]] = {}
-        """Checks of programs in kind, by program and input, of all cases predicted so far."""
+        """Checks of stand-in programs, by program and input, of all cases predicted so far."""
         self.commit = built_from()
 
     def predict(self, case: MemoryCase) -> CasePrediction:
@@ -169,7 +169,7 @@ class CasePredictor:
     def _predict(self, case: MemoryCase) -> tuple[Estimate, str, str]:
         program = program_of(case)
         if program is None:
-            raise NearfarError(f"no program in kind stands for {case.program!r}")
+            raise NearfarError(f"no stand-in program stands for {case.program!r}")
         kind = _input_of(case, program, case.input)
         parts = self._parts(case, program, kind)
         slowdown = _slowdown(parts)
@@ -180,7 +180,7 @@ class CasePredictor:
             added = added_share(parts.traffic, smaller.traffic, near)
             slowdown = _over(_plus(slowdown, added), _slowdown(smaller))
         self.checks[case.program, case.input] = parts.checks
-        assumed = [f"{program.name} in kind", kind.assumed, parts.machine.assumed]
+        assumed = [f"stand-in program {program.name}", kind.assumed, parts.machine.assumed]
         assumed += [
             f"not as its source says: {check.figure.what} {check.ours:.3g} against "
             f"{check.figure.value:.3g}"
@@ -188,10 +188,10 @@ class CasePredictor:
             if not check.agrees
         ]
         if case.near_seconds is None and case.near_rate is None and not kind.near_ns_per_operation:
-            assumed.append("near time is that of the program in kind here")
+            assumed.append("near time is that of the stand-in program here")
         return slowdown, parts.model, "; ".join(filter(None, assumed))
 
-    def _parts(self, case: MemoryCase, program: ProgramInKind, kind: InputInKind) -> _Parts:
+    def _parts(self, case: MemoryCase, program: StandIn, kind: StandInInput) -> _Parts:
         machine = machine_of(case)
         in_memory_mode = case.placement == "Memory Mode"
         bursts = not in_memory_mode or SMALLER.fullmatch(case.near_memory) is not None
@@ -216,14 +216,14 @@ class CasePredictor:
         return _Parts(traffic, moved, machine, model, 1.0 - unmoved, stored, checks)
 
 
-def _input_of(case: MemoryCase, program: ProgramInKind, text: str) -> InputInKind:
+def _input_of(case: MemoryCase, program: StandIn, text: str) -> StandInInput:
     kind = program.input_of(f"{case.program}: {text}")
     if kind is None:
-        raise NearfarError(f"{program.name} has no input in kind for {text!r}: add it")
+        raise NearfarError(f"{program.name} has no input for {text!r}: add it")
     return kind
 
 
-def _near_ns(case: MemoryCase, kind: InputInKind, phase: PhaseTraffic, threads: float) -> Estimate:
+def _near_ns(case: MemoryCase, kind: StandInInput, phase: PhaseTraffic, threads: float) -> Estimate:
     """Return CPU time of the phase as the source's near run implies it, ns."""
     here = phase.operations or 1.0
     if case.near_seconds is not None and kind.operations:
@@ -241,7 +241,7 @@ def _near_ns(case: MemoryCase, kind: InputInKind, phase: PhaseTraffic, threads: 
 
 
 def _moved(
-    case: MemoryCase, program: ProgramInKind, traffic: PhaseTraffic, names: Sequence[str]
+    case: MemoryCase, program: StandIn, traffic: PhaseTraffic, names: Sequence[str]
 ) -> Array:
     """Return the traffic that a placement moves, shape (COLUMNS,)."""
     if case.placement in ("all-far", "Memory Mode") or case.placement.startswith("all-far"):
@@ -256,14 +256,14 @@ def _moved(
     raise NearfarError(f"{program.name}: the placement {case.placement!r} is not known: add it")
 
 
-def _rule(case: MemoryCase, program: ProgramInKind) -> dict[str, Any] | None:
+def _rule(case: MemoryCase, program: StandIn) -> dict[str, Any] | None:
     """Return what the case's placement moves, None where the program does not say."""
     rules = program.placements.items()
     return next((rule for words, rule in rules if re.search(words, case.placement)), None)
 
 
 def stored_share(
-    case: MemoryCase, program: ProgramInKind, kind: InputInKind, machine: CaseMachine
+    case: MemoryCase, program: StandIn, kind: StandInInput, machine: CaseMachine
 ) -> Estimate:
     """Return the time over near time of data that only the far run copies, and stores far.
 

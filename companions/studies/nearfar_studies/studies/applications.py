@@ -16,10 +16,10 @@ from nearfar.documents.study import StudyResult, TextTable
 from nearfar_studies.compare import column, facts
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 from nearfar_studies.hardware.checks import FigureCheck
-from nearfar_studies.hardware.in_kind import programs_in_kind
 from nearfar_studies.hardware.margins import margins_table
 from nearfar_studies.hardware.predictor import CasePredictor, latency_ratio
 from nearfar_studies.hardware.score import POINTS, score, scored
+from nearfar_studies.hardware.stand_ins import stand_ins
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Applications(Study):
     source = "five published sets of measurements (nearfar_studies/hardware/measured.toml)"
 
     def run(self, given: StudyInputs) -> StudyResult:
-        """Profile every program in kind here, and predict it on the machines of the sources."""
+        """Profile every stand-in program here, and predict it on the machines of the sources."""
         cases = measured_cases()
         with tempfile.TemporaryDirectory(prefix="nearfar-hardware-") as name:
             predictor = CasePredictor(given.profiles or Path(name))
@@ -55,7 +55,7 @@ class Applications(Study):
             result,
             title=self.title,
             source=self.source,
-            inputs="programs in kind, profiled here on smaller data and caches; the source's near "
+            inputs="stand-in programs, profiled here on smaller data and caches; the source's near "
             f"time; the library's devices, two of which have the far bandwidths of {KNOWN_THERE}; "
             "else nothing of the far times",
             texts=[
@@ -64,8 +64,8 @@ class Applications(Study):
                 reasons_table(predictions, cases),
                 margins_table(predictions, cases),
                 facts(
-                    "all of these cases were seen while the programs in kind were written",
-                    *(f"{program.title}: {program.source}" for program in programs_in_kind()),
+                    "all of these cases were seen while the stand-in programs were written",
+                    *(f"{program.title}: {program.source}" for program in stand_ins()),
                     *(f"assumed: {text}" for text in assumed),
                 ),
             ],
@@ -126,7 +126,7 @@ def measured_cases() -> list[MemoryCase]:
 
 
 def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> TextTable:
-    """Return what sources say of their programs beside what the programs in kind do."""
+    """Return what sources say of their programs beside what the stand-in programs do."""
     rows = [
         [
             f"{program}, {text}" if text else program,
@@ -141,8 +141,8 @@ def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> Tex
         for check in made
     ]
     return TextTable(
-        title="programs in kind beside what their sources say of them",
-        columns=["program", "figure", "source", "in kind", "difference", "agrees", "who says so"],
+        title="stand-in programs compared with figures of their sources",
+        columns=["program", "figure", "source", "stand-in", "difference", "agrees", "who says so"],
         rows=rows,
     )
 

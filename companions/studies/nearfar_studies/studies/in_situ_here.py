@@ -16,7 +16,7 @@ class InSituHere(Study):
     """Measured here beside what the two locks make of the parts' own times."""
 
     title = "The NVDIMM thesis' pipeline of simulation and analysis, run on two memories here"
-    source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its program in kind"
+    source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its stand-in program"
 
     def run(self, given: StudyInputs) -> StudyResult:
         """Run it with the analysis in the slower memory; refused where there is none."""

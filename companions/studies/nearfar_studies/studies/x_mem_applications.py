@@ -1,4 +1,4 @@
-"""X-Mem's three applications in kind: slowdowns and latencies on its emulated memory."""
+"""Stand-ins for X-Mem's three applications: slowdowns and latencies on its emulated memory."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ PUBLISHED = (
 class XMemApplications(Study):
     """Three kinds of program on the emulated memories."""
 
-    title = "X-Mem's graph, index and cache, in kind: slowdowns and latencies by share near"
+    title = "Stand-ins for X-Mem's graph, index and cache: slowdowns and latencies by share near"
     source = "S. R. Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016"
 
     def run(self, given: StudyInputs) -> StudyResult:

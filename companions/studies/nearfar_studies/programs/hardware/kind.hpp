@@ -1,4 +1,4 @@
-// What the programs in kind share: arguments, memory under a name, numbers that look random, and a
+// What the stand-in programs share: arguments, memory under a name, numbers that look random, and a
 // region that is measured.
 #pragma once
 

@@ -1,4 +1,4 @@
-"""Programs in kind: which cases each stands for, how it is built, sized and profiled.
+"""Stand-in programs: which cases each stands for, how it is built, sized and profiled.
 
 One TOML file a program in `programs/hardware`. Its data and the last-level cache are smaller than
 the source's by the same factor, so shares of misses stay; near time per operation is the source's.
@@ -35,8 +35,8 @@ MIN_LLC_BYTES = 256 << 10
 
 
 @dataclass(frozen=True)
-class InputInKind:
-    """One input of a program in kind; figures are of the source's run unless they say otherwise."""
+class StandInInput:
+    """One input of a stand-in program; figures are of the source's run unless stated otherwise."""
 
     arguments: tuple[str, ...]
     """Arguments here."""
@@ -58,8 +58,8 @@ class InputInKind:
 
 
 @dataclass(frozen=True)
-class ProgramInKind:
-    """One program in kind."""
+class StandIn:
+    """One stand-in program."""
 
     name: str
     title: str
@@ -74,7 +74,7 @@ class ProgramInKind:
     figures: tuple[SourceFigure, ...]
     """Figures that its source gives of it."""
 
-    def input_of(self, text: str) -> InputInKind | None:
+    def input_of(self, text: str) -> StandInInput | None:
         """Return the input that the text "PROGRAM: INPUT" of a case names, or None."""
         for entry in self.inputs:
             match = re.search(entry["match"], text)
@@ -84,13 +84,13 @@ class ProgramInKind:
 
 
 @cache
-def programs_in_kind() -> tuple[ProgramInKind, ...]:
-    """Return all programs in kind."""
+def stand_ins() -> tuple[StandIn, ...]:
+    """Return all stand-in programs."""
     made = []
     for path in sorted(FOLDER.glob("*.toml")):
         document = tomllib.loads(path.read_text())
         made.append(
-            ProgramInKind(
+            StandIn(
                 name=path.stem,
                 title=document["title"],
                 source=document["source"],
@@ -104,15 +104,15 @@ def programs_in_kind() -> tuple[ProgramInKind, ...]:
     return tuple(made)
 
 
-def program_of(case: MemoryCase) -> ProgramInKind | None:
-    """Return the program in kind that stands for a case's, or None."""
-    for program in programs_in_kind():
+def program_of(case: MemoryCase) -> StandIn | None:
+    """Return the stand-in program that stands for a case's, or None."""
+    for program in stand_ins():
         if case.program in program.programs:
             return program
     return None
 
 
-def _input(entry: dict[str, Any], match: re.Match[str]) -> InputInKind:
+def _input(entry: dict[str, Any], match: re.Match[str]) -> StandInInput:
     words = match.groupdict()
     rate = entry.get("rate_per_operation")
     data_bytes = float(words["gb"]) * GB if "gb" in words else None
@@ -124,7 +124,7 @@ def _input(entry: dict[str, Any], match: re.Match[str]) -> InputInKind:
             data_bytes = entry["bytes_per_point"] * float(size) ** len(part)
         if "rate_by_size" in entry:
             rate = sum(factor / size**power for power, factor in enumerate(entry["rate_by_size"]))
-    return InputInKind(
+    return StandInInput(
         arguments=tuple(argument.format(**words) for argument in entry["arguments"]),
         data_bytes=data_bytes,
         llc_shrink=float(entry.get("llc_shrink", 1.0)),
@@ -144,14 +144,14 @@ def _part(size: int, divided_by: list[int], points: int) -> list[int]:
 
 
 class Profiler:
-    """Builds programs in kind and profiles them in a folder; each combination once."""
+    """Builds stand-in programs and profiles them in a folder; each combination once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def profile(
-        self, program: ProgramInKind, kind: InputInKind, llc_bytes: float, *, bursts: bool
+        self, program: StandIn, kind: StandInInput, llc_bytes: float, *, bursts: bool
     ) -> WorkloadProfile:
         """Return the profile of one input, where the source's last level has `llc_bytes`.
 
@@ -169,11 +169,11 @@ class Profiler:
             nearfar("profile", *options, "--", str(built), *kind.arguments)
         return load(path, WorkloadProfile)
 
-    def _built(self, program: ProgramInKind) -> Path:
+    def _built(self, program: StandIn) -> Path:
         built = self.folder / program.name
         source = FOLDER / program.code
         if not source.is_file():
-            raise NearfarError(f"the program in kind {program.name} has no source {source}")
+            raise NearfarError(f"the stand-in program {program.name} has no source {source}")
         if not built.is_file():
             flags = ["-O2", "-std=c++20", f"-I{include_folder()}", f"-I{FOLDER}"]
             nearfar("c++", *flags, str(source), "-o", str(built))
