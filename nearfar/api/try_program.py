@@ -19,13 +19,8 @@ if TYPE_CHECKING:
     from nearfar.measure.settings import Progress
     from nearfar.report.data import ReportData
 
-ANSWER_S = 8.0
+ANSWER_S = 6.0
 """Time to predict, place and draw the page, s."""
-PLAIN_SHARE = 0.2
-"""Share of the time that the program may take without an observer."""
-SAMPLE_SHARE = 0.5
-"""Share of the time in which accesses are sampled under QEMU. The remainder is for finding out
-which share of the work that was."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,6 @@ def first_answer(
     from nearfar.devices.library import load_devices
     from nearfar.documents import save
     from nearfar.measure.kept import near_memory
-    from nearfar.measure.parts import QUICK_S
     from nearfar.program.executable import find_executable
     from nearfar.report.api import report
     from nearfar.report.render import render
@@ -88,12 +82,12 @@ def first_answer(
         near, drift = near_memory(say, progress)
         if drift is not None:
             say(f"near memory: as measured before in this boot, latency now {drift:.2f} times that")
+        else:
+            begun = time.monotonic()
     save(near, near_path)
-    # Near memory may have taken longer to measure than planned.
-    least_s = MIN_TIME_S - QUICK_S - ANSWER_S
-    left_s = max(options.seconds() - (time.monotonic() - begun) - ANSWER_S, least_s)
+    ends_s = begun + options.seconds() - ANSWER_S
     workload, failure = _profile(
-        options, near_path, run_path, left_s, say, stdout_to_stderr=stdout_to_stderr
+        options, near_path, run_path, ends_s, say, stdout_to_stderr=stdout_to_stderr
     )
     data = report(ReportOptions(profile=workload, near=near, far=fars))
     write_atomically(page_path, render(data))
@@ -102,7 +96,6 @@ def first_answer(
 
 def _check(options: TryOptions, executable: Path) -> None:
     """Refuse at once what cannot be answered."""
-    from nearfar.base.units import parse_positive_seconds, parse_seconds
     from nearfar.profile.compiler import twin
     from nearfar.profile.sources.qemu_user import program_file
     from nearfar.program.executable import check_program
@@ -110,13 +103,9 @@ def _check(options: TryOptions, executable: Path) -> None:
     check_program(executable)
     if not twin.is_instrumented(executable):
         program_file(executable)
-    run_s = parse_seconds(options.after, "--after")
-    if options.duration is not None:
-        run_s += parse_positive_seconds(options.duration, "--duration")
-        if options.driver is not None:
-            raise CommandError(
-                "give --driver or --duration, not both: a driver ends the run itself"
-            )
+    if options.duration is not None and options.driver is not None:
+        raise CommandError("give --driver or --duration, not both: a driver ends the run itself")
+    run_s = options.run_s()
     if 2 * run_s > options.seconds() - MIN_TIME_S:
         raise CommandError(
             f"the program runs twice for {run_s:g} s (--after and --duration), which leaves too "
@@ -128,19 +117,16 @@ def _profile(
     options: TryOptions,
     near: Path,
     output: Path,
-    left_s: float,
+    ends_s: float,
     say: Callable[[str], None],
     *,
     stdout_to_stderr: bool,
 ) -> tuple[WorkloadProfile, str]:
-    """Return the profile of a program that ends within its share of `left_s`."""
+    """Return the profile of a program whose runs have ended at `ends_s` of the clock."""
     from nearfar.profile.api import profile
-    from nearfar.profile.compiler import twin
     from nearfar.profile.sources.source import UnobservedError
     from nearfar.profile.unobserved import profile_unobserved
-    from nearfar.program.executable import find_executable
 
-    instrumented = twin.is_instrumented(find_executable(options.command[0]))
     profiling = ProfileOptions(
         command=options.command,
         output=output,
@@ -149,30 +135,16 @@ def _profile(
         driver=options.driver,
         duration=options.duration,
         after=options.after,
-        sample=None if instrumented else f"{SAMPLE_SHARE * left_s:.1f}s",
-        longest_s=None if options.duration is not None else PLAIN_SHARE * left_s,
+        ends_s=ends_s,
     )
     try:
         workload, failure = profile(profiling, say, stdout_to_stderr=stdout_to_stderr)
-        reason = _why_unknown(options, workload)
     except UnobservedError as error:
-        reason = str(error)
-    if reason:
-        return profile_unobserved(profiling, reason, say, stdout_to_stderr=stdout_to_stderr)
+        return profile_unobserved(
+            profiling, str(error), say, error.plain_run, stdout_to_stderr=stdout_to_stderr
+        )
     _refuse_unseen(options, workload)
     return workload, failure
-
-
-def _why_unknown(options: TryOptions, workload: WorkloadProfile) -> str:
-    """Return why nobody knows which share of the program's work was observed, or nothing."""
-    from nearfar.profile.sources.qemu import SHARE_UNKNOWN
-
-    if not any(SHARE_UNKNOWN in warning for warning in workload.warnings):
-        return ""
-    return (
-        f"{options.command[0]} did not end under QEMU in its part of --time {options.time}, and "
-        "came to no place by which to tell how much of its work was seen"
-    )
 
 
 def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:

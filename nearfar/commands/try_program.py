@@ -18,24 +18,26 @@ MAX_CAVEATS = 3
 
 @verb(TryOptions, FirstFiles)
 def try_program(options: TryOptions, delivery: FirstFiles) -> int:
-    """Answer in 90 s how slow a program is in far memory, and what must stay near.
+    """Answer in a minute how slow a program is in far memory, and what must stay near.
 
     Measures near memory (about 20 s, once per boot), runs the program as it is, watches its
     accesses by the best source there is (instrumented code, the processor's counters, else QEMU),
     and predicts six memories. ``nearfar -- PROGRAM ARGS`` is the same. The program runs twice, or
-    three times where only a part of it could be observed, or nothing; its output passes through,
-    and the answer goes to standard error. Exit code 4 if the program failed, 3 if it takes longer
+    three times where only a part of it could be observed; its output passes through, and the
+    answer goes to standard error. Exit code 4 if the program failed, 3 if it takes longer
     than can be observed.
     """
     from rich.console import Console
 
     from nearfar.api.try_program import first_answer
     from nearfar.commands._deliver import sayer
+    from nearfar.measure.parts import QUICK_S
     from nearfar.measure.show import progress
     from nearfar.report.render import to_json
 
     say = sayer(Console(stderr=True, quiet=delivery.quiet))
-    say(f"takes about {options.seconds():.0f} s at most")
+    more = "" if options.near else f", and {QUICK_S:.0f} s more if near memory is not known yet"
+    say(f"takes about {options.seconds():.0f} s at most{more}")
     with progress(delivery.quiet, "try") as tell:
         answer = first_answer(options, delivery.output, say, tell, stdout_to_stderr=delivery.json)
     if delivery.json:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from nearfar.emulate.cost_file import PHASES, Settlement
-from nearfar.profile.session import ProfiledRun
 from nearfar.program.launch import RunOutcome
-from nearfar.program.phases import PhaseTime
+from nearfar.program.phases import PhaseTime, ProfiledRun
 
 MAX_SHARE_CHANGE = 0.03
 """Change of tracing's share by waiting, above which the program is run again."""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from nearfar.emulate.mechanism import EmulationTimes
 from nearfar.profile.compiler import twin
-from nearfar.profile.session import ProfiledRun, ProfileRequest, run_folder
+from nearfar.profile.session import ProfileRequest, run_folder
 from nearfar.profile.sources.compiled import plain_build
 from nearfar.program.executable import Build, find_executable
 from nearfar.program.launch import run_job
-from nearfar.program.phases import phase_times
+from nearfar.program.phases import ProfiledRun, phase_times
 
 
 def run_plain(

@@ -62,5 +62,5 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     """Run the plain build once more, under QEMU and for as long as --sample says, and record short
     series of accesses with their dependences, for the model `window`."""
 
-    longest_s: Annotated[float | None, Option(position="none")] = None
-    """Refuse a program whose plain run takes longer, s."""
+    ends_s: Annotated[float | None, Option(position="none")] = None
+    """Reading of the monotonic clock, s, by which all runs have ended."""

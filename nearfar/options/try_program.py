@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from nearfar.base.errors import CommandError
-from nearfar.base.units import parse_positive_seconds
+from nearfar.base.units import parse_positive_seconds, parse_seconds
 from nearfar.options.option import Option
 from nearfar.options.shared import DriverOptions, JsonOptions, ProgramOptions
 
@@ -25,8 +25,10 @@ SIX_MEMORIES = (
 )
 """Far memories of the first answer: another socket, three of CXL, two of Optane."""
 
-MIN_TIME_S = 45.0
-"""Shortest `--time`: near memory, one run, and ten seconds under QEMU."""
+TIME_S = 45.0
+"""Default `--time` for a program that ends by itself."""
+MIN_TIME_S = 25.0
+"""Shortest `--time`: one run, ten seconds under QEMU, and the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +43,9 @@ class TryOptions(DriverOptions, ProgramOptions):
     near: str | DeviceProfile = ""
     """The memory the program runs in: a file of `nearfar measure`, or a library device. Default:
     near memory of this machine, measured once per boot."""
-    time: Annotated[str, Option(any_text=True)] = "90s"
-    """Time for everything, such as 3min; one run of the program may take a fifth of it."""
+    time: Annotated[str | None, Option(any_text=True)] = None
+    """Time for the program's runs and the answer, such as 3min; near memory, where it has to be
+    measured, takes 20 s more. Default: 45s, and twice --after and --duration."""
     after: str = "0s"
     """Count only from this long after the start, such as 5s: for servers."""
 
@@ -53,8 +56,17 @@ class TryOptions(DriverOptions, ProgramOptions):
             raise CommandError(f"--time must be at least {MIN_TIME_S:g}s, not {self.time}")
 
     def seconds(self) -> float:
-        """Return the time for everything, s."""
+        """Return the time for the program's runs and the answer, s."""
+        if self.time is None:
+            return TIME_S + 2 * self.run_s()
         return parse_positive_seconds(self.time, "--time")
+
+    def run_s(self) -> float:
+        """Return how long the options let the program run, s; 0 without --after and --duration."""
+        duration_s = 0.0
+        if self.duration is not None:
+            duration_s = parse_positive_seconds(self.duration, "--duration")
+        return parse_seconds(self.after, "--after") + duration_s
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from nearfar.profile.objects import Site, make_objects
 from nearfar.profile.run_file import ProcessFile
-from nearfar.profile.session import GatheredRuns, ProfiledRun
+from nearfar.profile.session import GatheredRuns
 from nearfar.profile.slices import SLICE_PREFIX
 from nearfar.program.control import PHASE_BEFORE, PHASE_REST
-from nearfar.program.phases import PhaseTime
+from nearfar.program.phases import PhaseTime, ProfiledRun
 
 Array = NDArray[np.float64]
 

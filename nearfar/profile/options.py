@@ -10,6 +10,7 @@ from nearfar.base.units import format_bytes, parse_positive_seconds, parse_secon
 from nearfar.documents import DeviceProfile, load
 from nearfar.machine import detect
 from nearfar.options.profile import ProfileOptions
+from nearfar.profile.deadline import RunDeadline
 from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import Job
 
@@ -45,7 +46,7 @@ def make_request(options: ProfileOptions, *, stdout_to_stderr: bool) -> ProfileR
         size=dict(parse_named_size(text, "--size") for text in options.size),
         split_sizes=options.split == "size",
         slices=options.phases == "auto",
-        longest_s=options.longest_s,
+        deadline=None if options.ends_s is None else RunDeadline(options.ends_s),
     )
 
 

@@ -42,7 +42,7 @@ class CheckSource(QemuSource):
     """QEMU, whose run ends when sampling does."""
 
     def _bounded(self, job: Job) -> Job:
-        if job.duration_s is not None or job.driver is not None:
+        if not job.ends_itself:
             return job
         return replace(job, duration_s=self._sample_s, limit=f"{self._sample_s:g} s under QEMU")
 

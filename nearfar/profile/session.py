@@ -12,6 +12,7 @@ from nearfar.base.files import file_digest
 from nearfar.base.folders import memory_folder, owned_folder
 from nearfar.base.terminate import exit_when_terminated
 from nearfar.base.units import format_ns
+from nearfar.profile.deadline import RunDeadline
 from nearfar.profile.modules import instrumented_libraries
 from nearfar.profile.run_file import ProcessFile, read_run
 from nearfar.profile.slices import slicing
@@ -20,12 +21,10 @@ from nearfar.profile.sources.source import AccessSource, SourceReport, Unobserve
 from nearfar.program.control import Control
 from nearfar.program.executable import Build, find_executable
 from nearfar.program.launch import Job, RunOutcome, run_job, too_long
-from nearfar.program.phases import PhaseTime, phase_times
+from nearfar.program.phases import ProfiledRun, phase_times
 
 LIVE_INTERVAL_US = 10_000
 """First interval between samples of live bytes, us; it doubles when the table is full."""
-COUNTED_FACTOR = 4
-"""Longest counted run over the longest plain one."""
 
 FULL_PROCESSES = 4
 """Processes for whose full tables there must be room in memory: each has a file of its own. Most of
@@ -51,21 +50,12 @@ class ProfileRequest:
     split_sizes: bool = False
     """Whether to split sites by the sizes of their blocks."""
     source: AccessSource = field(default_factory=CompiledSource)
-    longest_s: float | None = None
-    """Longest plain run, s; longer ones are refused, and a counted one that takes COUNTED_FACTOR
-    times as long. None: any."""
+    deadline: RunDeadline | None = None
+    """The end of all runs: longer ones are refused, or sampled in part. None: any."""
 
     def folder(self) -> str | None:
         """Return where the run's folder is: in memory if its processes' files fit there."""
         return memory_folder(FULL_PROCESSES * self.memory_bytes + OTHER_FILES_BYTES)
-
-
-@dataclass(frozen=True)
-class ProfiledRun:
-    """One run and the times of its phases."""
-
-    outcome: RunOutcome
-    phases: dict[str, PhaseTime]
 
 
 @dataclass(frozen=True)
@@ -94,20 +84,18 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
     exit_when_terminated()
     name = request.job.command[0]
     executable = find_executable(name)
-    longest_s = None if request.longest_s is None else request.longest_s * COUNTED_FACTOR
     with owned_folder("nearfar-plain-", None) as twin_folder:
         plain = request.source.plain(executable, request.plain, twin_folder)
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [run_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
-        say(f"run 2 of {request.repetitions + 1}: {request.source.run_as}")
+        source, counted = _in_time(request, runs[0].outcome)
+        say(f"run 2 of {request.repetitions + 1}: {source.run_as}{source.how_long}")
         with owned_folder("nearfar-run-", request.folder()) as folder:
             control = _control(request, folder)
             with slicing(control, runs[0].outcome.wall_ns, wanted=request.slices):
-                counted = replace(request.job, longest_s=longest_s)
-                by_itself = runs[0].outcome
                 outcome, seen = _observed(
-                    request.source, counted, executable, plain, folder, by_itself=by_itself
+                    source, counted, executable, plain, folder, by_itself=runs[0]
                 )
             instrumented = ProfiledRun(outcome, phase_times(control, outcome))
             page = control.page
@@ -131,15 +119,21 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
             control.close()
         _check_gathered(gathered, name)
         _check_same_end(runs[0].outcome, outcome, name)
-        ends_itself = request.job.duration_s is None and request.job.driver is None
-        if ends_itself and seen.timed is None and not runs[0].outcome.finished:
-            raise too_long(name, request.longest_s)
+        _check_seen(request, seen, runs[0], outcome)
         once = outcome.failed or runs[0].outcome.failed or seen.timed is not None
         for repetition in range(2, 1 if once else request.repetitions + 1):
             say(f"run {repetition + 1} of {request.repetitions + 1}: plain")
             runs.append(run_plain(request, plain))
             _check_same_end(runs[-1].outcome, outcome, name)
     return gathered
+
+
+def _in_time(request: ProfileRequest, by_itself: RunOutcome) -> tuple[AccessSource, Job]:
+    """Return the source and the job of the observed run, with the time that a plain run left."""
+    if request.deadline is None:
+        return request.source, request.job
+    job = replace(request.job, longest_s=request.deadline.left_s())
+    return request.source.within(request.deadline, job, by_itself), job
 
 
 def _observed(
@@ -149,36 +143,59 @@ def _observed(
     plain: Build,
     folder: Path,
     *,
-    by_itself: RunOutcome,
+    by_itself: ProfiledRun,
 ) -> tuple[RunOutcome, SourceReport]:
     """Run the program observed; raise UnobservedError if it fails as it does not `by_itself`.
 
     Its near time would be of more than was seen.
     """
+    native = by_itself.outcome
     try:
         outcome, seen = source.run(job, executable, plain, folder)
     except UnobservedError as error:
-        if by_itself.failed:
+        if native.failed:
             raise CommandError(str(error), error.exit_code) from error
+        error.plain_run = by_itself
         raise
-    differs = outcome.failed and outcome.finished and outcome.status != by_itself.status
+    differs = outcome.failed and outcome.finished and outcome.status != native.status
     if source.times_parts and differs:
         raise UnobservedError(
             f"{job.command[0]} {outcome.status} {source.run_as} after "
-            f"{format_ns(outcome.wall_ns)}, and {by_itself.status} by itself",
+            f"{format_ns(outcome.wall_ns)}, and {native.status} by itself",
             ExitCode.MACHINE_LACKS,
+            by_itself,
         )
     return outcome, seen
+
+
+def _check_seen(
+    request: ProfileRequest, seen: SourceReport, by_itself: ProfiledRun, observed: RunOutcome
+) -> None:
+    """Refuse what was observed in too little time to tell how much of the program it is."""
+    name, ends_itself = request.job.command[0], request.job.ends_itself
+    if request.deadline is None or not ends_itself or seen.timed is not None:
+        return
+    if not by_itself.outcome.finished:
+        raise too_long(name, by_itself.outcome.wall_ns / 1e9)
+    if not seen.share_known:
+        raise UnobservedError(
+            f"{name} did not end under QEMU within {format_ns(observed.wall_ns)}, and came to no "
+            "place by which to tell how much of its work was seen",
+            ExitCode.MACHINE_LACKS,
+            by_itself,
+        )
 
 
 def run_plain(request: ProfileRequest, build: Build) -> ProfiledRun:
     """Run a build that is not observed, within the request's time."""
     with run_folder(request) as (folder, control):
-        job = replace(request.job, longest_s=request.longest_s)
-        ends_itself = job.driver is None and job.duration_s is None
-        if request.source.times_parts and request.longest_s is not None and ends_itself:
-            # What it does later is not sampled.
-            job = job.ending_after(request.longest_s, f"{request.longest_s:.1f} s")
+        job = request.job
+        if request.deadline is not None:
+            in_part = request.source.times_parts and job.ends_itself
+            longest_s = request.deadline.plain_s(in_part=in_part)
+            job = replace(job, longest_s=longest_s)
+            if in_part:  # what it does later is not sampled
+                job = job.ending_after(longest_s, f"{longest_s:.1f} s")
         outcome = run_job(job, build.executable, build.environment, folder)
         cut_off = request.job.duration_s is None and job.duration_s is not None
         if cut_off and not outcome.finished:  # it may ignore SIGTERM, or exit 1 after it

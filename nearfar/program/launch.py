@@ -52,6 +52,11 @@ class Job:
     stdout_to_stderr: bool = False
     discard_output: bool = False
 
+    @property
+    def ends_itself(self) -> bool:
+        """Whether neither a duration nor a driver ends it."""
+        return self.duration_s is None and self.driver is None
+
     def ending_after(self, seconds: float, limit: str) -> Job:
         """Return the job stopped after `seconds`, and killed soon after if it does not end."""
         grace_s = min(GRACE_S, GRACE_SHARE * seconds)
@@ -173,8 +178,8 @@ def _wait_for_end(
 def too_long(what: str, longest_s: float | None) -> CommandError:
     """Return the refusal of a program, or a driver, that had not ended after `longest_s`."""
     return CommandError(
-        f"{what} had not ended after {longest_s:.1f} s: give it less work or more time; for a "
-        "server, say how long with --duration or --driver",
+        f"{what} had not ended after {longest_s:.1f} s: give it less work or a longer --time; "
+        "for a server, say how long with --duration or --driver",
         ExitCode.MACHINE_LACKS,
     )
 

@@ -18,6 +18,14 @@ class PhaseTime:
     operations: float = 0.0
 
 
+@dataclass(frozen=True)
+class ProfiledRun:
+    """One run and the times of its phases."""
+
+    outcome: RunOutcome
+    phases: dict[str, PhaseTime]
+
+
 def phase_times(control: Control, outcome: RunOutcome) -> dict[str, PhaseTime]:
     """Return the counted phases of a run that has ended, by name, in the order of their marks.
 

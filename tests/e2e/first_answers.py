@@ -21,6 +21,7 @@ from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, save
 from nearfar.documents.device import MeasuredContext
 from nearfar.measure import kept
+from nearfar.options.try_program import MIN_TIME_S
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,6 +34,8 @@ needs_qemu = pytest.mark.skipif(
 )
 
 
+RUNS_S = 4.0
+"""Time for all runs of a program that does not end, s."""
 CACHE_BYTES = 4 << 20
 """A core's share of the cache: programs of these tests miss it on any processor."""
 
@@ -101,15 +104,15 @@ def start(cache: Path, folder: Path, *words: object) -> subprocess.Popen[str]:
     )
 
 
-def attempt_in_a_tenth(
+def attempt_in_short(
     monkeypatch: pytest.MonkeyPatch, cache: Path, folder: Path, *words: str
 ) -> int:
-    """Run `try` in this process; the program gets a tenth of the usual shares of the time."""
+    """Run `try` in this process; all runs of the program get RUNS_S of `--time` together."""
     module = importlib.import_module("nearfar.api.try_program")
-    for share in ("PLAIN_SHARE", "SAMPLE_SHARE"):
-        monkeypatch.setattr(module, share, getattr(module, share) / 10)
+    monkeypatch.setattr(module, "ANSWER_S", MIN_TIME_S - RUNS_S)
     monkeypatch.chdir(folder)
-    return main(["try", "--near", str(cache / "near.json"), *words])
+    time = f"{MIN_TIME_S:g}s"
+    return main(["try", "--near", str(cache / "near.json"), "--time", time, *words])
 
 
 def build(folder: Path, name: str, source: str) -> None:

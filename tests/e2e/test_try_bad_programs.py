@@ -17,7 +17,7 @@ from nearfar.base.errors import ExitCode
 from .first_answers import (
     Refused,
     attempt,
-    attempt_in_a_tenth,
+    attempt_in_short,
     build,
     left_running,
     needs_qemu,
@@ -68,7 +68,7 @@ REFUSED = ExitCode.MACHINE_LACKS
 
 
 def _check(cache: Path, folder: Path, words: list[str], code: int, sentence: str) -> None:
-    done = attempt(cache, folder, "try", "--time", "45s", "--", *words)
+    done = attempt(cache, folder, "try", "--time", "30s", "--", *words)
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -115,7 +115,7 @@ def test_what_is_no_program_is_refused_before_anything_is_measured(
     content, sentence = SCRIPTS[name]
     (tmp_path / name).write_bytes(content)
     (tmp_path / name).chmod(0o755)
-    assert sentence in refusal("--time", "45s", "--", f"./{name}", beside=[name])
+    assert sentence in refusal("--", f"./{name}", beside=[name])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file to another user")
@@ -124,14 +124,17 @@ def test_a_program_with_other_rights_is_refused(tmp_path: Path, refusal: Refused
     shutil.copy(shutil.which("true") or "/bin/true", program)
     os.chown(program, 1, 1)
     program.chmod(0o4755)
-    assert "set-user-id" in refusal("--time", "45s", "--", "./becomes", beside=["becomes"])
+    assert "set-user-id" in refusal("--", "./becomes", beside=["becomes"])
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--duration", "1s", "--driver", "true"), "give --driver or --duration, not both"),
-        (("--after", "10s", "--duration", "30s"), "give --time 125s or more"),
+        (
+            ("--time", "60s", "--after", "10s", "--duration", "30s"),
+            "give --time 105s or more",
+        ),
     ],
 )
 def test_times_that_do_not_fit_are_refused_at_once(
@@ -153,7 +156,7 @@ def test_a_server_is_observed_while_it_serves(
     cache: Path, tmp_path: Path, words: tuple[str, ...], code: int, sentence: str
 ) -> None:
     build(tmp_path, "server", SERVER)
-    done = attempt(cache, tmp_path, "try", "--time", "50s", *words, "--", "./server")
+    done = attempt(cache, tmp_path, "try", *words, "--", "./server")
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
     assert not left_running(tmp_path)
@@ -167,8 +170,8 @@ def test_a_driver_that_does_not_end_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     build(tmp_path, "server", SERVER)
-    words = ("--time", "50s", "--driver", "sleep 1000", "--", "./server")
-    code = attempt_in_a_tenth(monkeypatch, cache, tmp_path, *words)
+    words = ("--driver", "sleep 1000", "--", "./server")
+    code = attempt_in_short(monkeypatch, cache, tmp_path, *words)
     stderr = capfd.readouterr().err
     assert code == REFUSED, stderr
     assert "the driver 'sleep 1000' had not ended" in stderr

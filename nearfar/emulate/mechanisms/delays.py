@@ -23,7 +23,6 @@ from nearfar.profile.identity import Identity, identity_of, nearest_by_column
 from nearfar.profile.objects import make_objects
 from nearfar.profile.session import (
     GatheredRuns,
-    ProfiledRun,
     ProfileRequest,
     gather_runs,
     run_folder,
@@ -32,7 +31,7 @@ from nearfar.profile.sources.compiled import CompiledSource, instrumented_build
 from nearfar.profile.sources.source import SourceReport
 from nearfar.program.executable import Build
 from nearfar.program.launch import Job, RunOutcome, run_job
-from nearfar.program.phases import phase_times
+from nearfar.program.phases import ProfiledRun, phase_times
 
 _ADDR_NO_RANDOMIZE = 0x0040000
 """ADDR_NO_RANDOMIZE of linux/personality.h."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.units import format_ns
 from nearfar.native_files import native_file
 from nearfar.options.profile import ProfileOptions
+from nearfar.profile.deadline import LEAST_SLOWDOWN, START_S, RunDeadline
 from nearfar.profile.sources import qemu_user
 from nearfar.profile.sources.replay import Replay, sampled_shares
 from nearfar.profile.sources.sampled_end import SampledEnd, TimedPart
@@ -17,16 +19,10 @@ from nearfar.program.executable import HOW_TO_BUILD, Build, check_program, prelo
 from nearfar.program.language_runtimes import GO_HEAP, runs_other_code
 from nearfar.program.launch import Job, RunOutcome, run_job
 
-START_S = 2.0
-"""Time that a program may take to start, s."""
-LEAST_SLOWDOWN = 2.0
-"""Least time under QEMU over the native time: no program was faster with the plugin."""
 REST_FACTOR = 4
 """Further run time over the sampled time that a program may take, to tell the sampled share of its
 work; then it is stopped. Where the time is limited, all of it is sampled."""
 PRELOAD = "LD_PRELOAD"
-SHARE_UNKNOWN = "so the sampled share is not known"
-"""Part of the caveat of a program that was stopped before its end."""
 OF_THE_REST = (
     "intervals of slowdown allow for the rest of its time being spent waiting for memory, or none "
     "of it: with more time for sampling, they are narrower"
@@ -61,8 +57,7 @@ class QemuSource(AccessSource):
         rate = DEFAULT_RATE if rate is None else rate
         if not 1 <= rate <= MAX_RATE or rate & (rate - 1):
             raise CommandError(f"--rate must be a power of two from 1 to {MAX_RATE}, not {rate}")
-        rest = REST_FACTOR if options.longest_s is None else 0
-        return cls(sample_s, rate.bit_length() - 1, instructions or 0, rest)
+        return cls(sample_s, rate.bit_length() - 1, instructions or 0)
 
     @classmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
@@ -71,25 +66,26 @@ class QemuSource(AccessSource):
         if not qemu_user.installed():
             return None
         name = Path(options.command[0]).name
+        # With an end of all runs, how long is known after the plain one.
+        first = "" if options.ends_s is not None else f"first {sample_s:g} s "
         if runs_other_code(executable):
-            return f"sampling the first {sample_s:g} s of {name} under QEMU"
+            return f"sampling the {first}of {name} under QEMU" if first else ""
         return (
-            f"{name} is not instrumented: sampling its first {sample_s:g} s under QEMU; for all of "
-            f"it, faster, {HOW_TO_BUILD}"
+            f"{name} is not instrumented: sampling {f'its {first}' if first else 'it '}under QEMU; "
+            f"for all of it, faster, {HOW_TO_BUILD}"
         )
 
-    def __init__(
-        self, sample_s: float, rate_log2: int, instructions: int = 0, rest_factor: int = REST_FACTOR
-    ) -> None:
+    def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
         """Sample the first `sample_s` seconds under QEMU, one line in 2^rate_log2.
 
         `instructions`: end after so many from the program's first mark, or from its start if its
-        own file has no marks; 0: any number. Then the program may go on for `rest_factor` times as
+        own file has no marks; 0: any number. Then the program may go on for REST_FACTOR times as
         long.
         """
         self._qemu = qemu_user.find()
         self.compiler = f"unmodified, QEMU {self._qemu.version}"
-        self._sample_s, self._rest_factor = sample_s, rest_factor
+        self._sample_s = sample_s
+        self._deadline: RunDeadline | None = None
         self.rate_log2 = rate_log2
         self.instructions = instructions
         self._from_start = False
@@ -98,6 +94,18 @@ class QemuSource(AccessSource):
         """Return the program itself."""
         del folder
         return qemu_user.unmodified(executable, given, self.name)
+
+    def within(self, deadline: RunDeadline, job: Job, by_itself: RunOutcome) -> QemuSource:
+        """Return the source that samples for as long as there is time."""
+        source = copy.copy(self)
+        source._deadline = deadline
+        if job.ends_itself:
+            plain_s = by_itself.wall_ns / 1e9 if by_itself.finished else None
+            source._sample_s = deadline.sample_s(plain_s)
+            source.how_long = f" for at most {source._sample_s:.0f} s"
+        else:
+            source._sample_s = deadline.left_s()
+        return source
 
     def run(
         self, job: Job, executable: Path, plain: Build, folder: Path
@@ -126,19 +134,19 @@ class QemuSource(AccessSource):
                 ExitCode.PROGRAM_FAILED,
             )
         replay.check_attached(f"{job.command[0]} {outcome.status}", "does it run without nearfar?")
-        cut_off = job.duration_s is None and job.driver is None and not outcome.finished
+        cut_off = job.ends_itself and not outcome.finished
         if cut_off:  # Ruby's handler of SIGTERM crashes under QEMU; natively it ended by itself
             outcome = replace(outcome, failed=False)
         timed = None
         sampled = [count for count in replay.facts.sampled if count]
         if cut_off and len(sampled) == 1:
-            longest_s = START_S + self._sample_s / LEAST_SLOWDOWN
-            timed = end.time_part(job, plain, sampled[0], longest_s)
+            timed = end.time_part(job, plain, sampled[0], self._longest_part_s)
         caveats = self._caveats(replay, outcome, cut_off, timed)
         return outcome, SourceReport(
             sampled_shares(replay.facts),
             caveats=caveats,
             timed=timed,
+            share_known=timed is not None or not cut_off,
             part_was_chosen=self.instructions > 0,
         )
 
@@ -157,13 +165,19 @@ class QemuSource(AccessSource):
         return [*words, *job.command[1:]]
 
     def _bounded(self, job: Job) -> Job:
-        if job.duration_s is not None or job.driver is not None:
+        if not job.ends_itself:
             return job
-        longest = START_S + self._sample_s * (1 + self._rest_factor)
-        limit = f"{longest:g} s, see --sample"
-        if self._rest_factor == 0:
-            return job.ending_after(longest, limit)
-        return replace(job, duration_s=longest, limit=limit)
+        if self._deadline is not None:
+            longest = START_S + self._sample_s
+            return job.ending_after(longest, f"{longest:.1f} s, see --time")
+        longest = START_S + self._sample_s * (1 + REST_FACTOR)
+        return replace(job, duration_s=longest, limit=f"{longest:g} s, see --sample")
+
+    def _longest_part_s(self, tries: int) -> float:
+        """Return how long a native run of the sampled part may take, with `tries` left."""
+        if self._deadline is not None:
+            return self._deadline.part_s(tries)
+        return START_S + self._sample_s / LEAST_SLOWDOWN
 
     def _caveats(
         self, replay: Replay, outcome: RunOutcome, cut_off: bool, timed: TimedPart | None
@@ -207,7 +221,7 @@ class QemuSource(AccessSource):
             )
         if cut_off and timed is None:
             caveats.append(
-                f"the program was stopped before its end, {SHARE_UNKNOWN} and "
+                "the program was stopped before its end, so the sampled share is not known and "
                 "near times are too long for the counts; give it less work, or a longer --sample"
             )
         return caveats

@@ -121,16 +121,20 @@ class SampledEnd:
             process = int(self._process_file.read_text())
             self._maps = mappings(Path(f"/proc/{process}/maps").read_text())
 
-    def time_part(self, job: Job, plain: Build, sampled: int, longest_s: float) -> TimedPart | None:
-        """Run the program natively to where sampling ended, in at most `longest_s` a try.
+    def time_part(
+        self, job: Job, plain: Build, sampled: int, longest_s: Callable[[int], float]
+    ) -> TimedPart | None:
+        """Run the program natively to where sampling ended.
 
-        `sampled`: instructions executed while sampling. None: no place was found or reached.
+        `sampled`: instructions executed while sampling. `longest_s` returns how long a run may
+        take, given the number of tries left. None: no place was found or reached.
         """
         if len(self._looks) < 2:
             return None
         before, after = self._looks
-        for place in places(before.blocks, after.blocks, self._maps, str(plain.executable)):
-            reached = _reach(place, job, plain, longest_s)
+        reachable = places(before.blocks, after.blocks, self._maps, str(plain.executable))
+        for tried, place in enumerate(reachable):
+            reached = _reach(place, job, plain, longest_s(len(reachable) - tried))
             if reached is None:
                 continue
             times, wall_ns = reached

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from nearfar.base.errors import CommandError
+from nearfar.base.errors import CommandError, ExitCode
 from nearfar.base.registry import Registry
 from nearfar.options.profile import ProfileOptions
+from nearfar.profile.deadline import RunDeadline
 from nearfar.profile.sources.sampled_end import TimedPart
 from nearfar.program.executable import HOW_TO_BUILD, Build
 from nearfar.program.launch import Job, RunOutcome
+from nearfar.program.phases import ProfiledRun
 
 
 @dataclass
@@ -27,12 +29,24 @@ class SourceReport:
     caveats: list[str] = field(default_factory=list)
     timed: TimedPart | None = None
     """Native times of the sampled part, where they were taken apart."""
+    share_known: bool = True
+    """Whether the sampled share of the work is known."""
     part_was_chosen: bool = False
     """Whether an option names the part of the work that is sampled: the profile is of no more."""
 
 
 class UnobservedError(CommandError):
     """Raised where nothing here can observe the accesses of a program that runs by itself."""
+
+    def __init__(
+        self,
+        message: str,
+        exit_code: ExitCode = ExitCode.WRONG_USE,
+        plain_run: ProfiledRun | None = None,
+    ) -> None:
+        """Keep the run of the program by itself, if there was one."""
+        super().__init__(message, exit_code)
+        self.plain_run = plain_run
 
 
 class AccessSource(ABC):
@@ -59,6 +73,8 @@ class AccessSource(ABC):
     """Whether a program that takes too long is sampled in part, and that part timed alone."""
     names_instructions: ClassVar[bool] = False
     """Whether records name instructions; otherwise they hold addresses to look up after the run."""
+    how_long: str = ""
+    """Longest time of the counted run, where it is announced: `` for at most 30 s``."""
     compiler: str
     """Text for the profile on how the program was built; "" if the processes' files have it."""
 
@@ -75,6 +91,11 @@ class AccessSource(ABC):
     @abstractmethod
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
         """Return the build that near time comes from; refuse a program that cannot be watched."""
+
+    def within(self, deadline: RunDeadline, job: Job, by_itself: RunOutcome) -> AccessSource:
+        """Return the source that observes `job` in the time left after its run `by_itself`."""
+        del deadline, job, by_itself
+        return self
 
     @abstractmethod
     def run(

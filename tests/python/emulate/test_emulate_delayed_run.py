@@ -14,9 +14,8 @@ from nearfar.emulate.delayed_run import (
     DelayedRun,
     PhaseGroups,
 )
-from nearfar.profile.session import ProfiledRun
 from nearfar.program.launch import RunOutcome
-from nearfar.program.phases import PhaseTime
+from nearfar.program.phases import PhaseTime, ProfiledRun
 
 MS = 1_000_000
 NAMES = {1: "-"} | {

@@ -16,9 +16,9 @@ from nearfar.emulate.mechanism import EmulationTarget, EmulationTimes, Say
 from nearfar.emulate.probes import MAX_DRIFT, MAX_ROUNDS, ROUNDS, ProbeRound, steadiest
 from nearfar.memories.topology import detect
 from nearfar.predict.derive import far_memory, near_memory
-from nearfar.profile.session import ProfiledRun, ProfileRequest
+from nearfar.profile.session import ProfileRequest
 from nearfar.program.launch import Job, RunOutcome
-from nearfar.program.phases import PhaseTime
+from nearfar.program.phases import PhaseTime, ProfiledRun
 
 LINES = 1000.0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from unmodified_runs import needs_qemu, run
 
 from nearfar.native_files import native_file
 from nearfar.options.profile import ProfileOptions
+from nearfar.profile.deadline import RunDeadline
 from nearfar.profile.session import ProfileRequest, run_plain
 from nearfar.profile.sources.qemu import QemuSource
 from nearfar.profile.sources.sampled_end import BLOCK, CodePlace, mappings, places
@@ -194,7 +196,7 @@ def test_how_a_program_takes_being_stopped_after_its_time_is_no_failure() -> Non
         "asked",
         1 << 20,
         source=QemuSource.of(options, 1.0),
-        longest_s=1.0,
+        deadline=RunDeadline(time.monotonic() + 5.0),
     )
     shell = Build(find_executable("sh"), dict(os.environ))
     outcome = run_plain(request, shell).outcome

@@ -1,0 +1,59 @@
+"""The end that all runs of a profile have in common, and what each may take of the time left.
+
+A program that takes too long is run three times: by itself, observed under QEMU, and by itself
+again to the place where sampling ended. What one run leaves, the next ones have.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+START_S = 2.0
+"""Time that a program may take to start, s."""
+LEAST_SLOWDOWN = 2.0
+"""Least time under QEMU over the native time: no program was faster with the plugin."""
+PLAIN_SHARE = 0.4
+"""Share of the time left that a plain run may take where the observed run must reach the end, too:
+instrumented programs take 1.5 times as long or more."""
+PART_PLAIN_SHARE = 0.2
+"""The same where a part may be observed: a program that takes longer does not end under QEMU in
+the other four fifths, unless it takes less than four times its time there."""
+LONGER = 1.25
+"""A second native run over the first: other programs take their share of the processor."""
+LEAST_S = 1.0
+"""Least time of a run, however late it is, s."""
+
+
+@dataclass(frozen=True)
+class RunDeadline:
+    """The end of all runs."""
+
+    ends_s: float
+    """Reading of `clock` at which they have ended, s."""
+    clock: Callable[[], float] = time.monotonic
+
+    def left_s(self) -> float:
+        """Return the time left, s."""
+        return max(LEAST_S, self.ends_s - self.clock())
+
+    def plain_s(self, *, in_part: bool) -> float:
+        """Return how long the first plain run may take, s; `in_part`: a part may be observed."""
+        return self.left_s() * (PART_PLAIN_SHARE if in_part else PLAIN_SHARE)
+
+    def sample_s(self, plain_s: float | None) -> float:
+        """Return how long the program may be sampled under QEMU, s.
+
+        `plain_s`: time that all of it took by itself, None if it had not ended. The remainder is
+        for its start, and for its native run to where sampling ended.
+        """
+        left_s = self.left_s() - 2 * START_S
+        shares_s = [left_s / (1 + 1 / LEAST_SLOWDOWN)]
+        if plain_s is not None:
+            shares_s.append(left_s - LONGER * plain_s)
+        return max(LEAST_S, *shares_s)
+
+    def part_s(self, tries: int) -> float:
+        """Return how long one native run to a part's end may take, with `tries` of them left, s."""
+        return max(LEAST_S, self.left_s() / tries)
