@@ -101,10 +101,18 @@ bool find_python() {
   return true;
 }
 
-// Named frames, found by their text. A large program has some thousands.
+// Named frames, found by their text: of each hash, the number of the newest frame, plus one, and
+// the others after it. A large program has some thousands; the few of a short-lived one are on one
+// page.
 constexpr unsigned max_names = 1u << 14;
 constexpr std::size_t text_size = 1u << 20;
-NamedFrame names[max_names];
+struct Name {
+  NamedFrame frame;
+  std::uint16_t next;  // of the same hash
+};
+Name names[max_names];
+std::uint16_t newest_names[1u << 11];
+unsigned names_used = 0;
 char texts[text_size];
 std::size_t text_used = 0;
 std::uint32_t names_lock = 0;
@@ -117,19 +125,20 @@ std::uint64_t hash_of(const char* text) {
 }
 
 NamedFrame* find_or_add(const char* text) {
-  const std::uint64_t start = hash_of(text);
-  for (unsigned i = 0; i < max_names; ++i) {
-    NamedFrame& entry = names[(start + i) % max_names];
-    if (entry.text == nullptr) {
-      const std::size_t size = strlen(text) + 1;
-      if (text_used + size > text_size) return nullptr;
-      entry.text = static_cast<char*>(memcpy(texts + text_used, text, size));
-      text_used += size;
-      return &entry;
-    }
-    if (strcmp(entry.text, text) == 0) return &entry;
+  constexpr std::size_t hashes = sizeof newest_names / sizeof *newest_names;
+  std::uint16_t& newest = newest_names[hash_of(text) % hashes];
+  for (unsigned number = newest; number != 0; number = names[number - 1].next) {
+    Name& name = names[number - 1];
+    if (strcmp(name.frame.text, text) == 0) return &name.frame;
   }
-  return nullptr;
+  const std::size_t size = strlen(text) + 1;
+  if (names_used == max_names || text_used + size > text_size) return nullptr;
+  Name& name = names[names_used++];
+  name.frame.text = static_cast<char*>(memcpy(texts + text_used, text, size));
+  text_used += size;
+  name.next = newest;
+  newest = static_cast<std::uint16_t>(names_used);
+  return &name.frame;
 }
 
 // Returns null if the table is full, or busy: interpreters with locks of their own are rare, and
@@ -170,21 +179,23 @@ struct Frames {
 };
 
 // Places of code that were read before, by the code object, which is kept, and the instruction, or
-// before 3.11 the line: reading the texts and finding the line take most of the time. A slot is
-// filled once.
+// before 3.11 the line: reading the texts and finding the line take most of the time. Each hash has
+// the number of one place, plus one, written once and after the place.
 struct Place {
-  Object* code;  // written last
+  Object* code;
   int at;
   NamedFrame* frame;
   bool users;
 };
-constexpr unsigned max_places = 1u << 12;
-Place places[max_places];
+constexpr unsigned place_bits = 12;
+Place places[1u << place_bits];
+std::uint16_t place_numbers[1u << place_bits];
+std::uint16_t places_used = 0;
 
-Place& slot_of(Object* code, int at) {
+std::uint16_t& number_of(Object* code, int at) {
   const std::uint64_t mixed = (reinterpret_cast<std::uint64_t>(code) >> 4) +
                               static_cast<std::uint64_t>(at) * 0x9E3779B97F4A7C15ull;
-  return places[(mixed * 0xD6E8FEB86659FD93ull) >> 52];
+  return place_numbers[(mixed * 0xD6E8FEB86659FD93ull) >> (64 - place_bits)];
 }
 
 // Returns false if the texts cannot be read.
@@ -200,14 +211,12 @@ bool read_place(Object* code, int at, int line, Place& place) {
 }
 
 void keep(const Place& place) {
-  Place& slot = slot_of(place.code, place.at);
+  std::uint16_t& number = number_of(place.code, place.at);
   if (__atomic_exchange_n(&names_lock, 1u, __ATOMIC_ACQUIRE) != 0) return;
-  if (slot.code == nullptr) {
+  if (number == 0) {
     python.Py_IncRef(place.code);
-    slot.at = place.at;
-    slot.frame = place.frame;
-    slot.users = place.users;
-    __atomic_store_n(&slot.code, place.code, __ATOMIC_RELEASE);
+    places[places_used++] = place;
+    __atomic_store_n(&number, places_used, __ATOMIC_RELEASE);
   }
   __atomic_store_n(&names_lock, 0u, __ATOMIC_RELEASE);
 }
@@ -216,9 +225,9 @@ bool find_place(Object* frame, Object* code, Place& place) {
   const bool has_instructions = python.PyFrame_GetLasti != nullptr;
   const int at =
       has_instructions ? python.PyFrame_GetLasti(frame) : python.PyFrame_GetLineNumber(frame);
-  const Place& slot = slot_of(code, at);
-  if (__atomic_load_n(&slot.code, __ATOMIC_ACQUIRE) == code && slot.at == at) {
-    place = slot;
+  const unsigned number = __atomic_load_n(&number_of(code, at), __ATOMIC_ACQUIRE);
+  if (number != 0 && places[number - 1].code == code && places[number - 1].at == at) {
+    place = places[number - 1];
     return true;
   }
   const int line = has_instructions ? python.PyFrame_GetLineNumber(frame) : at;
