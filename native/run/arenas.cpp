@@ -113,11 +113,6 @@ unsigned make_arena(Lane& lane, unsigned target) {
   return arena + 1;
 }
 
-unsigned lanes_wanted() {
-  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-  return cpus < 1 ? 1 : cpus > max_lanes ? max_lanes : static_cast<unsigned>(cpus);
-}
-
 unsigned arena_of(unsigned target) {
   if (caches.lane_plus_one == 0) {
     Lock const lock(lanes_lock);
@@ -213,12 +208,15 @@ std::size_t usable_size(void* block) {
   return in_far_heap(block) ? jf_malloc_usable_size(block) : je_malloc_usable_size(block);
 }
 
-void make_far_heap(unsigned target) {
+unsigned lanes_wanted() {
+  const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+  return cpus < 1 ? 1 : cpus > max_lanes ? max_lanes : static_cast<unsigned>(cpus);
+}
+
+void give_heap(unsigned target) {
   Lane& lane = lanes[target][0];
   set_hooks(lane, target);
-  if (target == 0 || !start_far_heap(&lane.hooks, lanes_wanted())) return;
-  far_heap_target = target;
-  far_heap_page = (std::uint64_t{near_slots + target - 1} << slot_bits) / page_bytes;
+  make_far_heap(target, &lane.hooks);
 }
 
 void* far_malloc(unsigned target, std::size_t size, int flags) {

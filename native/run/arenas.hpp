@@ -14,7 +14,9 @@ void far_free(unsigned target, void* block);
 std::size_t usable_size(void* block);
 
 // Gives a target its own heap, which is faster than arenas; once, when the library starts.
-void make_far_heap(unsigned target);
+void give_heap(unsigned target);
+// Number of arenas that the threads of this machine share.
+unsigned lanes_wanted();
 
 // Resets locks in the child of a fork, which has one thread; its caches stay valid.
 void arenas_in_child();

@@ -33,13 +33,16 @@ inline bool in_far_heap(const void* block) {
   return slot == heap_tables_slot || (far_heap_target != 0 && target_of(block) == far_heap_target);
 }
 
-// Starts the heap, which will have so many arenas for blocks, all with these hooks: they are made
-// for the first block, since most children have none. Before the library's fork handlers are
-// registered, because jemalloc's must run inside of them. Returns false if it cannot start.
-bool start_far_heap(extent_hooks_t* hooks, unsigned arenas);
+// Gives a target the heap, whose arenas for blocks will all have these hooks. It starts with its
+// first block, since most children have none.
+void make_far_heap(unsigned target, extent_hooks_t* hooks);
 
 // Gives a thread one of the arenas; until then it has the first, which is near and has the tables.
 void join_far_heap();
+
+// Inside of this library's other handlers, as those of jemalloc.
+void far_heap_before_fork();
+void far_heap_in_parent();
 void far_heap_in_child();
 
 // Null: no memory. `flags` as for mallocx.

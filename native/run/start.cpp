@@ -68,16 +68,18 @@ nf_run_table* map_table(const char* folder) {
 void before_fork() {
   recognise_before_fork();
   places_before_fork();
+  far_heap_before_fork();
 }
 
 void in_parent() {
+  far_heap_in_parent();
   recognise_in_parent();
   places_in_parent();
 }
 
 void in_child() {
-  arenas_in_child();
   far_heap_in_child();
+  arenas_in_child();
   mappings_in_child();
   ranges_in_child();
   recognise_in_child();
@@ -141,7 +143,7 @@ void wake() {
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = mapped;
   register_process();
-  if (mapped->heap_target != 0) make_far_heap(mapped->heap_target);
+  if (mapped->heap_target != 0) give_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);
   // The first process is the program; without it the verb would not know that the library runs.
   is_first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;

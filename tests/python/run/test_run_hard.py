@@ -198,3 +198,13 @@ def test_children_of_programs_with_threads_get_zeroed_memory(tmp_path: Path) -> 
     save(objects_plan({"make_block": "far"}), tmp_path / "plan.json")
     record = run(tmp_path, "--map", "far=file:/dev/shm", "--force", "--", str(tmp_path / "zero"))
     assert record.objects[0].recognised_bytes > 1 << 20
+
+
+def test_the_heap_of_far_blocks_starts_with_the_first_of_them(tmp_path: Path) -> None:
+    """A child that has none starts nothing; one that forks meanwhile ends."""
+    program = str(tmp_path / "late_heap")
+    compiled("cc", "-O1", "-g", "-pthread", str(PROGRAMS / "late_heap.c"), "-o", program)
+    save(objects_plan({"make_far": "far"}), tmp_path / "plan.json")
+    done = run_verb(tmp_path, "--map", "far=node:0", "--force", "--", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0", "1", "0"]
