@@ -50,8 +50,8 @@ TEXT_TOKENS = {
     getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING),  # Python 3.12 and later
 }
 
-KEYS = re.compile(r"\w+\.\w+")
-"""A field of a document in an f-string: a public format."""
+KEYS = re.compile(r"\w+\.\w+|^\"\w+\"$")
+"""A field of a document in an f-string, or a string that is a key alone: a public format."""
 
 Problem = tuple[Path, int, str, str]
 """File, line, rule, sentence."""

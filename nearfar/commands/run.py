@@ -41,10 +41,10 @@ def run(options: RunOptions, delivery: RunRecordFiles) -> int:
         return int(ExitCode.DONE)
     if options.paged_map is not None and not options.yes:
         from nearfar.documents import Plan, loaded
-        from nearfar.run.paged_plan import shown
+        from nearfar.run.paged_plan import dry_run_commands
 
         print(f"nearfar run would do this for {options.paged_map}, as root; --yes does it:")
-        lines = shown(loaded(options.plan or Path(), Plan), options)
+        lines = dry_run_commands(loaded(options.plan or Path(), Plan), options)
         print("\n".join(f"  {line}" for line in lines))
         return int(ExitCode.DONE)
     record = run_program(options, say, stdout_to_stderr=delivery.json)

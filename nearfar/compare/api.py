@@ -17,7 +17,7 @@ from scipy import stats
 from nearfar.base.errors import NearfarError
 from nearfar.base.files import read_bytes
 from nearfar.compare.difference import ALPHA, MIN_REPETITIONS, ValueDifference, difference
-from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names, Pair, documents_in
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Pair, SideNames, documents_in
 from nearfar.documents import producer
 from nearfar.documents.comparison import Change, Comparison, Side, Verdict
 from nearfar.documents.gate import decoded, visible
@@ -38,7 +38,7 @@ def compare(
     kind = kind_for(a, b)
     documents = kind.load(a), kind.load(b)
     sides = _side(a, documents[0]), _side(b, documents[1])
-    names = Names(str(a), str(b))
+    names = SideNames(str(a), str(b))
     paired = kind.paired(*documents, names, edited=edited)
     same_machine = (sides[0].host, sides[0].cpu_model) == (sides[1].host, sides[1].cpu_model)
     timed = any(figure.timed for pair in paired.pairs for figure in pair if figure is not None)
@@ -151,7 +151,8 @@ def corrected(values: Sequence[float], correction: Correction) -> list[float]:
     p_values = [0.0] * len(values)
     largest = 0.0
     for rank, i in enumerate(sorted(range(len(values)), key=values.__getitem__)):
-        # Holm: the k-th smallest is one of those that may still be chance.
+        # Holm: the k-th smallest p value is multiplied by the number of those that may still be
+        # chance.
         largest = max(largest, min(1.0, (len(values) - rank) * values[i]))
         p_values[i] = largest
     return p_values
@@ -189,7 +190,7 @@ def _either(pair: Pair) -> ComparedValue:
 
 
 def _is_judged(pair: Pair, *, same_machine: bool) -> bool:
-    """Say whether the two will have a p value, for which the correction counts them."""
+    """Return whether the pair will have a p value, which the correction counts."""
     a, b = pair
     if a is None or b is None or (a.timed and not same_machine):
         return False
@@ -245,7 +246,7 @@ def _change(
 
 
 def _blind_note(judged: ValueDifference, verdict: Verdict, limit: float | None) -> str:
-    """Return a note where a change of the limit is likely to be missed."""
+    """Return a note if a change as large as the limit is likely to be missed."""
     if verdict != "same" or limit is None:
         return ""
     if judged.undetectable is None or judged.undetectable <= limit:
@@ -267,7 +268,7 @@ def _verdict(
 
 
 def _loss(a: ComparedValue, b: ComparedValue, judged: ValueDifference) -> float:
-    """Return the relative loss of B, which --fail-over limits."""
+    """Return how much worse B is than A, relatively; --fail-over limits this."""
     if a.worse == "less":
         return a.value / b.value - 1.0 if b.value > 0 else math.inf
     return math.inf if judged.change is None else judged.change

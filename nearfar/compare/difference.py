@@ -18,8 +18,8 @@ RESAMPLES = 4000
 """Bootstrap resamples: with more, the 95 % ends of a ratio of medians of 20 values move < 0.1 %."""
 
 MIN_REPETITIONS = 3
-"""Repetitions on each side that are judged: with two, Student's test has so few degrees of freedom
-that a difference must be hundreds of standard errors where many values are compared."""
+"""Least repetitions on each side for a judgement: with two, Student's test has so few degrees of
+freedom that, if many values are compared, a difference must be hundreds of standard errors."""
 
 MIN_HALF_REPETITIONS = 4
 """Repetitions in half a side from which halves are compared: with three and three, the smallest p
@@ -29,7 +29,8 @@ MAX_LOG_CHANGE = 700.0
 """Largest logarithm of a change whose exponential is a finite number."""
 
 MAX_DRIFT_P = 0.01
-"""p below which the halves of a side's runs differ: 1 of 100 steady ones does."""
+"""p value below which the halves of a side's runs count as different; 1 in 100 steady sides
+does."""
 
 Array = NDArray[np.float64]
 
@@ -50,7 +51,7 @@ class ValueDifference:
 def difference(a: ComparedValue, b: ComparedValue, together: int = 1) -> ValueDifference:
     """Return the relative difference of two values, its interval, and its p value.
 
-    `together` is the number of p values, this one included, that are corrected together.
+    `together` is the number of p values that are corrected together, this one included.
     """
     scale = a.value if a.total is None else a.total
     change = (b.value - a.value) / abs(scale) if scale else None
@@ -99,9 +100,9 @@ def p_value(first: Array, second: Array, together: int) -> float:
     """Return the p value of the rank test, or of Welch's where ranks can never be significant.
 
     Ranks assume least. But with 5 and 5 repetitions their smallest p is 2 of 252, whatever the
-    difference: corrected for 7 values or more, it is never below 5 %. The counts alone choose the
-    test, never the values, so each keeps its error rate. Welch's test uses logarithms, because what
-    slows a machine multiplies: they shorten a long tail of slow runs.
+    difference: corrected for 7 values or more, it is never below 5 %. Only the counts choose the
+    test, never the values, so each test keeps its error rate. Welch's test uses logarithms, which
+    shorten a long tail of slow runs, because disturbances of a machine multiply times.
     """
     if min_rank_p(len(first), len(second)) * together < ALPHA:
         return float(stats.mannwhitneyu(first, second, alternative="two-sided").pvalue)
@@ -117,7 +118,7 @@ def min_rank_p(first: int, second: int) -> float:
 
 
 def _drift_note(first: Array, second: Array) -> str:
-    """Name the sides whose runs changed while they were made, which may be the difference."""
+    """Name the sides whose runs drifted, which may explain the difference."""
     drifted = []
     for name, samples in (("A", first), ("B", second)):
         half = len(samples) // 2

@@ -69,7 +69,7 @@ Pair = tuple[ComparedValue | None, ComparedValue | None]
 
 
 @dataclass
-class Paired:
+class PairedValues:
     """Matched values of both sides, and warnings."""
 
     pairs: list[Pair] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Paired:
 
 
 @dataclass(frozen=True)
-class Names:
+class SideNames:
     """The names of the two sides in warnings."""
 
     a: str
@@ -97,19 +97,21 @@ class ComparableKind(ABC, Generic[D]):
     def values(self, documents: Sequence[D]) -> list[ComparedValue]:
         """Return the values of one side."""
 
-    def warnings(self, a: Sequence[D], b: Sequence[D], names: Names) -> list[str]:
+    def warnings(self, a: Sequence[D], b: Sequence[D], names: SideNames) -> list[str]:
         """Return warnings where the two sides are not alike."""
         return []
 
     def attributions(
-        self, a: Sequence[D], b: Sequence[D], names: Names
+        self, a: Sequence[D], b: Sequence[D], names: SideNames
     ) -> tuple[list[Attribution], list[str]]:
         """Return which inputs make the sides differ, and warnings where that is not known."""
         return [], []
 
-    def paired(self, a: Sequence[D], b: Sequence[D], names: Names, *, edited: bool) -> Paired:
+    def paired(
+        self, a: Sequence[D], b: Sequence[D], names: SideNames, *, edited: bool
+    ) -> PairedValues:
         """Return the values of both, matched by their names."""
-        return Paired(match(self.values(a), self.values(b)), self.warnings(a, b, names))
+        return PairedValues(match(self.values(a), self.values(b)), self.warnings(a, b, names))
 
 
 KINDS: Registry[type[ComparableKind[Any]]] = Registry(

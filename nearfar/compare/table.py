@@ -76,7 +76,7 @@ def attributed(attribution: Attribution) -> str:
 
 def _causes(attribution: Attribution) -> Table:
     rows = [[cause.input, cause.a, cause.b, f"{cause.effect:+.3f}"] for cause in attribution.causes]
-    title = f"which input makes the difference of {attribution.b.value - attribution.a.value:+.3f}"
+    title = f"which input causes the difference of {attribution.b.value - attribution.a.value:+.3f}"
     return table([title, "A", "B", "effect"], rows)
 
 
@@ -100,7 +100,7 @@ def verdict(comparison: Comparison) -> str:
         return f"{comparison.failed} figures of B are {over}"
     count = judged(comparison)
     if not count:
-        return f"nothing was judged, so nothing says whether a figure of B is {over}"
+        return f"nothing was judged, so it is unknown whether a figure of B is {over}"
     of = (
         f" ({count} of {len(comparison.changes)} were judged)"
         if count < len(comparison.changes)

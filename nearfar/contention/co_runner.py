@@ -49,7 +49,7 @@ class CoRunner:
             )
 
     def run_when_idle(self) -> None:
-        """Let everything else of this session on its core go first, but for some 0.3 %."""
+        """Give all other processes of this session on its core priority, except for about 0.3 %."""
         os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     @contextlib.contextmanager

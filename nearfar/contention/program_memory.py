@@ -64,11 +64,11 @@ def program_memory(text: str, machine: topology.Topology) -> ProgramMemory:
 
 
 def check_pair(near: ProgramMemory, far: ProgramMemory) -> None:
-    """Refuse a near memory with a load, and two equal memories."""
+    """Refuse a near memory with a load, and two memories that are the same."""
     if near.spec.load != "none":
         raise NearfarError(
-            f"near memory {near.spec} has a load, but near is memory without one: give the load to "
-            "--far"
+            f"near memory {near.spec} has a load (load=): give the load to --far, because near "
+            "memory must have none"
         )
     if near.spec == far.spec:
         raise NearfarError(f"near and far are both {near.spec}: there is nothing to predict")

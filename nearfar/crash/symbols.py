@@ -14,7 +14,7 @@ _HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/"
 """Headers whose functions are inlined into the user's."""
 
 
-class Placed(Protocol):
+class AddressLocator(Protocol):
     """A recording whose stacks hold addresses of its own."""
 
     def place(self, address: int) -> SourceLocation:
@@ -24,7 +24,7 @@ class Placed(Protocol):
 class TraceSymbols:
     """Cached symbols of one trace, in as few runs of the symboliser as possible."""
 
-    def __init__(self, trace: Placed) -> None:
+    def __init__(self, trace: AddressLocator) -> None:
         self._trace = trace
         self._known: dict[SourceLocation, list[Frame]] = {}
 

@@ -137,7 +137,7 @@ def figures_of_logs(
     for log in logs:
         groups[log.traffic].append(log)
     for traffic in sorted(groups, key=lambda key: (key[2] != "sequential", key[1], -key[0])):
-        _add(imported, traffic, groups[traffic], _Made(source, how, max_points))
+        _add(imported, traffic, groups[traffic], _FigureOrigin(source, how, max_points))
     return imported
 
 
@@ -255,7 +255,7 @@ def _with_shares(logs: list[LoadLog], shares: tuple[float, ...]) -> list[LoadLog
 
 
 @dataclass(frozen=True)
-class _Made:
+class _FigureOrigin:
     """How figures are made."""
 
     source: str
@@ -275,7 +275,9 @@ def _idle(logs: Sequence[LoadLog], source: str) -> LatencyFigure:
     )
 
 
-def _add(imported: ImportedFigures, traffic: Traffic, logs: Sequence[LoadLog], made: _Made) -> None:
+def _add(
+    imported: ImportedFigures, traffic: Traffic, logs: Sequence[LoadLog], made: _FigureOrigin
+) -> None:
     """Add the curves and best bandwidths of one kind of traffic: of all cores, then by cores."""
     by_cores: dict[int | None, list[LoadLog]] = {None: list(logs)}
     counts = sorted({log.cores for log in logs if log.cores is not None})
@@ -287,7 +289,7 @@ def _add(imported: ImportedFigures, traffic: Traffic, logs: Sequence[LoadLog], m
 
 
 def _curve(
-    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _Made
+    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _FigureOrigin
 ) -> LoadedLatencyCurve:
     share, non_temporal, pattern = traffic
     points = thin(pooled([log.points for log in logs]), made.max_points)
@@ -305,7 +307,7 @@ def _curve(
 
 
 def _best(
-    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _Made
+    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _FigureOrigin
 ) -> BandwidthFigure:
     share, non_temporal, pattern = traffic
     operation: Operation = "read" if share == 1 else "mixed" if share else "nt-store"

@@ -29,7 +29,7 @@ class ConversionObstacle(
     """A precondition that does not hold."""
 
     what: str
-    mend: str = ""
+    fix: str = msgspec.field(default="", name="mend")
 
 
 class Conversion(Document, kw_only=True, forbid_unknown_fields=True):

@@ -22,7 +22,7 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_f
     """Observation, and the file or command it comes from."""
     costs: str = ""
     """Loss for a program or a measurement; only for the states lacks and note."""
-    mend: str = ""
+    fix: str = msgspec.field(default="", name="mend")
     """Command that fixes it; empty: none does."""
     symptom: str = ""
     """Symptom that a user who does not know the cause sees."""

@@ -59,8 +59,8 @@ class Settlement:
     waited_by_phase: tuple[int, ...] = (0,) * PHASES
     """CPU time waited, ns, by number of phase."""
     unpaid_by_phase: tuple[int, ...] = (0,) * PHASES
-    """CPU time, ns, by number of phase, that tracing took beyond the time of the far memory: no
-    delay can take it off."""
+    """CPU time, ns, by number of phase, by which tracing exceeded the time of the far memory; no
+    delay can remove it."""
 
     @property
     def unpaid_ns(self) -> int:
@@ -77,8 +77,8 @@ class Settlement:
 def costs(memory: MemoryCosts, ahead: bool) -> Array:
     """Return ns of a line by overlap, kind of line and term; shape (FACTORS, HITS, TERMS).
 
-    `ahead`: this core prefetches streams. The costs are of one thread alone: what threads take from
-    each other, they take in this machine's memory.
+    `ahead`: this core prefetches streams. The costs are those of one thread; the contention between
+    threads is that of this machine's memory.
     """
     factors = np.geomspace(MIN_OVERLAP, MAX_OVERLAP, FACTORS)
     streams = StreamFetch(ahead)
@@ -98,8 +98,8 @@ def write(
 ) -> None:
     """Write the file. `shares` are plain over traced time, 0..1, by number of phase.
 
-    `ahead`: this core prefetches streams. Everything is to take `slow_motion` times as long as it
-    would in the far memory, 1 or more.
+    `ahead`: this core prefetches streams. Everything takes `slow_motion` (1 or more) times as long
+    as it would in the far memory.
     """
     keys = np.array(sorted(near_keys), dtype="u8")
     header = np.zeros(1, _HEADER)

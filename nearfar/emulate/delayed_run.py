@@ -11,11 +11,11 @@ from nearfar.program.launch import RunOutcome
 from nearfar.program.phases import PhaseTime, ProfiledRun
 
 MAX_SHARE_CHANGE = 0.03
-"""Change of tracing's share by waiting, above which the program is run again."""
+"""Change of tracing's share, caused by the delays, above which the program is run again."""
 MIN_PHASE_SHARE = 0.01
 """Share of total time, and of waits in a phase's time, below which no run is repeated for it."""
 SPARE_FACTOR = 1.1
-"""Slow motion over what tracing needs: batches differ."""
+"""Ratio of the slow motion used to the one that tracing needs, because batches differ."""
 MAX_UNPAID_SHARE = 0.02
 """Share of near time that may be unpaid before the program is run in slow motion."""
 MIN_SLOWER_RATIO = 1.03
@@ -60,7 +60,7 @@ class PhaseGroups:
         return times
 
     def shares(self, plain: ProfiledRun, traced: ProfiledRun) -> dict[int, float]:
-        """Return plain over traced time: of each group the medians'."""
+        """Return the ratio of plain to traced time of each group, from medians."""
         shares = {-1: min(1.0, plain.outcome.cpu_ns / max(1, traced.outcome.cpu_ns))}
         plain_times, traced_times = self.times(plain.phases), self.times(traced.phases)
         for group, numbers in self.numbers().items():
@@ -71,10 +71,10 @@ class PhaseGroups:
         return shares
 
     def relevant(self, delayed: DelayedRun) -> list[str]:
-        """Return the groups that took enough of the run and were settled with memory.
+        """Return the groups that took enough of the run and had misses settled.
 
-        By group: where the far memory is hardly slower, a phase of a stream waits a few
-        milliseconds, and yet its error is that of its share.
+        The test is by group: if the far memory is hardly slower, a stream's phase waits only a few
+        milliseconds, and its share still determines its error.
         """
         total = {group: sum(times) for group, times in self.times(delayed.phases).items()}
         min_ns = MIN_PHASE_SHARE * sum(total.values())
@@ -104,8 +104,8 @@ class PhaseGroups:
     ) -> float:
         """Return the slow motion that the program needs, up to `limit`; the present one if enough.
 
-        `assumed` are the shares of the run, `actual` those found in it, where tracing takes longer
-        than without delays. The time in far memory is the measured time less what is unpaid.
+        `assumed` are the shares that the run used, `actual` those that it had, since tracing takes
+        longer with delays. The time in far memory is the measured time minus unpaid time.
         """
         present, numbers, settled = delayed.slow_motion, self.numbers(), delayed.settled
         measured = {g: sum(times) * present for g, times in self.times(delayed.phases).items()}
@@ -127,7 +127,7 @@ class PhaseGroups:
         return needed if again else present
 
     def without_waits(self, delayed: DelayedRun) -> ProfiledRun:
-        """Return a run with delays less its waits: what tracing took in it."""
+        """Return a run with delays minus its waits: its time with tracing alone."""
         slow, waited = delayed.slow_motion, delayed.settled.waited_by_phase
         by_name = {name: waited[n] for n, name in self.names.items() if n < PHASES}
         phases = {

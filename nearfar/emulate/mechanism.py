@@ -28,16 +28,16 @@ class EmulationTarget:
     far: MemoryCosts
     machine: Topology
     ahead: bool
-    """Whether this core prefetches streams, by near memory's profile: probes may show it at one
-    moment and not at the next."""
+    """Whether this core prefetches streams, according to near memory's profile, because probes show
+    it at some moments only."""
     placements: Sequence[Placement] = ()
     """The objects that stay near; empty: everything is far."""
     slow_motion: float = 1.0
     """Factor on the time in the far memory, where a mechanism can run in slow motion."""
     max_slow_motion: float = MAX_SLOW_MOTION
-    """Limit up to which a mechanism may raise `slow_motion` where tracing needs it."""
+    """Largest `slow_motion` that a mechanism may use if tracing needs it."""
     near_now: Callable[[Mapping[str, PhaseTime]], MemoryCosts] | None = None
-    """Near memory as plain phases of these times show it; None: `near` as it is."""
+    """Function from times of plain phases to near memory as it is now; None: use `near`."""
     group_of: Callable[[str], str] = str
     """The group of a phase: phases of a group do the same work, and their median counts."""
 
@@ -83,7 +83,7 @@ def check_ended(run: EmulationTimes | RunOutcome, command: Sequence[str]) -> Non
     """Refuse the times of a program that failed."""
     if run.failed:
         raise CommandError(
-            f"{command[0]} {run.status} when it was emulated: its times mean nothing, and nothing "
+            f"{command[0]} {run.status} when it was emulated: its times are invalid, and nothing "
             "was saved",
             ExitCode.PROGRAM_FAILED,
         )

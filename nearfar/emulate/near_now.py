@@ -19,8 +19,8 @@ CHAINS = {"chase": 1.0, "chains-4": 4.0, "chains-16": 16.0}
 """Misses in flight of the probes that wait for them."""
 STREAM = "stream"
 MAX_CHANGE = 0.25
-"""Change from the profile beyond which the user is told: profiles of one machine, measured minutes
-apart, differ by less (up to 15 % on virtual machines)."""
+"""Change from the profile above which a caveat is printed: profiles of one machine, measured
+minutes apart, differ by less (up to 15 % on virtual machines)."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class NearNow:
             return near
         counts = np.log2(np.array(sorted(self.chains)))
         factors = np.array([self.chains[count] for count in sorted(self.chains)])
-        # Between the probes' chains as the curve itself: straight over the logarithm of both.
+        # Between the probes' chain counts, interpolate like the curve: linear in both logarithms.
         ratios = np.exp2(np.interp(np.log2(near.chain_counts), counts, np.log2(factors)))
         costs = np.minimum.accumulate(near.chain_costs_ns * ratios)
         stream_ns = near.core_stream_ns * self.stream
-        # All cores together get at least what one gets now: with the profile of a busy moment,
-        # the bandwidth of a stream would take longer than the stream.
+        # All cores together get at least the bandwidth that one core gets now. With the profile of
+        # a busy moment, the bandwidth time of a stream could exceed the stream's time.
         read_ns = (min(near.read_ns[0], float(costs[-1])), min(near.read_ns[1], stream_ns))
         return replace(
             near,

@@ -38,8 +38,8 @@ ROUNDS = 5
 MAX_ROUNDS = 7
 """Rounds where near memory drifts; the `ROUNDS` steadiest count."""
 MAX_DRIFT = 0.05
-"""Change of near memory within a round, beyond which the round is repeated: it runs plain, traced
-and with delays in turn, and takes the change for the cost of tracing."""
+"""Change of near memory within a round above which the round is repeated: a round runs plain,
+traced and with delays in turn, so the change would count as a cost of tracing."""
 
 NAMES = ("chase", "chains-4", "chains-16", "stream")
 LINES = 1_500_000
@@ -100,7 +100,7 @@ class ProbeResults:
 
 
 def steadiest(run_round: Callable[[float], ProbeRound], slow_motion: float) -> list[ProbeRound]:
-    """Run `ROUNDS` rounds in which near memory hardly drifts, or all and return the steadiest.
+    """Run until `ROUNDS` rounds have hardly any drift, or all rounds, and return the steadiest.
 
     Plain runs alone decide which, never the error of a round. Each round begins with the slow
     motion that the last one needed.
@@ -142,7 +142,7 @@ def in_huge_pages(target: EmulationTarget) -> EmulationTarget:
 def judge(
     mechanism: Mechanism, request: ProfileRequest, target: EmulationTarget, say: Say
 ) -> ProbeResults:
-    """Run the probes as the program is run, everything far; in huge pages where there are.
+    """Run the probes by the program's mechanism, everything far, in huge pages if available.
 
     Where tracing takes too long for a probe, the mechanism raises the slow motion, and the rounds
     that follow use it. The median of several rounds counts: memory of a shared machine differs by
@@ -190,7 +190,7 @@ def judge(
 
 
 def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
-    """Say whether the probes' region is in pages of 2 MiB: a machine may have none left."""
+    """Return whether the probes' region is in pages of 2 MiB; a machine may have none left."""
     program, region_bytes, _ = request.job.command
     command = [program, region_bytes, str(FEW_LINES)]
     few = replace(request, job=replace(request.job, command=command))

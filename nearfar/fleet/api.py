@@ -72,7 +72,7 @@ class _FarSums:
     host_types: list[HostType]
     market: Market
     more: float
-    """Added time of high ends over that of values, where limits are of high ends."""
+    """Ratio of added time at high ends to that of values; used if limits apply to high ends."""
     quick: QuickForm
     objects: list[CheapObject]
     is_paged: bool
@@ -284,10 +284,12 @@ def _warnings(hosts: HostsFile, seen: _FarSums, slo_by: Judge) -> list[str]:
     warnings = []
     quick = seen.quick
     if slo_by == "high" and not quick.profiles and not seen.is_paged:
-        warnings.append("no profile slows down, so intervals are not known: limits are of values")
+        warnings.append(
+            "no profile slows down, so intervals are unknown: limits apply to the predicted values"
+        )
     prices = hosts.prices
     if prices.far_per_gib == 0:
-        warnings.append("far memory costs 0: the mix has as much of it as the limits allow")
+        warnings.append("far memory costs 0: the mix uses as much of it as the limits allow")
     if not hosts.types:
         warnings.append(
             "no file of hosts: types are processors, a host has the memory of its profiles, and "

@@ -51,7 +51,7 @@ def costs_of(near: DeviceProfile, far: DeviceProfile) -> LineCosts:
 
 
 def _more(near_ns: float, far_ns: float) -> float:
-    # Being faster at one thing does not make up for being slower at another.
+    # A gain in one kind of access does not compensate a loss in another.
     return max(far_ns - near_ns, 0.0)
 
 

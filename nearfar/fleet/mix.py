@@ -42,7 +42,7 @@ class Market:
     far_bytes: float
     adapters: float
     mixes: int
-    """Limit of different shares of far memory, apart from none, within a host type."""
+    """Largest number of different nonzero shares of far memory within a host type."""
 
 
 MAX_GAP = 1e-3
@@ -130,7 +130,7 @@ def _cost(room: TypeRoom, share: float, market: Market) -> float:
 def break_even(rooms: Sequence[TypeRoom], market: Market) -> float:
     """Return the price of far over near memory above which no host is converted; 0: at no price.
 
-    By bisection, to a hundredth: the dearer far memory, the less is saved.
+    Found by bisection to a hundredth, because savings fall as far memory gets more expensive.
     """
     dearest = max(room.near_price_per_gib for room in rooms)
     low, high = 0.0, 1.0

@@ -21,9 +21,10 @@ from nearfar.predict.paged import footprint_pages, paged_phases
 from nearfar.predict.paged_device import paged_device
 
 MAX_PROFILES = 2000
-"""Profiles of a type that are read: some ten minutes; the others are taken to be like them."""
+"""Most profiles of a type that are read (about ten minutes); the others are assumed to be like
+them."""
 MIDDLE_COMPRESSED = 0.5
-"""Compressed share of pages where no profile says it."""
+"""Compressed share of pages if no profile has it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _row(
     pages = footprint_pages(phases)
     least = phases[0].sizes_pages[0] * PAGE_BYTES
     whole = pages * PAGE_BYTES
-    # No program runs in less than the least near memory: what is beyond it cannot be offloaded.
+    # No program runs in less than the minimum of near memory, so that part cannot be offloaded.
     budgets = [f"{round(max((1.0 - share) * whole, least))}B" for share in SHARES]
     prediction = paged_device(workload, device, budgets, (), 1)
     assert prediction.paged is not None

@@ -44,6 +44,6 @@ def _of_ability(ability: Ability, costs: dict[str, dict[str, str]]) -> Finding:
         state="works" if ability.usable else "lacks",
         found=ability.detail,
         costs=lost.get("costs", ""),
-        mend=ability.remedy,
+        fix=ability.remedy,
         symptom=lost.get("symptom", ""),
     )

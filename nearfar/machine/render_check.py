@@ -39,9 +39,9 @@ def _lines(finding: Finding) -> list[str]:
         lines += _wrap(f"costs: {finding.costs}", "    ")
     if finding.symptom:
         lines += _wrap(f"shows as: {finding.symptom}", "    ")
-    if finding.mend:
+    if finding.fix:
         # Never wrapped: it is there to be copied.
-        lines.append(f"    fix: {finding.mend}")
+        lines.append(f"    fix: {finding.fix}")
     return lines
 
 

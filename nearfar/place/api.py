@@ -71,8 +71,8 @@ class PlanSaving(NamedTuple):
     """Predicted time of all-far over the plan's own, of an input in the mean."""
 
 
-class _Asked(NamedTuple):
-    """A question for plans, but for the near memory's size."""
+class _PlanQuestion(NamedTuple):
+    """A request for plans, without the size of near memory."""
 
     fars: list[FarMemory]
     near_spec: str
@@ -80,9 +80,9 @@ class _Asked(NamedTuple):
     workload: WorkloadProfile
     """The joined profile."""
     machine: MachineProfile | None
-    """The machine where its joint limits hold."""
+    """The machine whose joint limits apply, if it is known."""
 
-    def of_phase(self, name: str) -> _Asked:
+    def of_phase(self, name: str) -> _PlanQuestion:
         """Return the same question about one phase."""
         return self._replace(problem=self.problem.of_phase(name))
 
@@ -135,7 +135,7 @@ def place_phases(
 ) -> Iterator[tuple[Problem, list[Plan]]]:
     """Yield the problem of each far memory and phase, and its plan for each budget.
 
-    Plans are of whole objects, or of parts that pay. What they share is computed once.
+    Plans have whole objects, or parts where these pay. Common work is done once.
     """
     assert options.near is not None
     inputs = _inputs(options, MachineFile(), load_device(options.near))
@@ -148,7 +148,7 @@ def place_phases(
 
 
 def _within(
-    options: PlaceOptions, asked: _Asked, budget: str | None, allow: frozenset[str]
+    options: PlaceOptions, asked: _PlanQuestion, budget: str | None, allow: frozenset[str]
 ) -> PlanSaving:
     """Choose where objects go within the budget, or for the options' goal."""
     merged, machine = asked.workload, asked.machine
@@ -178,12 +178,12 @@ def _refuse_plan(options: PlaceOptions) -> None:
     first = options.profile[0]
     if len(options.profile) == 1 and isinstance(first, Path) and is_plan(first):
         raise CommandError(
-            f"{first} is a plan already: name a profile, or print the plan with --export"
+            f"{first} is already a plan: name a profile, or print the plan with --export"
         )
 
 
 def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[str]) -> None:
-    """Refuse options that no plan can follow."""
+    """Refuse options that no plan can satisfy."""
     goal, move_gb_per_s = options.slo, options.move_gb_per_s
     if goal is not None:
         check_goal(goal)
@@ -195,8 +195,8 @@ def _check_options(options: PlaceOptions, budget: str | None, allow: Collection[
         raise NearfarError(f"data cannot move at {move_gb_per_s:g} GB/s: give a rate above 0")
     if OPTIMISERS.get(options.optimiser).only_bar:
         raise NearfarError(
-            f"{options.optimiser} is only a bar to compare with, no plan of whole objects: "
-            "choose exact, greedy or hot-first"
+            f"{options.optimiser} is only a bar to compare with, not a way to place whole "
+            "objects: choose exact, greedy or hot-first"
         )
     if len(options.profile) > 1 and "moves" in allow:
         raise NearfarError(
@@ -220,7 +220,7 @@ def _inputs(options: PlaceOptions, file: MachineFile, near: DeviceProfile) -> _I
 
 def _asked(
     options: PlaceOptions, file: MachineFile, inputs: _Inputs, fars: list[FarMemory]
-) -> _Asked:
+) -> _PlanQuestion:
     problem = problem_of(
         inputs.workload,
         inputs.phases,
@@ -232,7 +232,7 @@ def _asked(
         machine=inputs.machine,
     )
     problem = with_limits(problem, fars, inputs=inputs.numbers, over=options.over)
-    return _Asked(fars, file.near_spec, problem, inputs.workload, inputs.machine)
+    return _PlanQuestion(fars, file.near_spec, problem, inputs.workload, inputs.machine)
 
 
 @dataclass(eq=False)
@@ -307,7 +307,7 @@ def _solve(
         problem, budget_bytes, extended, choices, allow=allow, joint_limits=joint_limits
     )
     caveats += [*(task.hints(budget_bytes, choice.shares) if details else []), *no_cache]
-    # What moves between phases is no placement that the bound is of.
+    # The bound does not apply to plans that move data between phases.
     timed, rows = extended.timed(problem)
     gap = None if moves is not None else proven_gap(timed, budget_bytes, rows)
     return _Result(budget_bytes, extended, bars, gap, moves, details, caveats)
@@ -329,7 +329,9 @@ def _moving_evaluation(problem: Problem, extended: ExtendedShares, moves: Moving
     )
 
 
-def _document(task: PlaceTask, result: _Result, asked: _Asked, options: PlaceOptions) -> Plan:
+def _document(
+    task: PlaceTask, result: _Result, asked: _PlanQuestion, options: PlaceOptions
+) -> Plan:
     """Return the plan as a document."""
     paths = [origin(profile) for profile in options.profile]
     problem, budget_bytes, shares = task.problem, result.budget_bytes, result.extended.shares

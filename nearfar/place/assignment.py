@@ -1,9 +1,9 @@
 """The assignment of objects to several memories with limits: greedy, and exact to a proven gap.
 
 This is the generalised assignment problem with few limits. Prices of the limits (see `capacity`)
-bound every choice from below. An object whose other memories cost more than its best one by more
-than greedy is above that bound stays where it is in every better choice (as in `knapsack`); HiGHS
-decides the rest.
+bound every choice from below. The gap of greedy is its distance from that bound. If every other
+memory of an object costs more than its best one by more than the gap, the object stays in its best
+memory in every better choice (as in `knapsack`). HiGHS decides the rest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MemoryNumbers = NDArray[np.int_]
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A memory for each object, and how far from the best this choice can be."""
+    """A memory for each object, and the largest distance of this choice from the best."""
 
     memory: MemoryNumbers
     gap: float
@@ -47,7 +47,7 @@ class Assignment:
 
 
 def saved_ns(costs_ns: Array, memory: MemoryNumbers) -> float:
-    """Return what a choice saves over each object in its slowest memory, ns."""
+    """Return the time that a choice saves over every object in its slowest memory, ns."""
     rows = np.arange(len(memory))
     return float((costs_ns.max(axis=1, initial=0.0) - costs_ns[rows, memory]).sum())
 
@@ -55,7 +55,7 @@ def saved_ns(costs_ns: Array, memory: MemoryNumbers) -> float:
 def greedy_assignment(
     costs_ns: Array, sizes: Array, limits: CapacityLimits, prices: LimitPrices
 ) -> MemoryNumbers | None:
-    """Return each object where time plus the price of its bytes is least and space is left.
+    """Return each object in the memory with the least time plus price of its bytes that has space.
 
     Objects that lose most per byte by their second best memory go first. Space that remains goes
     to the objects that it saves most per byte. None if some object fits nowhere.
@@ -91,7 +91,7 @@ def _improved(
     rows = np.arange(len(memory))
     for _ in range(MAX_SWEEPS):
         gain = costs_ns[rows, memory][:, np.newaxis] - costs_ns
-        # A move that needs more of a limit than is left now never fits: few moves remain.
+        # A move that needs more of a limit than is left now never fits, so few moves remain.
         needs = limits.weights.T[np.newaxis] - limits.weights.T[memory][:, np.newaxis]
         fits = np.all(used + needs * sizes[:, np.newaxis, np.newaxis] <= max_used, axis=2)
         objects, targets = np.nonzero((gain > 0) & fits)
@@ -122,7 +122,8 @@ def assign(costs_ns: Array, sizes: Array, limits: CapacityLimits) -> Assignment:
     if greedy is not None and slack <= MAX_GREEDY_GAP * max(saved_ns(costs_ns, greedy), 1e-300):
         return Assignment(greedy, _gap(costs_ns, greedy, prices.bound_ns))
     excess = prices.reduced_ns - prices.reduced_ns.min(axis=1, keepdims=True)
-    # The margin keeps rounding from deciding an object; it only makes the core larger.
+    # The margin prevents rounding errors from deciding an object; it only enlarges the core
+    # problem.
     undecided = excess <= slack + 1e-9 * abs(slack) + 1e-12 * abs(prices.bound_ns)
     core = np.flatnonzero(undecided.sum(axis=1) > 1)
     memory = prices.reduced_ns.argmin(axis=1)

@@ -63,8 +63,9 @@ def with_limits(
 def with_budget(problem: Problem, text: str | None) -> tuple[Problem, int]:
     """Return the problem, with a limit on the price if the budget is one, and the bytes near.
 
-    With one far memory a price is equal to a number of bytes near. With several it is a limit of
-    its own, and near memory gets at most what it would with the cheapest of them.
+    With one far memory a price is equal to a number of bytes near. With several far memories the
+    price is a separate limit, and near memory gets at most what it would get with the cheapest of
+    them.
     """
     footprint = problem.footprint_bytes
     if text is None:
@@ -76,8 +77,8 @@ def with_budget(problem: Problem, text: str | None) -> tuple[Problem, int]:
     near, far = float(prices[0]), float(prices[1:].min())
     if near <= far:
         raise NearfarError(
-            f"a byte near costs {near:g} and a byte far {far:g}: a budget by price needs near "
-            "memory that costs more than far memory"
+            f"a byte of near memory costs {near:g} and a byte of far memory {far:g}: a budget by "
+            "price needs near memory that costs more than far memory"
         )
     near_bytes = footprint * (price * near - far) / (near - far)
     if near_bytes < 0:

@@ -1,4 +1,4 @@
-"""Limits on how much goes where (capacities, total price), and what a byte of each is worth.
+"""Limits of placements (capacities, total price), and the shadow price of a byte of each.
 
 Each limit is a row of weights, one per memory: bytes in each memory times its weight, summed, may
 not exceed the limit.
@@ -122,8 +122,8 @@ def price_limits(costs_ns: Array, sizes_bytes: Array, limits: CapacityLimits) ->
     weights = limits.weights / scale[:, np.newaxis]
     scaled_limits = limits.limits / scale
     spread = float((costs_ns.max(axis=1) - costs_ns.min(axis=1)).sum())
-    # A price above all possible savings buys nothing more, except where a limit is nearly 0 and
-    # only a higher price keeps objects out: the factor is for those.
+    # A price above all possible savings has no further effect, unless a limit is nearly 0 and only
+    # a higher price keeps objects out. The factor is for that case.
     max_prices = np.full(count, max(spread, 1.0) * 1e3)
     prices = np.zeros(count)
     planes: list[tuple[float, Array, Array]] = []

@@ -1,4 +1,4 @@
-"""Sentences about a plan: what it depends on, what it cannot know, and what else would pay."""
+"""Sentences about a plan: assumptions, effects that it leaves out, other options that pay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan_caveats(
     allow: Collection[str],
     joint_limits: bool,
 ) -> list[str]:
-    """Return what the plan depends on and cannot know."""
+    """Return the plan's assumptions and the effects it leaves out."""
     return [
         *_parallelism(problem, budget_bytes),
         *_writes(problem, budget_bytes),
@@ -127,12 +127,13 @@ def _comparisons(
     sentences = []
     if plan_ns > 1.001 * interleaved_ns:
         sentences.append(
-            "interleaving pages is predicted faster than any plan of whole objects: an object "
-            "larger than the budget matters most, and part of it could stay near"
+            "interleaving pages is predicted to be faster than any plan of whole objects: the "
+            "most important object is larger than the budget, and part of it could stay near"
         )
     if plan_ns < 0.999 * near_ns:
         sentences.append(
-            "part far is predicted faster than all near, because it adds the far memory's bandwidth"
+            "with part of the data far the program is predicted to be faster than all near, "
+            "because that adds the far memory's bandwidth"
         )
     return sentences
 

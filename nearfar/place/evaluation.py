@@ -41,7 +41,7 @@ def evaluate(
 ) -> list[Evaluation]:
     """Return the evaluation of each placement (placements, objects, memories).
 
-    `times_ns`: their times, where the shares of objects do not tell them.
+    `times_ns` are their times if these do not follow from the shares of objects.
     """
     shares = np.asarray(shares, dtype=float)
     times = problem.shared_times_ns(shares) if times_ns is None else np.asarray(times_ns)
@@ -102,8 +102,8 @@ def _estimates(values: Array, lows: Array, highs: Array) -> list[Estimate]:
 def _ratio(numerator: Array, denominator: Array) -> Array:
     """Return the quotient, 1 where the denominator is 0.
 
-    Where far memory adds nothing by the prediction, times do not tell placements apart, and all of
-    the interval may be any one's.
+    If far memory adds no time by the prediction, times do not distinguish placements, and each gets
+    the whole interval.
     """
     quotient = np.ones_like(numerator)
     return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator != 0))

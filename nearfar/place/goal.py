@@ -15,7 +15,7 @@ from nearfar.place.problem import Problem
 from nearfar.predict.traffic import Array
 
 TimedShares = tuple[Problem, Array]
-"""Shares of a choice, and the problem that times them: by objects, or by ranges of objects."""
+"""Shares of a choice, by object or by range, and the problem that times them."""
 
 GREEDY_STEPS = 30
 """Halvings of the budget by greedy: to a thousandth of a ppm of the program's memory."""
@@ -56,7 +56,7 @@ def least_budget(
         try:
             timed, shares = chooser(budget)
         except NearfarError:
-            # Whole objects may not fit where the sum of their bytes does.
+            # Whole objects may not fit although the sum of their bytes does.
             return False
         estimate = evaluate(timed, shares[np.newaxis])[0].slowdown
         slowdown = estimate.value if judge == "value" else estimate.high
@@ -76,7 +76,7 @@ def least_budget(
     share = MIN_BUDGET_SHARE
     low = max(least, int(share * high))
     while low > least and chosen(low):
-        # Greedy was farther off: it is at its worst where few objects are large.
+        # Greedy was farther off, which happens when few objects are large.
         high, share = low, share**2
         low = max(least, int(share * high))
     return _halved(low, high, chosen, EXACT_STEPS), True

@@ -21,7 +21,7 @@ RELATIVE_GAP = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Knapsack:
-    """A selection of items, and how far from the best it can be."""
+    """A selection of items, and its largest distance from the best one."""
 
     chosen: NDArray[np.bool_]
     gap: float
@@ -45,7 +45,7 @@ def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
     price = _price_per_byte(worth, weights, budget)
     surplus = worth - price * weights
     bound = price * budget + surplus[surplus > 0].sum()
-    # The margin keeps rounding from deciding an item; it only makes the core larger.
+    # The margin prevents rounding errors from deciding an item; it only enlarges the core problem.
     slack = bound - worth[greedy].sum() + 1e-12 * bound
     certain = surplus > slack
     core = np.flatnonzero(np.abs(surplus) <= slack)

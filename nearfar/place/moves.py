@@ -4,7 +4,7 @@ Every phase has its own placement; a change of phase copies the objects that the
 elsewhere. The profile's samples show how often each change happens and how much of an object is
 alive then. A mixed-integer programme (sums of object costs and of copies) places the objects whose
 best memory differs most between phases; the others stay as the static plan has them. The model then
-times every phase, and the plan is used only if it is still faster than the static one.
+times every phase, and the plan is used only if the model finds it faster than the static one.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _timed_plan(
         PhasePlacements(
             phase=problem.phases[at].name,
             entries=entries[at],
-            # Objects leave fast memory first: that makes space for those that come.
+            # Objects first leave fast memory, to make space for those that move into it.
             moves=sorted(moves[at], key=lambda move: -speed_rank[move.memory]),
         )
         for at in sorted(moves)
@@ -245,7 +245,8 @@ def _one_thread_rate(limit: JointLimit, copy: str) -> float | None:
         for split in limit.splits
         if split.copies[1] == copy and split.threads[1] == 1
     ]
-    # The measured rate counts bytes read and bytes written: half of it is data moved.
+    # The measured rate counts bytes read and bytes written, so half of it is the rate of moved
+    # data.
     return max(rates) / 2 if rates and max(rates) > 0 else None
 
 

@@ -32,9 +32,10 @@ class Optimiser:
     bar: ClassVar[BarName]
     """Name of its row in the plan's table."""
     only_bar: ClassVar[bool] = False
-    """It ignores the budget or splits objects: a row to compare with, never the plan."""
+    """Whether it ignores the budget or splits objects, so that it is a row to compare with and
+    never the plan."""
     uses_budget: ClassVar[bool] = True
-    """Whether it keeps near what it can."""
+    """Whether its choice depends on the budget."""
 
     def choose(self, problem: Problem, budget_bytes: int) -> PlacementChoice:
         """Return a choice with at most `budget_bytes` near and within far memories' capacities.

@@ -1,9 +1,10 @@
-"""Plans for a paged far memory: what is locked near; the kernel moves the rest.
+"""Plans for a paged far memory: which data to lock near; the kernel moves the rest.
 
-Where phases begin that do not use an object and its pages would be in their way, it is offered to
-the kernel then. No time is predicted for that: the time of a plan is that of its locks.
+If a phase does not use an object whose pages would take space from it, the object is offered to the
+kernel when the phase begins. No time is predicted for that; the time of a plan is that of its
+locks.
 
-Locked data never fault, and leave the rest less room. How often the rest faults then follows from
+Locked data never fault, and leave less room for the rest. The faults of the rest follow from
 footprints (Xiang et al., HOTL, ASPLOS 2013): the pages touched within some time are the sum of
 those of each object, so without some of them the rest fills its room later, and distances shrink.
 The objects touched most often per page are locked first, the last of them in part: of a loop that
@@ -54,7 +55,7 @@ from nearfar.predict.total import TOTAL, slowdown_over
 from nearfar.predict.traffic import Array
 
 FREE_SHARE = 0.1
-"""Share of the budget that is never locked: stacks, libraries and pages on their way need it."""
+"""Share of the budget that is never locked: stacks, libraries and pages in transit need it."""
 
 STEPS = 40
 """Numbers of locked pages that are tried."""
@@ -63,11 +64,12 @@ LOCKABLE = ("heap", "mmap")
 """Kinds of objects that `run` can lock and offer: its library serves blocks and mappings."""
 
 MIN_OFFERED_BYTES = 2 << 20
-"""Least size of an object that is sent away when a phase begins that does not use it."""
+"""Least size of an object that is offered for eviction when a phase that does not use it begins."""
 
 MIN_GAIN = 1.1
-"""Least gain at the low end of its interval, or nothing is locked: of plans predicted to save 4 to
-11 %, with no interval, the slowest ran 0.5 times as fast as the kernel alone (docs/paged.md)."""
+"""Least gain at the low end of its interval with which data are locked. Of plans that were
+predicted, without an interval, to save 4 to 11 %, the slowest ran 0.5 times as fast as the kernel
+alone (docs/paged.md)."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def paged_plan(
 def _offers(
     workload: WorkloadProfile, every: Sequence[PagedPhase], choice: _Choice, near_pages: float
 ) -> list[PhasePlacements]:
-    """Return which objects each phase does not use, where their pages would be in its way."""
+    """Return the objects that each phase does not use and whose pages would take space from it."""
     pages, offers = np.zeros(len(workload.objects)), []
     for phase in every:
         touched = np.zeros(len(pages))
@@ -190,13 +192,12 @@ def _plan_time(plan_ns: float, kernel: PhasePrediction) -> Estimate:
 def _caveats(choice: _Choice, gain: Estimate) -> list[str]:
     if choice.pages == 0.0:
         return [
-            "locking saves nothing here that is beyond the model's error: the kernel's own choice "
-            "may be as good"
+            "locking saves less than the model's error here: the kernel's own choice may be as good"
         ]
     return [
         f"the plan is predicted to be {gain.value:.2f} ({gain.low:.2f}-{gain.high:.2f}) times as "
         "fast as the kernel alone",
-        "near: locked (mlock); far: the kernel moves its pages in and out of what is left of the "
+        "near: locked (mlock); far: the kernel moves its pages in and out of the rest of the "
         "budget; `nearfar run PLAN --map far=zram` does both",
     ]
 
@@ -298,8 +299,8 @@ def _gain(
 
     The interval joins the ends of near memory's size and of faults' times, the same for both,
     replacement at random, migration of both runs between CPUs, and the number of sampled pages, by
-    which the saving is uncertain. That one run migrates and the other does not is an accident of a
-    pair of runs, not of the plan.
+    which the saving is uncertain. The case that only one run migrates is left out: it is a chance
+    event, not an effect of the plan.
     """
     footprint = float(choice.by_object.sum())
     costs = [PageCosts(device, phase) for phase in shown]
@@ -330,9 +331,9 @@ def _gain(
 
 
 def _equivalent_pages(phase: PagedPhase, moving: Array, room_pages: float) -> float:
-    """Return the near memory in which all objects fault as shares of them do in some room.
+    """Return the near memory in which whole objects fault as unlocked shares do in `room_pages`.
 
-    Between sizes c and c + dc lies the part of dc that those bring who fault at c.
+    Each object's part of the step from size c to c + dc is its part of the faults at c.
     """
     by_object = phase.faults + phase.first_by_object[:, np.newaxis]
     every = by_object.sum(axis=0)

@@ -24,7 +24,7 @@ from nearfar.predict.traffic import Array
 
 MIN_SPLIT_BYTES = 256 << 10
 """Least mean allocation of an object that can be split: a boundary on a 4 KiB page is then within
-0.8 % of the planned share. Also the least object whose pages can be dealt out."""
+0.8 % of the planned share. Also the least object whose pages can be interleaved."""
 
 MIN_FILE_BYTES = 1 << 20
 """Least mapped file that can be split, as `nearfar run` places no smaller ones."""
@@ -37,12 +37,12 @@ ROUNDING_SHARE = 1e-9
 
 
 MAX_DEALT = 64
-"""Largest sum of the weights by which pages are dealt out: `nearfar run` divides an extent in as
-many pieces."""
+"""Largest sum of the weights by which pages are interleaved: `nearfar run` divides an extent into
+that many pieces."""
 
 
 def dealable(workload: WorkloadProfile) -> NDArray[np.bool_]:
-    """Return for each object whether it has many small blocks, whose pages can be dealt out."""
+    """Return for each object whether it has many small blocks, whose pages can be interleaved."""
     return np.array(
         [
             item.kind == "heap"
@@ -92,7 +92,7 @@ def _is_splittable(item: MemoryObject) -> bool:
 def with_parts(
     problem: Problem, budget_bytes: float, can_split: NDArray[np.bool_], start: Array
 ) -> Array | None:
-    """Return `start` with space that whole objects leave filled by parts; None where none is left.
+    """Return `start` with the space left by whole objects filled with parts; None if there is none.
 
     A second start places objects where time plus the price of their bytes is least, split where
     space ends. From both starts, the parts that save most time per byte then move. With one limit
@@ -196,7 +196,7 @@ def parts_of_ranges(
                 continue
             used += float(shares[memory])
             until = begin + used * (end - begin)
-            # A boundary between memories is one of pages.
+            # Boundaries between memories are page boundaries.
             until = end if end - until < PAGE_BYTES else round(until / PAGE_BYTES) * PAGE_BYTES
             share = float(shares[memory]) * size / total
             if parts and parts[-1].memory == names[memory]:

@@ -41,7 +41,7 @@ def placements_of(
 ) -> list[Placement]:
     """Return where every object goes that can move."""
     shares, weights = extended.shares, extended.weights
-    # An error of near time is one of all of it, not of what objects add.
+    # An error of near time applies to the whole time, not to the time that objects add.
     far = sum_estimates(
         [
             scale_estimate(outcome.slowdown, phase.near_time_ns.value)
@@ -136,7 +136,7 @@ class BudgetFrontier:
 def frontier(problem: Problem) -> BudgetFrontier:
     """Return the frontier of all budgets."""
     order = greedy_order(problem)
-    # Objects that no plan can move are near at every budget.
+    # Fixed objects are near at every budget.
     moves = np.array([int(i) not in problem.fixed for i in order], dtype=bool)
     order = np.concatenate((order[~moves], order[moves]))
     near_bytes = np.concatenate(([0.0], np.cumsum(problem.sizes_bytes[order])))
@@ -201,7 +201,7 @@ def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | 
         return None, [f"Memory Mode is not shown: {error}"]
     slowdown = weighted(problem.phase_weights, [phase.slowdown for phase in outcomes])
     used = np.zeros(len(problem.fars) + 1)
-    # The cache comes on top: all data is in far memory.
+    # All data is in far memory, in addition to the cache.
     used[0], used[1] = budget_bytes, problem.footprint_bytes
     evaluation = Evaluation(
         time_ns=sum_estimates([phase.far_time_ns for phase in outcomes]),

@@ -1,4 +1,4 @@
-"""How far from the best placement a plan can be, by the model's times.
+"""The largest distance of a plan from the best placement, by the model's times.
 
 Solvers prove gaps of sums, and times do not add. Here every object counts with the least that the
 model says it adds, as the first or as the last one in a memory: no choice adds less than the sum of
@@ -34,7 +34,7 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
 
     def gap(bound_ns: float) -> float:
         missed_ns = max(0.0, added_ns - bound_ns)
-        # Differences of times are known to their rounding.
+        # Differences of times are accurate to rounding errors.
         if missed_ns <= 1e-12 * time_ns:
             return 0.0
         return missed_ns / saved_ns if saved_ns > 0 else np.inf

@@ -3,7 +3,7 @@
 A profile counts the sampled misses of an object's large memory by position. Neighbouring ranges are
 joined unless their traffic differs by more than sampling explains: the two halves of the sampled
 lines are independent, so their difference is the noise, also where misses come in clusters. The
-same halves judge a plan: what one of them chooses is timed with the other's counts.
+halves also judge a plan: the choice made with one half is timed with the counts of the other.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ MIN_DEVIATIONS = 5.0
 127 pairs, and counts of few hot lines deviate more than normal ones."""
 
 MIN_COUNTED_SHARE = 0.9
-"""Share of an object's lines that must be counted by range: the others are assumed to be everywhere
-in it."""
+"""Share of an object's lines that must be counted by range; the other lines are assumed to be
+spread evenly over the object."""
 
 MAX_SPAN = 1.25
-"""Largest ratio of positions to the object's bytes: beyond, many positions have no memory."""
+"""Largest ratio of positions to the object's bytes; above it, many positions have no memory."""
 
 COUNTED = {"read_misses": (CHASE, INDEPENDENT, STREAM), "write_misses": (STORE, STORE_STREAM),
            "write_backs": (WRITE_BACK, WRITE_BACK_STREAM)}  # fmt: skip
@@ -276,7 +276,7 @@ def joined_ranges(halves: Array, sizes: Array) -> NDArray[np.intp]:
 def _deviations(lines: Sequence[Array], sizes: Sequence[float], at: int, excess: float) -> float:
     """Return by how many standard deviations the traffic per byte of two neighbours differs.
 
-    It is that of the half which shows less, as both together would show it.
+    It is the smaller of those of the two halves, scaled to the whole sample.
     """
     share = sizes[at] / (sizes[at] + sizes[at + 1])
     first, second = (

@@ -1,9 +1,10 @@
-"""Search for placements: solvers see sums, the model times their choices.
+"""Search for placements: solvers optimise sums, and the model times their choices.
 
-Where bandwidth binds, what an object adds depends on where the others are. Then costs are computed
-again around the choice, and solved again: a step of sequential linear programming. For the worst
-of several inputs, the weight of an input grows while it is the worst (multiplicative weights). That
-gives choices and also a bound, because any weighted mean of inputs is below the worst.
+If bandwidth is the limit, the time that an object adds depends on where the others are. Then costs
+are computed again around the choice, and solved again: a step of sequential linear programming. For
+the worst of several inputs, the weight of an input grows while it is the worst (multiplicative
+weights). That gives choices and also a bound, because any weighted mean of inputs is below the
+worst.
 """
 
 from __future__ import annotations
@@ -138,8 +139,8 @@ def _solved_around(
 def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
     """Return the fastest of all placements of the objects nearest to a change of memory.
 
-    The others stay where `start` has them. With few objects these are all that matter, and no
-    choice for the budget, or for a smaller one, is faster.
+    The others stay where `start` has them. With few objects these are all objects that matter, so
+    no choice for this budget or a smaller one is faster.
     """
     limits = capacity_limits(problem, budget_bytes)
     costs, sizes = problem.costs_ns, problem.sizes_bytes
@@ -185,7 +186,7 @@ def _that_matter(problem: Problem) -> NDArray[np.intp]:
 
 
 def costs_around(problem: Problem, shares: Array) -> Array:
-    """Return what each object alone would add in each memory with the others in place, ns."""
+    """Return the time that each object adds in each memory while the others stay, ns."""
     memories = shares.shape[1]
     costs = np.zeros_like(shares)
     for memory in range(memories):

@@ -1,4 +1,4 @@
-"""The profile of a program whose elements of one type are split, as far as models know it.
+"""The profile, as models need it, of a program whose elements of one type are split.
 
 Near time follows from the model `inversion`: what the lines that are no longer fetched took near.
 """
@@ -33,9 +33,10 @@ from nearfar.predict.phases import phases_of
 
 
 def bare_profile(workload: WorkloadProfile) -> WorkloadProfile:
-    """Return the profile without other counts, which would contradict changed ones.
+    """Return the profile without its other counts, which would contradict the changed ones.
 
-    Nor has it ranges: those of a split object are unknown, so both programs are placed without.
+    It also has no ranges: those of a split object are unknown, so both programs are placed without
+    them.
     """
     phases = [
         msgspec.structs.replace(
@@ -129,7 +130,7 @@ def _traffic(row: ObjectTraffic, part: PartTraffic) -> Traffic:
 
 
 def _sequential(part: AccessClasses, of: AccessClasses, own: AccessClasses) -> AccessClasses:
-    """Return as large a part of `own` as `part` is of `of`, by class."""
+    """Return `own` scaled by the ratio of `part` to `of`, by class."""
     shares = {
         name: getattr(part, name) / getattr(of, name) if getattr(of, name) else 0.0
         for name in part.__struct_fields__
@@ -160,7 +161,7 @@ class NearTimes:
         ]
 
     def factors(self, after: WorkloadProfile) -> list[Estimate]:
-        """Return each phase's factor, with 90 % of its errors."""
+        """Return each phase's factor with its 90 % interval."""
         factors = []
         for models, new in zip(self._models, phases_of(after), strict=True):
             ratios = []

@@ -24,7 +24,7 @@ Place = tuple[tuple[str, int], tuple[int, ...], str]
 """Visit, offsets of the fields, access class and operation."""
 
 Visits = Literal["value", "few", "many"]
-"""How often visits touch the cold part: counts do not tell which accesses are of one visit."""
+"""How often visits touch the cold part; counts do not show which accesses belong to one visit."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def split_traffic(
     listed = sum(access.misses for access in accesses)
     sequential = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
     followed = min(1.0, sequential / row.traffic.misses()) if row.traffic.misses() else 0.0
-    # Kept instructions have nearly all misses; what others have goes with the cold part.
+    # The listed instructions have nearly all misses; those of the others count for the cold part.
     rest = max(0.0, row.traffic.misses() - listed)
     cold_lines = _cold_lines(split, accesses, visits)
     before = _resident(split.use.stride_bytes, _mean_lines(split, accesses, "all"))
@@ -124,7 +124,7 @@ def split_traffic(
             dense = _resident(cold_stride, lines)
             elements = count * missing
             if hot:
-                # It fetches the elements' lines now, so it tells how many miss.
+                # This part now fetches the elements' lines, so its accesses determine the misses.
                 each = lines_of(extent(access.fields))
                 each = _resident(split.use.stride_bytes, each) if stream else each
                 elements = min(elements, access.misses / each)
@@ -210,7 +210,7 @@ def _cold_shares(
 ) -> dict[tuple[str, int], float]:
     """Return, by visit, the share of its elements whose cold part is touched too, at most 1.
 
-    Accesses to cold parts without hot ones belong to others' visits.
+    Accesses to cold parts without hot accesses belong to visits of other functions.
     """
     with_hot = {access.visit for access in accesses if split.of_hot(access)}
     visited: dict[tuple[str, int], float] = {}

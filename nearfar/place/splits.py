@@ -35,13 +35,13 @@ from nearfar.predict.phases import phases_of
 from nearfar.predict.traffic import Array, PhaseTraffic
 
 BUDGET_SHARE = 0.25
-"""Near memory over the program's, for which splits are judged."""
+"""Near memory for which splits are judged, as a share of the program's memory."""
 MAX_TYPES = 4
 """Types that are tried, those that miss most."""
 MAX_PREFIXES = 6
 """Hot parts that are tried of each."""
 MAX_HOT_SHARE = 0.75
-"""Largest hot part over its type."""
+"""Largest hot part, as a share of its type."""
 MIN_SAVED = 0.02
 """Least slowdown that a proposal saves."""
 
@@ -53,7 +53,7 @@ def propose_splits(
     host: HostRule = DEFAULT_HOST,
     programs: list[list[SplitProgram]] | None = None,
 ) -> list[FieldSplit]:
-    """Return the splits that save most time, at most one for each object; none where none does.
+    """Return the splits that save most time, at most one for each object.
 
     `programs`: those of `split_programs`, which are the same for all far memories.
     """
@@ -90,7 +90,7 @@ class SplitProgram:
     profiles: dict[Visits, WorkloadProfile]
     phases: dict[Visits, list[PhaseTraffic]]
     near_ns: dict[Visits, Estimate]
-    """Near time of the split program; its ends are what the model leaves open."""
+    """Near time of the split program; its interval is the uncertainty of the model."""
 
 
 def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[SplitProgram]]:
@@ -165,7 +165,7 @@ def judged_for(
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _TriedSplit:
     """A split program, and its plans."""
 
     program: SplitProgram
@@ -173,7 +173,7 @@ class _Tried:
 
     @property
     def likely_ns(self) -> float:
-        """Time by which splits are compared: one that rests on few visits is worth less."""
+        """Time by which splits are compared; a split that is based on few visits is worth less."""
         return self.plans["value"].time_ns + self.plans["many"].time_ns
 
     def saves(self, before: PlacedProgram) -> float:
@@ -181,12 +181,12 @@ class _Tried:
         return before.time_ns - self.plans["value"].time_ns
 
 
-def _tried(memories: JudgedMemories, program: SplitProgram) -> _Tried:
+def _tried(memories: JudgedMemories, program: SplitProgram) -> _TriedSplit:
     plans = {
         visits: memories.placed(profile, program.phases[visits])
         for visits, profile in program.profiles.items()
     }
-    return _Tried(program, plans)
+    return _TriedSplit(program, plans)
 
 
 def _candidates(use: TypeUse) -> Iterator[HotCold]:
@@ -199,7 +199,7 @@ def _candidates(use: TypeUse) -> Iterator[HotCold]:
 
 
 def _proposal(
-    tried: _Tried, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
+    tried: _TriedSplit, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
 ) -> FieldSplit:
     split, before = tried.program.split, unsplit.evaluation()
     after = {visits: plan.evaluation() for visits, plan in tried.plans.items()}
@@ -208,7 +208,7 @@ def _proposal(
         return Estimate(time.value / near_ns, time.low / near_ns, time.high / near_ns)
 
     value = tried.saves(unsplit) / near_ns
-    # Both times have the same uncertain inputs: their ends belong together.
+    # Both times have the same uncertain inputs, so their ends are compared pairwise.
     lows, highs = [], []
     for visits, plan in after.items():
         ends = [

@@ -178,8 +178,8 @@ class PlaceTask:
     def with_parts_that_pay(self, budget_bytes: int) -> PlaceTask:
         """Return the task with parts allowed if whole objects are slower or do not fit.
 
-        However little parts save: a plan of whole objects for a budget would else be slower than
-        one in parts for a smaller budget.
+        Any saving counts. Otherwise a plan of whole objects could be slower than one in parts for a
+        smaller budget.
         """
         if not self.problem.names:
             return self
@@ -187,7 +187,8 @@ class PlaceTask:
         try:
             whole = self.best_whole(budget_bytes)
         except NearfarError:
-            # Its choices do not fit whole: they are kept apart from those of this task.
+            # Its choices do not fit as whole objects, so they are kept apart from those of this
+            # task.
             in_parts = replace(in_parts, sentences=(WHOLE_DO_NOT_FIT,), _bars={}, _extended={})
             in_parts.best_whole(budget_bytes)  # raises where parts do not fit either
             return in_parts
@@ -213,12 +214,12 @@ class PlaceTask:
         return self._extended[key]
 
     def timed_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
-        """Return what the task's plan for a budget has where, and the problem that times it."""
+        """Return the placement of the task's plan for a budget, and the problem that times it."""
         task = self if self.allow else self.with_parts_that_pay(budget_bytes)
         return task.best_extended(budget_bytes).timed(self.problem)
 
     def quick_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
-        """Return the same for greedy, with those extensions that are quick for so many objects."""
+        """Return the same for greedy, with the extensions that are fast to compute."""
         task = self if self.allow else replace(self, allow={"parts"})
         shares = task.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
@@ -230,8 +231,8 @@ class PlaceTask:
 
         Parts are ranges where these save more than `MIN_RANGES_SHARE` of what far memory adds to
         parts that have their share of the object's traffic, also by the counts that did not choose
-        them. A share of all the time would refuse them with much near memory, where little is left
-        to save, and more near memory would make a plan slower.
+        them. (A share of the whole time would reject ranges at large budgets, where little is left
+        to save, and a plan could become slower with more near memory.)
         """
         evenly = self._extended_evenly(budget_bytes, shares, allow)
         if "parts" not in allow or "moves" in allow or self.ranged is None:
@@ -267,8 +268,7 @@ class PlaceTask:
     ) -> ExtendedShares:
         """Return the shares with extensions; each part has its share of an object's traffic.
 
-        With parts, they are none of the slower: at most as slow as pages that are interleaved
-        without regard to their content.
+        With parts, they are at most as slow as pages interleaved without regard to their content.
         """
         problem = self.problem
         if "parts" in allow:
@@ -294,12 +294,12 @@ class PlaceTask:
     def _interleaved_evenly(self, budget_bytes: int, shares: Array) -> ExtendedShares:
         """Return the placement of a bar that divides every object, as a run can make it."""
         dealt = self._dealt(budget_bytes, ExtendedShares(shares, {}))
-        # Large objects take what the whole numbers of the others leave of near memory.
+        # Large objects take the near memory that the integer weights of the others leave.
         filled = filled_up(self.problem, budget_bytes, self.can_split, dealt.shares)
         return replace(dealt, shares=best_of(self.problem, [dealt.shares, filled]))
 
     def _dealt(self, budget_bytes: int, extended: ExtendedShares) -> ExtendedShares:
-        """Return the placement with the pages of divided objects that have no parts dealt out."""
+        """Return the placement with pages interleaved for divided objects that have no parts."""
         problem, weights = self.problem, dict(extended.weights)
         shares = extended.shares.copy()
         divided = ~self.can_split & (shares.max(axis=1, initial=0.0) < 1.0)
@@ -310,7 +310,7 @@ class PlaceTask:
             shares[number] = _shares_of(weights[number])
         if not self.fits(shares, budget_bytes):
             return extended
-        # What this leaves of near memory, the largest take.
+        # The largest objects take the near memory that this leaves.
         limits = capacity_limits(problem, budget_bytes)
         sizes, used = problem.sizes_bytes, shares.T @ problem.sizes_bytes
         for number in sorted(numbers, key=lambda at: -sizes[at]):
@@ -346,7 +346,8 @@ class PlaceTask:
             saved = 1.0 - extended_ns / time_ns
             if extension not in self.allow and saved > MIN_HINT_SHARE:
                 hints.append(
-                    f"with {title} it is predicted {saved:.0%} faster: --allow {extension}"
+                    f"with {title} the program is predicted to be {saved:.0%} faster: --allow "
+                    f"{extension}"
                 )
             time_ns = min(time_ns, extended_ns)
         return hints

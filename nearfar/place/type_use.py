@@ -17,14 +17,15 @@ from nearfar.documents.touched_field import TouchedField
 from nearfar.documents.workload import Instruction, MemoryObject, Phase
 
 MIN_TYPE_SHARE = 0.7
-"""Share of an object's misses from which the object is taken to consist of elements of a type."""
+"""Share of an object's misses from which the object counts as elements of one type."""
 MIN_BYTES = 16
 """Smallest type that is worth a split."""
 NEAR_LINES = 2
-"""Source lines of a function that are at most so far apart are taken to be of one visit."""
+"""Largest distance of source lines of a function that count as one visit."""
 WORD_BYTES = 8
 HEADER_BYTES, ROUNDED_BYTES = 8, 16
-"""Bytes before a block of the C library's allocator, and what blocks are rounded up to."""
+"""Header bytes of a block of the C library's allocator, and the multiple to which blocks are
+rounded up."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def extent(fields: Sequence[TouchedField]) -> int:
 
 
 def lines_of(size: int) -> float:
-    """Return the lines that so many adjacent bytes at any word's place are in, on average."""
+    """Return the mean number of lines that contain `size` adjacent bytes, at any word."""
     return 1.0 + max(0, size - WORD_BYTES) / LINE_BYTES
 
 

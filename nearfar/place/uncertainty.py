@@ -43,7 +43,7 @@ def undecided_objects(
     prices = price_limits(problem.costs_ns, problem.sizes_bytes, limits).prices
     capacities = np.array([budget_bytes, *problem.capacities_bytes])
     sizes = problem.sizes_bytes[:, np.newaxis]
-    # An object larger than a memory never goes there, whatever it costs.
+    # An object that is larger than a memory never goes there, whatever its cost.
     price = np.where(sizes <= capacities, sizes * (prices @ limits.weights), np.inf)
     at_low, at_high = (low + price).argmin(axis=1), (high + price).argmin(axis=1)
     names = problem.memory_names
@@ -60,7 +60,7 @@ def undecided_objects(
 
 
 def _differing(problem: Problem, first: NDArray[np.int_], second: NDArray[np.int_]) -> list[int]:
-    """Return the objects that matter and that two choices place apart, most added time first."""
+    """Return the objects that matter and differ between two choices, most added time first."""
     worst = np.abs(problem.costs_ns).max(axis=1, initial=0.0)
     objects = np.flatnonzero((first != second) & (worst > MIN_ADDED_SHARE * worst.sum()))
     return [int(i) for i in objects[np.argsort(-worst[objects], kind="stable")]]

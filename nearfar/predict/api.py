@@ -53,9 +53,10 @@ def predict(
 ) -> Prediction:
     """Predict CPU time of every phase with everything in each far memory.
 
-    `far_page_bytes` is the size of the program's far pages, by default as near. `own` are reads of
-    data allocated as the program's, where they were measured. `explain_largest` breaks down the
-    largest times in place of those that --explain names. Raises NearfarError for what is unknown.
+    `far_page_bytes` is the size of the program's far pages, by default that of its near pages.
+    `own` are measured reads of data that was allocated like the program's, if any.
+    `explain_largest` breaks down the largest times instead of those that --explain names. Raises
+    NearfarError for what is unknown.
     """
     task = task_of(options)
     workload, near, fars = task.workload, task.near, task.fars
@@ -101,7 +102,7 @@ def _paged(
     budgets, names, count = options.near_budget, options.phase, options.max_objects
     prediction = paged_device(workload, device, budgets, names, count)
     if options.explain:
-        prediction.caveats.append("--explain does not take the time of a paged memory apart")
+        prediction.caveats.append("--explain does not support paged memories")
     return prediction
 
 
@@ -164,7 +165,7 @@ def _device(
 
 
 def _slowed(total: PhasePrediction) -> Estimate:
-    """Return slowdown times near time: an error of near time is none of what fields add."""
+    """Return slowdown times near time, without the error of near time, which fields do not add."""
     return scale_estimate(total.slowdown, total.near_time_ns.value)
 
 

@@ -43,12 +43,12 @@ SHOWN_CHAINS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedInputs:
-    """Documents and options that one prediction is made from."""
+    """Documents and options behind one prediction."""
 
     workload: WorkloadProfile
     near: DeviceProfile
     fars: Mapping[str, DeviceProfile]
-    """By the name that both predictions use."""
+    """Far memories, by the name that both predictions use."""
     model: str
     host: HostRule
     phases: tuple[str, ...] = ()
@@ -97,20 +97,21 @@ class _Group:
 
 
 Pair = tuple[str, str]
-"""Texts of A and of B."""
+"""A text about A and one about B."""
 
 Slowdowns = Mapping[frozenset[str], float]
-"""A slowdown by the groups that are B's."""
+"""The slowdown, by the set of groups taken from B."""
 
 
 def attributions(
     a: LoadedInputs, b: LoadedInputs, slowdowns: Mapping[str, tuple[Estimate, Estimate]]
 ) -> list[Attribution]:
-    """Return the causes for each far memory of `slowdowns`; refuse programs with other phases."""
+    """Return the causes for each far memory of `slowdowns`; refuse profiles whose phases differ."""
     phases = [{phase.name for phase in inputs.workload.phases} for inputs in (a, b)]
     if phases[0] != phases[1]:
         raise NearfarError(
-            f"the two profiles have other phases ({', '.join(sorted(phases[0] ^ phases[1]))} in "
+            f"the two profiles have different phases ({', '.join(sorted(phases[0] ^ phases[1]))} "
+            "in "
             "one alone): profile the same program"
         )
     texts = {
@@ -128,7 +129,7 @@ def attributions(
 def _mixed_slowdowns(
     a: LoadedInputs, b: LoadedInputs, differing: Sequence[str], fars: Sequence[str]
 ) -> dict[str, dict[frozenset[str], float]]:
-    """Return, for each far memory, the slowdown of A with every choice of groups of B's.
+    """Return, for each far memory, A's slowdown with every subset of groups taken from B.
 
     Each choice is made once for all memories, and the traffic of each profile once.
     """
@@ -170,7 +171,7 @@ def _attribution(
 
 
 def _differ(a: DeviceProfile, b: DeviceProfile) -> bool:
-    """Return whether two far memories have other figures; when they were read is none."""
+    """Return whether the figures of two far memories differ; the time of reading does not count."""
     return a != msgspec.structs.replace(b, producer=a.producer, title=a.title)
 
 
@@ -382,4 +383,4 @@ GROUPS = (
         _options_text,
     ),
 )
-"""Besides the far memory; applied in this order where several change sides."""
+"""All groups except the far memory, in the order in which they are applied."""

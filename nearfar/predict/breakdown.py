@@ -21,10 +21,10 @@ from nearfar.predict.object_effects import added_by_object_ns
 from nearfar.predict.traffic import CHASE, INDEPENDENT, Array, misses, write_backs
 
 MAX_NAMES = 5
-"""Names listed where one is unknown."""
+"""Number of names to list when a name is unknown."""
 
 MAX_LARGEST = 5
-"""Objects explained of those that add most."""
+"""Number of objects to explain, those that add most first."""
 
 INPUT_WORDS = {
     "near_time": "near time",
@@ -54,7 +54,7 @@ class ExplainedName:
 def subjects(workload: WorkloadProfile, names: Sequence[str]) -> list[ExplainedName]:
     """Return the phases and objects called `names`; several objects may have one name.
 
-    Of an object, the function that allocated it is enough: the name up to its first space. Raises
+    An object can be named by the function that allocated it: its name up to the first space. Raises
     NearfarError for an unknown name.
     """
     phases = [phase.name for phase in workload.phases]
@@ -149,7 +149,7 @@ class _Explained:
         )
 
     def _effects(self, number: int | None) -> list[InputEffect]:
-        """Return how far each input moves the added time, most first; both ends count."""
+        """Return the change of the added time by each input, the largest first; both ends count."""
         central_ns = _added_ns(self.model, number)
         ends: dict[str, list[float]] = {}
         for name, model in self.perturbed:
@@ -163,7 +163,7 @@ class _Explained:
 
 
 def _inverted(model: InversionModel, lines: Array) -> dict[str, float | None]:
-    """Return what the inversion says of lines: overlap, bandwidth, and time besides memory."""
+    """Return overlap, bandwidth share and non-memory time, as the inversion finds them."""
     near, far = model._part(lines, model.near), model._part(lines, model.far)
     near_ns, far_ns = model.near_time_ns, float(model.times_ns(model.phase.total))
     if near_ns <= 0.0 or far_ns <= 0.0:
@@ -184,7 +184,7 @@ def _overlap(loads: float, part: TrafficTime, latency_ns: float) -> float | None
 
 
 def _added_ns(model: Model, number: int | None) -> float:
-    """Return the time that moving everything, or the object as the last, adds."""
+    """Return the time added by moving everything, or by moving the object last."""
     all_far_ns = float(model.times_ns(model.phase.total))
     if number is None:
         return all_far_ns - model.near_time_ns

@@ -1,4 +1,4 @@
-"""Caveats: what a prediction cannot know, in sentences. Only those that apply to a profile."""
+"""Caveats: sentences about effects that a prediction leaves out, if they apply."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NAMES_ONLY = (
     "only about",
     "extrapolated to",
 )
-"""Begins of warnings that are no caveats: of names, of memory only reserved, and of what
-another caveat says."""
+"""Beginnings of warnings that are not caveats: those about names or reserved memory, and those that
+repeat a caveat."""
 
 PERSISTENT = ("pmem", "nvdimm")
-"""Technologies of far memories that programs flush for."""
+"""Technologies of far memories to which programs flush."""
 
 
 def flushes_unknown(
@@ -91,7 +91,7 @@ def _other_machine(workload: WorkloadProfile, near: DeviceProfile) -> list[str]:
 
 
 def _extrapolated(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[str]:
-    """Return the uncertainty of the counts of a size that was not run; the interval includes it."""
+    """Return a caveat on the counts of a size that was not run."""
     about = workload.extrapolation
     if about is None:
         return []

@@ -49,7 +49,7 @@ from nearfar.profile.unprofiled import unallocated_object, unprofiled, untimed_p
 Formula = str | float
 
 CODES = Path(__file__).parent / "codes"
-"""Folder of the files that come with nearfar; they are named without folder and suffix."""
+"""Folder of nearfar's own files, which users name without folder and suffix."""
 
 OUTSIDE_ERROR = 0.05
 """Relative error of counts for each doubling beyond the fitted sizes. The performance thesis' fits
@@ -96,7 +96,7 @@ class CodeFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 def find_code(named: Path) -> Path | None:
-    """Return a file of formulas by path (ending in .toml) or by the name of one of nearfar's."""
+    """Return a file of formulas by path (ending in .toml), or by name if it is nearfar's."""
     if named.suffix == ".toml":
         return named
     shipped = CODES / f"{named}.toml"

@@ -1,4 +1,4 @@
-"""The time in which one core reads a line in sequence, where no figure of this core gives it.
+"""The time of one core's sequential reads, per line, if no figure of this core gives it.
 
 A core keeps a number of lines in flight: its rate follows from the latency, up to the memory's
 bandwidth. Near memory without a figure of one thread has `ASSUMED_STREAM_LINES` in flight; its peak
@@ -7,10 +7,11 @@ prefetcher hides all latency) and "a fixed number of lines in flight" (time grow
 value is the geometric mean, and the interval spans both. In the library's memories whose figures of
 one thread are published, time grows as latency to the power of 0.1 to 0.9.
 
-A figure of one thread that was published on another machine holds that machine's core. Where local
-DRAM of that machine has one too, as near memory here, far memory's time here is near memory's times
-the ratio there, and the interval spans the published time. Where near memory's is assumed, it is
-the other way round.
+A figure of one thread that was published for another machine includes that machine's core. If that
+machine's local DRAM has such a figure too, and near memory here has one, far memory's time here is
+near memory's time multiplied by the ratio on that machine, and the interval spans the published
+time. If near memory's time is assumed, the published time is used and the interval spans the
+converted one.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ ASSUMED_STREAM_LINES = 20.0
 published figures of one thread on DDR4, DDR5 and Optane 200."""
 
 SLOWEST_WRITES = 3.0
-"""Time of writing a line over that of reading one, at most, where a bandwidth of reads stands in
-for one of writes: 1.0 to 1.4 in the library's DRAM and CXL memories, 2.2 to 3.0 in its Optane."""
+"""Largest ratio of write time to read time per line, used if only the read bandwidth is known: 1.0
+to 1.4 in the library's DRAM and CXL memories, 2.2 to 3.0 in its Optane."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def far_stream(
 
 
 def writes_span(device: DeviceProfile) -> tuple[float, float]:
-    """Return the shortest and the longest time of a written line over the one that is used."""
+    """Return the shortest and the longest time of a written line, relative to the time used."""
     figure = curves.bandwidth(device, "nt-store")
     stands_in = figure.how == "assumed" and figure.operation == "read"
     return (1.0, SLOWEST_WRITES) if stands_in else (1.0, 1.0)

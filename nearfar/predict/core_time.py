@@ -47,12 +47,12 @@ PREFETCHED_CHASE = 0.5
 fetched it. An open row of memory saves less than half, a prefetcher nine tenths."""
 
 PREFETCHED_RATIO = 0.98
-"""Without such a latency: stream cost over the cost of the core's parallel misses below which the
-core has a prefetcher. This cannot tell where both use all of the core's buffers."""
+"""Without such a latency: the ratio of stream cost to the cost of parallel misses below which the
+core has a prefetcher. The ratio shows nothing if both use all of the core's buffers."""
 
 MIN_OVERLAP, MAX_OVERLAP = 1.0 / INDEPENDENT_PRIOR, float(MAX_CHAINS)
-"""Limits of the overlap factor: below, everything is serial; above, everything overlaps as far as
-the core can."""
+"""Limits of the overlap factor: below the minimum everything is serial; above the maximum
+everything overlaps as far as the core can."""
 
 
 class Overlap(msgspec.Struct, frozen=True):
@@ -83,10 +83,10 @@ class StreamFetch(msgspec.Struct, frozen=True):
     count: float = 1.0
     """Number of streams that advance together."""
     for_stores: bool = False
-    """Whether lines of sequential stores come by the prefetcher too: no chains curve shows that
-    this core fetches them faster."""
+    """Whether the prefetcher also fetches lines of sequential stores, because no chains curve shows
+    that this core fetches them faster itself."""
     written: float = 1.0
-    """Number of sequences in which a thread's lines leave for memory."""
+    """Number of sequences in which a thread writes lines back to memory."""
 
 
 def has_prefetcher(near: MemoryCosts) -> bool:
@@ -137,7 +137,7 @@ class TrafficTime(msgspec.Struct, frozen=True):
 
     @property
     def alone(self) -> tuple[Number, ...]:
-        """Times that no hiding shortens: of loads, streams, buffers, reads and writes.
+        """Times that overlap cannot shorten: of loads, streams, buffers, reads and writes.
 
         Loads wait for idle latency. Reads and writes count apart: a link may have a channel for
         each.
@@ -146,7 +146,7 @@ class TrafficTime(msgspec.Struct, frozen=True):
         return self.loads, self.stream, self.buffers, read, self.written
 
     def without(self, moved: TrafficTime) -> TrafficTime:
-        """Return the remainder when `moved`, part of the same lines in the same memory, goes."""
+        """Return the time of the lines that remain after `moved`, a part of them, has left."""
         larger = arithmetic(self.loads, moved.loads).larger
         return TrafficTime(
             larger(self.loads - moved.loads, 0.0),
@@ -171,8 +171,8 @@ def traffic_time(
 ) -> TrafficTime:
     """Return the time of `lines` (..., COLUMNS) in `memory`.
 
-    `concurrency` threads share the memory's bandwidth: a line takes so many times its bandwidth
-    time of the sum of their CPU times.
+    `concurrency` threads share the memory's bandwidth, so a line takes that many times its
+    bandwidth time from the sum of their CPU times.
     """
     costs = line_costs(memory, overlap, streams, concurrency)
     if lines.ndim == 1:
@@ -191,11 +191,12 @@ def line_costs(
     best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
-    # Figures by threads have one sequence each: their number crowds a buffer that joins lines.
+    # Published figures by threads have one sequence per thread; too many sequences crowd the buffer
+    # that joins lines.
     in_blocks = memory.device.granularity_bytes > LINE_BYTES
     read, written = (streams.count, streams.written) if in_blocks else (1.0, 1.0)
     read_stream_ns *= crowded(memory.crowded_reads, concurrency * read)
-    # At worst no lines are combined, as where they are written one by one.
+    # At worst no lines are combined, as if they were written one by one.
     crowded_ns = write_stream_ns * crowded(memory.crowded_writes, concurrency * written)
     write_stream_ns = max(write_stream_ns, min(crowded_ns, write_ns))
     if streams.prefetched:
@@ -227,7 +228,7 @@ def line_costs(
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Operations that numbers and arrays write differently."""
+    """Operations whose syntax differs between numbers and arrays."""
 
     larger: Callable[[Any, Any], Any]
     cube_root: Callable[[Any], Any]
@@ -256,8 +257,9 @@ def core_time_ns(
 
     `other_ns` is the core's time besides waiting; `factors` are loaded over idle latency, one per
     part; `given` is the share of their bandwidths that memories on shared channels give, 0..1;
-    `least_queueing` is how much traffic that nothing waits for lengthens waiting at least. A
-    prefetcher fetches streams meanwhile, so the longer of the two counts. Numbers give a number.
+    `least_queueing` is the least factor by which traffic that nothing waits for lengthens waiting.
+    A prefetcher fetches streams at the same time, so the longer of the two times counts. Numbers
+    give a number.
     """
     first = parts[0]
     m = arithmetic(other_ns, given, *factors, *[part.loads for part in parts])

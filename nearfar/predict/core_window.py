@@ -3,8 +3,8 @@
 Its figures are those of `CoreFigures`. The length of a cycle follows from the first-level cache's
 latency, and the growth of latency with misses in flight from the chains curve.
 
-What the figures leave open are the window's unknowns (`Unknown`): each is a factor that is known up
-to a logarithmic standard deviation. `window_fit` solves them.
+What the figures do not determine is one of the window's unknowns (`CoreUnknowns`): a factor that
+is known up to a logarithmic standard deviation. `window_fit` solves them.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ PREFETCHED_IN_VAIN = 0.1
 the median of the ten cycle-level kernels' reads from memory over their misses, 0 to 0.8."""
 
 DECODED_CYCLES = {"integer_multiply_cycles": 3, "float_add_cycles": 4, "float_multiply_cycles": 4}
-"""Cycles that bursts assume, by the figure that tells them."""
+"""Cycles that bursts assume, by the name of the core's figure for them."""
 
 
 @dataclass(frozen=True)
-class Unknown:
-    """Differences from the figures; every value is a logarithm, above 0 where time grows."""
+class CoreUnknowns:
+    """Deviations from the figures, as logarithms; a value above 0 increases time."""
 
     window: float = 0.0
-    """Instructions of the window, fewer."""
+    """Reduction of the number of instructions in the window."""
     work: float = 0.0
     """Cycles per instruction."""
     arithmetic: float = 0.0
-    """Cycles of computation beyond the first; a difference, no logarithm."""
+    """Cycles of computation beyond the first; a difference, not a logarithm."""
     mispredicted: float = 0.0
     caches: float = 0.0
     """Latencies of the caches behind the first."""
     stores: float = 0.0
-    """Stores in flight, fewer."""
+    """Reduction of the number of stores in flight."""
     clock: float = 0.0
     """Length of a cycle."""
     latency: float = 0.0
@@ -55,7 +55,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Lines:
+class PhaseLines:
     """Properties of a phase's lines that the memory of a window needs."""
 
     sequential: float
@@ -68,17 +68,17 @@ class Lines:
     """Mean number of threads that share the bandwidth."""
 
 
-def deviations(figures: CoreFigures, near: MemoryCosts, lines: Lines) -> Unknown:
+def deviations(figures: CoreFigures, near: MemoryCosts, lines: PhaseLines) -> CoreUnknowns:
     """Return the standard deviation of each unknown.
 
-    The figures' ranges are 90 % intervals. What no figure tells is added: instructions that are
-    fused or split, ports and fetch (work), the predictor behind the mispredictions, open rows and
-    walks (latency), the pattern of lines on the bus and bandwidths that one core alone drew
+    The figures' ranges are 90 % intervals. Added are unknowns without a figure: instructions that
+    are fused or split, ports and fetch (work), the predictor behind the mispredictions, open rows
+    and walks (latency), the pattern of lines on the bus and bandwidths that one core alone drew
     (lines), how many streams a prefetcher follows.
     """
     prefetched = has_prefetcher(near)
     at_once = log(_at_once(near, lines)) / HALF_RANGE
-    return Unknown(
+    return CoreUnknowns(
         window=hypot(_spread(figures.reorder_window), 0.1),
         work=hypot(_spread(figures.width), 0.2),
         arithmetic=0.2,
@@ -93,7 +93,7 @@ def deviations(figures: CoreFigures, near: MemoryCosts, lines: Lines) -> Unknown
 
 
 def core(
-    figures: CoreFigures, unknown: Unknown, miss_buffers: int, shared_cycles: float = 0.0
+    figures: CoreFigures, unknown: CoreUnknowns, miss_buffers: int, shared_cycles: float = 0.0
 ) -> Core:
     """Return a core with all figures of the window.
 
@@ -119,13 +119,13 @@ def core(
 
 
 def miss_buffers(near: MemoryCosts, memory: MemoryCosts) -> int:
-    """Return the core's buffers for misses: its figure, or as many as chains curves show."""
+    """Return the number of miss buffers: the core's figure, or what chains curves show."""
     shown = max(_waiting(near), _waiting(memory))
     return min(round(max(_value(near.core.miss_buffers), shown)), MOST_IN_FLIGHT)
 
 
 def private_bytes(figures: CoreFigures) -> float:
-    """Return the size of the largest cache that one core has alone."""
+    """Return the size of the largest private cache of a core."""
     return _value(figures.private_bytes)
 
 
@@ -136,13 +136,13 @@ def cycle_ns(near: MemoryCosts) -> float:
 
 @lru_cache(maxsize=1024)
 def medium(
-    memory: MemoryCosts, near: MemoryCosts, lines: Lines, buffers: int, unknown: Unknown
+    memory: MemoryCosts, near: MemoryCosts, lines: PhaseLines, buffers: int, unknown: CoreUnknowns
 ) -> Medium:
     """Return a memory in cycles of the core that `near` was measured on."""
     cycle = cycle_ns(near) * exp(unknown.clock)
     prefetched = has_prefetcher(near)
-    # By Little's law, k misses in flight that each cost c wait k c; with all buffers taken, each
-    # waits as many of the least costs as there are buffers.
+    # By Little's law, k misses in flight that cost c each wait k * c. With all buffers in use, each
+    # waits the least cost times the number of buffers.
     full_ns = buffers * memory.cost_ns(MAX_CHAINS)
     most_ns = max(full_ns, memory.latency_ns)
     latency_ns = [min(k * memory.cost_ns(k), most_ns) for k in range(1, buffers)]
@@ -169,8 +169,8 @@ def medium(
     )
 
 
-def _at_once(near: MemoryCosts, lines: Lines) -> float:
-    """Return lines in flight of streams that advance together, over those of one alone.
+def _at_once(near: MemoryCosts, lines: PhaseLines) -> float:
+    """Return the lines in flight of concurrent streams, relative to those of one stream.
 
     A published bandwidth of one core is all that it draws, in one stream or in several.
     """
@@ -178,7 +178,7 @@ def _at_once(near: MemoryCosts, lines: Lines) -> float:
 
 
 def _waiting(memory: MemoryCosts) -> float:
-    """Return latency over the least cost of a miss: the fewer, the more bandwidth limits chains."""
+    """Return latency over the least cost of a miss; it is small if bandwidth limits chains."""
     return memory.latency_ns / memory.cost_ns(MAX_CHAINS)
 
 

@@ -10,16 +10,17 @@ from nearfar.documents import DeviceProfile, MachineProfile
 from nearfar.documents.core import CoreFigures
 
 LLC_TOLERANCE = 0.25
-"""Relative difference of last-level caches up to which two machines may be the same: hypervisors
-assign parts."""
+"""Relative difference of last-level caches up to which two machines may be the same; hypervisors
+assign parts of a cache."""
 
 
 def core_behind(
     near: DeviceProfile, named: CoreFigures | None = None, machine: MachineProfile | None = None
 ) -> CoreFigures:
-    """Return the core that `near` is seen from, every figure known or spanning the library's.
+    """Return the core that reads `near`; a figure that is not known spans the library's values.
 
-    `named` is the user's, `machine` this machine's profile, whose core counts if it was measured.
+    `named` is the user's choice; `machine` is this machine's profile, whose core is used if it was
+    measured.
     """
     if named is not None:
         return completed_core(named)
@@ -58,7 +59,8 @@ def machine_of(
     there = replace(machine.producer, cpu_model=machine.cpu_model, cpu_id=machine.cpu_id)
     if not here.same_processor(there):
         difference = (
-            f"it is of {there.processor!r}, and {near.name} was measured on {here.processor!r}"
+            f"its processor is {there.processor!r}, and {near.name} was measured on "
+            f"{here.processor!r}"
         )
     elif (
         last is not None

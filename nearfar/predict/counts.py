@@ -1,10 +1,10 @@
 """The counts that a phase is predicted from, and how far its other counts differ.
 
 A profile holds several counts of the same misses: the source's by object and by instruction, the
-number of sampled misses, miss curves from other lines, and, where QEMU ran, its own.
-Accesses that an observer does not see make its counts too small, never too large. So where counts
-disagree, the largest is used, a sentence names all that differ, and the interval reaches from the
-smallest to the largest.
+number of sampled misses, miss curves from other lines, and, where QEMU ran, its own. An observer
+can miss accesses but cannot invent any, so its counts may be too small, never too large. So where
+counts disagree, the largest is used, a sentence names all that differ, and the interval reaches
+from the smallest to the largest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from nearfar.documents.workload import (
 from nearfar.profile.traffic import add_traffic
 
 RUNS_AGREE = 1.15
-"""Ratio up to which counts of two runs agree: of two builds, with lines sampled at random."""
+"""Ratio up to which the counts of two runs agree; they are runs of two builds with random sampled
+lines."""
 SUMS_AGREE = 1.03
 """Ratio up to which two sums of the same counters agree."""
 CURVES_AGREE = 1.3
@@ -41,8 +42,8 @@ MIN_SAMPLED = 30.0
 """Least difference in sampled misses: fewer are noise."""
 MISS_NS = 30.0
 MIN_TIME_SHARE = 0.01
-"""Counts are compared where the difference, at `MISS_NS` a miss, takes this share of near time:
-what a program's start-up misses matters to no prediction."""
+"""Counts are compared if the difference, at `MISS_NS` a miss, takes this share of near time; the
+misses of a program's start-up, for example, do not matter."""
 
 UNSEEN = (
     "inline assembly was left out",
@@ -56,7 +57,7 @@ UNSEEN = (
 """Parts of a profile's warnings that accesses were not counted."""
 
 OTHER_CACHE = "miss curves"
-"""Begin of the cache's origin in a profile converted to another cache."""
+"""Beginning of the cache's origin in a profile converted to another cache."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,11 @@ class PhaseCounts:
 
     objects: Sequence[ObjectTraffic]
     range: tuple[float, float] = (1.0, 1.0)
-    """Ends of the lines over those used, which other counts of the profile ask for."""
+    """Lowest and highest count by any observer, relative to the lines used."""
     remarks: tuple[str, ...] = ()
     unseen: bool = False
-    """Whether accesses were left out that nothing else counted: any part of near time may be
-    waiting for memory."""
+    """Whether the profile left out accesses that nothing else counted. Then any part of near time
+    may be waiting for memory."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class _Count:
     agree: float
     """Ratio up to which it agrees with the objects' sum."""
     is_part: bool
-    """Whether it may have seen only a part, so that fewer misses mean nothing."""
+    """Whether it may have seen only part of the run, so that a lower count means nothing."""
     objects: Sequence[ObjectTraffic]
     """The objects' counts by this observer."""
 
@@ -109,7 +110,7 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
         return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
     own = _Count("its objects", listed, 1.0, is_part=False, objects=phase.objects)
     most = max(count.misses for count in (own, *larger))
-    # QEMU's come last: the profile's own have access classes.
+    # QEMU's counts come last, because only the profile's own have access classes.
     used = next(count for count in (own, *larger) if count.misses * RUNS_AGREE >= most)
     differ = [own, *larger, *smaller]
     remarks.append(_disagreement(phase, differ, used))
@@ -118,7 +119,7 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
 
 
 def _possible(workload: WorkloadProfile, phase: Phase) -> tuple[Sequence[ObjectTraffic], list[str]]:
-    """Return the objects' counts without those that cannot be, and a sentence on each of these."""
+    """Return the objects' counts without impossible ones, and a sentence about each of those."""
     rows = phase.objects
     lines, noise = _misses(rows), MIN_SAMPLED * workload.sampling.rate
     traffic = [row.traffic for row in rows]
@@ -182,9 +183,10 @@ def _counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
 
 
 def _keeps_few(workload: WorkloadProfile) -> bool:
-    """Return whether an intact profile of this many instructions may lack some in a phase.
+    """Return whether an intact profile with this many instructions may lack some of a phase's.
 
-    Those kept hold 99 % of all phases' misses, and few of a phase with a hundredth of them.
+    The kept ones have 99 % of the misses of all phases, but may have few of a phase with a
+    hundredth of them.
     """
     kept = sum(row.misses for phase in workload.phases for row in phase.instructions)
     listed = sum(_misses(phase.objects) for phase in workload.phases)
@@ -192,7 +194,7 @@ def _keeps_few(workload: WorkloadProfile) -> bool:
 
 
 def _by_check(phase: Phase, check: CountCheck) -> _Count:
-    """Return QEMU's counts; of what both saw, the access classes of the profile's."""
+    """Return QEMU's counts, with the profile's access classes for what both saw."""
     own = {row.object: row for row in phase.objects}
     rows = dict(own)
     for seen in check.objects:
@@ -204,7 +206,7 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
             more = add_traffic(known.traffic, seen.traffic, 1.0 - before / misses)
             rows[seen.object] = ObjectTraffic(object=seen.object, traffic=more, curve=known.curve)
     joined, counted = list(rows.values()), _misses(check.objects)
-    # Where both name the same memory differently, it would count twice.
+    # Memory that both name differently would count twice.
     objects = joined if _misses(joined) <= RUNS_AGREE * counted else check.objects
     agree = RUNS_AGREE + 2.0 * check.relative_error
     return _Count("QEMU", counted, agree, not check.complete, objects)
@@ -213,7 +215,7 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
 def _exceeds(
     workload: WorkloadProfile, phase: Phase, more: float, count: _Count, less: float
 ) -> bool:
-    """Return whether `more` misses are more than `less` by what `count` leaves open, and matter."""
+    """Return whether `more` exceeds `less` by more than the tolerance of `count`, and matters."""
     difference = more - less
     return (
         more > count.agree * less

@@ -1,10 +1,10 @@
-"""Bandwidth by number of threads: what others take from one, and what too many lose together.
+"""Bandwidth by number of threads: the loss of one thread to others, and of too many threads.
 
-A core reads in sequence the slower, the more cores do so too, long before the memory gives its
-best. Beyond the best, Optane loses bandwidth: it combines neighbouring lines in a buffer of 16 KiB
-a module, and the lines of many sequences push each other out; sequential writes fall to half of
-their peak and less. Published figures by number of threads, each with one sequence, show by how
-much; a device without them loses nothing.
+The more cores read in sequence, the slower each of them is, long before the memory reaches its peak
+bandwidth. Beyond the best number of threads, Optane loses bandwidth: it combines neighbouring lines
+in a buffer of 16 KiB a module, and the lines of many sequences push each other out; sequential
+writes fall to half of their peak and less. Published figures by number of threads, each with one
+sequence, give the loss; a device without them is assumed to lose nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from nearfar.devices import curves
 from nearfar.documents.device import BandwidthFigure, DeviceProfile, Operation
 
 Crowding = tuple[tuple[float, float], ...]
-"""Numbers of threads, rising, and the time of a sequential line with each over that at the best."""
+"""Numbers of threads in rising order, each with the time of a sequential line relative to that at
+the best number."""
 
 UNCROWDED: Crowding = ((1.0, 1.0),)
 
@@ -38,7 +39,7 @@ def crowding(device: DeviceProfile, operation: Operation) -> Crowding:
 
 
 def sharing(device: DeviceProfile) -> Crowding:
-    """Return how much longer one core's sequential line takes while as many threads read."""
+    """Return one core's time per sequential line by number of reading threads, over that alone."""
     alone = curves.bandwidth(device, "read", threads=1)
     if alone.threads != 1:
         return UNCROWDED

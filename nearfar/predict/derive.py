@@ -122,10 +122,10 @@ def near_on_machine(
     page_bytes: int | None = None,
     core: CoreFigures | None = None,
 ) -> tuple[MemoryCosts, MachineProfile | None]:
-    """Return a near memory seen from the machine's core, or from `core`, and the machine.
+    """Return near memory as seen by the machine's core, or by `core`, and the machine.
 
-    The profile of another machine than the one `device` was measured on is not used: then None is
-    returned in its place, and a caveat says why.
+    If `device` was measured on another machine, the machine's profile is not used: None is returned
+    instead of it, and a caveat says why.
     """
     machine, strange = machine_of(machine, device)
     memory = near_memory(device, page_bytes, core_behind(device, core, machine))
@@ -141,9 +141,9 @@ def far_memory(
 ) -> MemoryCosts:
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
-    Its pages have `page_bytes`, by default as near. `program` are reads of data that a process like
-    the program allocated, where they were measured: page walks take longer where pages lie farther
-    apart. `host` converts a latency published on another machine.
+    Its pages have `page_bytes`, by default the size of near pages. `program` are measured reads of
+    data that a process like the program allocated, if any: page walks take longer if pages lie
+    farther apart. `host` converts a latency published on another machine.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -190,7 +190,7 @@ def _of_other_machine(device: DeviceProfile, near: DeviceProfile) -> list[str]:
         return []
     return [
         f"{device.name} was measured on {there.processor!r}, and near memory {near.name} on "
-        f"{here.processor!r}: its figures hold that machine's cores, and nothing converts them; "
+        f"{here.processor!r}: its figures include that machine's cores and are not converted; "
         "measure both on one machine"
     ]
 
@@ -217,8 +217,8 @@ def _far_chains(
         near_figures = device_figures.chains(near.device, near.page_bytes)
         unwalked_ns = device_figures.unwalked_costs(near.device, near_figures, near.chain_costs_ns)
     if unwalked_ns is not None:
-        # No walk makes a miss cheaper, however many more misses small pages were measured to have
-        # in flight.
+        # A page walk never makes a miss cheaper, even if more misses were in flight when small
+        # pages were measured.
         waiting_ns = np.maximum(waiting_ns, here.latency_ns * unwalked_ns / unwalked_ns[0])
     line_ns = LINE_BYTES / device_figures.line_bandwidth(device, "read", "random").value_gb_per_s
     costs = bounded(waiting_ns, line_ns)
@@ -249,8 +249,9 @@ def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
     write_ns = device_figures.write_back_ns(write_sequential, sequential_ns)
     exceeded = 1.0
     if device.measured is not None:
-        # Few cores may not reach the memory's bandwidth. Chains show what random reads get. For one
-        # core, ordinary stores show what several streams get: each moves two lines at once.
+        # A few cores may not reach the memory's bandwidth. Chains show the bandwidth of random
+        # reads. For one core, ordinary stores show the bandwidth of several streams: each store
+        # moves two lines.
         store = curves.bandwidth(device, "write")
         if store.operation == "write" and device_figures.is_of_one_core(device):
             store_ns = LINE_BYTES / store.value_gb_per_s
@@ -362,8 +363,8 @@ def _own_walks(
 ) -> float:
     """Return walks of the program's data over those of the measured chase with so many chains.
 
-    Over as much data as the program's, the chase's walks are `relative` times as long. Without
-    walks, reads of the program's data take `cached` times as long as those of the chase.
+    Over as much data as the program has, the chase's walks are `relative` times as long. Without
+    walks, reads of the program's data take `cached` times as long as the chase's.
     """
     assert memory.unwalked_costs_ns is not None
     at = np.log2(memory.chain_counts)

@@ -80,7 +80,7 @@ def unwalked_costs(
     if not all(figure.chains in large for figure in figures):
         return None
     unwalked = np.array([large[figure.chains] for figure in figures])
-    # No walk makes a miss cheaper; a measured point that shows it is noise.
+    # A page walk never makes a miss cheaper; a measured point that shows this is noise.
     return np.asarray(np.minimum(np.minimum.accumulate(unwalked), costs))
 
 
@@ -96,7 +96,7 @@ def walk_ns(device: DeviceProfile, page_bytes: int | None) -> float:
 
 
 def region_walks(device: DeviceProfile, page_bytes: int | None) -> RegionWalks | None:
-    """Return the time that small pages add over each region measured with large pages too."""
+    """Return the time that small pages add, by region that was measured with both sizes."""
     chases = _by_pages(curves.random_reads(device), page_bytes)
     sizes = sorted(chases)
     if len(sizes) < 2:
@@ -170,8 +170,8 @@ def latencies_by_region(device: DeviceProfile, page_bytes: int | None) -> dict[i
 def is_of_one_core(device: DeviceProfile) -> bool:
     """Return whether the device is local DRAM whose sequential reads one thread measured.
 
-    That is a core alone, or next to a contending one. For a link with separate directions, stores
-    say nothing about reads.
+    The core may be alone or next to a contending one. On a link with separate directions, stores
+    show nothing about reads.
     """
     reads = [f for f in device.bandwidth if f.operation == "read" and f.pattern == "sequential"]
     local = device.measured is not None and device.technology == "dram"
@@ -258,7 +258,7 @@ def random_store_ns(device: DeviceProfile) -> float | None:
         and figure.pattern == "random"
         and figure.access_bytes in (None, LINE_BYTES)
     ]
-    # With the pages that need fewest walks: a line that is written back needs none.
+    # With the largest pages, which walk least, because a write-back needs no page walk.
     return min(stores, default=None)
 
 

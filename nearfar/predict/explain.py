@@ -42,15 +42,15 @@ MAX_HIT_SHARE = 1.0 / 3.0
 """Maximum share of near time that hits take: an out-of-order core overlaps most of them."""
 
 MIN_SCALE = 0.7
-"""Near time over what the near curves allow, below which they do not fit this program: simulated
-parallelism was wrong beyond 0.7 to 1.4."""
+"""Smallest ratio of near time to the least time by the near curves at which these fit this program:
+simulated parallelism was wrong outside 0.7 to 1.4."""
 
 BISECTION_STEPS = 30
 """Halvings of the factor's range of 2^9: to 1e-8, more precise than any count."""
 
 FREE_BUS_SHARE = 0.5
-"""Share of near time that the lines' bandwidth may take before it, rather than waiting, may be what
-near time shows."""
+"""Share of near time above which the bandwidth time of the lines, instead of waiting, may explain
+near time."""
 
 MIN_LOADED_CONCURRENCY = 1.05
 """Concurrency above which other threads' traffic makes a loaded latency matter."""
@@ -65,22 +65,21 @@ class Explanation:
     near_factor: float
     """Loaded over idle latency of near memory at the bandwidth drawn."""
     scale: float
-    """Near time over what the near curves allow, where it is shorter; else 1."""
+    """Ratio of near time to the least time by the near curves, if below 1; else 1."""
     other_ns: float
-    """Near time besides waiting for loads: it stays, wherever the data goes."""
+    """Near time except waiting for loads; it does not depend on where the data is."""
     queueing: float
-    """Lengthening of near's waiting by traffic that nothing waits for (see `core_time_ns`), counted
-    in far memory too: it took as much from what near time shows of waiting."""
+    """Factor by which traffic that nothing waits for lengthens waiting in near memory (see
+    `core_time_ns`). It counts in far memory too, because it reduced the waiting that near time
+    shows."""
     all_near: TrafficTime
     """The phase's traffic in near memory."""
     trust: tuple[float, ...]
-    """Minimum time over that of each part alone in far memory, see `TrafficTime.alone`.
-
-    Below 1 where the same part took longer near, by its figures, than near time: then the figures
-    or the counts are not the program's, and the far part is as much too long. That says nothing of
-    the other parts: a core that fetches more lines for its stores than chains show reads in
-    sequence no faster.
-    """
+    """Factors on the times of the parts alone in far memory (`TrafficTime.alone`), whose longest
+    bounds the time from below. A factor is below 1 if, by the figures, the same part alone takes
+    longer in near memory than near time. Then figures or counts do not fit the program, and the far
+    part is too long by the same factor. The other parts are not affected: a core that fetches more
+    lines for stores than chains show does not read faster in sequence."""
 
 
 @lru_cache(maxsize=512)
@@ -98,8 +97,8 @@ def explain(
 ) -> Explanation:
     """Explain the phase's near time; the factors multiply near time, counts, and hit time.
 
-    `streams_as_shown`: streams have only as many lines in flight as near time shows.
-    Cached by identity of phase and memory, because 50 far memories need the same.
+    With `streams_as_shown`, streams have only as many lines in flight as near time shows. Cached by
+    identity of phase and memory, because 50 far memories need the same.
     """
     total = phase.total * lines
     time_ns = phase.near_time_ns.value * near_time
@@ -119,7 +118,7 @@ def explain(
     between = min(hit_ns, MAX_HIT_SHARE * time_ns)
     overlap_factor = _solve_overlap(lambda x: core.time_ns(overlap_at(x), between), time_ns)
     if farther_ns > between:
-        # Such hits were not serial, and misses among them overlapped as they did.
+        # Then these hits were not serial, and the misses between them overlapped as much.
         serial_ns = core.time_ns(overlap_at(MIN_OVERLAP), 0.0)
 
         def with_hits_ns(x: float) -> float:
@@ -129,7 +128,7 @@ def explain(
         overlap_factor = max(overlap_factor, _solve_overlap(with_hits_ns, time_ns))
     overlap = overlap_at(overlap_factor)
     if overlap.chase > 1.0 and farther_ns <= between:
-        # Where the bus takes near time, it fits any overlap; a chase has little.
+        # If the bus takes all of near time, near time fits any overlap; a chase has little.
         least = _solve_overlap(lambda x: between + core.waiting_ns(overlap_at(x)), time_ns)
         overlap = replace(overlap, chase=min(overlap.chase, overlap_at(least).chase))
     return _explanation(core, overlap, time_ns, near_curves_hold=near_curves_hold)
@@ -154,13 +153,14 @@ class _NearCore:
         return float(core_time_ns(other_ns, [self.part(overlap)], [self.factor]))
 
     def waiting_ns(self, overlap: Overlap) -> float:
-        """Return the waiting of loads alone, as if all else were hidden."""
+        """Return the waiting of loads, as if everything else were hidden."""
         return float(self.part(overlap).loads) * self.factor
 
     def queueing(self, overlap: Overlap, other_ns: float, time_ns: float) -> float:
         """Return how much traffic that nothing waits for lengthens waiting.
 
-        Only as far as near time is not the bus's: then it shows bandwidth, not waiting.
+        The result shrinks to none as the bus takes more of near time, which then shows bandwidth
+        instead of waiting.
         """
         part = self.part(overlap)
         undelayed = replace(part, all_lines=part.reads)
@@ -179,7 +179,7 @@ class _NearCore:
         other_ns: float,
         queueing: float = 1.0,
     ) -> Explanation:
-        """Return the explanation, with what every far memory's times need of near memory's."""
+        """Return the explanation with the figures of near memory that far times need."""
         part = self.part(overlap)
         trust = (min(1.0, time_ns / ns) if ns > 0.0 else 1.0 for ns in map(float, part.alone))
         return Explanation(
@@ -190,7 +190,7 @@ class _NearCore:
 def _explanation(
     core: _NearCore, overlap: Overlap, time_ns: float, *, near_curves_hold: bool
 ) -> Explanation:
-    """Explain what memory does not take of near time, or takes too much of it."""
+    """Explain the part of near time without memory, or the excess of memory time over it."""
     memory_ns, other_ns, scale = core.time_ns(overlap, 0.0), 0.0, 1.0
     if memory_ns < time_ns:
         other_ns = _solve_other_ns(lambda other: core.time_ns(overlap, other), time_ns)
@@ -203,10 +203,10 @@ def _explanation(
 def _shown_streams(
     streams: StreamFetch, total: Array, near: MemoryCosts, concurrency: float, time_ns: float
 ) -> StreamFetch:
-    """Return the streams with as few lines in flight as near time shows.
+    """Return the streams with only as many lines in flight as near time shows.
 
-    Streams that advance together may have more lines in flight than one of them. Where they take as
-    long as one, or longer, nothing shows it.
+    Concurrent streams may have more lines in flight than one stream. If they take as long as one,
+    or longer, near time does not show it.
     """
     single = replace(streams, at_once=1.0)
     only_streams = np.zeros_like(total)
@@ -219,9 +219,9 @@ def _shown_streams(
 def _by_classes(core: _NearCore, time_ns: float) -> Explanation:
     """Explain near time with the overlap of the access classes alone.
 
-    Where misses could take all the time, the classes are judged by their ratio of far to near: an
-    error of their near time is an equal error of their far time. Where even serial misses could
-    not, the remainder is not memory time, whatever the classes say.
+    If misses could take all the time, the classes give the ratio of far to near time, so that
+    errors of both times cancel. If even serial misses could not, the remainder is not memory time,
+    whatever the classes are.
     """
     memory_ns = core.time_ns(BY_CLASSES, 0.0)
     if core.time_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:

@@ -3,16 +3,16 @@
 `PersistWaits`: a fence waits until the lines sent since the last one are durable. That is the
 latency of one persisted write, and for each further flushed line the time that flushing takes over
 writing back. The lines themselves are among write-backs, whose bandwidth the model counts. A
-published latency includes its machine's path, so far memory adds its figure less that of local DRAM
-of the same machine, for the same operation; persisting in DRAM here is part of near time. None of
-this makes far memory the faster one.
+published latency includes its machine's path, so far memory adds the difference between its figure
+and that of the same machine's local DRAM, for the same operation; persisting in this machine's DRAM
+is part of near time. The difference never makes far memory the faster one.
 
 For a file on a disk, each range that a program flushes is synced separately (libpmem calls msync
-for each), with or without a fence: as many waits as there were syncs, where the profiled program
-synced; else between one for each fence and one for each line, and the middle is used. A sync waits
-for one write of the drive. A specification gives that for one write at a time; a drive whose cache
-survives a power cut can answer sooner, but not before its turn at the rate that it sustains. A file
-system with a journal may add two writes in sequence, of a record and of its commit.
+for each), with or without a fence: if the profiled program synced, there are as many waits as
+syncs; else between one for each fence and one for each line, and the middle is used. A sync waits
+for one write of the drive. A specification gives its time for one write at a time. A drive whose
+cache survives a power cut can answer sooner, but not faster than its sustained rate. A file system
+with a journal may add two writes in sequence, of a record and of its commit.
 
 `FencedStores`: a store that misses waits in the store buffer, where later loads pass it. Before a
 flush and a fence this differs: the line is written back only after the store is in it, and the
@@ -91,7 +91,7 @@ class PersistWaits:
             self._compare(model.near, model.far)
 
     def added_ns(self, moved: Array) -> Array:
-        """Return what fences of `moved` (..., COLUMNS) wait longer far than near, ns."""
+        """Return the additional wait of the fences of `moved` (..., COLUMNS) in far memory, ns."""
         return self._added_ns(moved, SYNCED_SHARE if self._by_sync else 0.0)
 
     def ends_ns(self, moved: Array) -> list[float]:
@@ -147,7 +147,7 @@ class PersistWaits:
         self._line_ns = max(
             flushed_beyond_ns(far.device) / perturbation.far_bandwidth - beyond_ns, least_ns
         )
-        # Where it ran faster than its fences allow, the figures are too high by the same factor.
+        # If the program ran faster than its fences allow, the figures are too high by that factor.
         waited_ns = float(_wait_ns(self._model.total, near_ns, beyond_ns))
         self._scale = min(1.0, self._model.near_time_ns / max(waited_ns, 1e-9))
 
@@ -155,7 +155,7 @@ class PersistWaits:
 def persisted_ns(far: DeviceProfile, near: DeviceProfile) -> tuple[float | None, float | None]:
     """Return both devices' latencies of one persisted line, ns; None: unknown.
 
-    They are of the same operation if there is one that both have.
+    Both are of one operation if there is one that both devices have.
     """
     latencies = [
         (_latency_ns(far, operation), _latency_ns(near, operation)) for operation in OPERATIONS
@@ -170,7 +170,7 @@ def persisted_ns(far: DeviceProfile, near: DeviceProfile) -> tuple[float | None,
 
 
 def flushed_beyond_ns(device: DeviceProfile) -> float:
-    """Return the time of one of many flushed lines beyond the bandwidth of writing it, ns."""
+    """Return the time per line of many flushed lines in excess of the time of writing it, ns."""
     flushed, written = (
         LINE_BYTES / curves.bandwidth(device, operation).value_gb_per_s
         for operation in ("clwb", "nt-store")
@@ -181,13 +181,13 @@ def flushed_beyond_ns(device: DeviceProfile) -> float:
 def sync_ends_ns(drive: DeviceProfile, write_ns: float) -> tuple[float, float]:
     """Return the minimum and maximum wait of a sync where a write takes `write_ns`, ns.
 
-    They are equal where it was measured, which includes cache and journal.
+    They are equal if the wait was measured, since that includes cache and journal.
     """
     alone = curves.idle_latency_ns(drive, "write", "sequential")
     if alone is None or alone.how == "measured":
         return write_ns, write_ns
-    # A log's pages are rewritten again and again, neither at random nor in sequence: the sooner
-    # turn counts.
+    # A log's pages are rewritten again and again, neither at random nor in sequence: the faster of
+    # both rates counts.
     turn_ns = min(
         drive.granularity_bytes / curves.bandwidth(drive, "clwb", pattern).value_gb_per_s
         for pattern in PATTERNS
@@ -227,12 +227,12 @@ class FencedStores:
         self._waits = min(fences, flushes, stores)
         self._per_store = self._waits / max(stores, 1.0)
         self._max_per_store = min(fences, flushes, stores + streams) / max(stores + streams, 1.0)
-        # Where it ran faster than these waits allow, not all of them are real.
+        # If the program ran faster than these waits allow, not all of them are real.
         waited_ns = self._waits * self._lines * model.near.latency_ns
         self._scale = min(1.0, model.near_time_ns / max(waited_ns, 1e-9))
 
     def added_ns(self, moved: Array) -> Array:
-        """Return what fences wait longer with `moved` (..., COLUMNS) far, ns."""
+        """Return the additional wait of fences with `moved` (..., COLUMNS) far, ns."""
         return self._added_ns(moved[..., STORE] * self._per_store)
 
     def ends_ns(self, moved: Array) -> tuple[float, float]:

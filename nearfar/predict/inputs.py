@@ -16,8 +16,8 @@ from nearfar.documents.core import CoreFigures
 from nearfar.documents.inputs import ElsewhereInputs, InputFile, PredictionInputs
 from nearfar.options.predict import PredictOptions
 from nearfar.predict.attribution import LoadedInputs
-from nearfar.predict.elsewhere import Elsewhere, machine_profile, measured_core
 from nearfar.predict.from_counters import is_counters
+from nearfar.predict.predicted_machine import PredictedMachine, machine_profile, measured_core
 from nearfar.predict.task import PredictionTask, is_code
 
 
@@ -51,12 +51,12 @@ def load_inputs(prediction: Prediction, beside: Path) -> LoadedInputs:
             "it does not name its inputs: it was made by an older nearfar, from documents in "
             "memory, or from counters or formulas; predict again from files of profiles"
         )
-    there, core = _elsewhere(inputs.elsewhere or ElsewhereInputs(), beside)
+    there, core = _predicted_machine(inputs.elsewhere or ElsewhereInputs(), beside)
     if inputs.core is not None:
         core = load_core(inputs.core)
     near = there.near(load_device(_path(inputs.near, beside)))
     workload = load(Path(_path(inputs.profile, beside)), WorkloadProfile)
-    workload = there.moved(workload, near, core).workload
+    workload = there.converted(workload, near, core).workload
     if core is None and there.target is not None and there.target.core is not None:
         core = load_core(there.target.core)
     names = [device.far for device in prediction.devices]
@@ -75,14 +75,16 @@ def load_inputs(prediction: Prediction, beside: Path) -> LoadedInputs:
     )
 
 
-def _elsewhere(given: ElsewhereInputs, beside: Path) -> tuple[Elsewhere, CoreFigures | None]:
+def _predicted_machine(
+    given: ElsewhereInputs, beside: Path
+) -> tuple[PredictedMachine, CoreFigures | None]:
     """Return the machine that a prediction is for, and its core where that was measured."""
     target, core = None, None
     if given.on is not None:
         spec = _path(given.on, beside)
         target, machine = load_machine(spec), machine_profile(spec)
         core = None if machine is None else measured_core(target, machine)
-    there = Elsewhere(
+    there = PredictedMachine(
         target=target,
         here=None if given.here is None else load_device(_path(given.here, beside)),
         llc=given.llc,

@@ -5,13 +5,13 @@ These inputs are perturbed:
 
 - near time, within its interval; counts, within the sampling error; the figures of both devices,
   within their errors
-- counts, within what other counts of the profile say, and misses that nothing counted: in full
-- measured figures, within the noise floor of their measurement; counts, within what that leaves
-  open of the cache that a core gets; near time, within the drift of the clock while near memory was
-  measured: all in full, for that core was without noise
-- lines that a contending core takes from the shared cache: all that chases show, in full
-- the rest of a program of which only a part was observed: it waits never, or always and for the
-  kind of access that far memory slows down most, in full
+- counts, within the range of the profile's other counts, and misses that nothing counted: in full
+- measured figures, within the noise floor of their measurement; counts, within the range of cache
+  sizes that this noise allows; near time, within the drift of the clock while near memory was
+  measured: all in full, because the cycle-level core has no noise
+- lines that a contending core takes from the shared cache: as many as the chases show, in full
+- the unobserved rest of a program: it never waits, or always waits for the kind of access that far
+  memory slows down most, in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest), and of one core's sequential reads; where nothing
   gives these, or the bandwidth of writes, all that is possible (`core_streams`)
@@ -23,8 +23,8 @@ These inputs are perturbed:
   windows that take near time, and its distance from the inversion as far as their weights leave
   open which is right
 
-Where far memory has near memory's figures, their errors are the same: slowdown is 1, without a
-width.
+If far memory has near memory's figures, their errors are the same: the slowdown is 1 and its
+interval has no width.
 
 The size of each deviation is a guess, but interval coverage was measured. Intervals are the joined
 deviations times `DEVIATION_SHARE`, with which they covered 90 % of times on the cycle-level core.
@@ -77,7 +77,7 @@ of 0.05 to 0.15 score best on both halves of the kernels, which were both in sig
 quarter, is a tenth worse. See docs/constants.md."""
 
 LEVEL = 0.9
-"""Share of outcomes that intervals of predictions are meant to cover."""
+"""Share of outcomes that the intervals of predictions should cover."""
 
 DEVIATION_SHARE = 0.6
 """Share of the joined deviations (logarithms of ratios) that covers `LEVEL` of outcomes without a
@@ -100,10 +100,10 @@ KINDS_OF_WAITING = (
     [STORE, WRITE_BACK],
     [STORE_STREAM, WRITE_BACK_STREAM],
 )
-"""Traffic that code may consist of alone; what is stored is written back."""
+"""Kinds of traffic of which code may have only one; stored lines are written back."""
 
 COPY = ([STREAM], [STORE_STREAM, WRITE_BACK_STREAM])
-"""Traffic of a copy, which draws most bandwidth: the lines that it stores to are fetched while it
+"""Traffic of a copy, which draws the most bandwidth: it fetches the lines it stores to while it
 reads others."""
 
 UNCHANGED = Estimate(1.0, 1.0, 1.0)
@@ -117,7 +117,8 @@ class FarEstimate:
     far_time_ns: Estimate
     slowdown: Estimate
     quiet_slowdown: Estimate
-    """With the interval after measurements without noise and a near time without spread."""
+    """The slowdown with the interval it would have without noise of measurements and without spread
+    of near time."""
 
 
 def far_estimate(
@@ -134,9 +135,9 @@ def far_estimate(
     if far.is_near:
         return FarEstimate(phase.near_time_ns, UNCHANGED, UNCHANGED)
     time = float(central.times_ns(phase.total))
-    validated, unvalidated, spread, noise = (_Ends(time, near_ns) for _ in range(4))
+    validated, unvalidated, spread, noise = (_PerturbedTimes(time, near_ns) for _ in range(4))
     for perturbation in perturbations(kind, phase, near, far):
-        # Of near time alone, or of anything else.
+        # Errors of near time alone, and of anything else.
         ends = validated if perturbation.near_time == 1.0 else spread
         ends.add_model(kind(phase, near, far, perturbation))
     for perturbation in host_perturbations(far):
@@ -151,7 +152,7 @@ def far_estimate(
         validated.add(end, near_ns)
     added = abs(time - near_ns)
     validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
-    # Beyond a curve's end its value is a guess, the more so the farther.
+    # Beyond a curve's end its value is a guess, which is worse farther out.
     unvalidated.add_either_way(central.extrapolation() * added)
     share = kind.deviation_share or _share(central.fitted_weight())
     covered = central.times_to_cover_ns()
@@ -177,7 +178,7 @@ def far_estimate(
 
 
 @dataclass
-class _Ends:
+class _PerturbedTimes:
     """Times and slowdowns of a phase, each with one input perturbed."""
 
     time_ns: float
@@ -248,7 +249,7 @@ def perturbations(
 
 
 def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
-    """Return the perturbations by what the cycle-level core does not show.
+    """Return the perturbations that the cycle-level core does not show.
 
     There, latencies and streams are that core's, writes were measured, and no other core takes
     lines of a shared cache.
@@ -272,11 +273,11 @@ def uncounted_ends(
 ) -> list[float]:
     """Return times of everything far with misses that nothing counted.
 
-    Where hardly any miss was sampled, those of which none may be by chance; of time whose
-    accesses were not counted, all may be waiting; of the program's work that was not observed, none
-    or all.
+    If hardly any miss was sampled, there may be as many as chance leaves unsampled. Time whose
+    accesses were not counted may all be waiting; of unobserved work, none or all may be.
     """
-    # As models see memories, but with all walks: those of counted lines say nothing of others.
+    # As models see memories, but with all walks, because the walks of counted lines show nothing
+    # about others.
     near, far = seen_by(phase.concurrency, near, far)
     near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
@@ -289,7 +290,7 @@ def uncounted_ends(
             end_ns = time_ns + phase.uncounted_share * (rest_ns - near_ns)
             ends.append(min(max(end_ns, min(time_ns, rest_ns)), max(time_ns, rest_ns)))
     if phase.unseen_share:
-        # As if the rest were of this phase: its slowdown is then the whole program's.
+        # The rest is added to this phase, whose slowdown is then the whole program's.
         ends += [
             time_ns + phase.unseen_share * (rest_ns - time_ns)
             for rest_ns in (least_ns, all_waiting_ns)
@@ -310,7 +311,7 @@ def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> 
         return traffic_time(lines, memory, BY_CLASSES, streams, phase.concurrency)
 
     def copy_ns(memory: MemoryCosts) -> float:
-        """Return the time of a copy's part that takes longest: no overlap shortens it."""
+        """Return the time of the longest part of a copy, which overlap cannot shorten."""
         parts = [traffic(columns, memory) for columns in COPY]
         core_ns = [max(float(part.stream), float(part.buffers)) for part in parts]
         written_ns = sum(float(part.written) for part in parts)
@@ -347,7 +348,7 @@ def noise_perturbations(
 
 
 def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
-    """Return all lines with the ends of the cache that a core gets, over those counted."""
+    """Return all lines with the smallest and largest cache a core may get, over those counted."""
     curve = phase.curve
     if curve is None or near.quality.cache_range == (1.0, 1.0):
         return []

@@ -33,8 +33,8 @@ MORE_THREADS_ERROR = 0.10
 
 
 @dataclass(frozen=True)
-class Moved:
-    """A profile as on the target machine."""
+class ConvertedProfile:
+    """A profile converted to the target machine."""
 
     workload: WorkloadProfile
     known: list[str] = field(default_factory=list)
@@ -55,8 +55,8 @@ def on_machine(
     near_times_ns: Mapping[str, float] | None = None,
     threads: int | None = None,
     core: CoreFigures | None = None,
-) -> Moved:
-    """Return the profile as on `machine`, whose near memory is `near` and whose core is `core`.
+) -> ConvertedProfile:
+    """Return the profile converted to `machine`, with near memory `near` and core `core`.
 
     `near_times_ns` are wall times measured there by phase; "" is the whole run's. Those of other
     phases are predicted from those in `here`, the memory of the profile. `threads` run there, all
@@ -69,7 +69,7 @@ def on_machine(
             f"near time on {machine.name} is not known: give it by --near-time, or the memory that "
             "the profile was taken in by --here, to have it predicted"
         )
-    moved = Moved(workload)
+    moved = ConvertedProfile(workload)
     untimed = _untimed(workload, times_ns)
     profiled = max(1, workload.program.threads_seen)
     count = profiled if threads is None else threads
@@ -102,11 +102,11 @@ def on_machine(
             "caches and imbalance are not predicted"
         )
     _list_facts(moved, machine, workload, core)
-    return Moved(other, moved.known, moved.assumed)
+    return ConvertedProfile(other, moved.known, moved.assumed)
 
 
 def _busy_cores(workload: WorkloadProfile, threads: int | None) -> dict[str, float]:
-    """Return CPU time over wall time by phase: `threads`; None: as profiled."""
+    """Return the number of busy cores by phase: `threads`, or as profiled if it is None."""
     cores = {}
     for phase in workload.phases:
         wall, cpu = phase.near_wall_time_ns, phase.near_cpu_time_ns.value
@@ -124,11 +124,13 @@ def _check_threads(count: int, machine: TargetMachine) -> None:
         )
 
 
-def _with_cache(moved: Moved, workload: WorkloadProfile, machine: TargetMachine) -> WorkloadProfile:
+def _with_cache(
+    moved: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine
+) -> WorkloadProfile:
     """Return the profile with the target's last-level cache, where that is known and possible."""
     here = workload.cache.size_bytes
     if workload.cache.origin == "counters":
-        moved.assumed.append("misses are as counted: counters do not tell another cache's")
+        moved.assumed.append("misses are as counted: counters do not show those of another cache")
         return workload
     if machine.llc_bytes is None:
         moved.assumed.append(
@@ -152,7 +154,9 @@ def _with_cache(moved: Moved, workload: WorkloadProfile, machine: TargetMachine)
     return there
 
 
-def _clock_ratio(moved: Moved, machine: TargetMachine, here: DeviceProfile) -> tuple[float, float]:
+def _clock_ratio(
+    moved: ConvertedProfile, machine: TargetMachine, here: DeviceProfile
+) -> tuple[float, float]:
     """Return the target's clock over this machine's, and the error of a predicted near time."""
     match = CLOCK.search(here.producer.cpu_model)
     core = core_of_processor(here.producer.cpu_model, here.producer.cpu_id)
@@ -163,7 +167,7 @@ def _clock_ratio(moved: Moved, machine: TargetMachine, here: DeviceProfile) -> t
     error = 0.0 if same_core else OTHER_CORE_ERROR
     if not same_core:
         moved.assumed.append(
-            f"its core does as much in a cycle as {here.producer.cpu_model}, within "
+            f"its core does as much work per cycle as {here.producer.cpu_model}, within "
             f"{OTHER_CORE_ERROR:.0%}"
         )
     if machine.clock_ghz is None or here_ghz is None:
@@ -195,7 +199,7 @@ def _by_phase(times_ns: Mapping[str, float], workload: WorkloadProfile) -> dict[
 
 
 def _untimed(workload: WorkloadProfile, times_ns: Mapping[str, float]) -> list[str]:
-    """Return the names of phases that take time here and have none given for there."""
+    """Return the phases that take time here and for which no time on the target is given."""
     return [
         phase.name
         for phase in workload.phases
@@ -204,7 +208,7 @@ def _untimed(workload: WorkloadProfile, times_ns: Mapping[str, float]) -> list[s
 
 
 def _assumed_time(phases: str, near: DeviceProfile, here: DeviceProfile | None) -> str:
-    """Return where the near time of `phases` comes from, of which none is given; "": of all."""
+    """Return the origin of the near time of `phases` ("": all), for which none is given."""
     of_phases = f" of {phases}" if phases else ""
     if here is None:
         return f"near time{of_phases}: as in the profile, since none is given (--near-time, --here)"
@@ -224,9 +228,12 @@ def _with_threads(workload: WorkloadProfile, count: int) -> WorkloadProfile:
 
 
 def _list_facts(
-    moved: Moved, machine: TargetMachine, workload: WorkloadProfile, core: CoreFigures | None
+    moved: ConvertedProfile,
+    machine: TargetMachine,
+    workload: WorkloadProfile,
+    core: CoreFigures | None,
 ) -> None:
-    """List what may differ besides caches, clock and near time."""
+    """List the other facts that may differ: core, pages, prefetchers, compiler, private caches."""
     if machine.near is not None:
         _fact(moved, machine, "near", f"near memory {machine.near}")
     if machine.processor:
@@ -258,7 +265,7 @@ def _list_facts(
         )
 
 
-def _fact(moved: Moved, machine: TargetMachine, key: str, text: str) -> None:
+def _fact(moved: ConvertedProfile, machine: TargetMachine, key: str, text: str) -> None:
     """List `text` as known, or as assumed with the machine file's reason."""
     reason = machine.assumed.get(key)
     if text and reason is None:

@@ -47,7 +47,7 @@ def on_other_machine(
     threads: int | None = None,
     error: float = 0.0,
 ) -> WorkloadProfile:
-    """Return the profile as another machine would produce it; what is not given stays.
+    """Return the profile that another machine would produce; omitted properties stay the same.
 
     `near` is that machine's near memory. With `here`, the near memory of this machine, times are
     predicted for it, of `threads` that share the work, and their intervals widened by the relative
@@ -241,8 +241,8 @@ def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> Objec
             write_misses=write,
             read_sequential=_in_proportion(traffic.read_sequential, traffic.read_misses, read),
             write_sequential=_in_proportion(traffic.write_sequential, traffic.write_misses, write),
-            # A line is written back as often as it is brought in and written. Lines that the
-            # program sends to memory on purpose go there whatever the cache.
+            # A line is written back as often as it is fetched and then written. Lines that the
+            # program flushes or streams to memory go there whatever the cache.
             write_backs=sent + (traffic.write_backs - sent) * ratio,
         ),
     )
@@ -255,7 +255,7 @@ def _misses(
     at_here, at_there = (_at(curve, sizes, size) for size in (here, there))
     if misses.total() > 0 and at_here > 0:
         return misses.times(at_there / at_here)
-    # Nothing missed here: a smaller cache has the curve's misses, of no known class.
+    # Nothing missed here; a smaller cache has the curve's misses, whose class is unknown.
     return AccessClasses(opaque=at_there if there < here else 0.0)
 
 

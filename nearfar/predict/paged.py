@@ -1,10 +1,10 @@
 """Programs whose memory is limited and whose other pages are swapped: the model `paged`.
 
-A page's touch faults if more distinct pages were touched since its last touch than the near memory
-holds: LRU. Linux' active and inactive lists lie between that and a random choice, mostly close to
-LRU; the interval spans both (docs/paged.md has measurements). Pages that come in send others away:
-each fault one, and each page touched for the first time once near memory is full. A thread waits
-for its faults; near time is as it was.
+A touch of a page faults if more distinct pages were touched since its last touch than near memory
+holds (LRU). Linux' active and inactive lists lie between that and a random choice, mostly close to
+LRU; the interval spans both (docs/paged.md has measurements). Once near memory is full, each fault
+and each page touched for the first time evicts a page. A thread waits for its faults; near time
+does not change.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ COST_ERROR = 0.2
 """Relative half-width of the time of a fault whose figure has no interval."""
 
 LOOKING_ERROR = 1.0
-"""Relative part that a fault may take longer where the kernel looks at many pages before it finds
-one to send away, of devices that have no times of such exchanges: up to 30 us were measured beside
-15 us."""
+"""Relative additional time of a fault when the kernel examines many pages before it finds one to
+evict, for devices without times of such exchanges: up to 30 us were measured instead of 15 us."""
 
 CONTENT_ERROR = 0.3
-"""Relative half-width of the time of a page by its data, in compressed memory: with the times that
+"""Relative half-width of a page's time in compressed memory, by its content: with the times that
 compressors took for data of one compressed size (docs/paged.md), an exchange of 13.7 us would take
 0.7 to 1.3 times as long."""
 
@@ -45,11 +44,11 @@ WORK_ERROR = 0.15
 what it took to write one was off by 1.1 us at most, and an exchange reads one as well."""
 
 MOVED = 3
-"""Row of times of a process that has run on several CPUs."""
+"""Row of the times for a process that has run on several CPUs."""
 
 PATTERNS: tuple[Literal["random", "sequential"], ...] = ("random", "sequential")
 STORES: tuple[tuple[Literal["read", "write"], int], ...] = (("read", 1), ("write", 1), ("write", 2))
-"""Exchanges that tell what a store costs: two threads run on two CPUs."""
+"""Key of the exchanges that show the cost of a store: two threads on two CPUs."""
 
 PAGES_PER_GIB = (1 << 30) // PAGE_BYTES
 
@@ -65,7 +64,7 @@ class PagedPhase:
     faults: Array
     """Faults by object and size, shape (objects, sizes)."""
     written: Array
-    """Pages stored to among those that faults bring back, same shape."""
+    """Pages that were stored to, among those that faults bring back; same shape."""
     touches: Array
     """Touches by object and by the number of touches in between (`PageCurve.times`)."""
     first_by_object: Array
@@ -75,10 +74,10 @@ class PagedPhase:
     sequential: Array
     """Share of misses that advance from page to page, by object."""
     compressed_share: float | None
-    """Mean of the pages that move, weighted by their faults; so is the next."""
+    """Mean over the moved pages, weighted by their faults; the next field is too."""
     compression_work: float | None
     page_rate: float
-    """One page in so many was sampled."""
+    """Pages per sampled page."""
 
     @property
     def first(self) -> float:
@@ -158,7 +157,7 @@ class PageMoves:
     """By object."""
     evicted: float
     written: float
-    """Evicted pages that are written; the others have their copy still."""
+    """Evicted pages that are written; the others still have their copy."""
     retouches: float = 0.0
     """Touches per evicted page of near pages that an LRU of the size of the kernel's active list
     would have lost."""
@@ -167,7 +166,7 @@ class PageMoves:
 
 
 def moved(phase: PagedPhase, near_pages: float, *, keeps_copies: bool) -> PageMoves:
-    """Return the pages that move where the most recent ones stay near."""
+    """Return the moved pages if the most recently used pages stay near."""
     faults = faults_at(phase, near_pages)
     first = min(phase.first, max(0.0, phase.first_before + phase.first - near_pages))
     back = float(faults.sum())
@@ -191,7 +190,7 @@ def active_pages(near_pages: float) -> float:
 
 
 def faults_at(phase: PagedPhase, near_pages: float) -> Array:
-    """Return the faults by object where the most recent pages stay."""
+    """Return the faults by object if the most recently used pages stay near."""
     return _at(phase, phase.faults, near_pages)
 
 
@@ -207,11 +206,11 @@ def _at(phase: PagedPhase, by_size: Array, near_pages: float) -> Array:
 def random_faults(
     phase: PagedPhase, near_pages: float, moving: Array | None = None, locked_pages: float = 0.0
 ) -> float:
-    """Return the faults where a random page goes for each that comes.
+    """Return the faults if each page that comes in evicts a random page.
 
-    With m faults per touch, a page touched again after t touches has gone with 1 - exp(-m t / C),
-    and pages were gone when the phase began; m is the largest share that agrees with itself. Of
-    each object only the share `moving` goes, where some pages of the near memory are locked.
+    With m faults per touch, a page touched again after t touches is gone with probability 1 -
+    exp(-m t / C), and pages were gone when the phase began; m is the largest fixed point. If some
+    near pages are locked, only the share `moving` of each object is evicted.
     """
     by_time = phase.touches.sum(axis=0) if moving is None else moving @ phase.touches
     touches, before = float(phase.touches.sum()), phase.first_before - locked_pages
@@ -285,10 +284,10 @@ class PageCosts:
         return min((row.value_ns for row in rows), default=0.0) if self.keeps_copies else 0.0
 
     def evict(self, retouches: float = 0.0) -> Array:
-        """Return the time of a page that goes for a new one: value, low, high, moved.
+        """Return the time of an eviction for a new page: value, low, high, moved.
 
-        At the limit that is an exchange of a stored page without the fault: the kernel searches for
-        it, and the program waits. 0 where the device has no such time.
+        At the limit that is an exchange of a stored page without the fault: the program waits while
+        the kernel searches for a page. 0 where the device has no such time.
         """
         if self._exchanges and self._faults:
             data = None if self._knows_work else self._exchanged_share
@@ -303,10 +302,11 @@ class PageCosts:
         return np.array([alone.value, alone.low, alone.high, alone.value])
 
     def fault(self, retouches: float = 0.0, stored: Array | None = None) -> Array:
-        """Return the time per page that comes, by object; rows: value, low, high, moved.
+        """Return the time per faulting page, by object; rows: value, low, high, moved.
 
-        Where the device knows exchanges, the page that goes is in it, and what the kernel looks at
-        before it finds that page. `moved`: the value of a process that has run on several CPUs.
+        If the device has times of exchanges, these include the eviction, and the pages that the
+        kernel examines before it finds one. `moved` is the value for a process that has run on
+        several CPUs.
         """
         event: Literal["exchange", "fault"] = "exchange" if self._exchanges else "fault"
         random, ordered = (
@@ -327,10 +327,10 @@ class PageCosts:
         return times
 
     def _stores_ns(self) -> list[float]:
-        """Return what a page takes more that is stored to, in the rows of `fault`.
+        """Return the additional time of a page that is stored to, in the rows of `fault`.
 
-        Before such a page is written, each CPU that the process ran on lately forgets its
-        translation, which waits for the others: the kernel notes them for a second.
+        Before such a page is written, each CPU on which the process ran in the last second flushes
+        its translation, and the kernel waits for them.
         """
         read, write, moved = (
             self._figure(PageMove("exchange", operation, threads=threads))
@@ -364,7 +364,7 @@ class PageCosts:
         return np.asarray(np.maximum(added + weights * evictions, 0.0))
 
     def transfer_ns(self, pages: PageMoves) -> float:
-        """Return the time that the device's bandwidth takes at least, ns of wall time."""
+        """Return the least wall time that the device's bandwidth allows, ns."""
         times = []
         for operation, count in (("read", float(pages.faults.sum())), ("write", pages.written)):
             rates = [

@@ -47,7 +47,7 @@ CLIFF = 2
 CLIFF_STEPS = 200
 
 ENDS = ((0, 0), (1, 1), (2, -1))
-"""Value, low and high: number of the end, and the sign of the error of near memory's size."""
+"""Number of each end (value, low, high), and the sign of the error of near memory's size."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def paged_device(
 ) -> DevicePrediction:
     """Predict the phases `names` (all, if none) for every near budget, such as 50% or 2GiB.
 
-    `cliff`: also look for the share at which time doubles, which takes most of the work.
+    With `cliff`, also find the share at which time doubles, which takes most of the work.
     """
     check_phase_names(workload, names)
     every = paged_phases(workload)
@@ -260,8 +260,9 @@ def _cliff(
 
 def _caveats(workload: WorkloadProfile, device: DeviceProfile, footprint: float) -> list[str]:
     sentences = [
-        "the most recent pages are taken to stay near; the interval reaches to a random choice, "
-        "between which Linux' active and inactive lists lie; multi-generation LRU was not checked",
+        "the most recently used pages are assumed to stay near (LRU), and the interval reaches "
+        "to random eviction; Linux' active and inactive lists lie between the two; "
+        "multi-generation LRU was not checked",
     ]
     sampled = footprint / workload.sampling.page_rate
     if sampled < MIN_SAMPLED:
@@ -269,10 +270,10 @@ def _caveats(workload: WorkloadProfile, device: DeviceProfile, footprint: float)
             f"only {sampled:.0f} pages were sampled: a larger input has a more certain curve"
         )
     if device.paged is not None and device.paged.in_dram:
-        sentences.append("what is compressed stays in DRAM and is not part of the near budget")
+        sentences.append("compressed data stay in DRAM and are not part of the near budget")
     if not any(row.event in ("evict", "exchange") for row in device.faults):
         sentences.append(
-            f"the device {device.name} has no time of sending a page away: it counts as nothing"
+            f"the device {device.name} has no time for sending a page away: that time counts as 0"
         )
     if any(
         row.page_curve is not None and workload.objects[row.object].kind == "file"

@@ -37,8 +37,8 @@ def print_paged(device: DevicePrediction, console: Console) -> None:
             rows,
             title=f"{device.title} ({device.far}), {format_bytes(axis.footprint_bytes)} of memory, "
             f"{format_ns(axis.fault_ns)} a fault, model paged",
-            caption="last columns, simpler rules: faults in proportion to what is far; every touch "
-            "of another page faults",
+            caption="last columns, simpler rules: faults in proportion to the far share; a fault "
+            "at every touch of another page",
             right=slice(0, None),
         )
     )
@@ -55,4 +55,4 @@ def axis_sentence(axis: PagedAxis) -> str:
         if cliff is None
         else f"time doubles at {cliff.value:.0%} ({cliff.low:.0%}-{cliff.high:.0%})"
     )
-    return f"With so much of its memory near: {', '.join(parts)}; {end}."
+    return f"Slowdown by near share of its memory: {', '.join(parts)}; {end}."

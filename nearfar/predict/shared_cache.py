@@ -16,11 +16,11 @@ the contending core, tell how much that core brings in, and which share of a mis
 after so many bytes. The slower the program, the more lines are gone when it returns, and the more
 are gone, the slower it is: a fixed point.
 
-All of these lines are the end of an interval, and none is in its middle: caches that keep reused
-lines from a stream of stores lose fewer than a chase shows. On one machine all of them fitted (five
-sessions of `validate`, before page walks at hits were charged), on two others none (six sessions).
-In four of these six, walks at hits explain what the lines were blamed for; the others were not
-predicted again.
+The predicted value counts none of these lines, and the interval reaches to all of them, because
+caches that protect reused lines from a stream of stores lose fewer than a chase shows. On one
+machine counting all of them fitted (five sessions of `validate`, before page walks at hits were
+charged), on two others counting none did (six sessions). In four of these six, walks at hits
+explain the time that had been ascribed to the lines; the other two were not predicted again.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ MIN_MISSES = 1e-9
 def lines_far(
     phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts, taken: float = 0.0
 ) -> float:
-    """Return misses with everything far over those near, at least 1; 1 where caches are alike.
+    """Return the ratio of misses with everything far to those near, at least 1.
 
-    `taken` is the part of the lines taken that counts, 0 to 1. Page walks at hits count as misses
-    of the same time.
+    `taken` is the counted part of the lines that another core takes, 0 to 1. Page walks at hits
+    count as misses of the same time.
     """
     more = taken * _lost_lines(phase, near, far) if taken else 0.0
     return 1.0 + more + far.hit_walks_ns / far.latency_ns
@@ -76,9 +76,9 @@ def waits_far(
 ) -> float:
     """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
 
-    Hits that would take longer than near time, if they were serial and added to the misses, were
-    not serial: where they miss or walk, they overlap correspondingly more than the misses do.
-    Without `walking`, only hits that miss far count.
+    If serial hits and the misses together would take longer than near time, the hits were not
+    serial: where they miss or walk, they overlap correspondingly more than the misses do. Without
+    `walking`, only hits that miss far count.
     """
     more = taken * _lost_lines(phase, near, far) if taken else 0.0
     if walking:
@@ -120,7 +120,8 @@ def _lost_lines(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> flo
     taken = TakenCache(phase.curve, both, time_ns / phase.concurrency, private_bytes(near.core))
     _, of_all = _in_flight(phase, near)
     longer_ns = lines * max(far.cost_ns(of_all) - near.cost_ns(of_all), 0.0)
-    # From above: a program starts with an empty cache, as slow as if all of it were taken.
+    # The iteration comes from above: a program starts with an empty cache, as slow as if all of it
+    # were taken.
     more = taken.max_lines()
     for _ in range(MAX_STEPS):
         before = more
@@ -132,7 +133,7 @@ def _lost_lines(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> flo
 
 @lru_cache(maxsize=1024)
 def _in_flight(phase: PhaseTraffic, near: MemoryCosts) -> tuple[float, float]:
-    """Return the least number of misses in flight that near time shows, and with hits included."""
+    """Return the least number of misses in flight by near time, without and with hits."""
     time_ns = max(phase.near_time_ns.value, 1.0)
     missing_ns = float(misses(phase.total)) * near.latency_ns
     waiting_ns = missing_ns + farther_hits_ns(phase, near)
@@ -176,7 +177,7 @@ class RegionChases:
     near_ns: Array
     far_ns: Array
     far_miss_ns: float
-    """Latency of a far miss without page walks, which only a chase over much data has."""
+    """Latency of a far miss without page walks; only a chase over a large region walks pages."""
 
     @property
     def hit_ns(self) -> float:
@@ -225,7 +226,7 @@ def last_hit_ns(latencies_ns: Array) -> float:
 
 
 class TakenCache:
-    """Lines of one phase that miss next to a contending core and not alone."""
+    """Lines of one phase that miss only next to a contending core."""
 
     def __init__(
         self, curve: PhaseMissCurve, chases: RegionChases, wall_ns: float, private: float
@@ -255,7 +256,7 @@ class TakenCache:
         """Return the lines lost at a slowdown over near time."""
         passed = self._distances + self._flow * self._fill_ns * slowdown
         shares = np.interp(np.log2(passed), self._passed, self._far)
-        # No other core takes what the core's private caches hold.
+        # Other cores cannot take lines from the core's private caches.
         return self._lines(np.where(self._distances > self._private, shares, 0.0))
 
     def _lines(self, shares: Array) -> float:

@@ -29,10 +29,10 @@ from nearfar.predict.code_file import (
     profile_of_code,
 )
 from nearfar.predict.device_figures import parse_page_bytes
-from nearfar.predict.elsewhere import Elsewhere, machine_profile, measured_core
 from nearfar.predict.fitted_counters import profile_of_fit
 from nearfar.predict.from_counters import is_counters, profile_of_counters
 from nearfar.predict.model import DEFAULT_MODEL
+from nearfar.predict.predicted_machine import PredictedMachine, machine_profile, measured_core
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,15 +55,15 @@ class PredictionTask:
 def task_of(options: PredictOptions) -> PredictionTask:
     """Return the documents that options name, for another machine where they describe one."""
     target = None if options.on is None else _target(options, options.on)
-    there, core = _there(options, target), _core(options, target)
+    there, core = _predicted_machine(options, target), _core(options, target)
     near = there.near(_near(options, target))
     workload, model = _workload(options, near, target)
     remarks: list[str] = []
     # Formulas are computed with the target's memory and cache.
     if target is None or not is_code(options):
-        moved = there.moved(workload, near, core)
-        workload = moved.workload
-        remarks = [] if target is None else moved.sentences(target)
+        converted = there.converted(workload, near, core)
+        workload = converted.workload
+        remarks = [] if target is None else converted.sentences(target)
     machine, pages = options.machine, options.pages
     stated_bytes = None if target is None else target.page_bytes
     if core is None and target is not None and target.core is not None:
@@ -113,9 +113,9 @@ def _core(options: PredictOptions, target: TargetMachine | None) -> CoreFigures 
     return None if target is None or machine is None else measured_core(target, machine)
 
 
-def _there(options: PredictOptions, target: TargetMachine | None) -> Elsewhere:
+def _predicted_machine(options: PredictOptions, target: TargetMachine | None) -> PredictedMachine:
     """Return the machine that the prediction is for."""
-    return Elsewhere(
+    return PredictedMachine(
         target=target,
         here=None if options.here is None else load_device(options.here),
         llc=None if is_code(options) else options.llc,  # formulas have used it already

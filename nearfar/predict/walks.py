@@ -1,4 +1,4 @@
-"""Page walks: a memory's costs for a program that walks otherwise than the chase that measured it.
+"""Page walks: costs for a program that walks more or less than the chase that measured them.
 
 A chase over small pages waits for a page walk at nearly every miss, and so does its chains curve. A
 search ends with several misses in one page, and a heap returns to most of its pages soon: with the
@@ -21,8 +21,9 @@ long as the chase's it was predicted 2.1 times slower instead of the measured 1.
 count the lines that such a core brings in meanwhile.
 
 Curves of small near pages have the walk of a chase at each miss, however often the program walks.
-There, far curves keep as long a walk, and the program's own walks count for what they take longer
-far: else a program that hardly walks would be faster in any far memory.
+In that case far curves keep a walk of the same length, and the program's own walks count only for
+their additional time in far memory. Otherwise a program that hardly walks would be faster in any
+far memory.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ LINES_PER_WALK = 2.0
 """Lines that each walk brings into the caches: one of a table, one of data."""
 
 MIN_WALK_NS = 1e-9
-"""Smallest walk that others are divided by."""
+"""Smallest divisor of walk times."""
 
 MAX_STEPS, TOLERANCE = 50, 1e-4
 """Steps of the fixed point of far time and walks, and the change of a walk's time at which it
@@ -76,7 +77,7 @@ def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Memo
 
 
 def _longer(memory: MemoryCosts, near: MemoryCosts) -> float:
-    """Return the part of a far walk that near curves do not have; 1 with large near pages."""
+    """Return the part of a far walk that near curves lack; 1 if near pages are large."""
     return max(1.0 - near.walk_ns / memory.walk_ns, 0.0) if memory.walk_ns > 0.0 else 1.0
 
 
@@ -102,7 +103,8 @@ class _PhaseWalks:
         else:
             self._ends, self._walks_ns = regions.by_distance(reach)
             if (hits_ns := regions.hits_by_distance(reach)) is not None:
-                # Over small pages more lines of this chase miss, since tables take cache: no walk.
+                # With small pages more lines of this chase miss, since page tables take cache; that
+                # is not a walk.
                 self._hits_ns = np.minimum(hits_ns, self._walks_ns)
             self._size_bytes = min(phase.walked_bytes, float(regions.region_bytes[-1]))
             self._chase_ns = float(regions.latencies_ns[-1])
@@ -114,7 +116,7 @@ class _PhaseWalks:
         self._chase_walks_ns = self._chase_walks()
 
     def far_ns(self, walked: MemoryCosts) -> float:
-        """Return the phase's time with its misses in `walked`, nearly."""
+        """Return the approximate time of the phase with its misses in `walked`."""
         longer_ns = walked.cost_ns(self._in_flight) - self._near.cost_ns(self._in_flight)
         return self._near_ns + self._lines * max(longer_ns, 0.0)
 
@@ -166,7 +168,7 @@ class _PhaseWalks:
         return np.maximum(farther - self._lines, 0.0)
 
     def _chase_walks(self) -> Array:
-        """Return the walk of an access of the chases, ns, by their number at once.
+        """Return the walk time of an access, ns, by number of concurrent chases.
 
         The more chains, the sooner they return to a line of the tables. No walk takes less than it
         adds to an access.
@@ -203,7 +205,7 @@ def _with_walk_shares(memory: MemoryCosts, shares: tuple[float, ...]) -> MemoryC
     # Cached because `explain` caches by the memory's identity.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns
-    # Longer walks than the chase's enlarge the noise of the difference; costs never rise.
+    # Walks longer than the chase's amplify the noise of the difference; costs never rise.
     costs = np.minimum.accumulate(costs + np.array(shares) * (memory.chain_costs_ns - costs))
     return replace(
         memory,

@@ -1,14 +1,14 @@
 """Fit a simulated window to near time.
 
-The figures of a core leave open how much work lies between misses, how far misses overlap, what a
-misprediction costs (`core_window.Unknown`). Each unknown has a value of 0 and a standard deviation.
-Near time says one number about all of them together: the most plausible values with which the
-window takes the measured near time are those of a linear Gaussian model, whose slopes are
-simulated. With them the window is run on the far memory.
+The figures of a core do not determine how much work lies between misses, how far misses overlap, or
+the cost of a misprediction (`core_window.CoreUnknowns`). Each unknown has a value of 0 and a
+standard deviation. Near time is one equation for all of them. The most plausible values with which
+the window takes the measured near time are the solution of a linear Gaussian model, whose slopes
+are simulated. With these values the window runs on the far memory.
 
-The same slopes, near and far, say how much far time varies among all values that reproduce near
-time: the fit's spread. How far the unknowns had to move, in standard deviations, says how plausible
-the window is for this program: its weight.
+The same slopes, near and far, give the variation of far time among all values that reproduce near
+time: the fit's spread. The distance, in standard deviations, that the unknowns had to move gives
+the plausibility of the window for this program: its weight.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from nearfar._window import Core, Medium, run
 from nearfar.predict.core_window import (
-    Lines,
-    Unknown,
+    CoreUnknowns,
+    PhaseLines,
     core,
     cycle_ns,
     deviations,
@@ -35,7 +35,7 @@ from nearfar.predict.memory import MemoryCosts, scaled_memory
 from nearfar.predict.traffic import Array, PhaseTraffic, misses, streamed, write_backs
 from nearfar.profile.bursts.trace import BurstTrace
 
-NAMES = tuple(field.name for field in fields(Unknown))
+NAMES = tuple(field.name for field in fields(CoreUnknowns))
 
 TOLERANCE = 0.02
 """Logarithmic error of near time that is no evidence: bursts are a sample of the phase."""
@@ -60,7 +60,7 @@ REFERENCE = 3.0
 class Fit:
     """A window that takes near time."""
 
-    unknown: Unknown
+    unknown: CoreUnknowns
     moved: dict[str, float]
     """Standard deviations that each unknown was moved by."""
     near_ns: float
@@ -110,7 +110,7 @@ class WindowSimulation:
         self.trace = trace
         self.near = near
         count = float(misses(phase.total))
-        self.lines = Lines(
+        self.lines = PhaseLines(
             sequential=streamed(phase.total) / count,
             written=float(write_backs(phase.total)) / count,
             streams=phase.streams,
@@ -123,7 +123,9 @@ class WindowSimulation:
         unplaced = self.trace.expected / max(placed, 1.0)
         self._unplaced = unplaced if unplaced > MIN_UNPLACED else 1.0
 
-    def per_miss_ns(self, memory: MemoryCosts, unknown: Unknown, shared_ns: float = 0.0) -> float:
+    def per_miss_ns(
+        self, memory: MemoryCosts, unknown: CoreUnknowns, shared_ns: float = 0.0
+    ) -> float:
         """Return the window's time per miss with everything in `memory`, ns.
 
         `shared_ns` is the additional wait of an access that the last level answers, because a
@@ -163,7 +165,7 @@ def fit_window(phase: PhaseTraffic, near: MemoryCosts) -> Fit:
     assert phase.bursts is not None
     slopes = _Slopes(WindowSimulation(phase, near, phase.bursts.short_trace))
     measured_ns = phase.near_time_ns.value / float(misses(phase.total))
-    plain_ns = window.per_miss_ns(near, Unknown())
+    plain_ns = window.per_miss_ns(near, CoreUnknowns())
     toward = 1.0 if measured_ns >= plain_ns else -1.0
     near_slopes = slopes.at(near, {}, toward)
     moved, near_ns = _solve(window, slopes, near_slopes, measured_ns, plain_ns)
@@ -187,9 +189,9 @@ class _Slopes:
         self._sds = deviations(window.near.core, window.near, window.lines)
         self.names = [name for name in NAMES if getattr(self._sds, name) > 0.0]
 
-    def unknown(self, moved: dict[str, float]) -> Unknown:
+    def unknown(self, moved: dict[str, float]) -> CoreUnknowns:
         """Return the unknowns moved by so many standard deviations."""
-        return Unknown(**{name: getattr(self._sds, name) * by for name, by in moved.items()})
+        return CoreUnknowns(**{name: getattr(self._sds, name) * by for name, by in moved.items()})
 
     def at(self, memory: MemoryCosts, moved: dict[str, float], step: float) -> Array:
         """Return the logarithmic change of time in `memory` per standard deviation, by unknown."""

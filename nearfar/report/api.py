@@ -40,7 +40,7 @@ from nearfar.predict.model import MODELS
 from nearfar.report.answer import SHARES
 from nearfar.report.data import TOTAL, ReportData
 from nearfar.report.field_rows import field_rows
-from nearfar.report.frontiers import Stop
+from nearfar.report.frontiers import SliderStop
 from nearfar.report.paged import paged_facts, without_paged
 from nearfar.report.prepare import check_phase, prepare
 
@@ -138,13 +138,13 @@ def _plans(
     fars: Sequence[DeviceProfile],
     budgets: Mapping[int, str],
     host: HostRule,
-) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[Stop]]]:
+) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[SliderStop]]]:
     """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     sizes = sorted(budgets.items())
     options = PlaceOptions(profile=[profile], near=near, far=fars, host=host, details=False)
     made: list[tuple[str, Plan]] = []
-    stops: dict[tuple[str, str], list[Stop]] = {}
+    stops: dict[tuple[str, str], list[SliderStop]] = {}
     grid = ladder_budgets(placed_bytes(profile.objects))
     budget_texts = [f"{bytes_}B" for bytes_, _ in sizes]
     placed = place_phases(options, budget_texts, phases) if phases else []
@@ -236,12 +236,12 @@ def ladder_budgets(footprint_bytes: int) -> list[int]:
     return [int((STEP_PERCENT * step / 100) * footprint_bytes) for step in range(steps + 1)]
 
 
-def ladder(problem: Problem, budgets_bytes: list[int]) -> list[Stop]:
+def ladder(problem: Problem, budgets_bytes: list[int]) -> list[SliderStop]:
     """Return the greedy plan of each budget, as `nearfar place` computes it."""
     shares = greedy_near_shares(problem, budgets_bytes)
     plans = evaluate(problem, problem.in_first_far(shares))
     return [
-        Stop(
+        SliderStop(
             budget_bytes=budget,
             near=np.flatnonzero(row).tolist(),
             near_bytes=plan.near_bytes,

@@ -25,7 +25,7 @@ MIN_GAIN = 1e-12
 """Relative gain in time below which two plans differ by rounding only."""
 
 
-class Stop(msgspec.Struct, frozen=True):
+class SliderStop(msgspec.Struct, frozen=True):
     """One position of the budget slider: the plan of that budget, in short."""
 
     budget_bytes: int
@@ -38,7 +38,7 @@ class Stop(msgspec.Struct, frozen=True):
 
 
 def frontier(
-    plan: Plan, position: dict[int, int], choices: list[ReportChoice], stops: list[Stop]
+    plan: Plan, position: dict[int, int], choices: list[ReportChoice], stops: list[SliderStop]
 ) -> ReportFrontier:
     """Return the best plans for every budget; `position` maps an object's id to its number.
 
@@ -50,27 +50,27 @@ def frontier(
     ordered = set(order)
     order += [number for number in sorted(position.values()) if number not in ordered]
     rank = {number: place for place, number in enumerate(order)}
-    offers = [_of_point(points[i], steps) for i, steps in _thinned(points)]
-    offers += [_of_stop(stop, rank) for stop in stops]
-    offers += [_of_choice(choice, rank) for choice in choices]
-    best = _best_so_far(offers)
+    plans = [_of_point(points[i], steps) for i, steps in _thinned(points)]
+    plans += [_of_stop(stop, rank) for stop in stops]
+    plans += [_of_choice(choice, rank) for choice in choices]
+    best = _best_so_far(plans)
     return ReportFrontier(
         memory=plan.far,
         phase=plan.phase,
         footprint_bytes=plan.footprint_bytes,
         order=order,
-        budget_bytes=[offer.budget_bytes for offer in best],
-        near=[offer.runs for offer in best],
-        shares=[offer.shares for offer in best],
-        near_bytes=[offer.near_bytes for offer in best],
-        time_ns=[_triple(offer.time_ns) for offer in best],
-        slowdown=[_triple(offer.slowdown) for offer in best],
-        cost_relative=[offer.cost_relative for offer in best],
+        budget_bytes=[each.budget_bytes for each in best],
+        near=[each.runs for each in best],
+        shares=[each.shares for each in best],
+        near_bytes=[each.near_bytes for each in best],
+        time_ns=[_triple(each.time_ns) for each in best],
+        slowdown=[_triple(each.slowdown) for each in best],
+        cost_relative=[each.cost_relative for each in best],
         points_before_thinning=len(points),
     )
 
 
-class _Offer(msgspec.Struct, frozen=True):
+class _BudgetPlan(msgspec.Struct, frozen=True):
     budget_bytes: int
     runs: list[tuple[int, int]]
     near_bytes: int
@@ -80,8 +80,8 @@ class _Offer(msgspec.Struct, frozen=True):
     shares: dict[int, float] = {}
 
 
-def _of_point(point: FrontierPoint, steps: int) -> _Offer:
-    return _Offer(
+def _of_point(point: FrontierPoint, steps: int) -> _BudgetPlan:
+    return _BudgetPlan(
         budget_bytes=point.near_bytes,
         runs=[(0, steps)] if steps else [],
         near_bytes=point.near_bytes,
@@ -91,9 +91,9 @@ def _of_point(point: FrontierPoint, steps: int) -> _Offer:
     )
 
 
-def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _Offer:
+def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _BudgetPlan:
     whole = sorted(rank[number] for number in choice.near if number not in choice.shares)
-    return _Offer(
+    return _BudgetPlan(
         budget_bytes=choice.budget_bytes,
         runs=runs(whole),
         near_bytes=choice.plan.near_bytes,
@@ -104,8 +104,8 @@ def _of_choice(choice: ReportChoice, rank: dict[int, int]) -> _Offer:
     )
 
 
-def _of_stop(stop: Stop, rank: dict[int, int]) -> _Offer:
-    return _Offer(
+def _of_stop(stop: SliderStop, rank: dict[int, int]) -> _BudgetPlan:
+    return _BudgetPlan(
         budget_bytes=stop.budget_bytes,
         runs=runs(sorted(rank[number] for number in stop.near)),
         near_bytes=stop.near_bytes,
@@ -115,11 +115,11 @@ def _of_stop(stop: Stop, rank: dict[int, int]) -> _Offer:
     )
 
 
-def _best_so_far(offers: list[_Offer]) -> list[_Offer]:
-    best: list[_Offer] = []
-    for offer in sorted(offers, key=lambda o: (o.budget_bytes, o.time_ns.value)):
-        if not best or offer.time_ns.value < best[-1].time_ns.value * (1 - MIN_GAIN):
-            best.append(offer)
+def _best_so_far(plans: list[_BudgetPlan]) -> list[_BudgetPlan]:
+    best: list[_BudgetPlan] = []
+    for each in sorted(plans, key=lambda o: (o.budget_bytes, o.time_ns.value)):
+        if not best or each.time_ns.value < best[-1].time_ns.value * (1 - MIN_GAIN):
+            best.append(each)
     return best
 
 

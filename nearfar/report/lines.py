@@ -29,7 +29,7 @@ def source_lines(
     profile: WorkloadProfile, position: dict[int, int], folders: list[Path]
 ) -> list[SourceLine]:
     """Return the lines of each phase and of the whole run that miss most, most first."""
-    texts = Texts(folders, profile.producer.time_utc)
+    texts = SourceTexts(folders, profile.producer.time_utc)
     rows: list[SourceLine] = []
     groups = [(TOTAL, profile.phases), *((phase.name, [phase]) for phase in profile.phases)]
     for name, phases in groups:
@@ -42,7 +42,7 @@ def _rows(
     name: str,
     phases: list[Phase],
     position: dict[int, int],
-    texts: Texts,
+    texts: SourceTexts,
 ) -> list[SourceLine]:
     all_misses = sum(row.traffic.misses() for phase in phases for row in phase.objects)
     by_line: dict[Key, dict[int, float]] = {}
@@ -79,7 +79,7 @@ def _rows(
     return rows
 
 
-class Texts:
+class SourceTexts:
     """Source files, each read once; looked for as named and in `folders`."""
 
     def __init__(self, folders: list[Path], profiled_utc: str) -> None:

@@ -28,7 +28,7 @@ from nearfar.report.data import (
     Triple,
     WorkingPoint,
 )
-from nearfar.report.frontiers import Stop, frontier
+from nearfar.report.frontiers import SliderStop, frontier
 from nearfar.report.inside import object_ranges, placed_ranges
 from nearfar.report.labels import label, short_label
 from nearfar.report.lines import live, source_lines
@@ -45,7 +45,7 @@ def prepare(
     prediction: Prediction,
     plans: list[tuple[str, Plan]],
     *,
-    stops: dict[tuple[str, str], list[Stop]] | None = None,
+    stops: dict[tuple[str, str], list[SliderStop]] | None = None,
     beside: list[DeviceProfile] | None = None,
     first_memory: str | None = None,
     first_phase: str = TOTAL,
@@ -163,7 +163,7 @@ def _points(
 def _frontiers(
     plans: list[Plan],
     choices: list[ReportChoice],
-    stops: dict[tuple[str, str], list[Stop]],
+    stops: dict[tuple[str, str], list[SliderStop]],
     position: dict[int, int],
 ) -> list[ReportFrontier]:
     """Return a frontier for the first plan of each far memory and phase."""

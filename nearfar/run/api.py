@@ -18,7 +18,7 @@ from nearfar.program.launch import Job
 from nearfar.run.adapt import Adapter, Pace, can_move
 from nearfar.run.launch import check_not_nested, plain_program, run_environment, run_planned
 from nearfar.run.local_memories import memory_warnings, resolve_memories
-from nearfar.run.paged_plan import alone, check_limit, locking, paged_room, paged_spec
+from nearfar.run.paged_plan import check_limit, locking, paged_room, paged_spec, run_comparisons
 from nearfar.run.paged_run import limit_warnings
 from nearfar.run.paged_watch import PagedWatch
 from nearfar.run.program_check import blind_spots, check_plan, refuse_privileged
@@ -145,7 +145,7 @@ def _run_paged(
             in_child=room.limited.group.join,
         )  # fmt: skip
         room.limited.finish()
-        beside = alone(room, job, program, environment) if options.beside_kernel else []
+        beside = run_comparisons(room, job, program, environment) if options.beside_kernel else []
     warnings += limit_warnings(room.limit, room.limited.counts)
     record = make_record(
         plan, memories, targets, run,

@@ -39,7 +39,7 @@ _RANGE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) ", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Exchange:
+class MovableSwap:
     """A movable that comes near, and those that leave for it."""
 
     comes: Movable
@@ -207,7 +207,7 @@ class Hotness:
                 used = total[movable].heat
                 yield movable, self._memory_of[movable], f"{used:.0%} of it is used"
 
-    def _swaps(self, total: dict[Movable, PageUse]) -> list[Exchange]:
+    def _swaps(self, total: dict[Movable, PageUse]) -> list[MovableSwap]:
         """Return the swaps to make, the hottest first.
 
         What waits to move stays first while it may: of movables about as hot, one is a little
@@ -243,5 +243,5 @@ class Hotness:
             if room >= total[comes].present:
                 free = room - total[comes].present
                 near = [movable for movable in near if movable not in leaves]
-                swaps.append(Exchange(comes, tuple(leaves)))
+                swaps.append(MovableSwap(comes, tuple(leaves)))
         return swaps

@@ -14,7 +14,7 @@ from nearfar.documents.run_record import PagedAlone, PagedRun
 from nearfar.machine.sysfs import Tree
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.acts import Act
-from nearfar.memories.paged.group import Place, find_place
+from nearfar.memories.paged.group import GroupParent, find_place
 from nearfar.memories.paged.keeper import LOCKED_SHARE, Way
 from nearfar.memories.paged.ledger import Ledger, open_ledger
 from nearfar.memories.spec import PAGED, MemorySpec
@@ -44,19 +44,19 @@ class PagedRoom:
     """The limit and the swap of a run under a plan."""
 
     ledger: Ledger
-    place: Place
+    place: GroupParent
     limit: PagedLimit
     limited: LimitedGroup
     watch: PagedWatch | None = None
 
-    def record(self, alone: list[PagedAlone]) -> PagedRun:
+    def record(self, comparisons: list[PagedAlone]) -> PagedRun:
         """Return what the record has of the limit, once the run has ended."""
         watch = self.watch
         return PagedRun(
             **limit_counts(self.limit, self.limited),
             locked_bytes=0 if watch is None else watch.locked_bytes,
             phases=[] if watch is None else watch.phases,
-            alone=alone,
+            alone=comparisons,
         )
 
 
@@ -73,7 +73,7 @@ def paged_spec(memories: Sequence[LocalMemory]) -> MemorySpec | None:
     return paged[0].spec
 
 
-def check_limit(plan: Plan, memories: Sequence[LocalMemory], *, yes: bool) -> Place:
+def check_limit(plan: Plan, memories: Sequence[LocalMemory], *, yes: bool) -> GroupParent:
     """Refuse what the run could not set up, before anything is changed."""
     spec = memories[1].spec
     if not yes:
@@ -88,7 +88,7 @@ def check_limit(plan: Plan, memories: Sequence[LocalMemory], *, yes: bool) -> Pl
     return place
 
 
-def shown(plan: Plan, options: RunOptions) -> list[str]:
+def dry_run_commands(plan: Plan, options: RunOptions) -> list[str]:
     """Return what a run under `plan` would do to this machine, as commands."""
     memories = resolve_memories(plan, options.map)
     spec = paged_spec(memories)
@@ -97,10 +97,12 @@ def shown(plan: Plan, options: RunOptions) -> list[str]:
     place = check_limit(plan, memories, yes=True)
     limit, room = f"{plan.budget_bytes}", _swap_bytes(plan)
     lines = limited_commands(spec, place, limit, options.program, room)
-    return [*lines, *_shown_alone(place, options.program)] if options.beside_kernel else lines
+    return (
+        [*lines, *_comparison_commands(place, options.program)] if options.beside_kernel else lines
+    )
 
 
-def _shown_alone(place: Place, program: Sequence[str]) -> list[str]:
+def _comparison_commands(place: GroupParent, program: Sequence[str]) -> list[str]:
     """Return the runs without the plan, as commands, before all is undone."""
     lines = []
     for way, why_not in _ways(place).items():
@@ -140,7 +142,7 @@ def locking(
 
 @contextlib.contextmanager
 def paged_room(
-    plan: Plan, spec: MemorySpec, place: Place, say: Callable[[str], None]
+    plan: Plan, spec: MemorySpec, place: GroupParent, say: Callable[[str], None]
 ) -> Iterator[PagedRoom]:
     """Set up swap and a limit for a run, and undo both."""
     with open_ledger() as ledger:
@@ -151,7 +153,7 @@ def paged_room(
             yield PagedRoom(ledger, place, limit, limited)
 
 
-def alone(
+def run_comparisons(
     room: PagedRoom, job: Job, executable: Path, environment: Mapping[str, str]
 ) -> list[PagedAlone]:
     """Run `job` without the plan at the same limit, in each way that this machine has."""
@@ -161,14 +163,14 @@ def alone(
             rows.append(PagedAlone(way=way, why_not=why_not))
             continue
         try:
-            rows.append(_one_alone(room, way, job, executable, environment))
+            rows.append(_run_comparison(room, way, job, executable, environment))
         except (NearfarError, OSError) as error:
             # The run under the plan has ended well: its record is kept.
             rows.append(PagedAlone(way=way, why_not=str(error)))
     return rows
 
 
-def _ways(place: Place, root: Path = Path("/")) -> dict[str, str]:
+def _ways(place: GroupParent, root: Path = Path("/")) -> dict[str, str]:
     """Return the ways without a plan, and why this machine does not have one."""
     first = place.version == 1
     no_damon = "this kernel has no CONFIG_DAMON_RECLAIM"
@@ -181,7 +183,7 @@ def _ways(place: Place, root: Path = Path("/")) -> dict[str, str]:
     }
 
 
-def _one_alone(
+def _run_comparison(
     room: PagedRoom, way: str, job: Job, executable: Path, environment: Mapping[str, str]
 ) -> PagedAlone:
     limit: Way = "memory.high" if way == "memory.high" else "kernel"

@@ -17,7 +17,13 @@ from nearfar.documents import producer
 from nearfar.documents.run_record import PagedRun, PagedRunPhase, RunMemory, RunRecord
 from nearfar.machine.sysfs import Tree
 from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import Group, GroupCounts, Place, find_place, make_group
+from nearfar.memories.paged.group import (
+    ControlGroup,
+    GroupCounts,
+    GroupParent,
+    find_place,
+    make_group,
+)
 from nearfar.memories.paged.keeper import Keeper, Way, kept
 from nearfar.memories.paged.ledger import Ledger, open_ledger
 from nearfar.memories.spec import PAGED, MemorySpec, parse_spec
@@ -37,7 +43,7 @@ _ROOM = 1.25
 class LimitedGroup:
     """A group with a limit; its counts are those of the end once the block is left."""
 
-    def __init__(self, group: Group, keeper: Keeper) -> None:
+    def __init__(self, group: ControlGroup, keeper: Keeper) -> None:
         self.group, self.keeper = group, keeper
         self.counts = GroupCounts(0, 0, 0, 0, 0, 0)
         self.swap_outs = _swap_outs()
@@ -55,7 +61,7 @@ class LimitedGroup:
 
 @contextlib.contextmanager
 def limited_group(
-    ledger: Ledger, place: Place, budget_bytes: int | None, *, way: Way = "kernel"
+    ledger: Ledger, place: GroupParent, budget_bytes: int | None, *, way: Way = "kernel"
 ) -> Iterator[LimitedGroup]:
     """Make a group with this limit (None: none); swap is there already."""
     group = make_group(ledger, place)
@@ -134,7 +140,7 @@ def dry_run(options: RunOptions) -> list[str]:
 
 
 def limited_commands(
-    spec: MemorySpec, place: Place, limit: str, program: Sequence[str], swap_bytes: int
+    spec: MemorySpec, place: GroupParent, limit: str, program: Sequence[str], swap_bytes: int
 ) -> list[str]:
     """Return how swap and a limit are set up for `program`, as commands; refuse what cannot be."""
     set_up.check(spec, swap_bytes)
@@ -185,7 +191,7 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
 
 
 def _unlimited(
-    ledger: Ledger, place: Place, job: Job, executable: Path, environment: Mapping[str, str]
+    ledger: Ledger, place: GroupParent, job: Job, executable: Path, environment: Mapping[str, str]
 ) -> PagedOutcome:
     full = run_limited(ledger, place, None, job, executable, environment=environment)
     if full.ended.failed:
@@ -199,7 +205,7 @@ def _unlimited(
 
 def run_limited(
     ledger: Ledger,
-    place: Place,
+    place: GroupParent,
     budget_bytes: int | None,
     job: Job,
     executable: Path,

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nearfar.documents.plan import Plan
 from nearfar.documents.run_record import Migration, PagedRunPhase
-from nearfar.memories.paged.group import Group
+from nearfar.memories.paged.group import ControlGroup
 from nearfar.program.control import Control
 from nearfar.run import process_memory, snapshot
 from nearfar.run.server import PlacedProcess
@@ -37,7 +37,7 @@ class PagedWatch:
     def __init__(
         self,
         control: Control,
-        group: Group,
+        group: ControlGroup,
         *,
         plan: Plan | None = None,
         targets: Targets | None = None,

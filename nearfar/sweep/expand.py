@@ -56,7 +56,7 @@ def expand(file: SweepFile, reader: InputReader) -> Matrix:
     total = sum(_count(block, file) for block in file.blocks)
     if total > MOST_POINTS:
         raise NearfarError(f"{file.path}: {total:,} points are more than {MOST_POINTS:,}")
-    made = _Maker(file, reader, matrix)
+    made = _PointMaker(file, reader, matrix)
     for block in file.blocks:
         for values in _combinations(block, file):
             made.add(block, values)
@@ -119,7 +119,7 @@ def _tables(table: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(table, item, strict=True)) for item in itertools.product(*values)]
 
 
-class _Maker:
+class _PointMaker:
     """Makes points and adds them once."""
 
     def __init__(self, file: SweepFile, reader: InputReader, matrix: Matrix) -> None:

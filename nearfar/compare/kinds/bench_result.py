@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, SideNames
 from nearfar.documents import BenchResult
 
 MORE_IS_BETTER = ("_per_s",)
@@ -41,7 +41,7 @@ class BenchResults(ComparableKind[BenchResult]):
         ]
 
     def warnings(
-        self, a: Sequence[BenchResult], b: Sequence[BenchResult], names: Names
+        self, a: Sequence[BenchResult], b: Sequence[BenchResult], names: SideNames
     ) -> list[str]:
         """Warn of different experiments."""
         if (a[0].name, a[0].arguments) != (b[0].name, b[0].arguments):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, Names, Worse
+from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, SideNames, Worse
 from nearfar.devices.quality import BANDWIDTH_KIND, THREADS_KIND
 from nearfar.documents import DeviceProfile
 
@@ -69,7 +69,7 @@ class Devices(ComparableKind[DeviceProfile]):
         return values
 
     def warnings(
-        self, a: Sequence[DeviceProfile], b: Sequence[DeviceProfile], names: Names
+        self, a: Sequence[DeviceProfile], b: Sequence[DeviceProfile], names: SideNames
     ) -> list[str]:
         """Warn of a measured and a published device, and of different memories."""
         specs = [side[0].measured.memory_spec if side[0].measured else None for side in (a, b)]

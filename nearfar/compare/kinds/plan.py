@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, SideNames
 from nearfar.documents import Plan
 from nearfar.documents.plan import NEAR, Alternative, Placement
 
@@ -45,7 +45,7 @@ class Plans(ComparableKind[Plan]):
         ]
         return values
 
-    def warnings(self, a: Sequence[Plan], b: Sequence[Plan], names: Names) -> list[str]:
+    def warnings(self, a: Sequence[Plan], b: Sequence[Plan], names: SideNames) -> list[str]:
         """Warn of plans made for different inputs."""
         warnings = []
         for what in ("near", "far", "phase", "budget_bytes"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
-from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, Names, from_interval
+from nearfar.compare.kind import KINDS, Z95, ComparableKind, ComparedValue, SideNames, from_interval
 from nearfar.documents import Prediction
 from nearfar.documents.attribution import Attribution
 from nearfar.documents.prediction import PhasePrediction
@@ -44,7 +44,9 @@ class Predictions(ComparableKind[Prediction]):
             ]
         return values
 
-    def warnings(self, a: Sequence[Prediction], b: Sequence[Prediction], names: Names) -> list[str]:
+    def warnings(
+        self, a: Sequence[Prediction], b: Sequence[Prediction], names: SideNames
+    ) -> list[str]:
         """Warn of predictions made with different inputs."""
         warnings = []
         for what in ("near", "model", "host"):
@@ -54,7 +56,7 @@ class Predictions(ComparableKind[Prediction]):
         return warnings
 
     def attributions(
-        self, a: Sequence[Prediction], b: Sequence[Prediction], names: Names
+        self, a: Sequence[Prediction], b: Sequence[Prediction], names: SideNames
     ) -> tuple[list[Attribution], list[str]]:
         """Return which inputs make the slowdowns differ, by predicting with each side's in turn."""
         totals = [

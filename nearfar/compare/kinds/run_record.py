@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, Names, Worse
+from nearfar.compare.kind import KINDS, ComparableKind, ComparedValue, SideNames, Worse
 from nearfar.documents import RunRecord
 
 
@@ -36,7 +36,9 @@ class RunRecords(ComparableKind[RunRecord]):
         values += [_of("objects", name, "on plan", on, "less") for name, on in places.items()]
         return values
 
-    def warnings(self, a: Sequence[RunRecord], b: Sequence[RunRecord], names: Names) -> list[str]:
+    def warnings(
+        self, a: Sequence[RunRecord], b: Sequence[RunRecord], names: SideNames
+    ) -> list[str]:
         """Warn of different commands or policies, and of failed runs."""
         warnings = []
         for side, name in ((a, names.a), (b, names.b)):

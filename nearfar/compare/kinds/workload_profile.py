@@ -13,9 +13,9 @@ from nearfar.compare.kind import (
     Z95,
     ComparableKind,
     ComparedValue,
-    Names,
     Pair,
-    Paired,
+    PairedValues,
+    SideNames,
     from_interval,
     match,
 )
@@ -65,10 +65,10 @@ class Profiles(ComparableKind[WorkloadProfile]):
         self,
         a: Sequence[WorkloadProfile],
         b: Sequence[WorkloadProfile],
-        names: Names,
+        names: SideNames,
         *,
         edited: bool,
-    ) -> Paired:
+    ) -> PairedValues:
         """Return phases by name, objects and lines by their location in the source."""
         if len(a) > 1 or len(b) > 1:
             raise NearfarError("a profile is compared with one profile: name two files")
@@ -84,7 +84,7 @@ class Profiles(ComparableKind[WorkloadProfile]):
         pairs += match(*(_lines(profile, common) for profile in both))
         pairs += [_sizes(same, both) for same in alignment.objects]
         pairs = [pair for pair in pairs if any(value is not None and value.value for value in pair)]
-        return Paired(pairs, [*_differences(both, names, common), *alignment.moved])
+        return PairedValues(pairs, [*_differences(both, names, common), *alignment.moved])
 
 
 def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Sequence[str]) -> Pair:
@@ -136,7 +136,9 @@ def _sigma(profile: WorkloadProfile, misses: float) -> float:
     return half / Z95
 
 
-def _differences(both: Sequence[WorkloadProfile], names: Names, phases: Sequence[str]) -> list[str]:
+def _differences(
+    both: Sequence[WorkloadProfile], names: SideNames, phases: Sequence[str]
+) -> list[str]:
     warnings: list[str] = []
     programs = [Path(profile.program.executable).name for profile in both]
     if programs[0] != programs[1]:

@@ -37,7 +37,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 """ADDR_NO_RANDOMIZE of linux/personality.h."""
 
 MAX_REPEATS = 2
-"""Runs with corrected shares; after two, the rest is noise. The first in slow motion is not one."""
+"""Most runs with corrected shares; after two, the rest is noise. The first run in slow motion does
+not count."""
 
 MAX_NAMES = 5
 """Names that a caveat lists."""
@@ -185,7 +186,7 @@ def _near_objects(gathered: GatheredRuns, placements: Sequence[Placement]) -> _N
 
 
 def _matches(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
-    """Return the objects of this identity, as far as both runs distinguish objects."""
+    """Return the objects with this identity, compared as precisely as both runs allow."""
     matches = {}
     for number, other in others.items():
         depth = min(len(identity.sites), len(other.sites))

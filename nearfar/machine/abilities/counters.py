@@ -30,9 +30,9 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
             f"no hardware events: the hypervisor ({machine.virtualisation}) does not pass them on",
         )
     level = tree.number("proc/sys/kernel/perf_event_paranoid") or 0
-    mend = f"sudo sysctl kernel.perf_event_paranoid={USER_LEVEL}"
+    fix = f"sudo sysctl kernel.perf_event_paranoid={USER_LEVEL}"
     if level > USER_LEVEL and not (tree.live and os.geteuid() == 0):
-        return lacking(f"kernel.perf_event_paranoid is {level}: only root may count", mend)
+        return lacking(f"kernel.perf_event_paranoid is {level}: only root may count", fix)
     if tree.live:
         error = try_cache_miss_counter()
         if error in (errno.ENOENT, errno.ENODEV, errno.EOPNOTSUPP):

@@ -27,17 +27,17 @@ def works(text: str) -> list[Finding]:
 
 def lacks(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
     """Return the finding of something missing or wrong."""
-    return [Finding(name="", state="lacks", found=text, costs=costs, mend=fix, symptom=symptom)]
+    return [Finding(name="", state="lacks", found=text, costs=costs, fix=fix, symptom=symptom)]
 
 
 def note(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
     """Return a finding about something right that misleads people."""
-    return [Finding(name="", state="note", found=text, costs=costs, mend=fix, symptom=symptom)]
+    return [Finding(name="", state="note", found=text, costs=costs, fix=fix, symptom=symptom)]
 
 
 def unknown(why: str, fix: str = "") -> list[Finding]:
     """Return a question that this user or tree cannot answer, and the command that could."""
-    return [Finding(name="", state="unknown", found=why, mend=fix)]
+    return [Finding(name="", state="unknown", found=why, fix=fix)]
 
 
 def absent(what: str) -> list[Finding]:

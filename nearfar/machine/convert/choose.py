@@ -5,11 +5,11 @@ from __future__ import annotations
 from nearfar.base.errors import ExitCode, NearfarError, nearest
 from nearfar.base.units import format_bytes
 from nearfar.machine.convert.request import ConversionRequest
-from nearfar.machine.convert.state import Far, all_far
+from nearfar.machine.convert.state import ConvertibleMemory, all_far
 from nearfar.machine.sysfs import Tree
 
 
-def choose(tree: Tree, request: ConversionRequest) -> Far:
+def choose(tree: Tree, request: ConversionRequest) -> ConvertibleMemory:
     """Return the device; refuse where there is none, or several and no name."""
     devices = all_far(tree)
     if not devices:

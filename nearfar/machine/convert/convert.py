@@ -10,7 +10,7 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.documents.conversion import Conversion, ConversionObstacle, ConversionStep
 from nearfar.documents.header import load, producer, save
-from nearfar.machine.convert.draft import Draft, DraftStep
+from nearfar.machine.convert.draft import DraftConversion, DraftStep
 from nearfar.machine.convert.request import parse_request
 from nearfar.machine.convert.targets import TARGETS
 from nearfar.machine.sysfs import Tree
@@ -25,10 +25,10 @@ Runner = Callable[[DraftStep], str]
 Tell = Callable[[str], None]
 
 
-def draft(tree: Tree, wanted: Conversion) -> Draft:
+def draft(tree: Tree, wanted: Conversion) -> DraftConversion:
     """Fill `wanted` with what is left to do on the machine as it is, and return the draft."""
     request = parse_request(wanted.to, wanted.device, wanted.file_system)
-    made = Draft()
+    made = DraftConversion()
     TARGETS.get(request.target)(tree, request, made)
     wanted.steps = [
         ConversionStep(
@@ -40,7 +40,7 @@ def draft(tree: Tree, wanted: Conversion) -> Draft:
         )
         for step in made.steps
     ]
-    wanted.obstacles = [ConversionObstacle(what=o.what, mend=o.mend) for o in made.obstacles]
+    wanted.obstacles = [ConversionObstacle(what=o.what, fix=o.fix) for o in made.obstacles]
     wanted.warnings = made.warnings
     wanted.boot_id = tree.text_if_allowed(BOOT_ID) or ""
     done = not made.steps and not made.obstacles

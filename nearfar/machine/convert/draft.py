@@ -41,21 +41,21 @@ class Obstacle:
     """A precondition that does not hold."""
 
     what: str
-    mend: str = ""
+    fix: str = ""
     """Command that fixes it; empty: none does."""
 
 
 @dataclass
-class Draft:
+class DraftConversion:
     """Remaining steps of a conversion."""
 
     steps: list[DraftStep] = field(default_factory=list)
     obstacles: list[Obstacle] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def stop(self, what: str, mend: str = "") -> None:
+    def stop(self, what: str, fix: str = "") -> None:
         """Add an obstacle, once."""
-        obstacle = Obstacle(what, mend)
+        obstacle = Obstacle(what, fix)
         if obstacle not in self.obstacles:
             self.obstacles.append(obstacle)
 

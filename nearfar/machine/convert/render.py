@@ -24,8 +24,8 @@ def render_conversion(conversion: Conversion) -> str:
         lines += _wrap(f"warning: {warning}", "")
     for obstacle in conversion.obstacles:
         lines += _wrap(f"stops it: {obstacle.what}", "")
-        if obstacle.mend:
-            lines.append(f"   fix: {obstacle.mend}")
+        if obstacle.fix:
+            lines.append(f"   fix: {obstacle.fix}")
     lines += ["", *_end(conversion)]
     return "\n".join(lines) + "\n"
 

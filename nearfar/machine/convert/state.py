@@ -19,7 +19,7 @@ from nearfar.machine.sysfs import Tree
 
 
 @dataclass(frozen=True)
-class Far:
+class ConvertibleMemory:
     """One namespace, one region without any, or one device-dax that has no namespace."""
 
     name: str
@@ -44,15 +44,15 @@ class Far:
         return {name for name in names if name}
 
 
-def all_far(tree: Tree) -> list[Far]:
+def all_far(tree: Tree) -> list[ConvertibleMemory]:
     """Return everything that can be converted."""
-    far: list[Far] = []
+    far: list[ConvertibleMemory] = []
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         names = namespaces(tree, region)
         far += [_namespace(tree, region, name) for name in names]
         if not names:
             far.append(
-                Far(
+                ConvertibleMemory(
                     name=region,
                     region=region,
                     mode="empty",
@@ -66,7 +66,7 @@ def all_far(tree: Tree) -> list[Far]:
         size = tree.number(f"{DAX_DEVICES}/{dax}/size") or 0
         if dax not in taken and size:
             far.append(
-                Far(
+                ConvertibleMemory(
                     name=dax,
                     region=None,
                     mode="system-ram" if is_system_ram(tree, dax) else "devdax",
@@ -79,7 +79,7 @@ def all_far(tree: Tree) -> list[Far]:
     return far
 
 
-def find(tree: Tree, name: str) -> Far | None:
+def find(tree: Tree, name: str) -> ConvertibleMemory | None:
     """Return what goes by `name` now."""
     return next((far for far in all_far(tree) if name in far.names()), None)
 
@@ -125,14 +125,14 @@ def node_bytes(tree: Tree, node: int | None) -> tuple[int, int]:
     return bytes_by_key["MemTotal"], bytes_by_key["MemFree"]
 
 
-def _namespace(tree: Tree, region: str, name: str) -> Far:
+def _namespace(tree: Tree, region: str, name: str) -> ConvertibleMemory:
     mode = MODES.get(tree.text(f"{DEVICES}/{name}/mode") or "raw", "raw")
     dax = dax_device(tree, name)
     if mode == "devdax" and dax and is_system_ram(tree, dax):
         mode = "system-ram"
     block = block_device(tree, name)
     mount, with_dax = mount_of(tree, block) if block else (None, None)
-    return Far(
+    return ConvertibleMemory(
         name=name,
         region=region,
         mode=mode,

@@ -6,8 +6,15 @@ import os
 import re
 
 from nearfar.machine.convert.contents import contents
-from nearfar.machine.convert.draft import Draft, DraftStep
-from nearfar.machine.convert.state import Far, all_far, find, node_bytes, usual_block, usual_dax
+from nearfar.machine.convert.draft import DraftConversion, DraftStep
+from nearfar.machine.convert.state import (
+    ConvertibleMemory,
+    all_far,
+    find,
+    node_bytes,
+    usual_block,
+    usual_dax,
+)
 from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import find_tool
 
@@ -16,7 +23,7 @@ PACKAGES = {"mkfs.ext4": "e2fsprogs", "mkfs.xfs": "xfsprogs", "cxl": "ndctl"}
 """Debian's package of a tool, where it has another name."""
 
 
-def need_tools(tree: Tree, draft: Draft, *tools: str) -> None:
+def need_tools(tree: Tree, draft: DraftConversion, *tools: str) -> None:
     """Add an obstacle for each tool that is not installed on this machine."""
     for tool in tools:
         if tree.live and find_tool(tool) is None:
@@ -25,7 +32,7 @@ def need_tools(tree: Tree, draft: Draft, *tools: str) -> None:
             )
 
 
-def unmount(tree: Tree, far: Far, draft: Draft) -> None:
+def unmount(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
     """Unmount it where it is mounted and nobody uses it."""
     check_unused(tree, far, draft)
     if far.mount is None:
@@ -41,7 +48,9 @@ def unmount(tree: Tree, far: Far, draft: Draft) -> None:
     )
 
 
-def reconfigure(far: Far, mode: str, draft: Draft, *, keeps: bool = False) -> None:
+def reconfigure(
+    far: ConvertibleMemory, mode: str, draft: DraftConversion, *, keeps: bool = False
+) -> None:
     """Make the namespace, or a new one in an empty region, one of `mode`; its data are lost.
 
     `keeps`: it holds no data that anybody could want (memory of a node; what was just made).
@@ -65,7 +74,7 @@ def reconfigure(far: Far, mode: str, draft: Draft, *, keeps: bool = False) -> No
     )
 
 
-def take_back(tree: Tree, far: Far, draft: Draft) -> None:
+def take_back(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
     """Take memory back from its node, so that it is a device again."""
     need_tools(tree, draft, "daxctl")
     dax = far.dax or usual_dax(far.name)
@@ -100,7 +109,9 @@ def take_back(tree: Tree, far: Far, draft: Draft) -> None:
     )
 
 
-def give_to_node(tree: Tree, far: Far, draft: Draft, *, destroys: tuple[str, ...]) -> None:
+def give_to_node(
+    tree: Tree, far: ConvertibleMemory, draft: DraftConversion, *, destroys: tuple[str, ...]
+) -> None:
     """Make the device memory of its own node; what it holds is lost."""
     need_tools(tree, draft, "daxctl")
     dax = far.dax or usual_dax(far.name)
@@ -128,7 +139,9 @@ def give_to_node(tree: Tree, far: Far, draft: Draft, *, destroys: tuple[str, ...
         draft.steps.append(_policy("offline", str(policy), "as it was before"))
 
 
-def make_file_system(tree: Tree, far: Far, draft: Draft, kind: str, *, fresh: bool) -> None:
+def make_file_system(
+    tree: Tree, far: ConvertibleMemory, draft: DraftConversion, kind: str, *, fresh: bool
+) -> None:
     """Make a file system where there is none, and mount it with DAX.
 
     `fresh`: the namespace is made by an earlier step, so nothing in it can be kept.
@@ -184,7 +197,7 @@ def _policy(was: str, becomes: str, why: str) -> DraftStep:
     )
 
 
-def _now(tree: Tree, far: Far) -> list[Far]:
+def _now(tree: Tree, far: ConvertibleMemory) -> list[ConvertibleMemory]:
     """Return what `far` has become: itself, or the namespaces of the region that was empty."""
     if far.mode == "empty":
         return [now for now in all_far(tree) if now.region == far.region]
@@ -197,7 +210,7 @@ def _mount(tree: Tree, name: str) -> str | None:
     return now.mount if now else None
 
 
-def check_unused(tree: Tree, far: Far, draft: Draft) -> None:
+def check_unused(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
     """Add an obstacle for everything that still uses `far`, open pools first of all."""
     paths = [f"/dev/{name}" for name in (far.block, far.dax) if name]
     if far.mount:

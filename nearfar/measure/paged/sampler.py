@@ -17,7 +17,7 @@ from typing import Any, Literal
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.terminate import end_with_parent
 from nearfar.base.units import PAGE_BYTES, format_bytes
-from nearfar.memories.paged.group import Group
+from nearfar.memories.paged.group import ControlGroup
 
 AGAIN_FAULTS = 0.5
 """Expected faults of a walk at random, per page of the region."""
@@ -76,7 +76,7 @@ class WorkerKilledError(NearfarError):
 class WorkerProcess:
     """The worker in its control group, as seen from here."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: ControlGroup) -> None:
         self._group = group
         self._process = self._start()
 
@@ -132,7 +132,7 @@ class WorkerProcess:
 
 
 @contextmanager
-def worker_in(group: Group) -> Iterator[WorkerProcess]:
+def worker_in(group: ControlGroup) -> Iterator[WorkerProcess]:
     """Yield a worker in `group`; it has ended afterwards."""
     worker = WorkerProcess(group)
     try:
@@ -146,7 +146,7 @@ class PageSampler:
     """One region; it is filled again where a point needs other content."""
 
     worker: WorkerProcess
-    group: Group
+    group: ControlGroup
     size_bytes: int
     cpus: list[int]
     zram: str = ""

@@ -21,7 +21,7 @@ def _lacks(text: str) -> NearfarError:
 
 
 @dataclass(frozen=True)
-class Place:
+class GroupParent:
     """Group below which others can be made."""
 
     version: int
@@ -51,7 +51,7 @@ class GroupCounts:
     """Processes that the kernel ended for want of memory."""
 
 
-def find_place(root: Path = Path("/")) -> Place:
+def find_place(root: Path = Path("/")) -> GroupParent:
     """Return where this process may make a group with a limit of memory; refuse where it may not.
 
     Below its own group in version 1. In version 2, a group with processes gives its controllers to
@@ -61,7 +61,7 @@ def find_place(root: Path = Path("/")) -> Place:
     for version, point, inside, controllers in mounts:
         own = _own(root, version)
         if version == 1 and "memory" in controllers and own is not None:
-            place = Place(1, root / _below(point, inside, own).lstrip("/"))
+            place = GroupParent(1, root / _below(point, inside, own).lstrip("/"))
             return _allowed(place)
     for version, point, inside, _ in mounts:
         own = _own(root, version)
@@ -72,7 +72,7 @@ def find_place(root: Path = Path("/")) -> Place:
         for above in (here, *here.parents):
             empty = above != here or above == top or not _words(above / "cgroup.procs")
             if empty and "memory" in _words(above / "cgroup.subtree_control"):
-                return _allowed(Place(2, above))
+                return _allowed(GroupParent(2, above))
             if above == top:
                 break
         raise _lacks(
@@ -122,7 +122,7 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-def _allowed(place: Place) -> Place:
+def _allowed(place: GroupParent) -> GroupParent:
     procs = place.parent / "cgroup.procs"
     if not place.parent.is_dir():
         raise _lacks(f"the control group of this process is not to be seen in {place.parent}")
@@ -135,10 +135,10 @@ def _allowed(place: Place) -> Place:
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """A group that was made."""
 
-    place: Place
+    place: GroupParent
     path: Path
 
     def limit(self, size_bytes: int | None) -> None:
@@ -193,10 +193,10 @@ class Group:
             return ""
 
 
-def make_group(ledger: Ledger, place: Place) -> Group:
+def make_group(ledger: Ledger, place: GroupParent) -> ControlGroup:
     """Make a group of this process' number; the ledger removes it."""
     count = 0
     while (path := place.parent / f"nearfar-{os.getpid()}-{count}").exists():
         count += 1
     ledger.do(Act("make-group", str(path)), Act("end-group", str(path)))
-    return Group(place, path)
+    return ControlGroup(place, path)

@@ -20,7 +20,7 @@ from typing import Literal
 
 from nearfar.base.errors import NearfarError
 from nearfar.memories.paged.acts import write
-from nearfar.memories.paged.group import Group
+from nearfar.memories.paged.group import ControlGroup
 
 RELIEF_BYTES = 128 << 10
 """As many pages as the kernel sends away at once."""
@@ -47,7 +47,7 @@ Way = Literal["kernel", "memory.high"]
 
 
 @contextlib.contextmanager
-def kept(group: Group, budget_bytes: int, way: Way = "kernel") -> Iterator[Keeper]:
+def kept(group: ControlGroup, budget_bytes: int, way: Way = "kernel") -> Iterator[Keeper]:
     """Limit `group` to `budget_bytes` and keep its program alive there."""
     keeper = Keeper()
     if way == "memory.high":
@@ -77,7 +77,7 @@ def kept(group: Group, budget_bytes: int, way: Way = "kernel") -> Iterator[Keepe
         os.close(over)
 
 
-def _keep(group: Group, budget_bytes: int, keeper: Keeper, over: int) -> None:
+def _keep(group: ControlGroup, budget_bytes: int, keeper: Keeper, over: int) -> None:
     """Relieve the group whenever it is out of memory, until `over`."""
     event = os.eventfd(0)
     control = os.open(group.path / "memory.oom_control", os.O_RDONLY)
@@ -105,11 +105,11 @@ def _keep(group: Group, budget_bytes: int, keeper: Keeper, over: int) -> None:
         os.close(control)
 
 
-def _waits(group: Group) -> bool:
+def _waits(group: ControlGroup) -> bool:
     return "under_oom 1" in (group.path / "memory.oom_control").read_text()
 
 
-def _relieve(group: Group, budget_bytes: int) -> None:
+def _relieve(group: ControlGroup, budget_bytes: int) -> None:
     group.limit(budget_bytes + RELIEF_BYTES)
     time.sleep(RELIEF_S)
     for _ in range(MAX_IN_VAIN):

@@ -19,7 +19,7 @@ import numpy as np
 
 from nearfar.documents.prediction import Bound
 from nearfar.predict.core_time import INDEPENDENT_PRIOR
-from nearfar.predict.core_window import HALF_RANGE, Unknown
+from nearfar.predict.core_window import HALF_RANGE, CoreUnknowns
 from nearfar.predict.memory import MAX_CHAINS, MemoryCosts
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.shared_cache import lines_far
@@ -109,7 +109,7 @@ class WindowModel(Model):
         least_ns = fit.near_ns * min(_ratios(self.near, self.far))
         return fit.far_ns(max(simulated_ns, least_ns))
 
-    def _shared_ns(self, window: WindowSimulation, unknown: Unknown) -> float:
+    def _shared_ns(self, window: WindowSimulation, unknown: CoreUnknowns) -> float:
         more = lines_far(self.phase, self.near, self.far, self.perturbation.taken) - 1.0
         if more <= 0.0 or not 0.0 < window.last_level < float("inf"):
             return 0.0

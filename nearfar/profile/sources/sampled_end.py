@@ -53,7 +53,7 @@ class TimedPart:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _SampledCounts:
     """The counts at one moment of sampling."""
 
     blocks: np.ndarray[tuple[int], np.dtype[np.void]]
@@ -84,7 +84,7 @@ class SampledEnd:
         """Make the table of counts in the run folder."""
         self._blocks = np.memmap(folder / FILE_NAME, dtype=BLOCK, mode="w+", shape=(MAX_BLOCKS,))
         self._period_s = max(MIN_PERIOD_S, sample_s / LOOKS)
-        self._looks: list[_Look] = []
+        self._looks: list[_SampledCounts] = []
         self._maps: list[_Mapping] = []
         self._process_file = folder / "sampled.pid"
 
@@ -103,7 +103,7 @@ class SampledEnd:
         def watch() -> None:
             while not ended.wait(self._period_s):
                 if executed := instructions():
-                    self._looks = [*self._looks[-1:], _Look(self._blocks.copy(), executed)]
+                    self._looks = [*self._looks[-1:], _SampledCounts(self._blocks.copy(), executed)]
                     self._read_maps()
                 elif self._looks:
                     return

@@ -20,7 +20,7 @@ from nearfar.documents import DeviceProfile, MachineProfile, load, save
 from nearfar.documents.core import CoreFigure, CoreFigures
 from nearfar.documents.device import MeasuredContext
 from nearfar.machine.read import read_machine
-from nearfar.predict.core_window import Unknown, core, private_bytes
+from nearfar.predict.core_window import CoreUnknowns, core, private_bytes
 from nearfar.predict.cores import core_behind, machine_of, unknown_core
 
 SOURCED = 'name = "mine"\n[defaults]\nhow = "assumed"\n'
@@ -39,7 +39,7 @@ def test_cores_of_the_library_have_a_window_and_sources(name: str) -> None:
     assert figures.reorder_window is not None and figures.first_level_cycles is not None
     for key, figure in figures.figures().items():
         assert figure.source in figures.sources, key
-    assert core(completed_core(figures), Unknown(caches=0.5), miss_buffers=10) is not None
+    assert core(completed_core(figures), CoreUnknowns(caches=0.5), miss_buffers=10) is not None
 
 
 @pytest.mark.parametrize("name", core_names())

@@ -50,7 +50,7 @@ def test_a_missing_ability_has_its_cost(tmp_path: Path) -> None:
         for finding in check_machine(make(name, root)).findings:
             if finding.state in ("lacks", "note"):
                 assert finding.costs, f"{name}: {finding.name}"
-            assert "\n" not in finding.found + finding.costs + finding.mend
+            assert "\n" not in finding.found + finding.costs + finding.fix
 
 
 def test_every_ability_has_a_cost() -> None:

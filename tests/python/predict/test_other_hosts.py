@@ -23,7 +23,7 @@ def measured(name: str, latency_ns: float, **origin: str) -> DeviceProfile:
         ({}, {}, ""),
         ({"cpu_model": "Other CPU"}, {"cpu_model": "Other CPU"}, "measure it on the profile's"),
         ({"host": "elsewhere"}, {"host": "elsewhere"}, "if these are two machines"),
-        ({}, {"cpu_model": "Other CPU"}, "nothing converts them"),
+        ({}, {"cpu_model": "Other CPU"}, "are not converted"),
     ],
 )
 def test_documents_of_other_machines_give_one_sentence_each(

@@ -16,7 +16,7 @@ from nearfar.documents.plan import FrontierPoint, Part
 from nearfar.options.report import ReportOptions
 from nearfar.report.api import report
 from nearfar.report.data import TOTAL
-from nearfar.report.frontiers import MAX_POINTS, Stop, frontier, runs, thin
+from nearfar.report.frontiers import MAX_POINTS, SliderStop, frontier, runs, thin
 from nearfar.report.prepare import prepare
 
 
@@ -84,9 +84,9 @@ def test_points_are_those_of_the_plan() -> None:
         assert sum(sizes) == point.near_bytes
 
 
-def stop(budget_bytes: int, time_ns: float, near: list[int]) -> Stop:
+def stop(budget_bytes: int, time_ns: float, near: list[int]) -> SliderStop:
     single = Estimate(time_ns, time_ns, time_ns)
-    return Stop(
+    return SliderStop(
         budget_bytes=budget_bytes,
         near=near,
         near_bytes=budget_bytes,

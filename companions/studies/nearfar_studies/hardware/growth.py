@@ -14,7 +14,7 @@ from dataclasses import replace
 import msgspec
 
 from nearfar.base.estimate import Estimate
-from nearfar.predict.core_window import Unknown
+from nearfar.predict.core_window import CoreUnknowns
 from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.traffic import PhaseTraffic, misses
 from nearfar.predict.window_fit import simulation
@@ -44,5 +44,5 @@ def added_share(phase: PhaseTraffic, smaller: PhaseTraffic, near: MemoryCosts) -
 
 
 def _per_operation_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:
-    per_miss_ns = simulation(phase, near).per_miss_ns(near, Unknown())
+    per_miss_ns = simulation(phase, near).per_miss_ns(near, CoreUnknowns())
     return per_miss_ns * float(misses(phase.total)) / (phase.operations or 1.0)

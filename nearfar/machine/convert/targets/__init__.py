@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nearfar.base.registry import Registry
-from nearfar.machine.convert.draft import Draft
+from nearfar.machine.convert.draft import DraftConversion
 from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.sysfs import Tree
 
-Target = Callable[[Tree, ConversionRequest, Draft], None]
+Target = Callable[[Tree, ConversionRequest, DraftConversion], None]
 
 TARGETS: Registry[Target] = Registry("nearfar.machine.convert.targets", "target")

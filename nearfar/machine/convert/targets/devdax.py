@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.machine.convert.choose import choose
-from nearfar.machine.convert.draft import Draft
+from nearfar.machine.convert.draft import DraftConversion
 from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.convert.steps import need_tools, reconfigure, take_back, unmount
 from nearfar.machine.convert.targets import TARGETS
@@ -11,7 +11,7 @@ from nearfar.machine.sysfs import Tree
 
 
 @TARGETS.register("devdax")
-def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """Draft how to take a device back from its node, or to give its namespace mode devdax."""
     far = choose(tree, request)
     if far.mode == "devdax":

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from nearfar.base.units import format_bytes
 from nearfar.machine.checks.container import SIGNS
 from nearfar.machine.convert.contents import contents
-from nearfar.machine.convert.draft import Draft, DraftStep
+from nearfar.machine.convert.draft import DraftConversion, DraftStep
 from nearfar.machine.convert.request import EMULATED_STEP_BYTES, ConversionRequest
-from nearfar.machine.convert.state import Far, all_far
+from nearfar.machine.convert.state import ConvertibleMemory, all_far
 from nearfar.machine.convert.steps import need_tools, reboot, unmount
 from nearfar.machine.convert.targets import TARGETS
 from nearfar.machine.convert.targets.fsdax import to_fsdax
@@ -29,7 +29,7 @@ UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
 
 @TARGETS.register("emulated-pmem")
-def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """Draft a boot option, a reboot, a namespace and a file system; 0B removes the option."""
     regions = [far for far in all_far(tree) if far.provider == "e820"]
     now = reserved(tree)
@@ -132,7 +132,7 @@ def memory_ranges(tree: Tree) -> list[tuple[int, int]]:
     return ranges
 
 
-def _check(tree: Tree, draft: Draft) -> None:
+def _check(tree: Tree, draft: DraftConversion) -> None:
     need_tools(tree, draft, "ndctl")
     if tree.live and platform.machine() != "x86_64":
         draft.stop("memmap= with ! is an option of x86-64 kernels")
@@ -146,7 +146,7 @@ def _check(tree: Tree, draft: Draft) -> None:
         draft.stop("this kernel has no driver for it (CONFIG_X86_PMEM_LEGACY)")
 
 
-def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
+def _boot_with(tree: Tree, option: str, draft: DraftConversion) -> None:
     if tree.exists("etc/default/grub.d"):
         line = f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {option}"'
         if tree.text_if_allowed(DROP_IN[1:]) != line:
@@ -175,7 +175,9 @@ def _boot_with(tree: Tree, option: str, draft: Draft) -> None:
         )
 
 
-def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> None:
+def _give_back(
+    tree: Tree, regions: list[ConvertibleMemory], running: bool, draft: DraftConversion
+) -> None:
     ours = tree.exists(DROP_IN[1:])
     if not running and not ours:
         return
@@ -201,7 +203,9 @@ def _give_back(tree: Tree, regions: list[Far], running: bool, draft: Draft) -> N
         draft.steps.append(reboot("the kernel takes the memory back while it starts"))
 
 
-def _update_grub(tree: Tree, draft: Draft, good: Callable[[str], bool], expected: str) -> None:
+def _update_grub(
+    tree: Tree, draft: DraftConversion, good: Callable[[str], bool], expected: str
+) -> None:
     need_tools(tree, draft, "update-grub")
 
     def holds(tree: Tree) -> bool:

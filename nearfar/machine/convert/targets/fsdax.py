@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nearfar.machine.convert.choose import choose
-from nearfar.machine.convert.draft import Draft
+from nearfar.machine.convert.draft import DraftConversion
 from nearfar.machine.convert.request import ConversionRequest
-from nearfar.machine.convert.state import Far
+from nearfar.machine.convert.state import ConvertibleMemory
 from nearfar.machine.convert.steps import (
     make_file_system,
     need_tools,
@@ -18,13 +18,18 @@ from nearfar.machine.sysfs import Tree
 
 
 @TARGETS.register("fsdax")
-def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """Draft the way from any mode: a device, a namespace of mode fsdax, a file system, a mount."""
     to_fsdax(tree, choose(tree, request), request.file_system, draft)
 
 
 def to_fsdax(
-    tree: Tree, far: Far, file_system: str, draft: Draft, *, worthless: bool = False
+    tree: Tree,
+    far: ConvertibleMemory,
+    file_system: str,
+    draft: DraftConversion,
+    *,
+    worthless: bool = False,
 ) -> None:
     """Draft what brings one device to a mounted file system; `worthless`: it holds no data."""
     if far.region is None:

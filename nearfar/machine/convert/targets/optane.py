@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.units import format_bytes
-from nearfar.machine.convert.draft import Draft, DraftStep
+from nearfar.machine.convert.draft import DraftConversion, DraftStep
 from nearfar.machine.convert.request import ConversionRequest
-from nearfar.machine.convert.state import Far, all_far, find
+from nearfar.machine.convert.state import ConvertibleMemory, all_far, find
 from nearfar.machine.convert.steps import need_tools, reboot, take_back, unmount
 from nearfar.machine.convert.targets import TARGETS
 from nearfar.machine.convert.targets.fsdax import to_fsdax
@@ -28,24 +28,24 @@ MODULES = "sys/bus/nd/devices"
 
 
 @TARGETS.register("app-direct")
-def app_direct(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def app_direct(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """All persistent: a goal, a reboot, then a namespace and a file system in each region."""
     _convert(tree, request, draft, 0)
 
 
 @TARGETS.register("memory-mode")
-def memory_mode(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def memory_mode(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """All memory: every namespace destroyed first (ipmctl's error 124), a goal, a reboot."""
     _convert(tree, request, draft, 100)
 
 
 @TARGETS.register("mixed")
-def mixed(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def mixed(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """Draft a part as memory and the remainder as persistent."""
     _convert(tree, request, draft, request.percent)
 
 
-def _convert(tree: Tree, request: ConversionRequest, draft: Draft, percent: int) -> None:
+def _convert(tree: Tree, request: ConversionRequest, draft: DraftConversion, percent: int) -> None:
     now = _resources(tree)
     wanted = percent / 100
     persistent = [far for far in all_far(tree) if far.provider not in ("e820", "hmem")]
@@ -117,7 +117,7 @@ def _resources(tree: Tree) -> Resources:
     return capacity
 
 
-def _check_platform(tree: Tree, draft: Draft, percent: int, now: Resources) -> None:
+def _check_platform(tree: Tree, draft: DraftConversion, percent: int, now: Resources) -> None:
     need_tools(tree, draft, "ndctl")
     able = capabilities(tree)
     if not able:
@@ -150,7 +150,7 @@ def _check_platform(tree: Tree, draft: Draft, percent: int, now: Resources) -> N
             )
 
 
-def _destroy(tree: Tree, far: Far, draft: Draft) -> None:
+def _destroy(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
     """Draft the end of one namespace: ipmctl makes no goal while one exists (error 124)."""
     if far.mode == "empty" or far.region is None:
         return
@@ -191,7 +191,7 @@ def _disabled(tree: Tree, name: str) -> bool:
     return now is None or (now.block is None and now.dax is None)
 
 
-def _afterwards(draft: Draft, request: ConversionRequest, percent: int) -> None:
+def _afterwards(draft: DraftConversion, request: ConversionRequest, percent: int) -> None:
     """Add what follows the reboot, with usual names: they are read again then."""
     if percent == 100:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfar.machine.convert.choose import choose
-from nearfar.machine.convert.draft import Draft
+from nearfar.machine.convert.draft import DraftConversion
 from nearfar.machine.convert.request import ConversionRequest
 from nearfar.machine.convert.steps import give_to_node, need_tools, reconfigure, unmount
 from nearfar.machine.convert.targets import TARGETS
@@ -13,7 +13,7 @@ KMEM = "drivers/dax/kmem.ko"
 
 
 @TARGETS.register("system-ram")
-def convert(tree: Tree, request: ConversionRequest, draft: Draft) -> None:
+def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> None:
     """Draft the way by devdax; needs the kernel's kmem driver and a node set by the firmware."""
     far = choose(tree, request)
     if far.mode == "system-ram":

@@ -13,12 +13,12 @@ from nearfar.devices.cores import completed_core, load_core
 from nearfar.devices.machines import TargetMachine
 from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, load
 from nearfar.documents.core import CoreFigures
-from nearfar.predict.on_machine import Moved, on_machine
+from nearfar.predict.on_machine import ConvertedProfile, on_machine
 from nearfar.predict.other_machine import on_other_machine, parse_near_times
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elsewhere:
+class PredictedMachine:
     """The machine that a prediction is for; by default the profile's own."""
 
     target: TargetMachine | None = None
@@ -39,9 +39,9 @@ class Elsewhere:
             return device
         return msgspec.structs.replace(device, capacity_bytes=near_bytes)
 
-    def moved(
+    def converted(
         self, workload: WorkloadProfile, near: DeviceProfile, core: CoreFigures | None
-    ) -> Moved:
+    ) -> ConvertedProfile:
         """Return the profile as this machine would run it."""
         names = [phase.name for phase in workload.phases]
         if self.target is not None:
@@ -58,8 +58,8 @@ class Elsewhere:
                 core=core,
             )
         if self.llc is None and not self.near_time and self.here is None:
-            return Moved(workload)
-        return Moved(
+            return ConvertedProfile(workload)
+        return ConvertedProfile(
             on_other_machine(
                 workload,
                 near,
