@@ -47,8 +47,8 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
 
     if options.resume and (options.output is None or not options.samples):
         raise CommandError(
-            "--resume goes on with the samples beside the profile: leave --json without -o and "
-            "--no-samples out"
+            "--resume continues with the samples stored next to the profile: give -o, and leave "
+            "out --no-samples"
         )
     samples = samples_path(options)
     for path in (options.output, samples):

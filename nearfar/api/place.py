@@ -25,8 +25,8 @@ def place(options: PlaceOptions) -> Plan:
     unknown = workload is not None and workload.uncounted_share >= 1.0
     if workload is not None and unknown and not any(phase.objects for phase in workload.phases):
         raise CommandError(
-            "no access of the program was observed, so nothing tells which of its data should stay "
-            "near: profile a build by nearfar cc, or a shorter run"
+            "no access of the program was observed, so it is unknown which of its data should "
+            "stay near: profile a build by nearfar cc, or a shorter run"
         )
     # Blocks are counted over the whole run, so their cost compares with no single phase's saving.
     if not options.details or options.phase != TOTAL or workload is None:

@@ -240,8 +240,7 @@ def _write_all(handle: int, path: Path, position: int, data: bytes) -> int:
     except OSError as error:
         os.ftruncate(handle, position)
         raise NearfarError(
-            f"{cannot_write(path, error)}; what is finished is kept: repeat the command with "
-            "--resume",
+            f"{cannot_write(path, error)}; finished work is kept: repeat the command with --resume",
             ExitCode.MACHINE_LACKS,
         ) from error
     except BaseException:  # Ctrl-C between two parts of a long record

@@ -39,7 +39,9 @@ def machine(options: MachineOptions, modes: MachineModes) -> int:
     if modes.check and options.measure:
         raise CommandError("--check and --measure are two commands: give one of them")
     if modes.bug_report and options.measure:
-        raise CommandError("--bug-report stands alone: it holds the machine and its check")
+        raise CommandError(
+            "--bug-report takes no other options: it includes the machine and its check"
+        )
     check_output(modes.output)
     if modes.bug_report:
         _report_bug(options, modes)

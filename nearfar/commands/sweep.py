@@ -104,7 +104,7 @@ def _show(result: Sweep, console: Console) -> None:
     if len(result.failed) > MAX_FAILED_SHOWN:
         line(f"  and {len(result.failed) - MAX_FAILED_SHOWN} more: see sweep.json")
     if result.not_tried:
-        line(f"  {result.not_tried:,} points were not tried: what they read could not be made")
+        line(f"  {result.not_tried:,} points were not tried: their inputs could not be made")
     if result.of_other_versions:
         line(
             f"{result.of_other_versions:,} finished points there are not of this file and nearfar: "

@@ -32,8 +32,8 @@ def read(path: Path, text: str) -> CounterProfile:
     """Read LIKWID's tables: CPUs are summed, the run or each marked region is one interval."""
     if text.lstrip().startswith("# GID"):
         raise CommandError(
-            f"{path} is of LIKWID's timeline mode (-t), whose columns have no names: count without "
-            "-t, or name the columns and import it as --format csv"
+            f"{path} was written by LIKWID's timeline mode (-t), whose columns have no names: "
+            "count without -t, or name the columns and import it with --format csv"
         )
     parts = _parts(path, text)
     sums = CounterSums(path, "likwid")

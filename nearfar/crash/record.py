@@ -71,8 +71,8 @@ def record(
         raise CommandError(f"there is no program {command[0]}: name it by its path")
     if gains_rights(Path(executable).stat()):
         raise CommandError(
-            f"{executable} runs with other rights (set-user-id), and the loader preloads nothing "
-            "into such programs: record as the user it becomes"
+            f"{executable} is set-user-id, and the loader preloads nothing into such programs: "
+            "record it as the user it switches to"
         )
     folder = trace.parent
     make_trace(

@@ -57,8 +57,8 @@ def print_list(devices: list[dict[str, Any]]) -> None:
         _print_paged(console, paged)
     console.print(
         "idle: dependent random read; bandwidths: best, 1 GB = 1e9 B; no mark: measured; * derived "
-        "from measured; ~ assumed, or the most similar figure stands in; ! not verified: not for a "
-        "number that is quoted",
+        "from measured; ~ assumed, or the most similar figure stands in; ! not verified: do not "
+        "quote results",
         style="dim",
     )
 

@@ -24,8 +24,8 @@ def llc(root: Path = Path("/")) -> tuple[int, int]:
     cache = last_level_cache(root)
     if cache is None:
         raise NearfarError(
-            "the size of the last-level cache is not known here: neither sysfs nor /proc/cpuinfo "
-            "tells it; say it by the option that overrides it",
+            "the size of the last-level cache is unknown: neither sysfs nor /proc/cpuinfo has "
+            "it; give it with the option that overrides it",
             ExitCode.MACHINE_LACKS,
         )
     return cache.size_bytes, cache.ways or USUAL_WAYS

@@ -150,7 +150,9 @@ def _left_out(options: MeasureOptions) -> list[str]:
     if not options.only:
         if not options.quick:
             return []
-        return ["only what predictions read was measured (--quick): the other parts are missing"]
+        return [
+            "only the parts that predictions need were measured (--quick); the others are missing"
+        ]
     return [f"only {', '.join(options.parts())} was measured (--only): the other parts are missing"]
 
 

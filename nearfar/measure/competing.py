@@ -95,8 +95,8 @@ def check_pair(a: MemorySpec, b: MemorySpec, machine: Topology) -> None:
 def _check(spec: MemorySpec) -> None:
     if spec.kind == "model":
         raise NearfarError(
-            f"joint limits are of two memories of this machine, and {spec} is simulated: name "
-            "such as dram, node:1 or file:/mnt/pmem0"
+            f"joint limits need two memories of this machine, and {spec} is simulated: name "
+            "memories such as dram, node:1 or file:/mnt/pmem0"
         )
     if spec.load != "none":
         raise NearfarError(f"{spec}: leave out load=, the copies are each other's load")

@@ -86,7 +86,7 @@ class CrashOptions(ProgramOptions):
             raise CommandError("--adapter and --file-system are for programs with --files FOLDER")
         elif not self.check and not self.dump:
             raise CommandError(
-                "say what judges an image: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
+                "name a checker for the images: --check 'CHECK {pool}' or --dump 'DUMP {pool}'"
             )
         if self.resume and self.output is None:
             raise CommandError("--resume continues the exploration of a report: name it by -o")
@@ -110,7 +110,8 @@ class CrashOptions(ProgramOptions):
             raise CommandError("--dump with --files needs --adapter keys, which judges the content")
         if bool(self.check) == bool(self.adapter):
             raise CommandError(
-                "say what judges an image of the files: --check 'CHECK {files}' or --adapter NAME"
+                "name a checker for the images of the files: --check 'CHECK {files}' or "
+                "--adapter NAME"
             )
 
 

@@ -36,7 +36,7 @@ class MachineOptions(RootOptions):
     def check_options(self) -> None:
         """Refuse to measure a captured machine."""
         if self.joint and not self.measure:
-            raise CommandError("--joint goes with --measure: nearfar machine --measure --joint A,B")
+            raise CommandError("--joint needs --measure: nearfar machine --measure --joint A,B")
         if self.measure and self.root.resolve() != Path("/"):
             raise CommandError(f"--measure is for this machine, and {self.root} is a captured one")
 
@@ -60,7 +60,9 @@ class MachineModes(JsonOptions):
     def check_options(self) -> None:
         """Refuse a bug report as JSON."""
         if self.bug_report and (self.check or self.json):
-            raise CommandError("--bug-report stands alone: it holds the machine and its check")
+            raise CommandError(
+                "--bug-report takes no other options: it includes the machine and its check"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,9 +85,11 @@ class PlaceOptions(CoreOptions, PagesOptions, HostOptions):
                 "there is nothing to place: name a file that `nearfar profile` wrote"
             )
         if self.over == "worst" and len(self.profile) == 1:
-            raise CommandError("--over worst goes with several profiles: one has one slowdown")
+            raise CommandError(
+                "--over worst needs several profiles: a single profile has one slowdown"
+            )
         if self.slo is None and self.slo_by == "high":
-            raise CommandError("--slo-by goes with --slo: add --slo, such as --slo 1.10")
+            raise CommandError("--slo-by needs --slo: add --slo, such as --slo 1.10")
         if "whole" in self.allow and len(self.allow) > 1:
             raise CommandError("--allow whole leaves out all other steps: give it alone")
         if self.memories is not None and self.far:

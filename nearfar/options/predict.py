@@ -119,7 +119,7 @@ class PredictOptions(
         if self.pipeline is None and self.sets is not None:
             raise CommandError("--sets goes with --pipeline")
         if self.pipeline is None and self.on is None and self.threads is not None:
-            raise CommandError("--threads goes with --pipeline or --on")
+            raise CommandError("--threads needs --pipeline or --on")
         if self.on is None and (self.near == "" or not self.far):
             raise CommandError(
                 "name near memory by --near and far memory by --far; only --on MACHINE has its own"
@@ -130,5 +130,5 @@ class PredictOptions(
             )
         if self.here is None and self.frequency != 1.0:
             raise CommandError(
-                "--frequency goes with --here: a near time measured there needs no correction"
+                "--frequency needs --here: a near time measured there needs no correction"
             )

@@ -76,7 +76,9 @@ class ValidateOptions(Options):
     def _check_paged(self) -> None:
         """Refuse what sessions in a paged memory do not know."""
         if self.yes and not self.paged:
-            raise CommandError("--yes is for a paged --far, such as zram: nothing else is set up")
+            raise CommandError(
+                "--yes applies only to a paged --far, such as zram: nothing else is set up"
+            )
         other = self.near != ValidateOptions.near or self.cores or self.learn
         if self.paged and other:
             raise CommandError(

@@ -56,6 +56,6 @@ def refuse_failure(options: ProfileOptions, failure: str) -> None:
     """Raise NearfarError if the program failed."""
     if failure:
         raise CommandError(
-            f"the program {failure}; what was gathered until then is in {options.output}",
+            f"the program {failure}; the data collected until then are in {options.output}",
             ExitCode.PROGRAM_FAILED,
         )

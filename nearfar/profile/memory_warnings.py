@@ -102,8 +102,8 @@ def undivided_warnings(profile: WorkloadProfile) -> list[str]:
         return []
     names = ", ".join(f"{o.name} ({format_bytes(o.size_bytes)})" for o in heaps)
     return [
-        f"{names}: one object, because the runtime or allocator that divides this memory "
-        "does not tell what is in which part"
+        f"{names}: one object, because the runtime or allocator that divides this memory does not "
+        "report what each part holds"
     ]
 
 
@@ -165,7 +165,7 @@ def allocator_warning(executable: Path, objects: Sequence[MemoryObject]) -> str 
         for kind in ("heap", "mmap")
     }
     if name is not None and heap < mapped and alive["heap"] <= alive["mmap"]:
-        return f"{executable.name} brings {name}, which hides what is allocated through it: {fix}"
+        return f"{executable.name} contains {name}, which hides its allocations: {fix}"
     if mapped > MIN_MAPPED_BYTES and mapped > MIN_MAPPED_SHARE * (heap + mapped):
         largest = max((o for o in objects if o.kind == "mmap"), key=lambda o: o.allocated_bytes)
         if is_memory(largest.frames):

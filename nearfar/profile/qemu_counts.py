@@ -113,7 +113,9 @@ def check_counts(
         with qemu_run(profile, request, CheckSource(CHECK_S, RATE_LOG2)) as run:
             profile.checks = counts_again(profile, run)
     except NearfarError as error:
-        profile.warnings.append(f"what was left out could not be counted under QEMU: {error}")
+        profile.warnings.append(
+            f"the code that was left out could not be counted under QEMU: {error}"
+        )
 
 
 def counts_again(profile: WorkloadProfile, run: QemuRun) -> list[CountCheck]:

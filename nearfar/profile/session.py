@@ -179,8 +179,8 @@ def _check_seen(
         raise too_long(name, by_itself.outcome.wall_ns / 1e9)
     if not seen.share_known:
         raise UnobservedError(
-            f"{name} did not end under QEMU within {format_ns(observed.wall_ns)}, and came to no "
-            "place by which to tell how much of its work was seen",
+            f"{name} did not end under QEMU within {format_ns(observed.wall_ns)}, and reached no "
+            "place in the code that shows how much of its work was observed",
             ExitCode.MACHINE_LACKS,
             by_itself,
         )
@@ -282,7 +282,7 @@ def _check_same_end(plain: RunOutcome, instrumented: RunOutcome, name: str) -> N
     if plain.failed and plain.status != instrumented.status:
         raise CommandError(
             f"the plain build of {name} {plain.status} after {format_ns(plain.wall_ns)}, but the "
-            f"instrumented one {instrumented.status}: there is no near time for what was counted, "
+            f"instrumented one {instrumented.status}: there is no near time for the counted run, "
             "and nothing was saved",
             ExitCode.PROGRAM_FAILED,
         )

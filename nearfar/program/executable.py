@@ -55,8 +55,8 @@ def check_program(executable: Path) -> None:
         raise CommandError(_about_script(executable))
     if gains_rights(executable.stat()):
         raise CommandError(
-            f"{executable} runs with other rights (set-user-id), and the loader preloads nothing "
-            "into such programs: profile a copy of it, or profile as the user it becomes"
+            f"{executable} is set-user-id, and the loader preloads nothing into such programs: "
+            "profile a copy of it, or profile as the user it switches to"
         )
 
 

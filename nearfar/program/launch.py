@@ -178,8 +178,8 @@ def _wait_for_end(
 def too_long(what: str, longest_s: float | None) -> CommandError:
     """Return the refusal of a program, or a driver, that had not ended after `longest_s`."""
     return CommandError(
-        f"{what} had not ended after {longest_s:.1f} s: give it less work or a longer --time; "
-        "for a server, say how long with --duration or --driver",
+        f"{what} had not ended after {longest_s:.1f} s: give it less work or a longer --time; for "
+        "a server, use --duration or --driver",
         ExitCode.MACHINE_LACKS,
     )
 

@@ -155,7 +155,7 @@ def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> 
     low, high = _ends(rows)
     return (
         f"{program} takes between {low:.2f} and {high:.2f} times the CPU time{where} with all its "
-        "data far: none of its accesses could be observed, so nothing narrower is known."
+        "data far: none of its accesses could be observed, so the range cannot be narrower."
     )
 
 

@@ -21,8 +21,9 @@ def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], l
     others = [far for far in fars if far.technology != "paged"]
     if paged and not others:
         raise NearfarError(
-            f"the page is about memories that serve each access, and {paged[0].name} is moved in "
-            "pages: name one more by --far, such as cxl-e3s-x8; its table is then beside"
+            f"the report needs a memory that serves each access, and {paged[0].name} is moved in "
+            "pages: name another one too with --far, such as cxl-e3s-x8; the report then has the "
+            f"table of {paged[0].name} as well"
         )
     return others, paged
 

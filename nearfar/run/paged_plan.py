@@ -93,7 +93,7 @@ def dry_run_commands(plan: Plan, options: RunOptions) -> list[str]:
     memories = resolve_memories(plan, options.map)
     spec = paged_spec(memories)
     if spec is None:
-        raise CommandError(f"{options.paged_map} stands for none of the plan's far memories")
+        raise CommandError(f"{options.paged_map} matches none of the plan's far memories")
     place = check_limit(plan, memories, yes=True)
     limit, room = f"{plan.budget_bytes}", _swap_bytes(plan)
     lines = limited_commands(spec, place, limit, options.program, room)

@@ -207,9 +207,9 @@ def _elsewhere(run: PlacedRun, kernel_bytes: int) -> list[str]:
         )
     if kernel_bytes >= MIN_REPORTED_BYTES:
         warnings.append(
-            f"{format_bytes(kernel_bytes)} are on another node than they were bound to: the kernel "
-            "puts there what a full node cannot take. Free memory on that node, or plan with its "
-            "free memory as capacity"
+            f"{format_bytes(kernel_bytes)} are on another node than they were bound to, because "
+            "the bound node was full. Free memory on that node, or plan with its free memory as "
+            "capacity"
         )
     return warnings
 
@@ -237,8 +237,8 @@ def _range_warnings(
     for state in run.seen.states.values():
         refused |= int(state.files_refused)
     warnings += [
-        f"{name} is mapped from a file system whose pages no policy places: it stays where the "
-        "kernel has it; put it on tmpfs, or on DAX with all of it in far memory"
+        f"{name} is mapped from a file system whose pages memory policies cannot place, so it "
+        "stays where it is: put it on tmpfs, or on DAX with all of it in far memory"
         for at, name in enumerate(targets.files.values())
         if refused >> at & 1
     ]

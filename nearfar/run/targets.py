@@ -109,8 +109,8 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
             own = False
             target = _largest_part_target(shapes, shape)
             targets.warnings.append(
-                f"{placement.name} goes whole to the memory of its largest part: a run has at most "
-                f"{layout.TARGETS} targets"
+                f"all of {placement.name} goes to the memory of its largest part: a run has at "
+                f"most {layout.TARGETS} targets"
             )
         targets.of_object[index] = target
         if is_file:

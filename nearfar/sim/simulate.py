@@ -159,8 +159,8 @@ def checked(options: SimulateOptions, device: DeviceModel | None = None) -> tupl
     if options.in_flight is not None:
         if options.write or options.pattern not in ("random", "sequential"):
             raise CommandError(
-                "--in-flight goes with loads that do not wait for each other: --pattern random or "
-                "sequential, without --write"
+                "--in-flight applies to loads that do not wait for each other: use --pattern "
+                "random or sequential, without --write"
             )
         if not 1.0 <= options.in_flight <= MAX_IN_FLIGHT:
             raise CommandError(
@@ -170,7 +170,7 @@ def checked(options: SimulateOptions, device: DeviceModel | None = None) -> tupl
     if not LINE_BYTES <= access <= 16384 or access % LINE_BYTES:
         raise CommandError(f"--access is a multiple of 64 B up to 16 KiB, not {access} B")
     if options.stride is not None and options.pattern != "strided":
-        raise CommandError("--stride goes with --pattern strided")
+        raise CommandError("--stride needs --pattern strided")
     stride = access
     if options.pattern == "strided":
         given = 0 if options.stride is None else parse_size_bytes(options.stride)

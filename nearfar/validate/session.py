@@ -128,8 +128,8 @@ def _do_all(
             keep(state.session, result)
             continue
         state.warnings.append(
-            f"{name} is left out: the hypervisor moved the cores, or other work kept them busy, "
-            "too often while it was measured"
+            f"{name} is left out: while it was measured, the hypervisor moved the cores or other "
+            "work kept them busy too often"
         )
 
 

@@ -158,8 +158,8 @@ def _warnings(run: FileRun, log: FileLog) -> list[str]:
     if log.outside:
         more = f" and {len(log.outside) - 3} more" if len(log.outside) > 3 else ""
         warnings.append(
-            f"it also wrote {', '.join(log.outside[:3])}{more}, outside --files: what a power cut "
-            "leaves there was not explored"
+            f"it also wrote {', '.join(log.outside[:3])}{more}, outside --files: those files were "
+            "not explored"
         )
     return warnings
 

@@ -85,8 +85,8 @@ def unfinished_text(report: CrashReport) -> str:
     sentences = []
     if report.unseen and report.undecided:
         sentences.append(
-            f"cannot judge: {report.unseen}; what is undecided is a bug only if no flush or fence "
-            "was missed"
+            f"cannot judge: {report.unseen}; undecided failures are bugs only if no flush or "
+            "fence was missed"
         )
     left = report.points - report.points_explored
     if report.ended in ("states", "seconds"):

@@ -80,7 +80,9 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     local = cpu == memory
     for name, lines in sections:
         if name in ("peak", "loaded") and not local:
-            imported.notes.append(f"MLC's {name} table is of each node's local memory: left out")
+            imported.notes.append(
+                f"MLC's {name} table has each node's local memory and is left out"
+            )
         elif name in readers:
             readers[name](path, lines, options, imported)
     for line, row in enumerate(text.splitlines(), start=1):
@@ -89,8 +91,8 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
             imported.latency.append(_latency_figure(value, _idle_pattern(text), options, ""))
     if imported.empty():
         raise NearfarError(
-            f"{path} has none of MLC's tables (latency matrix, peak injection, bandwidth "
-            "matrix, loaded latency, idle latency): is it cut short?"
+            f"{path} contains none of MLC's tables (latency matrix, peak injection, bandwidth "
+            "matrix, loaded latency, idle latency); it may be truncated"
         )
     _stand_in(imported)
     return imported

@@ -39,7 +39,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
         return usable(", ".join(f"node {node.id} in {node.tier}" for node in order))
     why = (
         f"{node_list(mixed)} without CPUs {'is' if len(mixed) == 1 else 'are'} in one tier with "
-        "the CPUs' memory: the kernel migrates nothing between them, and says nothing"
+        "the CPUs' memory: the kernel migrates nothing between them, without a message"
     )
     if "efi=nosoftreserve" in (tree.text("proc/cmdline") or "").split():
         return lacking(

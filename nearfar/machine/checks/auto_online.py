@@ -34,7 +34,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     if policy != "offline" and waiting:
         why = "" if policy == "online_movable" else " and as memory that can never be taken back"
         lines += note(
-            f"added memory goes online at once{why} (auto_online_blocks is {policy})",
+            f"the kernel brings added memory online at once{why} (auto_online_blocks is {policy})",
             f"daxctl refuses to race with the kernel: {waiting[0]} does not become memory",
             f"echo offline | sudo tee /{POLICY}",
             'daxctl says "kernel policy will auto-online memory, aborting"',
@@ -51,7 +51,7 @@ def _offline(tree: Tree) -> list[Finding]:
     size = int(text, 16) * count  # The kernel writes it without 0x.
     return lacks(
         f"{count} blocks of memory ({format_bytes(size)}) were added and are offline",
-        "they are of a node and nobody can use them",
+        "they belong to a node, and no program can use them",
         "sudo daxctl online-memory all",
         'a node of size 0; mbind to it says "Invalid argument"',
     )

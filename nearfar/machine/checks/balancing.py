@@ -20,8 +20,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         return works("off: pages stay where they were put")
     return note(
         f"on (kernel.numa_balancing is {mode})",
-        "pages that no mbind holds move while a program is measured, and faults are taken to "
-        "find out which",
+        "pages without an mbind policy move while a program is measured, and the kernel causes "
+        "faults to choose them",
         "sudo sysctl kernel.numa_balancing=0   # while measuring",
         "times drift over the first seconds of a run",
     )

@@ -26,8 +26,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     size, path = min(limits)
     return lacks(
         f"{format_bytes(size)} of the machine's {format_bytes(total)}, by /{path}",
-        "the limit is of all nodes together: far memory counts as much as near, and what is "
-        "beyond is swapped or killed",
+        "the limit applies to all nodes together: far memory counts like near memory, and above "
+        "the limit pages are swapped or the program is killed",
         f"echo max | sudo tee /{path}",
         'programs end with "Killed" while the far node is empty',
     )

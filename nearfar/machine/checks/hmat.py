@@ -19,7 +19,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     del tree
     bare = bare_nodes(machine)
     if not bare:
-        return absent("no node without CPUs whose figures could be asked")
+        return absent("no node without CPUs, so there are no figures to check")
     silent = [node for node in bare if node.hmat is None or node.hmat.read_latency_ns is None]
     if silent:
         return lacks(

@@ -9,8 +9,8 @@ from nearfar.machine.persistent_memory import DEVICES
 from nearfar.machine.sysfs import Tree
 
 FLAGS = {
-    "save_fail": "its last save at power loss failed: what it holds may be lost",
-    "restore_fail": "its restore at power on failed: what it holds may be lost",
+    "save_fail": "its last save at power loss failed: its data may be lost",
+    "restore_fail": "its restore at power on failed: its data may be lost",
     "flush_fail": "the platform failed to flush caches to it at the last power loss",
     "not_armed": "it will not save at the next power loss (battery or capacitor not ready)",
     "map_fail": "the firmware could not map it",
@@ -39,7 +39,7 @@ def _module(tree: Tree, module: str) -> list[Finding]:
     for flag in (tree.text_if_allowed(f"{DEVICES}/{module}/nfit/flags") or "").split():
         lines += lacks(
             f"{module} raises {flag}",
-            FLAGS.get(flag, "the platform says that something is wrong with it"),
+            FLAGS.get(flag, "the platform reports a fault of it"),
             f"sudo ndctl list -DH -d {module}",
         )
     if tree.text_if_allowed(f"{DEVICES}/{module}/security") == "locked":

@@ -43,7 +43,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     if goal_waits(tree):
         lines += note(
             "a goal was made and waits for the next boot",
-            "what is seen now is gone after the reboot, App Direct data with it",
+            "the present configuration is gone after the reboot, including App Direct data",
             "sudo ipmctl show -goal   # to drop it: sudo ipmctl delete -goal",
         )
     shown = (

@@ -35,7 +35,7 @@ def _node(tree: Tree, region: str) -> list[Finding]:
     if target is None or target < 0:
         return lacks(
             f"the firmware or the kernel names no node of {region}'s memory (target_node)",
-            "as system RAM it joins its CPUs' node, and no policy can tell it from DRAM",
+            "as system RAM it joins its CPUs' node, and no policy can distinguish it from DRAM",
         )
     if near is None or near == target:
         return []
@@ -65,8 +65,8 @@ def _persistence(tree: Tree, region: str) -> list[Finding]:
     if tree.text_if_allowed(f"{DEVICES}/{region}/persistence_domain"):
         return []
     return note(
-        f"the platform promises nothing of what {region} keeps at a power loss "
-        "(persistence_domain is empty)",
+        f"the platform does not state what {region} keeps at a power loss (persistence_domain is "
+        "empty)",
         "a store may be lost although it was flushed; emulated and virtual memory is so",
     )
 

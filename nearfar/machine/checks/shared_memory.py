@@ -18,7 +18,8 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     persistent = " although persistent memory is here" if machine.persistent_memory else ""
     return note(
         "/dev/shm is DRAM: not persistent, no DAX, no MAP_SYNC",
-        f"what is measured there is DRAM{persistent}; libpmem says is_pmem 0 and flushes by msync",
+        f"measurements there are of DRAM{persistent}; libpmem reports is_pmem 0 and flushes by "
+        "msync",
         "nearfar machine convert --to emulated-pmem:4GiB" if not persistent else "",
         "persistent maps as quick as volatile ones",
     )

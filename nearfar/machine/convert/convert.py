@@ -57,8 +57,8 @@ def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> 
     if unnamed:
         options = " ".join(f"--destroy {name}" for name in unnamed)
         raise NearfarError(
-            f"this destroys what {' and '.join(unnamed)} holds, so its name must be typed: copy "
-            f"away what is wanted, then add {options}"
+            f"this destroys the data in {' and '.join(unnamed)}, so its name must be typed: save "
+            f"the data that you need, then add {options}"
         )
     if wanted.state == "done":
         note.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ def render_conversion(conversion: Conversion) -> str:
         # Never wrapped: it is there to be copied.
         lines.append(f"   {step.command}")
         if step.destroys:
-            lines += _wrap(f"DESTROYS what {' and '.join(step.destroys)} holds", "   ")
+            lines += _wrap(f"DESTROYS the data in {' and '.join(step.destroys)}", "   ")
     for warning in conversion.warnings:
         lines += _wrap(f"warning: {warning}", "")
     for obstacle in conversion.obstacles:

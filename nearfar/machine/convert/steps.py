@@ -40,7 +40,7 @@ def unmount(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
     block, mount = far.block, far.mount
     draft.steps.append(
         DraftStep(
-            why=f"{mount} must not be in use when what lies below it changes",
+            why=f"{mount} must not be in use when the device below it changes",
             expected=f"nothing is mounted from /dev/{block}",
             holds=lambda tree: _mount(tree, far.name) is None,
             argv=("umount", mount),

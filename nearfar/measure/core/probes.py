@@ -141,7 +141,7 @@ class CoreProbes:
         if len(agreeing) > 1:
             note = f"fillers {', '.join(agreeing)} agree"
         else:
-            note = f"at least: {largest} alone has so many in flight"
+            note = f"at least: {largest} alone has this many in flight"
         beyond = round(BEYOND * window.value)
         alone, mixed = (
             float(low(self.core.overlap(kinds, [beyond], TRIALS))[0])
@@ -176,7 +176,7 @@ class CoreProbes:
             self.not_seen["miss_buffers"] = f"up to {MOST_CHAINS} misses take as long as one"
             return
         values = resampled(times, lambda sample: broken_stick(counts, low(sample)), resamples=40)
-        note = "or what the levels beyond let one core have in flight"
+        note = "or the number that the outer levels allow one core"
         self.figures["miss_buffers"] = figure_of(knee, interval([knee, *values]), 0.5, note)
 
     def mispredict(self) -> None:
@@ -269,7 +269,7 @@ class CoreProbes:
 
         starts = {-length: share(length, LINE, 1) for length in LENGTHS}
         if max(starts.values()) < USUALLY[1]:
-            raise CoreLacksError(f"nothing comes before it is asked for, up to {LENGTHS[-1]} reads")
+            raise CoreLacksError(f"no line was prefetched within {LENGTHS[-1]} reads")
         self._farthest("prefetch_start_lines", starts)
         distances = {ahead: share(STREAM, LINE, ahead) for ahead in AHEAD}
         self._farthest("prefetch_distance_lines", distances)

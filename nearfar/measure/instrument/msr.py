@@ -66,7 +66,10 @@ def judge(cpus: tuple[int, ...], root: Path = Path("/")) -> InstrumentVerdict:
     kept = {"prefetchers_off": ",".join(sorted(off)) or "none"}
     if off:
         text = f"prefetchers are switched off ({', '.join(sorted(off))}{shown})"
-        remedy = f"if you did not, a tool left them so: wrmsr -a {register.address:#x} 0, or reboot"
+        remedy = (
+            "if you did not do this, a tool left them switched off: "
+            f"wrmsr -a {register.address:#x} 0, or reboot"
+        )
         return InstrumentVerdict("prefetchers", "doubtful", text, remedy, kept)
     return InstrumentVerdict(
         "prefetchers", "good", f"all prefetchers are switched on{shown}", facts=kept

@@ -66,7 +66,7 @@ def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
 def _cause(share: float) -> str:
     if share < BROUGHT:
         return "an adjacent-line prefetcher works"
-    return "a prefetcher that comes late, or a buffer" if share < CHEAPER else "nobody brings it"
+    return "a late prefetcher, or a buffer" if share < CHEAPER else "nobody brings it"
 
 
 def _list(numbers: list[int]) -> str:

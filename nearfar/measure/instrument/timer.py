@@ -35,14 +35,14 @@ def judge(facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
     text = (
         f"timing one access costs {facts.timer_overhead_ns:.1f} ns, which is taken off, in steps "
         f"of {facts.timer_resolution_ns:.2g} ns; {left.value:+.1f} ns [{left.low:+.1f}, "
-        f"{left.high:+.1f}] are left beside accesses timed together"
+        f"{left.high:+.1f}] remain compared with accesses timed together"
     )
     coarse = facts.timer_resolution_ns > COARSE * latency_ns
     leaves = abs(left.value) > LEFT_OVER * latency_ns and not left.low <= 0 <= left.high
     remedy = ""
     if coarse:
         remedy = (
-            "percentiles of single accesses come in such steps: compare only what is further apart"
+            "percentiles of single accesses have this resolution: compare only larger differences"
         )
     elif leaves:
         remedy = "compare percentiles of single accesses with each other, not with the mean latency"

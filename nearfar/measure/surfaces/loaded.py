@@ -55,8 +55,8 @@ class LoadedSurface(Surface):
         silent = sorted({kernel for (kernel, _), drive in plan.drives.items() if drive is None})
         if silent:
             return (
-                f"latency under load by {', '.join(silent)} was not measured: it is unknown "
-                "what these generators draw here"
+                f"latency under load by {', '.join(silent)} was not measured: the bandwidth that "
+                "these generators draw is unknown"
             )
         return ""
 

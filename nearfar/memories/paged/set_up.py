@@ -110,8 +110,8 @@ def _check_device(path: Path, size_bytes: int) -> None:
         raise _lacks(f"cannot read {path}: {error.strerror}") from error
     if magic != b"SWAPSPACE2":
         raise _lacks(
-            f"{path} holds no swap space, and what it holds would be lost: mkswap {path} first if "
-            "that is no loss"
+            f"{path} has no swap space, and its data would be lost: run mkswap {path} first if "
+            "you do not need them"
         )
     if size < size_bytes:
         raise _lacks(

@@ -121,7 +121,7 @@ def _find(chosen: str | None) -> tuple[str, Toolchain]:
             major = os.path.realpath(flang).partition("llvm-")[2].partition("/")[0]
             major = major or name.rpartition("-")[2]
             if not major.isdigit():
-                raise MissingError(f"{name} does not say in its name which LLVM it is of")
+                raise MissingError(f"the name {name} does not include its LLVM version")
             return flang, find_reader(major, os.environ)
     raise MissingError(
         f"flang was not found ({', '.join(names)}): apt-get install flang-{PREFERRED[0]}; or build "

@@ -35,7 +35,7 @@ class RustCompiler:
     def why_not(self) -> str:
         """Return why this rustc's programs cannot be instrumented here; "" if they can."""
         if not self.major.isdigit():
-            return f"{self.version} does not say which LLVM it has"
+            return f"{self.version} does not state its LLVM version"
         try:
             find_reader(self.major, os.environ)
         except MissingError as error:

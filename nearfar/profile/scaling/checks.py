@@ -34,7 +34,7 @@ def parameter_of(
 ) -> str:
     """Return the one size parameter that changes; refuse profiles that do not define it."""
     if not target:
-        raise NearfarError("say the size to extrapolate to, such as --to n=1e7")
+        raise NearfarError("give the size to extrapolate to, such as --to n=1e7")
     for profile, name in zip(profiles, names, strict=True):
         if profile.extrapolation is not None:
             raise NearfarError(f"{name} is itself extrapolated: give profiles of sizes that ran")
@@ -77,8 +77,8 @@ def check_sizes(sizes: Sequence[float], parameter: str) -> None:
     least, most = min(sizes), max(sizes)
     if most < MIN_SPAN * least:
         raise NearfarError(
-            f"sizes from {parameter}={least:g} to {most:g} are too close to tell laws of growth "
-            f"apart: they must span a factor of {MIN_SPAN:g}; profile "
+            f"sizes from {parameter}={least:g} to {most:g} are too close to distinguish laws of "
+            f"growth: they must span a factor of {MIN_SPAN:g}; profile "
             f"{parameter}={most / MIN_SPAN:g} or less as well"
         )
 

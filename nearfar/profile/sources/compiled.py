@@ -25,8 +25,8 @@ class CompiledSource(AccessSource):
     runs = "instrumented program"
     finer = (
         _BUILD,
-        ", or what touches memory was not built by nearfar; --nearfar-rate=1 when building sees "
-        "every line",
+        ", or the code that touches memory was not built by nearfar; building with "
+        "--nearfar-rate=1 samples every line",
         _BUILD,
     )
     is_built_in = True
@@ -40,8 +40,8 @@ class CompiledSource(AccessSource):
         refuse_sampling(options, cls.name, "give --nearfar-rate to nearfar cc")
         if options.sample is not None and not options.bursts:
             raise CommandError(
-                "--sample is for --source qemu or counters, and for --bursts: what nearfar cc "
-                "built is observed as long as it runs; --duration stops it"
+                "--sample applies to --source qemu or counters, and to --bursts: a program built "
+                "by nearfar cc is observed as long as it runs; --duration stops it"
             )
         return cls()
 

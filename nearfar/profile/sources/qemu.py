@@ -24,8 +24,8 @@ REST_FACTOR = 4
 work; then it is stopped. Where the time is limited, all of it is sampled."""
 PRELOAD = "LD_PRELOAD"
 OF_THE_REST = (
-    "intervals of slowdown allow for the rest of its time being spent waiting for memory, or none "
-    "of it: with more time for sampling, they are narrower"
+    "intervals of slowdown allow for all or none of the remaining time being spent waiting for "
+    "memory; they are narrower with more time for sampling"
 )
 BACKGROUND = "the program went on in the background"
 """Beginning of the caveat of a program that left processes, which nearfar ended."""

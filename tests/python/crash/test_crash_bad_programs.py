@@ -136,4 +136,4 @@ def test_a_program_of_a_pool_with_other_rights_is_refused(
     program.chmod(0o4755)
     assert main(["crash", "--check", "true {pool}", "--", str(program), "{pool}"]) == 2
     (line,) = capfd.readouterr().err.splitlines()
-    assert "runs with other rights" in line
+    assert "is set-user-id" in line

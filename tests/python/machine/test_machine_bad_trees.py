@@ -87,7 +87,7 @@ def test_an_unreadable_file_is_refused_for_root_too(
 
 def test_an_unknown_last_level_is_not_guessed(tmp_path: Path) -> None:
     expand("proc/cpuinfo:\n    processor\t: 0\n", tmp_path)
-    with pytest.raises(NearfarError, match="last-level cache is not known"):
+    with pytest.raises(NearfarError, match="last-level cache is unknown"):
         llc(tmp_path)
 
 

@@ -125,7 +125,7 @@ def test_data_to_be_destroyed_are_listed_beforehand(
     options = ["--root", str(guest), "--to", "devdax"]
     assert main(["machine", "convert", "namespace1.0", *options]) == ExitCode.DONE
     shown = capsys.readouterr().out
-    assert "DESTROYS what namespace1.0 holds" in shown
+    assert "DESTROYS the data in namespace1.0" in shown
     assert "--destroy namespace1.0 --yes" in shown
     assert main(["machine", "convert", "namespace1.0", *options, "--json"]) == ExitCode.DONE
     assert json.loads(capsys.readouterr().out)["steps"][1]["destroys"] == ["namespace1.0"]

@@ -83,7 +83,7 @@ def test_seconds_limit_it_but_leave_the_minimum_number_of_rounds(tmp_path: Path)
         (["--threads", "9999"], 3, "9999 threads need 9999 cores"),
         (["--only", "bandwith"], 2, "did you mean 'bandwidth'"),
         (["--resume"], 2, "there is nothing to resume"),
-        (["--resume", "--json"], 2, "--resume goes on with the samples beside the profile"),
+        (["--resume", "--json"], 2, "--resume continues with the samples stored"),
         (["--since", "nowhere.json"], 2, "cannot compare with nowhere.json"),
         (["--self-test"], 2, "only simulated memories have"),
         (

@@ -281,7 +281,7 @@ def test_options_of_on_go_together(tmp_path: Path) -> None:
         predict(profile=profile, far=["cxl-e3s-x8"])
     with pytest.raises(CommandError, match="change a copy of its file"):
         predict(profile=profile, on="cxl-dmsim", near_time=["1s"], llc="1MiB")
-    with pytest.raises(CommandError, match="--threads goes with"):
+    with pytest.raises(CommandError, match="--threads needs"):
         predict(profile=profile, near="ddr5-4800-local", far=["cxl-e3s-x8"], threads=2)
     bare = tmp_path / "bare.toml"
     bare.write_text('name = "bare"\n')

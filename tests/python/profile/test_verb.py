@@ -266,7 +266,7 @@ def test_wrong_use_is_refused_in_one_sentence(
 
 def test_a_sample_of_a_full_run_is_refused(program: Path, tmp_path: Path) -> None:
     answer = nearfar("profile", "--sample", "5s", "--", program, cwd=tmp_path, code=2)
-    assert "--sample is for --source qemu or counters" in " ".join(answer.stderr.split())
+    assert "--sample applies to --source qemu or counters" in " ".join(answer.stderr.split())
     assert list(tmp_path.iterdir()) == []
 
 

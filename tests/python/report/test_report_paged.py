@@ -41,7 +41,7 @@ def test_a_paged_memory_has_a_table_by_budget_beside_the_others():
 
 
 def test_a_page_of_paged_memories_alone_is_refused():
-    with pytest.raises(NearfarError, match="name one more by --far"):
+    with pytest.raises(NearfarError, match="name another one too with --far"):
         api.report(profile=PROFILE, near=samples.device(), far=["swap-nvme"])
 
 

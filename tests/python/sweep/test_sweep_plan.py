@@ -116,7 +116,7 @@ budget = ["25%", "1MiB"]
         ("[[simulate]]\nfra = 'x'", "did you mean 'far'"),
         ("[[simulate]]\nfar = 'optane-100-6dim'", "did you mean 'optane-100-6dimm'"),
         ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = []", "empty list"),
-        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nstride = '4KiB'", "--stride goes with"),
+        ("[[simulate]]\nfar = 'cxl-e3s-x8'\nstride = '4KiB'", "--stride needs"),
         ("[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = [1, -1]", "the seed of a simulation must be 0"),
         (f"[[simulate]]\nfar = 'cxl-e3s-x8'\nseed = {2**63}", "a number of 64 bits"),
         ("[[simulate]]\nfar = 'cxl-e3s-x8'\nlines = [1, 0]", "lines, the number to simulate"),

@@ -124,7 +124,7 @@ def test_the_noise_of_near_time_is_in_intervals_and_not_the_predicted_part() -> 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"yes": True, "far": "node:1"}, "--yes is for a paged --far"),
+        ({"yes": True, "far": "node:1"}, "--yes applies only to a paged --far"),
         ({"far": "zram", "cores": "apart"}, "leave out --near, --cores, --learn"),
         ({"far": "swap:/var/tmp", "learn": True}, "limits a program's memory"),
     ],

@@ -82,8 +82,8 @@ def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]
         steps = [
             (
                 ("nearfar", "machine", "convert", "--resume", "--yes"),
-                "its namespace and file system: under what number is known then, for there are "
-                "other regions",
+                "its namespace and file system; their numbers are known only then, because there "
+                "are other regions",
             )
         ]
     return [

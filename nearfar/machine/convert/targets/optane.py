@@ -82,7 +82,7 @@ def _convert(tree: Tree, request: ConversionRequest, draft: DraftConversion, per
     )
     draft.steps.append(
         DraftStep(
-            why="tells the firmware how to divide the modules (-f: nobody is there to answer y)",
+            why="tells the firmware how to divide the modules (-f answers its question)",
             expected="a goal waits for the reboot",
             holds=lambda tree: goal_waits(tree) is True,
             argv=("ipmctl", "create", "-f", "-goal", *words),

@@ -22,8 +22,8 @@ def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> N
         draft.stop("this kernel has no kmem driver (CONFIG_DEV_DAX_KMEM, since Linux 5.1)")
     if far.node is None or far.node < 0:
         draft.stop(
-            f"the firmware sets no node for {far.name} (target_node): its memory would join a node "
-            "of DRAM, and nothing could tell them apart"
+            f"the firmware sets no node for {far.name} (target_node): its memory would join a "
+            "node of DRAM, and nothing could distinguish them"
         )
     unmount(tree, far, draft)
     if far.mode != "devdax":
