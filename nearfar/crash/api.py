@@ -68,9 +68,10 @@ class CrashRequest:
     json: bool
     workers: int = 1
     schedules: int = 1
-    """Recordings of the program, each with another order of its threads."""
+    """Number of recordings of the program, each with a different order of its threads."""
     preemptions: int = 0
-    """Most preemptions of orders that are chosen so that no two are alike; 0: orders are drawn."""
+    """Most preemptions in an order, if orders are chosen so that no two are equivalent; 0: orders
+    are drawn at random."""
     oracle: Callable[[CrashTrace], Oracle] | None = None
     """Makes the judge of what checks with ``oracle`` print."""
     pool_check: bool = False
@@ -190,7 +191,7 @@ class _Test:
     def _runs(
         self, first: int, trace: Path, recorded: RecordedRun | None
     ) -> Iterator[tuple[int, Path, RecordedRun]]:
-        """Record every order of the threads; leave out those that are like an earlier one."""
+        """Record every order of the threads, without those equivalent to an earlier one."""
         self._explored = first
         for schedule in range(first, self._request.schedules):
             if self._orders is not None:
@@ -206,7 +207,7 @@ class _Test:
             trace, recorded = self._folder / "trace", None
 
     def _warn_of_orders(self, refused: Mapping[int, RefusedError]) -> None:
-        """Say what was explored of the orders of the threads, and how many leave a refused pool."""
+        """Add notes on the explored orders of the threads, and on refused pools."""
         if refused and len(refused) == self._explored:
             raise next(iter(refused.values()))
         if refused:
@@ -245,7 +246,7 @@ class _Test:
             "checker": "; ".join(check.command for check in request.checks),
             "seed": str(request.seed),
             "eADR": str(request.eadr),
-            # Their number decides which worker gets which points.
+            # The number of workers decides which worker gets which points.
             "number of workers": str(request.workers),
             "preemptions": str(request.preemptions),
         }

@@ -122,7 +122,7 @@ class Bugs:
         return known
 
     def _continued(self, point: FailurePoint, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return the bug of the store before this one: the image has been wrong since."""
+        """Return the bug of the store before this one, since when the image has been wrong."""
         if point.at != "store" or self._last is None:
             return None
         number, symptom, bug = self._last
@@ -207,7 +207,7 @@ def _features(
     state: Mapping[int, int],
     verdict: CheckerVerdict,
 ) -> object:
-    """Return what states of one bug mostly share; no check is run."""
+    """Return features that states of one bug mostly share, without running a check."""
     survived = frozenset(lines[offset].stacks[n - 1] for offset, n in state.items())
     lost = frozenset(
         line.stacks[state.get(offset, 0)]
@@ -265,7 +265,7 @@ def shrink(
 def _greedy(
     state: State, order: Iterable[int], fails: Callable[[State], bool], towards: Mapping[int, int]
 ) -> State:
-    """Set each line as in `towards`, or remove it if absent there, if the state still fails."""
+    """Set each line as in `towards` (absent lines are removed) while the state still fails."""
     smallest = dict(state)
     for offset in order:
         tried = dict(smallest)

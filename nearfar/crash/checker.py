@@ -28,7 +28,8 @@ KEPT_BYTES = 4096
 _FUNCTION_SYMBOL = b"\0nearfar_crash_checker\0"
 """Entry of a program's symbol table if it uses NEARFAR_CRASH_CHECKER."""
 LOOP = "NEARFAR_CRASH_LOOP"
-"""Variable that asks a checker to stay: native/crash/explore/loop_checker.cpp."""
+"""Environment variable that asks a checker to stay loaded:
+native/crash/explore/loop_checker.cpp."""
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]~#\n]")
 """Characters for which a check needs a shell."""
 
@@ -50,7 +51,8 @@ class Check:
     oracle: bool = False
     """An oracle judges its output (``CrashRequest.oracle``), which is kept whole."""
     few_states: bool = False
-    """Run it only in states in which none, all, or only the flushed pending stores survived."""
+    """Whether to run it only in states in which no, all, or only the flushed pending stores
+    survived."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,11 @@ class CheckCommand:
 
     words: tuple[str, ...]
     shell: bool
-    """The command is one word, for a shell."""
+    """Whether the command is one string for a shell."""
     library: str
     """Path of the shared library with the checker as a function; empty: it is a program."""
     by_operation: bool
-    """The command takes the numbers of operations."""
+    """Whether the command takes the numbers of operations."""
     function: bool
     """The program may have its checker as a function (NEARFAR_CRASH_CHECKER)."""
     loop: bool

@@ -1,4 +1,4 @@
-"""Lines of the program that used the pool, and lines that might have but did not run.
+"""Lines of the program that used the pool, and lines that could have used it but did not run.
 
 Two kinds of lines count, by machine code and trace. Calls that make data durable, allocate or
 snapshot, anywhere in the program: each leaves its return address on a stack when it runs. And
@@ -88,7 +88,7 @@ def code_of(stacks: Sequence[tuple[int, ...]], symbols: TraceSymbols) -> CrashCo
 def _add_lines(module: str, offsets: set[int], symbols: TraceSymbols, lines: _Lines) -> None:
     listing = _listing(module)
     instructions = list(_instructions(listing))
-    # All functions, so that an offset is not assigned to the one before its own.
+    # All functions are needed, so that no offset is assigned to the preceding function.
     begins = sorted(int(head[1], 16) for row in listing if (head := _HEAD.match(row)))
     touched = {
         begins[at] for offset in offsets if (at := bisect_right(begins, offset - 1) - 1) >= 0

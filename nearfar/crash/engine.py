@@ -55,9 +55,10 @@ class ExplorationPlan:
     checks: Sequence[tuple[Check, CheckCommand]]
     environment: Mapping[str, str]
     served: bool = True
-    """Checkers stay loaded; false: each is started for each state."""
+    """Whether checkers stay loaded; false: a checker is started for each state."""
     shares_states: bool = False
-    """States that another worker, or an earlier order of the threads, found accepted are."""
+    """Whether states that another worker, or an earlier order of the threads, found accepted count
+    as accepted."""
     first_rank: int = 0
     first_chunk: int = 0
     suspects: Sequence[tuple[int, ...]] = ()
@@ -70,10 +71,10 @@ class ExplorationPlan:
 
 @contextlib.contextmanager
 def _on_one_cpu(worker: int) -> Iterator[None]:
-    """Run processes started meanwhile, and their children, on the worker's CPU alone.
+    """Pin processes that are started in the block, and their children, to the worker's CPU.
 
     Explorer and loaded checker wait for each other at every state. On two CPUs each wait puts a CPU
-    to sleep and wakes it, which costs more than judging a small state. Explorations side by side
+    to sleep and wakes it, which costs more than judging a small state. Concurrent explorations
     begin at different CPUs.
     """
     cpus = os.sched_getaffinity(0)
@@ -125,7 +126,7 @@ class Engine:
         return frame
 
     def judge(self, kind: str, state: State) -> CheckerVerdict:
-        """Ask for a verdict at the failure at which it waits: J as usual, P by plain commands."""
+        """Request a verdict at the current failure: J by loaded checkers, P by plain commands."""
         self.send(kind, len(state), *(n for pair in state.items() for n in pair))
         answer = self.receive()
         return CheckerVerdict(answer.text(), answer.text().strip())

@@ -1,12 +1,12 @@
 """Orders of threads, one of each kind: which choices of the next thread make a difference.
 
 A run is a sequence of turns: at each, one thread takes a step (a store, flush, fence or lock) and
-goes on to its next one. Two runs are alike if they differ only in the order of steps that do not
-depend on each other: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, from
-the pairs of dependent steps of a run that nothing orders, which other choices lead to a run that is
-not alike. Runs with few preemptions come first and those with many are left out (Musuvathi, Qadeer,
-PLDI 2007): a thread loses a turn that it could have taken. Where a choice is left out, the other
-thread is also chosen where the thread that would lose its turn had got it (Coons, Musuvathi,
+goes on to its next one. Two runs are equivalent if they differ only in the order of independent
+steps: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, from the pairs of
+dependent steps of a run that nothing orders, which other choices lead to a run that is not
+equivalent. Runs with few preemptions come first and those with many are left out (Musuvathi,
+Qadeer, PLDI 2007): a thread loses a turn that it could have taken. Where a choice is left out, the
+other thread is also chosen where the thread that would lose its turn had got it (Coons, Musuvathi,
 McKinley, OOPSLA 2013). Orders within the bound may still be missed.
 
 Loads are not recorded. A step's loads come after the one before it, so an order of two steps on
@@ -25,13 +25,13 @@ from nearfar.crash.trace import CrashTrace, EventKind
 
 _STORE, _FLUSH, _FENCE, _LOCK = 1, 2, 3, 4
 _MAX_LINES = 64
-"""Lines of one flush that count."""
+"""Most lines of one flush that are considered."""
 MAX_TURNS = 4096
 """Turns that the recorder lets choose: native/crash/schedule.cpp."""
 
 _Key = tuple[int, int]
 _Clock = dict[int, int]
-"""Thread to the number of its steps that come before in every run that is alike."""
+"""Maps a thread to the number of its steps that come before in every equivalent run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def turns_of(trace: CrashTrace) -> list[Turn]:
 
 
 class Interleavings:
-    """Choices for the next run, from what the runs so far showed."""
+    """Choices for the next run, based on the runs so far."""
 
     def __init__(self, max_preemptions: int) -> None:
         self._max_preemptions = max_preemptions
@@ -105,7 +105,7 @@ class Interleavings:
         )
 
     def learn(self, turns: list[Turn]) -> bool:
-        """Plan other orders after a run; return whether none before was like it."""
+        """Plan other orders after a run; return whether no earlier run was equivalent."""
         self._left_out |= len(turns) >= MAX_TURNS
         turns = turns[:MAX_TURNS]
         preempted = _preemptions(turns)
@@ -193,7 +193,7 @@ def _races(turns: list[Turn]) -> Iterator[tuple[int, int]]:
 
 
 def _kind(turns: list[Turn]) -> int:
-    """Return the same number for runs that are alike."""
+    """Return the same number for equivalent runs."""
     walk = _Walk()
     steps = set()
     for at, turn in enumerate(turns):

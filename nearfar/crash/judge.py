@@ -48,7 +48,7 @@ class RefusedError(NearfarError):
 
 
 class Judge:
-    """Verdicts of one explorer; after the deadline, a state that was not judged passes."""
+    """Verdicts of one explorer; after the deadline, states that were not judged pass."""
 
     def __init__(self, deadline_s: float) -> None:
         self._deadline_s = deadline_s

@@ -142,9 +142,9 @@ def _grouped(findings: list[LintFinding], symbols: TraceSymbols) -> list[CrashLi
         about_flush = LINTS.get(finding.kind).about_flush
         frames = symbols.frames(finding.stack) if finding.stack else []
         if frames and not is_from_program(frames, flush=about_flush):
-            continue  # libpmemobj's own: its recovery accounts for what it skips
+            continue  # libpmemobj's own store: its recovery accounts for it
         if about_flush and is_copy(frames):
-            continue  # a copy flushes what it copies, whether that changed or not
+            continue  # a copy flushes the copied bytes, changed or not
         user = user_frame(frames)
         key = (finding.kind, user and (user.function, user.file, user.line))
         if key not in groups:

@@ -176,7 +176,7 @@ def _near(
 
 
 def _seen_share(gathered: GatheredRuns, names: Mapping[int, str]) -> float:
-    """Return the CPU time of the sampled work over that of the plain run, as far as that went."""
+    """Return the CPU time of the sampled work over that of the plain run up to its end."""
     seen, plain = gathered.seen, gathered.plain_runs[0]
     if seen.timed is not None:
         return min(1.0, seen.timed.cpu_ns.value / max(1, plain.outcome.cpu_ns))
@@ -188,9 +188,9 @@ def _seen_share(gathered: GatheredRuns, names: Mapping[int, str]) -> float:
 
 
 def _uncounted_share(request: ProfileRequest, gathered: GatheredRuns) -> float:
-    """Return the share of the plain runs' CPU time in processes that nothing was counted of.
+    """Return the share of the plain runs' CPU time in processes that were not counted.
 
-    More than one counted process: those that the program starts count as counted too.
+    If more than one process was counted, all child processes are treated as counted.
     """
     if request.source.counts_children or len(gathered.files) > 1:
         return 0.0

@@ -1,7 +1,7 @@
-"""The end that all runs of a profile have in common, and what each may take of the time left.
+"""The common deadline of all runs of a profile, and the time that each run may take.
 
 A program that takes too long is run three times: by itself, observed under QEMU, and by itself
-again to the place where sampling ended. What one run leaves, the next ones have.
+again to the place where sampling ended. Each run may use the time that earlier runs left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 START_S = 2.0
 """Time that a program may take to start, s."""
 LEAST_SLOWDOWN = 2.0
-"""Least time under QEMU over the native time: no program was faster with the plugin."""
+"""Least ratio of time under QEMU to native time: no program was faster with the plugin."""
 PLAIN_SHARE = 0.4
 """Share of the time left that a plain run may take where the observed run must reach the end, too:
 instrumented programs take 1.5 times as long or more."""
@@ -21,9 +21,9 @@ PART_PLAIN_SHARE = 0.2
 """The same where a part may be observed: a program that takes longer does not end under QEMU in
 the other four fifths, unless it takes less than four times its time there."""
 LONGER = 1.25
-"""A second native run over the first: other programs take their share of the processor."""
+"""Allowed ratio of a second native run to the first, since other programs use the processor too."""
 LEAST_S = 1.0
-"""Least time of a run, however late it is, s."""
+"""Least time of a run, even close to the deadline, s."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunDeadline:
     """The end of all runs."""
 
     ends_s: float
-    """Reading of `clock` at which they have ended, s."""
+    """Value of `clock` at which all runs must have ended, s."""
     clock: Callable[[], float] = time.monotonic
 
     def left_s(self) -> float:

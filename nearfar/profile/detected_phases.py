@@ -29,7 +29,7 @@ MIN_PHASE_SLICES = 3
 MAX_DIFFERENT_SHARE = 0.15
 """Share of accesses that may differ between stretches of the same phase."""
 MIN_NEAR_SHARE = 0.2
-"""Least share of a phase's traced time that is near time: tracing takes at most 5 times longer."""
+"""Least ratio of near time to traced time of a phase: tracing takes at most 5 times longer."""
 
 
 def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:

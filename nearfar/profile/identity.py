@@ -53,7 +53,7 @@ class Identity:
     split: str
 
     def told_by(self, depth: int) -> Identity:
-        """Return the identity with the first `depth` sites only."""
+        """Return the identity with only the first `depth` sites."""
         return Identity(self.kind, self.name, self.sites[:depth], self.via, self.split)
 
     def without_lines(self) -> tuple[object, ...]:
@@ -235,7 +235,8 @@ def _with_unique_names(objects: list[MatchedObject]) -> list[MatchedObject]:
 
 
 MAX_FRAMES_COMPARED = 3
-"""Innermost frames of which one must be common: without lines, inlined frames are unknown."""
+"""Number of innermost frames of which one must be common: without lines, inlined frames are
+unknown."""
 
 
 def match_by_allocation(

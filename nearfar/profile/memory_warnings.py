@@ -24,7 +24,8 @@ RESERVED_FACTOR = 4
 """Ratio of size to touched lines above which an object is mostly reserved: records of a quarter
 of a page, each touched on one line, are used in full."""
 MIN_RESERVED_BLOCK_BYTES = 1 << 20
-"""Mean block size from which memory may be reserved ahead; smaller blocks reuse lines of others."""
+"""Mean block size from which memory may be reserved in advance; smaller blocks reuse lines of
+others."""
 MAX_NAMED = 3
 MIN_MAPPED_SHARE = 0.8
 """Share of mapped memory from which an allocator inside the program is likely."""
@@ -108,7 +109,7 @@ def undivided_warnings(profile: WorkloadProfile) -> list[str]:
 
 
 def joined_warnings(profile: WorkloadProfile) -> list[str]:
-    """Report objects made of several calls that debug information does not tell apart."""
+    """Report objects made of several calls that debug information does not distinguish."""
     joined = [memory for memory in profile.objects if memory.joined_calls]
     if not joined:
         return []

@@ -70,8 +70,8 @@ def misses_by_size(row: Any, rate: int) -> Counts:
     further_far = np.cumsum(far[::-1])[::-1]
     at_reach = int(np.searchsorted(ends, reach_bytes, side="right")) - 1
     most = further_near[at_reach + 1] + beyond
-    # Both count the touches beyond sizes that both know. They differ where a distance is about
-    # that size, as in a sweep.
+    # Both stacks count the touches beyond sizes within the reach of both. They differ if a distance
+    # is close to such a size, as in a sweep.
     known = slice(max(1, at_reach + 1 - COMPARED_SIZES), at_reach + 2)
     by_far = further_far[known]
     agree = by_far > 0
@@ -83,6 +83,6 @@ def misses_by_size(row: Any, rate: int) -> Counts:
         if place <= at_reach:
             misses[i] = further_near[place + 1] + beyond
         else:
-            # Without a far line touched again, only the number beyond the reach is known.
+            # If no far line is touched again, only the number of touches beyond the reach is known.
             misses[i] = min(most, further_far[place + 1] * scale) if scale else most
     return np.minimum.accumulate(misses * rate)

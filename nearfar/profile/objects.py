@@ -98,7 +98,7 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
 
 
 def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
-    """Return the most bytes that the sites had together in any sample of live bytes."""
+    """Return the peak of the sites' total bytes in any sample of live bytes."""
     if len(numbers) == 1 or not len(file.live):
         return 0
     sites = list(numbers)
@@ -157,7 +157,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
 def _tell_by_call(
     called: Sequence[_Group], stacks: Sequence[Sequence[Frame]], places: Sequence[SourceLocation]
 ) -> None:
-    """Note the function that is called where one line without columns calls several, as malloc."""
+    """Note the called function if one line without columns calls several, as malloc."""
     alike: dict[tuple[object, ...], list[tuple[_Group, SourceLocation]]] = {}
     for group, stack, place in zip(called, stacks, places, strict=True):
         first = group.frames[0]

@@ -26,8 +26,8 @@ def page_curves(
 ) -> tuple[list[float], dict[Key, PageCurve]]:
     """Return the sizes of near memory and the curve of each key, summed over processes.
 
-    A page's owner is known by one of its lines. When a heap's new page is touched, the block on
-    that line may not be there yet: such pages are shared out among the phase's objects.
+    The owner of one of a page's lines owns the page. When a new page of a heap is touched, the
+    block on that line may not exist yet; such pages are divided among the phase's objects.
     """
     rows: dict[Key, list[Records]] = {}
     unknown: dict[int, list[Records]] = {}

@@ -1,4 +1,4 @@
-"""The phases' counts again, by QEMU: a check of what the profile's source saw.
+"""The phases' counts by QEMU, as a check of the profile's source.
 
 The compiler pass sees the code that it built. Inline assembly, libraries and generated code also
 access memory, and only QEMU sees all of it. It runs the plain build, for bursts or because
@@ -35,7 +35,7 @@ CHECK_S = 20.0
 """Longest time under QEMU, s, of a check that no option asked for."""
 
 LEFT_OUT = "assembly was left out", "vector accesses were left out"
-"""Ends of the pass's notes on code whose accesses it does not see."""
+"""Endings of the pass's notes about code whose accesses it does not see."""
 
 
 class CheckSource(QemuSource):
@@ -98,7 +98,7 @@ def leaves_code_out(profile: WorkloadProfile) -> bool:
 def check_counts(
     profile: WorkloadProfile, request: ProfileRequest, say: Callable[[str], None]
 ) -> None:
-    """Count again under QEMU, where the pass left code out and one short run tells.
+    """Count again under QEMU if the pass left code out and one short run is enough.
 
     Servers are left alone, since their driver would have to run once more.
     """

@@ -29,7 +29,7 @@ RANGES = 128
 """Ranges of a site's large memory whose misses are counted; both halves of the lines have counts
 of read misses, write misses and write-backs."""
 PAGE_RATE = 128
-"""One page in so many is whole: its touches are counted (abi.h)."""
+"""Pages per whole page, whose touches are counted (abi.h)."""
 PAGE_EDGES = (
     64,
     *((64 << octave) * (17 + part) // 16 for octave in range(18) for part in range(16)),

@@ -22,7 +22,7 @@ _PUTS = frozenset({"insert", "put", "add", "set", "update", "upsert", "push"})
 _REMOVES = frozenset({"remove", "delete", "erase", "del"})
 _LOOKUPS = frozenset({"get", "contains", "lookup", "find"})
 _MAX_OUTCOMES = 4096
-"""Orders of overlapping operations on one key; more mean that operations never end."""
+"""Most orders of overlapping operations on one key; more mean that operations never end."""
 
 Value = str | None
 """Value of a key; None: it is absent."""
@@ -134,7 +134,7 @@ class OperationHistory:
             elif worked:
                 remaining.add(_Outcome(outcome.value, outcome.applied - both))
         del known.in_flight[operation.position]
-        # This oracle does not judge a run that is wrong without any crash.
+        # This oracle does not judge a run that is wrong even without a crash.
         known.outcomes = remaining or {
             _Outcome(outcome.value, outcome.applied - both) for outcome in known.outcomes
         }

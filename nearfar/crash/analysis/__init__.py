@@ -1,4 +1,4 @@
-"""Facts about a recorded run from which lints judge.
+"""Facts about a recorded run, which lints judge.
 
 pool_state    content of the pool and its objects, as far as the trace was walked
 allocations   objects of libpmemobj that are live

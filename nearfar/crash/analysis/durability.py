@@ -46,7 +46,7 @@ def undurable_lines(memory: PoolMemory) -> Iterator[UndurableLine]:
 
 @dataclass(frozen=True)
 class UncoveredBytes:
-    """Stored bytes that no flush named, and that are durable since a flush named their line."""
+    """Stored bytes that no flush named and that are durable because a flush named their line."""
 
     offset: int
     """The first of them."""
@@ -82,7 +82,7 @@ class NamedBytes:
             self._flush(event, state)
 
     def uncovered(self, memory: PoolMemory) -> Iterator[UncoveredBytes]:
-        """Yield what is durable by its line alone when the trace ended."""
+        """Yield the bytes that are durable only because of their line when the trace ended."""
         for line, stores in self._stores.items():
             if line in memory.lines:
                 continue
@@ -129,7 +129,7 @@ class FlushedBytes:
             mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
             self._mark(event.a, mask)
         elif event.kind is EventKind.TOUCH:
-            # As wide as a store may be: bytes that kept their value do not show.
+            # The mask is as wide as a store may be, since bytes that kept their value do not show.
             begin = event.a % LINE_BYTES
             self._mark(event.a - begin, _mask(begin, LINE_BYTES))
         elif event.kind is EventKind.FLUSH and event.b < state.trace.pool_bytes:

@@ -1,9 +1,9 @@
 """Objects that cannot be reached: in the final image, or after recovery from a power cut.
 
 A handle in a stale place (a slot behind a ring's head, a word of a block that was used before)
-makes an object look reachable. So images are compared instead: if a power cut leaves the pool as
-it was just before an allocation, or is just after a free, plus that object, then nothing in the
-pool can know of the object.
+makes an object look reachable. So images are compared instead: if a power cut leaves the pool as it
+was just before an allocation, or is just after a free, plus that object, then nothing in the pool
+can refer to the object.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nearfar.crash.trace import CrashTrace, EventKind, TraceEvent
 from nearfar.documents.crash_report import CrashObject
 
 _IMAGES_PER_STACK = 2
-"""Images of one fence: the first of an empty structure is not the second."""
+"""Most images of one fence: an empty structure differs from a filled one."""
 _FENCES_AFTER = 4
 """Fences probed after an allocation: a program links an object soon after it allocates it."""
 _FENCES_BEFORE = 2
@@ -42,9 +42,9 @@ class CrashLeak:
 class LostObjects:
     """Unreachable objects of one trace, of which `state` has seen all.
 
-    A type counts only if each of its objects that lives without a crash can be reached, or was
-    pointed to once: objects linked in a way that is not seen (xor, compressed, by walking) never
-    are.
+    A type counts only if each of its objects that is live without a crash can be reached or was
+    once pointed to. Objects that are linked in ways that are not recognised (xor, compressed, by
+    walking) never are.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class LostObjects:
 
     @cached_property
     def unseen_types(self) -> set[int]:
-        """Return the types that are linked in a way that is not seen."""
+        """Return the types that are linked in a way that is not recognised."""
         return {
             lost.type_number
             for lost in self.final_objects
@@ -163,7 +163,7 @@ class LostObjects:
 
 
 def _around(fence: int) -> range:
-    """Return the fences before which the pool may have been what a cut at this fence leaves."""
+    """Return the fences near `fence` before which a cut may leave the same content."""
     return range(fence - _FENCES_AFTER, fence + 2 * _FENCES_BEFORE + 1)
 
 

@@ -1,4 +1,4 @@
-"""Whether the program ordered a store or flush, or libpmemobj did it on its own account."""
+"""Whether the program requested a store or flush, or libpmemobj made it for itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIRECT_FUNCTIONS = (
     "pmemobj_flush",
     "pmemobj_xflush",
 )
-"""Functions of libpmemobj that do exactly what the program orders."""
+"""Functions of libpmemobj that do exactly what the program requests."""
 _LOWER_LIBRARIES = ("libc.so", "libc-", "libpthread", "ld-linux", "libnearfar_", "libpmem.")
 
 
@@ -25,7 +25,7 @@ def is_copy(frames: Sequence[Frame]) -> bool:
 
 
 def is_from_program(frames: Sequence[Frame], *, flush: bool = False) -> bool:
-    """Return whether the program itself ordered the store or flush with this stack."""
+    """Return whether the program itself requested the store or flush with this stack."""
     at = 0
     while at < len(frames) and frames[at].module.startswith(_LOWER_LIBRARIES):
         at += 1
@@ -49,7 +49,7 @@ class StackOrigins:
         self._modules: dict[int, str] = {}
 
     def from_program(self, stack: tuple[int, ...]) -> bool:
-        """Return whether the program itself ordered the store or flush."""
+        """Return whether the program itself requested the store or flush."""
         if stack not in self._cache:
             self._cache[stack] = self._is_from_program(stack)
         return self._cache[stack]

@@ -93,7 +93,7 @@ class PoolState:
     def is_zero(self, begin: int, size: int) -> bool:
         """Return whether all lines that a range touches are zero.
 
-        A flush of a field that is still zero, in a line that was stored to, is one too many.
+        A flush of a field that is still zero, in a line that was stored to, is useless.
         """
         first = begin // LINE_BYTES * LINE_BYTES
         return all(not any(self.line(at)) for at in range(first, begin + size, LINE_BYTES))

@@ -47,7 +47,7 @@ def points_of(run: FileRun, model: FileSystem) -> list[CrashPoint]:
             pending.sync(event)
             changed = True
         elif isinstance(event, Output):
-            # An image is judged with all that was printed when it was possible.
+            # An image is judged with the complete output up to the moment at which it was possible.
             printed += len(event.data)
             changed = True
             cut(number + 1)

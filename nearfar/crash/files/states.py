@@ -1,9 +1,9 @@
-"""States of a run that a power cut may leave, those that find bugs first coming first.
+"""States of a run that a power cut may leave, in the order most likely to find bugs early.
 
 At each point: nothing lost; everything lost that may be; one operation lost; all lost but one; one
-torn; then pairs and random sets. What cannot survive without a lost operation is lost too. Points
-that differ from all earlier ones (in their call and in what is pending) come first, then those seen
-fewer than three times, then the others.
+torn; then pairs and random sets. Operations that cannot survive without a lost operation are lost
+too. Points that differ from all earlier ones (in their call and in what is pending) come first,
+then those seen fewer than three times, then the others.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _MAX_SINGLES = 48
 """Pending operations of one point that are lost or torn alone."""
 _RANDOM_STATES = 8
 _STRIDE = 16
-"""Points seen often are taken in passes, so that an ended budget has seen the whole run."""
+"""Points seen often are taken in passes, so that an exploration that ends early has covered the
+whole run."""
 
 
 @dataclass(frozen=True, slots=True)

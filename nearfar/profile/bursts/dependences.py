@@ -22,7 +22,8 @@ from nearfar.profile.bursts.trace import BurstTrace
 from nearfar.profile.run_file import Records
 
 MAX_POINTERS = 32
-"""Loaded values kept to compare addresses with: those a core may not have used yet."""
+"""Number of recently loaded values with which addresses are compared: values that a core may not
+have used yet."""
 MAX_FIELD_OFFSET_BYTES = 4096
 """Largest offset of an address from the loaded value it was made of: a field, a bucket."""
 MIN_POINTER = 1 << 16
@@ -138,7 +139,7 @@ def uncached_walk_share(bursts: Sequence[BurstAddresses], walks_per_access: floa
         for place, cached in _first_touches(burst, page)
     ]
     walks = round(walks_per_access * sum(len(burst.address) for burst in bursts))
-    # A hash orders equally cold ones, so that no part of the bursts is preferred.
+    # A hash orders equally cold pages, so that no part of the bursts is preferred.
     coldest = sorted(first_touches)[:walks]
     if len(coldest) < MIN_WALKS:
         return None
