@@ -70,8 +70,7 @@ class CrashRequest:
     schedules: int = 1
     """Number of recordings of the program, each with a different order of its threads."""
     preemptions: int = 0
-    """Most preemptions in an order, if orders are chosen so that no two are equivalent; 0: orders
-    are drawn at random."""
+    """Most preemptions in orders chosen so that no two are equivalent; 0: orders are drawn."""
     oracle: Callable[[CrashTrace], Oracle] | None = None
     """Makes the judge of what checks with ``oracle`` print."""
     pool_check: bool = False
