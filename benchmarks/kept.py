@@ -49,7 +49,9 @@ class Kept:
         if part in self._parts:
             return msgspec.json.decode(self._parts[part], type=kind)
         result = measure()
-        self._journal.append(Part(part, msgspec.Raw(msgspec.json.encode(result))))
+        content = msgspec.Raw(msgspec.json.encode(result))
+        self._journal.append(Part(part, content))
+        self._parts[part] = content
         return result
 
     def finish(self) -> None:

@@ -1,21 +1,24 @@
-"""Misses of unmodified programs under QEMU compared with those of compiled-in code.
+"""Unmodified programs under QEMU: their misses against compiled-in code, and their time.
 
 Both sides simulate the same last-level cache from one line of every page; the same compiler builds
-the unmodified program at the same level. Counts are of the kernel phase.
+the unmodified program at the same level. Counts and times are of the kernel phase; times are CPU
+time, of loads that no cache holds, right after a plain run.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import Row, make_row
+from benchmarks import Row, geometric_mean, make_row
 from benchmarks.kernel_runs import BUILD, SOURCES, build
+from benchmarks.rows.tracing import LOADS as LARGE_LOADS
 from benchmarks.rows.tracing_accuracy import CACHE, LOADS, WAYS
 from nearfar.native_files import include_folder
 from nearfar.profile.compiler.toolchain import find_toolchain
@@ -23,6 +26,9 @@ from nearfar.profile.compiler.toolchain import find_toolchain
 SECONDS = 120
 COMPUTES = True
 
+KERNEL_S = re.compile(r"kernel_cpu_s (\S+)")
+"""Line in which kernels print their phase's CPU time."""
+COMMAND = "make benchmarks ONLY=qemu"
 LARGE_SHARE = 0.01
 """Minimum share of all misses: objects with less are noise to the profile's reader."""
 
@@ -40,15 +46,21 @@ def build_unmodified(name: str) -> Path:
     return (folder / name).resolve()
 
 
+def profiled(program: Path, load: tuple[int, int], source: str, output: Path) -> str:
+    """Profile a kernel after one plain run; return what both printed to standard error."""
+    command = [sys.executable, "-m", "nearfar", "profile", "--quiet", "-o", str(output)]
+    command += ["--source", source, "--repetitions", "1"]
+    command += ["--sample", "10min"] if source == "qemu" else []
+    command += ["--llc", CACHE, "--ways", str(WAYS), "--", str(program)]
+    words = [*command, *map(str, load)]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stderr
+
+
 def misses_by_object(program: Path, load: tuple[int, int], source: str) -> dict[str, float]:
-    """Profile a kernel and return the last-level misses of each object in its kernel phase."""
+    """Return the last-level misses of each object in a kernel's phase."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "run.json"
-        command = [sys.executable, "-m", "nearfar", "profile", "--quiet", "-o", str(output)]
-        command += ["--source", source, "--repetitions", "1"]
-        command += ["--sample", "10min"] if source == "qemu" else []
-        command += ["--llc", CACHE, "--ways", str(WAYS), "--", str(program)]
-        subprocess.run([*command, *map(str, load)], check=True, capture_output=True)
+        profiled(program, load, source, output)
         profile = json.loads(output.read_text())
     phase = next(phase for phase in profile["phases"] if phase["name"] == "kernel")
     misses: dict[str, float] = {}
@@ -69,8 +81,16 @@ def worst_difference(ours: dict[str, float], theirs: dict[str, float]) -> float:
     )
 
 
+def slowdown(program: Path, load: tuple[int, int]) -> float:
+    """Return the CPU time of a kernel's phase under QEMU over that of the plain run before it."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = profiled(program, load, "qemu", Path(folder) / "run.json")
+    plain_s, emulated_s = (float(text) for text in KERNEL_S.findall(printed))
+    return emulated_s / plain_s
+
+
 def rows() -> Iterator[Row]:
-    """Yield one row per kernel: the worst object."""
+    """Yield one row per kernel: the worst object; then the times."""
     for name, load in LOADS.items():
         compiled = misses_by_object(build(name).traced, load, "compiled")
         unmodified = misses_by_object(build_unmodified(name), load, "qemu")
@@ -81,5 +101,23 @@ def rows() -> Iterator[Row]:
             "% difference",
             bar=5,
             peer="compiled in by nearfar cc, same cache",
-            command="make benchmarks ONLY=qemu",
+            command=COMMAND,
+        )
+    slowdowns = {
+        name: slowdown(build_unmodified(name), LARGE_LOADS[name].ours)
+        for name in LOADS
+        if LARGE_LOADS[name].memory_bound
+    }
+    worst_name = max(slowdowns, key=lambda name: slowdowns[name])
+    for which, value in (
+        ("geometric mean", geometric_mean(list(slowdowns.values()))),
+        (f"worst ({worst_name})", slowdowns[worst_name]),
+    ):
+        yield make_row(
+            f"time under QEMU, {len(slowdowns)} memory-bound kernels, {which}",
+            value,
+            "x plain",
+            bar=12,
+            peer="plain run just before",
+            command=COMMAND,
         )

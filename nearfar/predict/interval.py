@@ -9,9 +9,8 @@ These inputs are perturbed:
 - measured figures, within the noise floor of their measurement; counts, within the range of cache
   sizes that this noise allows; near time, within the drift of the clock while near memory was
   measured: all in full, because the cycle-level core has no noise
-- lines that a contending core takes from the shared cache: as many as the chases show, in full
-- the unobserved rest of a program: it never waits, or always waits for the kind of access that far
-  memory slows down most, in full
+- lines that a contending core takes from the shared cache, hidden sequences, and the unobserved
+  rest of a program, which never waits, or always for what far memory slows down most: in full
 - the conversion of a latency published on another machine (added to local DRAM's, as published, or
   in proportion: the least and the greatest), and of one core's sequential reads; where nothing
   gives these, or the bandwidth of writes, all that is possible (`core_streams`)
@@ -36,7 +35,7 @@ uncalibrated until `nearfar validate` has measured how wide that kind of memory 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, hypot, log, log1p, sqrt
 from typing import Any
 
@@ -146,7 +145,8 @@ def far_estimate(
         noise.add_model(kind(phase, near, far, perturbation))
     for perturbation in count_perturbations(phase):
         unvalidated.add_model(kind(phase, near, far, perturbation))
-    for end in uncounted_ends(phase, near, far, time):
+    uncounted = uncounted_ends(phase, near, far, time)
+    for end in (*uncounted, *sequence_ends(kind, phase, near, far)):
         unvalidated.add(end, near_ns)
     for end in (*_towards(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
         validated.add(end, near_ns)
@@ -266,6 +266,17 @@ def count_perturbations(phase: PhaseTraffic) -> list[Perturbation]:
     """Return the perturbations of the counts by what other counts of the profile say."""
     candidates = [Perturbation(lines=max(end, 0.01)) for end in phase.other_counts]
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
+
+
+def sequence_ends(
+    kind: type[Model], phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts
+) -> list[float]:
+    """Return times of everything far if misses of unknown class hide more sequences."""
+    if phase.unseen_sequences is None:
+        return []
+    objects = np.vstack([phase.objects, phase.unseen_sequences])
+    model = kind(replace(phase, objects=objects), near, far)
+    return [float(model.times_ns(model.phase.total))]
 
 
 def uncounted_ends(

@@ -9,21 +9,11 @@ import numpy as np
 
 from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.units import LINE_BYTES, PAGE_BYTES
-from nearfar.documents.workload import AccessClasses, MemoryObject, Phase, Traffic, WorkloadProfile
+from nearfar.documents.workload import Phase, WorkloadProfile
 from nearfar.predict.counts import counts_of
+from nearfar.predict.rows import demand_share, traffic_rows, unseen_sequences
 from nearfar.predict.traffic import (
-    CHASE,
     COLUMNS,
-    FENCE,
-    FLUSH,
-    HITS,
-    INDEPENDENT,
-    NT_LINE,
-    STORE,
-    STORE_STREAM,
-    STREAM,
-    WRITE_BACK,
-    WRITE_BACK_STREAM,
     Array,
     CountedIntervals,
     PageTouches,
@@ -33,10 +23,6 @@ from nearfar.predict.traffic import (
     misses,
     streamed,
 )
-
-TRAINING_LINES = 2.0
-"""Lines of a stream before a prefetcher follows it: it must see two misses to know a direction. A
-stream over an allocation of a few lines is mostly fetched on demand."""
 
 UNSAMPLED_MISSES = 3.0
 """Misses of which none may be sampled by chance, with 95 % confidence."""
@@ -106,6 +92,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         uncounted_share=1.0 if counts.unseen else workload.uncounted_share,
         unseen_share=1.0 if workload.seen_share_at_most else 1.0 - workload.seen_share,
         unsampled_lines=_unsampled_lines(workload),
+        unseen_sequences=unseen_sequences(workload, phase, lines),
         remarks=counts.remarks,
         bursts=_bursts(workload, phase.name),
         flushes_counted=workload.flushes_counted,
@@ -165,7 +152,7 @@ def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
                 f"phase {phase.name!r} of the profile counts object {unknown[0]}, and the profile "
                 f"has {len(lines)} objects: it is damaged; profile the program again"
             )
-        demand = np.array([_demand_share(entry) for entry in workload.objects])[numbers]
+        demand = np.array([demand_share(entry) for entry in workload.objects])[numbers]
         with np.errstate(invalid="ignore"):
             rows = traffic_rows([row.traffic for row in phase.objects], demand)
         np.add.at(lines, numbers, rows)
@@ -175,78 +162,6 @@ def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
             "it is damaged; profile the program again"
         )
     return lines
-
-
-def _demand_share(entry: MemoryObject) -> float:
-    """Return the share of an object's stream misses that come before the prefetcher follows.
-
-    Streams end where allocations do: the mean allocation bounds their length.
-    """
-    if entry.kind != "heap" or entry.allocations <= 0 or entry.allocated_bytes <= 0:
-        return 0.0
-    return min(1.0, TRAINING_LINES * LINE_BYTES * entry.allocations / entry.allocated_bytes)
-
-
-CHASED, INDIRECT, STREAMED, OPAQUE = range(4)
-"""Rows of the arrays by access class."""
-
-
-def traffic_rows(traffics: list[Traffic], demand_shares: Array) -> Array:
-    """Return the columns of each traffic, shape (rows, COLUMNS); all rows at once for speed."""
-    read, read_in_sequence, write, write_in_sequence = (
-        _classes([getattr(traffic, name) for traffic in traffics])
-        for name in ("read_misses", "read_sequential", "write_misses", "write_sequential")
-    )
-    # A sync is a flush that is waited for; how many lines of its page were dirty is not known.
-    accesses, backs, flushes, fences, nt_bytes = np.array(
-        [
-            (t.accesses, t.write_backs, t.flushes + t.syncs, t.fences + t.syncs, t.nt_store_bytes)
-            for t in traffics
-        ],
-        dtype=float,
-    ).T
-    read = _as_prefetched(read, read_in_sequence)
-    write = _as_prefetched(write, write_in_sequence)
-    read_stream, write_stream = read[STREAMED], write[STREAMED]
-    on_demand, store_on_demand = read_stream * demand_shares, write_stream * demand_shares
-    stores = write.sum(axis=0)
-    lines = read.sum(axis=0) + stores
-    # A line is written back as it was written: in a stream or not. Where no store missed (each
-    # line was loaded first), all misses tell.
-    back_streamed = np.where(stores > 0, _share(write_stream, stores), _share(read_stream, lines))
-    # Hits next to a stream cost what the stream's arithmetic costs; only the others delay a chain
-    # of loads, and only those matter (see models/inversion).
-    hits = np.maximum(0.0, accesses - lines) * (1.0 - _share(read_stream + write_stream, lines))
-    rows = np.empty((len(traffics), COLUMNS))
-    rows[:, CHASE] = read[CHASED]
-    rows[:, INDEPENDENT] = read[INDIRECT] + read[OPAQUE] + on_demand
-    rows[:, STREAM] = read_stream - on_demand
-    rows[:, STORE] = stores - write_stream + store_on_demand
-    rows[:, STORE_STREAM] = write_stream - store_on_demand
-    rows[:, WRITE_BACK] = backs * (1.0 - back_streamed)
-    rows[:, WRITE_BACK_STREAM] = backs * back_streamed
-    rows[:, HITS] = hits
-    rows[:, FLUSH], rows[:, FENCE], rows[:, NT_LINE] = flushes, fences, nt_bytes / LINE_BYTES
-    return rows
-
-
-def _classes(counts: list[AccessClasses]) -> Array:
-    """Return counts by access class, shape (4, rows)."""
-    return np.array([(c.chase, c.indirect, c.stream, c.opaque) for c in counts], dtype=float).T
-
-
-def _as_prefetched(lines: Array, in_sequence: Array) -> Array:
-    """Return misses as the prefetcher treats them: misses seen in sequence become streams."""
-    moved = np.minimum(in_sequence, lines)
-    moved[STREAMED] = 0.0
-    prefetched = lines - moved
-    prefetched[STREAMED] += moved.sum(axis=0)
-    return prefetched
-
-
-def _share(part: Array, whole: Array) -> Array:
-    """Return part over whole, 0 where the whole is 0."""
-    return np.asarray(part / np.where(whole > 0, whole, 1.0))
 
 
 def concurrent_streams(workload: WorkloadProfile, phase: Phase) -> float:

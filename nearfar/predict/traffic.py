@@ -150,6 +150,9 @@ class PhaseTraffic:
     """Share of the program's time that the profile is not about: it may wait never or always."""
     unsampled_lines: float = 0.0
     """Misses that the phase may have without one of them sampled."""
+    unseen_sequences: Array | None = None
+    """Change of the traffic, shape (COLUMNS,), if as many misses again come in sequence as were
+    seen to among those of unknown class; None where there are none."""
     remarks: tuple[str, ...] = ()
     """Sentences on its counts."""
     bursts: RecordedBursts | None = None

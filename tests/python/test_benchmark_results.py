@@ -12,6 +12,7 @@ import pytest
 from patience import patience
 
 from benchmarks import __main__, history, results
+from benchmarks.kept import Kept
 from benchmarks.plan import QUICK_ROUNDS, QUICK_S, WHOLE_S, row_files, wall_seconds
 
 ROWS_OF_A_FILE = """
@@ -151,3 +152,13 @@ def test_the_plan_runs_nothing(tmp_path: Path) -> None:
     )
     assert "thesis: 3 s" in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_a_part_that_was_measured_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "source"
+    source.write_text("measured")
+    parts = Kept("row", [source])
+    assert not parts.has("first")
+    assert parts.get("first", int, lambda: 1) == 1
+    assert parts.has("first") and parts.get("first", int, lambda: 2) == 1

@@ -15,7 +15,7 @@ from nearfar.documents.workload import AccessClasses, Traffic
 from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.interval import far_estimate
 from nearfar.predict.model import MODELS, Model, ModelLacksError, Perturbation
-from nearfar.predict.phases import traffic_rows
+from nearfar.predict.rows import traffic_rows
 from nearfar.predict.traffic import (
     COLUMNS,
     FENCE,
