@@ -31,8 +31,8 @@ STAND_INS: dict[str, tuple[Operation, ...]] = {
     "mixed": ("copy", "read"),
 }
 """Operations whose bandwidth may stand in for another's, most similar first. For writes, clwb comes
-late: the flush limits it far below plain write-backs. Reads are last, for devices with a read curve
-only."""
+late in the order, because flushes are far slower than plain write-backs. Reads come last, for
+devices that have only a read curve."""
 
 
 def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
@@ -122,8 +122,8 @@ def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve
 def plain_curves(curves: Sequence[LoadedLatencyCurve]) -> list[LoadedLatencyCurve]:
     """Return the curves of timed loads, one for each read share, in their order.
 
-    That of all thread counts, else of most threads; of sequential traffic and of ordinary stores
-    where there are several.
+    If there are several, the curve over all thread counts, else that of most threads; and that of
+    sequential traffic and ordinary stores.
     """
     plain: dict[float, LoadedLatencyCurve] = {}
     for curve in curves:

@@ -60,7 +60,7 @@ class LoadLog:
     cores: int | None = None
     """Cores that make the load; None: not stated."""
     path: str = ""
-    """Cores that load and that time, as far as they tell paths to the memory apart."""
+    """Cores that load and cores that time, as far as they distinguish paths to the memory."""
     memory: str = ""
     """The memory: a node; empty: not stated."""
     settings: str = ""
@@ -186,7 +186,7 @@ def _measurements(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
 
 
 def _check_one_machine(logs: Sequence[LoadLog]) -> None:
-    """Raise NearfarError where logs cannot be of one memory of one machine."""
+    """Raise NearfarError if the logs cannot belong to one memory of one machine."""
     fastest, slowest = (end(logs, key=lambda log: log.idle_ns) for end in (min, max))
     far_apart = slowest.idle_ns > MAX_IDLE_RATIO * fastest.idle_ns
     apart = (fastest, slowest) if far_apart else None
@@ -210,7 +210,7 @@ def _check_one_machine(logs: Sequence[LoadLog]) -> None:
 
 
 def _shortest_path(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
-    """Return the logs whose cores are nearest to the memory; paths are told apart by figures."""
+    """Return the logs whose cores are nearest to the memory; figures distinguish the paths."""
     paths: dict[str, list[LoadLog]] = defaultdict(list)
     for log in logs:
         paths[log.path].append(log)

@@ -23,10 +23,10 @@ class PageMove:
     operation: Literal["read", "write"] = "read"
     pattern: Literal["random", "sequential"] = "random"
     compressed_share: float | None = None
-    """Compressed bytes over page bytes; None: the middle of what the device has."""
+    """Compressed bytes over page bytes; None: the middle of the device's values."""
     compression_work: float | None = None
-    """Work of a compressor on a page, in places searched: where the device knows it, the size does
-    not count."""
+    """Work of a compressor on a page, in positions searched; if the device has times by work, the
+    size is not used."""
     threads: int = 1
     retouches: float = 0.0
 
@@ -68,7 +68,7 @@ def _nearest(every: list[FaultFigure], move: PageMove) -> list[FaultFigure]:
 
 
 def _with_content(device: DeviceProfile, plain: FaultFigure, move: PageMove) -> FaultFigure:
-    """Return an exchange with what other content adds to a page that comes and one that goes.
+    """Return an exchange with the additional time of other content, of both pages.
 
     Exchanges are measured with one content, both halves of them with several.
     """
@@ -93,9 +93,10 @@ def _with_content(device: DeviceProfile, plain: FaultFigure, move: PageMove) -> 
 def _looking_further(
     plain: FaultFigure, every: Sequence[FaultFigure], retouches: float
 ) -> FaultFigure:
-    """Return `plain` with what the kernel's search adds to an exchange at `retouches`.
+    """Return `plain` with the time that the kernel's search adds to an exchange at `retouches`.
 
-    That does not depend on the data; beyond the measured curve it is that of its end.
+    The added time does not depend on the data; beyond the measured curve it is that of the curve's
+    end.
     """
     more = sorted((row for row in every if row.retouches), key=lambda row: row.retouches or 0.0)
     if not more or not retouches:

@@ -1,9 +1,10 @@
 """Quality of a measurement: noise floors, drift of the clock, contention, and the errors they mean.
 
-A figure has at least the error of the A/A floor of its kind: two halves of one measurement differ
-by as much. Drift is the range of the machine's speed during the measurement. A program's near time
-is measured at another moment, at any speed of that range: relative to the middle, an error of the
-root of the range. Contention is no error by itself: where it disturbs, floor and drift show it.
+A figure has at least the error of the A/A floor of its kind, which is the difference of the two
+halves of one measurement. Drift is the range of the machine's speed during the measurement. A
+program's near time is measured at another moment, at any speed of that range: relative to the
+middle, an error of the root of the range. Contention alone is not an error: if it disturbs the
+measurement, floor and drift show that.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ class MeasurementQuality:
 
     @property
     def error(self) -> float:
-        """Relative error of what is computed from these figures and a time measured elsewhen."""
+        """Relative error of results from these figures and a time of another moment."""
         return hypot(self.floor, self.drift_error)
 
 
 QUIET = MeasurementQuality(0.0, 0.0, 0.0, 0.0, 0.0)
-"""Quality of published figures, whose errors are those of their kind."""
+"""Quality of published figures, whose errors depend only on their kind."""
 
 
 def quality_of(device: DeviceProfile) -> MeasurementQuality:

@@ -35,13 +35,13 @@ class CompetingCopies:
     """A `joint.Copier` of two memories of this machine; holds five buffers while it lives."""
 
     def __init__(self, a: MemorySpec, b: MemorySpec, machine: Topology) -> None:
-        """Take the buffers: each four times the last-level cache, less where memory is short."""
+        """Map the buffers: each four times the last-level cache, or less if memory is short."""
         check_pair(a, b, machine)
         self._cpus = machine.cpus
         self.threads = len(machine.cpus)
         size = _buffer_bytes(a, b, machine)
         first = source_of(a, machine)
-        # Parts of one DAX device are handed out by one source, so that none is handed out twice.
+        # One source hands out the parts of a DAX device, so that no part is handed out twice.
         one_device = a.kind == b.kind == "devdax" and a.path == b.path
         second = first if one_device else source_of(b, machine)
         self._a = [first(size, _pages(a)) for _ in range(BUFFERS_OF_A)]

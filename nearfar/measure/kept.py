@@ -55,7 +55,8 @@ class KeptMemory(NamedTuple):
 
     device: DeviceProfile
     drift: float | None
-    """Latency of the check over that when it was measured; None if it was measured just now."""
+    """Ratio of the check's latency now to that at the measurement; None if it was measured just
+    now."""
 
 
 def near_memory(
@@ -105,7 +106,7 @@ def unchanged_memory(path: Path) -> KeptMemory:
 def _with_drift(error: ChangedMemoryError) -> DeviceProfile:
     """Return the kept memory with its change since as noise of all its figures.
 
-    Only latency was looked at; what slowed it down may have changed bandwidth as much.
+    Only latency was checked; its cause may have changed bandwidth as much.
     """
     device, drift = error.kept
     if device.measured is None or drift is None:

@@ -33,7 +33,8 @@ pace."""
 def time_left(elapsed_s: float, share: float, most_s: float | None) -> str:
     """Return ``about 40 s left`` of work of which `share` took `elapsed_s`; empty: not known.
 
-    Past `most_s` only the pace can tell: the fewest rounds are made however long they take.
+    After `most_s` the estimate uses only the pace, because the minimum number of rounds is made
+    however long they take.
     """
     paced_s = elapsed_s * (1 - share) / share if MIN_SHARE_DONE <= share < 1 else None
     given_s = most_s - elapsed_s if most_s is not None and elapsed_s < most_s else None

@@ -1,4 +1,4 @@
-"""Subject of `model:NAME`: a simulated device whose truth is known.
+"""Subject of `model:NAME`: a simulated device whose true figures are known.
 
 Latencies, amplification, ways, queues and persisted writes come from the native simulator, run on
 the address sequence that the kernel would make; bandwidths, chains and loaded latency from closed
@@ -177,7 +177,7 @@ class ModelSubject:
             lines = max(point.access_bytes // LINE_BYTES, 1)
             accesses = max(TIMED_LINES // lines, 1)
             ran = self._simulate(point, operation, accesses)
-            # A read after a write counts as one: the write, then the read of what it touched.
+            # A read after a write counts as one access: the write, then the read of the same line.
             self._shares[key] = ran.elapsed_ns / ran.lines
         return self._shares[key]
 

@@ -71,7 +71,7 @@ def gb_per_s(model: DeviceModel, point: SamplePoint, region_ns: float) -> float:
             value *= _as_published(model, 0.0, "write")
     if base in NT_STORES or base == "copy-nt":
         return value
-    # What caches serve is as much faster as its latency is shorter.
+    # Data served by caches are faster by the ratio of latencies.
     return value * max(model.media_ns / region_ns, 1.0) if _fits(model, point) else value
 
 
@@ -104,7 +104,7 @@ def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order
     plain, ratio = closed(point), _as_published(model, share, how)
     at_most = max((threads for _, threads, _ in model.mixtures), default=0)
     if 0 < at_most < point.threads and ratio > 1:
-        # What so many threads reached is not scaled up to more of them.
+        # Bandwidth reached with this many threads is not scaled up to more threads.
         return min(plain * ratio, max(plain, closed(replace(point, threads=at_most)) * ratio))
     return plain * ratio
 
@@ -176,7 +176,8 @@ def load_of_generators(
         point, kernel=point.generator, threads=1, generator="", access_bytes=GENERATOR_BYTES
     )
     rate = gb_per_s(model, alone, model.media_ns)
-    # As published for so many threads, where it was; else a memory's most, which few may not reach.
+    # The figure published for this many threads if there is one; else the memory's peak, which few
+    # threads may not reach.
     known = bool(model.read.points or model.nt_store.points or model.write.points)
     most = gb_per_s(
         model, replace(alone, threads=generators if known else MANY_THREADS), model.media_ns

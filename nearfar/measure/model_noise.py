@@ -18,8 +18,8 @@ one round are off alike, those a hundred samples later are not."""
 DISTURBED = 0.015
 DISTURBED_BY = 0.3
 DISTURBED_SEEN = 0.7
-"""Share of samples that something else disturbs, by how much on average, and how often the kernel
-can tell (steal time and context switches are counted, a neighbour's traffic is not)."""
+"""Share of disturbed samples, their mean added time, and how often the kernel can notice (steal
+time and context switches are counted, a neighbour's traffic is not)."""
 
 EACH_SPREAD = 0.03
 EACH_JITTER_NS = 1.0
@@ -60,7 +60,7 @@ class ModelNoise:
         times = times_ns * np.exp(spread) * np.float32(factor)
         times += dice.standard_normal(count, dtype=np.float32) * np.float32(EACH_JITTER_NS)
         if utilisation > 0:
-            # Of a queue: exponential, as long on average as the load adds.
+            # Queueing noise: exponential, with the mean that the load adds.
             mean = np.float32(utilisation) * times
             times += (dice.standard_exponential(count, dtype=np.float32) - 1) * mean
         self._hit(times, TAIL_SHARE, TAIL_NS)

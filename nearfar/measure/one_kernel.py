@@ -142,7 +142,7 @@ do (`in_sequence` of native/measure/orders.hpp)."""
 
 
 def _check_shape(kernel: dict[str, Any], options: KernelShape) -> None:
-    """Refuse what the kernel would go over its lines without."""
+    """Refuse shape options that the kernel does not use."""
     name, bare = kernel["name"], KernelShape()
     if options.fence_every != bare.fence_every and kernel["fences"] == 0:
         raise NearfarError(

@@ -1,6 +1,7 @@
 """The parts of a measurement that follow the surfaces: inference, instrument, protocols.
 
-Each is another folder's; here only when it runs, for how long, and where what it found goes.
+Each part has a folder of its own; this module decides when and how long it runs, and where its
+results go.
 """
 
 from __future__ import annotations

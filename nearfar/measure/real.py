@@ -184,7 +184,7 @@ def _check_memory(spec: MemorySpec, cpus: int, wanted_bytes: int) -> None:
 
 
 def _usable_bytes(spec: MemorySpec, kinds: list[Pages]) -> int:
-    """Return what may be taken of the place without pushing anybody out."""
+    """Return the bytes that can be used without displacing other programs' memory."""
     usable = room.available_bytes()
     node = spec.node
     if spec.kind == "dram" and len((machine := topology.detect()).nodes) > 1:
@@ -213,7 +213,7 @@ def capacity_bytes(spec: MemorySpec, machine: Topology) -> int | None:
 
 
 def technology(spec: MemorySpec, machine: Topology, direct: bool) -> Technology:
-    """Return what the memory is made of as far as the system tells."""
+    """Return the technology of the memory, as far as the system reports it."""
     if spec.kind in ("file", "devdax"):
         return "pmem" if direct else "file"
     if spec.node is None or spec.node == machine.node:

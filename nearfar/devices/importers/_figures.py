@@ -57,7 +57,8 @@ class Importer:
     """Returns whether a file is of this format, by its path and text ("" for a folder)."""
     read: Callable[[Path, ImportOptions], ImportedFigures]
     read_many: Callable[[list[Path], ImportOptions], ImportedFigures] | None = None
-    """Reads several files as runs on one memory; None: each file's figures are added."""
+    """Function that reads several files as runs on one memory; None: each file's figures are
+    added."""
 
 
 def text_of(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Decisions on a core's times: pure functions from samples to figures.
 
-Neighbours only add time, so the 10th percentile of short trials is what the core does. Intervals
-are 95 % of a bootstrap over trials.
+Neighbours only add time, so the 10th percentile of short trials shows the core alone. Intervals are
+95 % of a bootstrap over trials.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PERCENTILE = 10.0
 RESAMPLES = 200
 
 ANOTHER_MISS = 0.5
-"""Least rise at a knee, in misses: nearer to one more than to none."""
+"""Least rise at a knee, in misses: closer to one additional miss than to none."""
 
 MIN_POINTS = 5
 """Fewest points in which a break is looked for."""
@@ -32,7 +32,7 @@ class Knee:
     """Largest counts whose round still overlaps."""
 
     ever: float
-    """In some rounds: where the buffer ends for the best alignment."""
+    """Largest count that overlaps in some rounds: the size for the best alignment."""
     always: float
     """In nearly all rounds."""
 

@@ -29,8 +29,8 @@ SIZES = (
     "vector_registers",
     "flag_registers",
 )
-"""Figures that count entries. Neighbours on other cores do not change them; another hardware thread
-of the same core does: processors give each of two busy threads half of some."""
+"""Figures that count entries. Neighbours on other cores do not change them, but another hardware
+thread of the same core does: processors divide some buffers between two busy threads."""
 
 SIZE_PROBES = [probe for probe in PROBES if set(probe[2]) & set(SIZES)]
 
@@ -45,7 +45,7 @@ HALF_WITHIN = 0.15
 """Relative difference up to which a size is half of the published one."""
 
 SAME = 0.05
-"""Relative difference up to which two runs agree where their intervals are apart."""
+"""Relative difference up to which two runs agree although their intervals do not overlap."""
 
 DURATION_S = 40
 """Time that a core takes on an idle machine, about."""
@@ -62,8 +62,8 @@ def measure_core(
 ) -> CoreFigures:
     """Return all figures of a core, and why others were not seen.
 
-    `caches` are the machine's, by whose sizes the latencies of cache levels are probed. Sizes are
-    probed in so many `rounds`; their intervals cover all of them.
+    `caches` are the machine's; their sizes select the regions for probing latencies of cache
+    levels. Sizes are probed in so many `rounds`; their intervals cover all of them.
     """
     probes = CoreProbes(core, caches, threads_per_core)
     steps = [(probes, probe) for probe in PROBES]

@@ -35,14 +35,14 @@ FINE = 24
 """Counts on both sides of a knee that are then tried one by one."""
 
 ALONE = ("move", "vector move", "zero")
-"""Fillers that take room in the window, and nothing else on cores that rename them away."""
+"""Fillers that take only a window entry, on cores that rename them away."""
 MIXED = ("move", "vector move")
 """Neighbours of different kinds, which may share an entry."""
 REGISTERS = {"integer_registers": "lea", "vector_registers": "vector add", "flag_registers": "test"}
 BEYOND = 1.25
 """Mixed instructions that are tried, over the window."""
 AGREE = 0.02
-"""Relative difference of knees that are the same buffer's."""
+"""Relative difference up to which two knees count as the same buffer."""
 
 OPERATIONS = {
     "integer_multiply_cycles": "integer multiply",
@@ -199,7 +199,7 @@ class CoreProbes:
                 self.not_seen[key] = str(error)
 
     def levels(self) -> None:
-        """Time reads that each cache answers, and tell which is private."""
+        """Time reads that each cache answers, and determine which caches are private."""
         private = [
             cache.size_bytes
             for cache in self._caches
@@ -252,7 +252,7 @@ class CoreProbes:
                 )
 
     def prefetchers(self) -> None:
-        """Read on after a stream ended: what comes at once had been fetched before."""
+        """Read on after a stream ended: lines that arrive at once had been prefetched."""
         hit_ns, miss_ns = (
             float(np.median(self.core.after_stream(*shape, STREAM_TRIALS)))
             for shape in ((STREAM, LINE, 0), FAR_AWAY)

@@ -29,7 +29,7 @@ def infer(
 ) -> Findings:
     """Infer what the memory of `subject` is made of in about `budget` seconds.
 
-    `progress` is told what is going on and which share is done, 0 to 1.
+    `progress` gets the current step and the share done, 0 to 1.
     """
     start = clock()
     probe = InferenceProbe(subject, budget, repetitions, clock)

@@ -35,7 +35,7 @@ class Findings:
     """By the name that figures give as `evidence`."""
     samples: int = 0
     disturbed: int = 0
-    """Samples dropped because something else ran on the core."""
+    """Number of samples dropped because something else ran on the core."""
     seconds: float = 0.0
     ended: str = ""
     """"done", or "time" where an inference had to stop early."""

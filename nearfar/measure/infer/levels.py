@@ -220,7 +220,7 @@ def _prune(
     curve: Medians,
     fit: LevelsFit,
 ) -> LevelsFit:
-    """Drop levels whose step is too small to be believed, smallest first."""
+    """Drop levels whose step is insignificant, smallest first."""
     while fit.levels:
         shares = [
             level.step_ns / max(fit.served_ns(index), 1e-9)

@@ -20,7 +20,8 @@ MIN_SHARE = 0.5
 """Share of events that must have a successor one period on."""
 
 NEAR_BEST_SHARE = 0.75
-"""Share of the best score that a shorter period must reach: multiples of a period score alike."""
+"""Share of the best score that a shorter period must reach, because multiples of a period have
+similar scores."""
 
 SUCCESSORS = 6
 """Successors of an event that are tested: at most five strays lie between two periodic events."""

@@ -35,7 +35,7 @@ def block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -
 
 
 def sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> InferredBuffer:
-    """Return `buffer` with its capacity, latency and step measured again where that is surer."""
+    """Return `buffer` with capacity, latency and step measured again where that is more certain."""
     before = buffer.capacity
     most = min(before.value_bytes * AROUND, buffer.beyond_bytes / 1.1)
     # Aligned as the coarse sizes are, so that both name the same sizes.
@@ -54,7 +54,7 @@ def sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> 
         latency_ns=buffer.figure.latency_ns if probe.facts.llc_bytes else seen.served_ns,
         confidence=seen.confidence,
     )
-    # What lies beyond is all missed only far away: the wide curve knows the step better.
+    # All accesses miss only far beyond the capacity, so the wide curve gives a better step.
     kept = Capacity(
         seen.value_bytes,
         seen.low_bytes,

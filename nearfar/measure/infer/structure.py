@@ -82,13 +82,13 @@ MAX_WAYS_CHI_SQUARE = 4.0
 Replacement = Literal["lru", "random", "other"]
 
 RATIOS = (0.8, 1.06, 1.12, 1.19, 1.3, 1.42, 1.7, 2.0, 2.5, 4.0, 6.0)
-"""Regions over capacity: dense where the two differ, and a plateau at each end."""
+"""Ratios of region to capacity: dense where the two policies differ, with a plateau at each end."""
 
 REPLACEMENT_ERROR = 0.04
 """Share of misses by which a real buffer differs from either curve."""
 
 CAPACITY_ERRORS = tuple(np.linspace(0.92, 1.08, 9))
-"""Factors on the capacity that are tried: it is known to the next tested size only."""
+"""Factors on the capacity to try, because it is known only to the next tested size."""
 
 MAX_CHI_SQUARE = 6.0
 """Chi-square per point beyond which a fit explains nothing: mostly beyond two sigma."""

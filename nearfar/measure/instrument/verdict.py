@@ -61,4 +61,4 @@ class InstrumentProbe(Protocol):
         """Return what to measure; empty where the subject cannot show it."""
 
     def judge(self, facts: SubjectFacts, values: Values) -> list[InstrumentVerdict]:
-        """Say what the values of all probes' points show of this one's matter."""
+        """Return the verdict of this probe from the values of all probes' points."""

@@ -33,17 +33,17 @@ FULL_S, QUICK_S = 60.0, 15.0
 MIN_ROUNDS = 4
 """At least two in each half."""
 COMPRESSED: dict[PageData, float] = {"records": 0.40, "noise": 1.0, "words": 0.54}
-"""Size that lzo-rle leaves of the data (docs/paged.md): taken where the memory does not tell, as
-zswap."""
+"""Compressed share of the data with lzo-rle (docs/paged.md), used if the memory does not report it,
+such as zswap."""
 MIDDLE: PageData = "records"
-"""Data of the points that differ in all else."""
+"""Content of the points that differ in everything else."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
 EXCHANGE_ROUNDS = 4
 """Rounds of `exchange_ns`."""
 SOURCE = "here"
 _ROOM = 4
-"""Swap is this many regions: slots of pages that came back may still be taken."""
+"""Ratio of swap to the region: slots of pages that came back may still be occupied."""
 _OWN_BYTES = 128 << 20
 """Room for the worker's own pages, which go to swap too: Python and numpy."""
 
@@ -90,7 +90,7 @@ def dry_run(options: MeasureOptions) -> list[str]:
 
 
 def points_of(spec: MemorySpec, threads: int) -> list[PagePoint]:
-    """Return what is sampled: everything of a page of the middle share, reads of the others."""
+    """Return the points to sample: all accesses of the middle content, reads of the others."""
     compresses = spec.kind in ("zram", "zswap")
     middle: PageData = MIDDLE if compresses else "noise"
     points = [PagePoint(data) for data in (COMPRESSED if compresses else (middle,))]
@@ -130,7 +130,7 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
     context = _context(request, samples, rounds=rounds, seconds=time.monotonic() - begun)
     recorded, warnings = environment.describe(before, environment.snapshot())
     context.environment.update(recorded)
-    # Its own pages come back from swap: that is what was measured.
+    # The worker's pages come back from swap, which is what was measured.
     context.warnings.extend(text for text in warnings if "read back from swap" not in text)
     return _profile(options, request, swap, samples, context)
 
@@ -228,7 +228,7 @@ def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[PageData, 
 def _figures(
     point: PagePoint, taken: PageSamples, readahead_pages: int, share: float | None
 ) -> list[FaultFigure]:
-    """Return the fault's figure, and the eviction's where it is of its own."""
+    """Return the fault's figure, and the eviction's if it was measured alone."""
     estimate = median_estimate(taken.fault_ns)
     if point.at_limit:
         # A program runs once, in one state of a shared machine: some last for seconds.

@@ -22,10 +22,10 @@ from nearfar.memories.paged.group import ControlGroup
 AGAIN_FAULTS = 0.5
 """Expected faults of a walk at random, per page of the region."""
 LIMIT_SWEEPS = 3
-"""Sweeps at a limit in each round: in one of ten a written page takes three times as long (27 us
-instead of 8 with zram on Linux 6.18). The median of all is the value; the range reaches to each."""
+"""Sweeps at a limit in each round. In one of ten a written page takes three times as long (27 us
+instead of 8 with zram on Linux 6.18). The value is the median of all, and the range spans all."""
 MAX_KILLS = 3
-"""Kills of the worker in a row until swap or memory is taken to be full. The kernel kills now and
+"""Kills of the worker in a row from which swap or memory counts as full. The kernel kills now and
 then at a limit where all pages are in use and an allocation of its own finds none quickly."""
 _KERNEL_BYTES = 1 << 18
 """Room for the kernel's own allocations for the group, such as stacks of threads."""
@@ -39,7 +39,7 @@ PageData = Literal["records", "noise", "words"]
 
 @dataclass(frozen=True)
 class PagePoint:
-    """Shape of what is sampled once a round."""
+    """Settings of one sample, which is taken once a round."""
 
     data: PageData
     operation: Literal["read", "write"] = "read"
@@ -187,7 +187,7 @@ class PageSampler:
             self._exchange(point, into)
             return
         if not point.huge:
-            # What is timed is the sending of pages that came back so.
+            # The timed step is the eviction of pages that came back in this way.
             self._touch(point)
         before = self._stored()
         evicted = self.worker.ask("evict")
@@ -261,10 +261,10 @@ class PageSampler:
 
 
 def _add_again(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) -> None:
-    """Add what faults took beyond the same touches with all pages near.
+    """Add the time of faults in excess of the same touches with all pages near.
 
-    Touches at random are spread evenly over distances: half of those of near pages are at more than
-    half of the near memory.
+    Random touches are spread evenly over distances, so half of the touches of near pages have a
+    distance of more than half of the near memory.
     """
     faults = max(seen["major"], 1)
     into.fault_ns.append(max(seen["wall_ns"] - near["wall_ns"], 0.0) / faults)

@@ -1,6 +1,6 @@
 """Process whose pages go to swap, in a control group of its own; it answers lines of JSON.
 
-A process of its own, so that a limit of memory limits nothing else.
+It is a separate process, so that the memory limit applies to nothing else.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _MCL_CURRENT, _MCL_ONFAULT = 1, 4
 
 
 class RegionServer:
-    """The region, and what can be asked of it."""
+    """The region, and the requests that it answers."""
 
     def __init__(self) -> None:
         self._region: Any = None
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Do what is asked, and return what was seen."""
+        """Carry out a request and return the result."""
         action = request.pop("do")
         if action == "make":
             self._region = None  # first, so that there are never two

@@ -43,7 +43,7 @@ class Recipe:
     """One tool's protocol for read latency."""
 
     whose: str
-    """The tool, and the source of its protocol."""
+    """Name of the tool, and the source of its protocol."""
     steps: tuple[ProtocolStep, ...]
     """Steps from the plain chase, in order, one factor each."""
     differs: str = ""
