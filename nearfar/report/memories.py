@@ -45,7 +45,7 @@ def far_facts(devices: list[DeviceProfile], prediction: Prediction) -> list[Memo
         fact = memory_facts(device, "far")
         predicted_device = predicted.get(device.name)
         if predicted_device is not None:
-            fact.latency_taken = how_taken(prediction, predicted_device)
+            fact.latency_taken = latency_origin(prediction, predicted_device)
             fact.latency_taken_ns = predicted_device.latency_ns
             fact.faster = is_faster(prediction, predicted_device)
         facts.append(fact)
@@ -157,7 +157,7 @@ MAX_FASTER_RATIO = 0.98
 is within noise."""
 
 
-def how_taken(prediction: Prediction, far: DevicePrediction) -> str:
+def latency_origin(prediction: Prediction, far: DevicePrediction) -> str:
     """Return ``174 + 69 ns: near here plus ...``; empty where the prediction does not say."""
     near_ns, far_ns = prediction.near_latency_ns, far.latency_ns
     if far_ns is None or far.latency_from is None:

@@ -210,8 +210,8 @@ class Hotness:
     def _swaps(self, total: dict[Movable, PageUse]) -> list[MovableSwap]:
         """Return the swaps to make, the hottest first.
 
-        What waits to move stays first while it may: of movables about as hot, one is a little
-        hotter in one interval and another in the next.
+        A movable that already waits to move keeps its place in the order, because movables of
+        similar heat change their order from interval to interval.
         """
         heat = {movable: use.heat for movable, use in total.items()}
         there = {

@@ -106,7 +106,7 @@ def own_cost() -> OwnCost:
 
 
 def measure_own_cost() -> OwnCost:
-    """Measure it, in a fifth of a second."""
+    """Measure the library's cost, in a fifth of a second."""
     program = str(native_file(PROGRAM))
     plan = _plan()
     memories = resolve_memories(plan, [f"far=node:{local_nodes(Path('/'))[0].id}"])

@@ -14,7 +14,7 @@ from nearfar.documents.run_record import PagedAlone, PagedRun
 from nearfar.machine.sysfs import Tree
 from nearfar.memories.paged import set_up
 from nearfar.memories.paged.acts import Act
-from nearfar.memories.paged.group import GroupParent, find_place
+from nearfar.memories.paged.group import GroupParent, find_group_parent
 from nearfar.memories.paged.keeper import LOCKED_SHARE, Way
 from nearfar.memories.paged.ledger import Ledger, open_ledger
 from nearfar.memories.spec import PAGED, MemorySpec
@@ -83,7 +83,7 @@ def check_limit(plan: Plan, memories: Sequence[LocalMemory], *, yes: bool) -> Gr
             f"the plan's budget of {format_bytes(plan.budget_bytes)} is below the least of any "
             f"program, {format_bytes(MIN_BUDGET_BYTES)}: plan with a larger --budget"
         )
-    place = find_place()
+    place = find_group_parent()
     set_up.check(spec, PAGE_BYTES)
     return place
 
@@ -171,7 +171,7 @@ def run_comparisons(
 
 
 def _ways(place: GroupParent, root: Path = Path("/")) -> dict[str, str]:
-    """Return the ways without a plan, and why this machine does not have one."""
+    """Return each way to run without a plan, with the reason if it is missing here, else ""."""
     first = place.version == 1
     no_damon = "this kernel has no CONFIG_DAMON_RECLAIM"
     return {

@@ -21,7 +21,7 @@ from nearfar.memories.paged.group import (
     ControlGroup,
     GroupCounts,
     GroupParent,
-    find_place,
+    find_group_parent,
     make_group,
 )
 from nearfar.memories.paged.keeper import Keeper, Way, kept
@@ -131,7 +131,7 @@ def near_share(near: str) -> float | None:
 
 def dry_run(options: RunOptions) -> list[str]:
     """Return what a run would do to this machine, as commands; refuse what it cannot."""
-    spec, place = far_spec(options), find_place()
+    spec, place = far_spec(options), find_group_parent()
     share = near_share(options.near or "")
     first = [f"{' '.join(options.program)}  # without a limit, for its peak"]
     limit = options.near or "" if share is None else f"{share:.0%} of the peak"
@@ -164,7 +164,7 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
     """Run `job` with at most --near of its memory in main memory."""
     if not options.yes:
         raise CommandError("--far changes this machine's swap for the run: add --yes")
-    spec, share, place = far_spec(options), near_share(options.near or ""), find_place()
+    spec, share, place = far_spec(options), near_share(options.near or ""), find_group_parent()
     executable = find_executable(job.command[0])
     check_program(executable)
     room = most_bytes()

@@ -61,7 +61,7 @@ def synthetic(seed: int) -> DeviceModel:
 
 
 def without_buffers(seed: int) -> DeviceModel:
-    """Return a memory like DRAM, with or without caches and nothing else."""
+    """Return a memory like DRAM without buffers of its own, behind caches or not."""
     dice = random.Random(seed)
     return _model(
         dice,

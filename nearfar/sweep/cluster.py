@@ -77,7 +77,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
             }
             for number in range(workers)
         }
-        with interrupts.held_back():
+        with interrupts.signals_held_back():
             cluster = DASK.SpecCluster(
                 workers=specification,
                 scheduler={
@@ -99,7 +99,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
             yield client
         finally:
             # A second Ctrl-C would leave half of them behind, and Dask's tracebacks of it.
-            with interrupts.held_back(then=False):
+            with interrupts.signals_held_back(then=False):
                 _close(client, cluster)
 
 

@@ -16,12 +16,13 @@ ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
-def held_back(*, then: bool = True) -> Iterator[None]:
-    """Hold both back while this lasts, here and in every process that threads begun here start.
+def signals_held_back(*, then: bool = True) -> Iterator[None]:
+    """Hold back both signals in the block, also in processes started by threads started in it.
 
-    `then` says whether to raise KeyboardInterrupt at the end, if there was one. Workers begin with
-    both blocked, since a thread gives its mask to what it starts, until `dask_setup` below: one
-    that is interrupted while it imports would print a traceback.
+    `then` says whether to raise KeyboardInterrupt at the end if a signal came. Workers start with
+    both signals blocked, since processes inherit the signal mask of the thread that starts them,
+    and unblock them in `dask_setup`: a worker that is interrupted during its imports would print a
+    traceback.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread is interrupted by Ctrl-C.
@@ -42,9 +43,10 @@ def held_back(*, then: bool = True) -> Iterator[None]:
 
 
 def dask_setup(_: Any) -> None:
-    """Let a worker outlive both: who started it ends it. Dask calls this where a worker starts.
+    """Let a worker survive both signals: its starter ends it. Dask calls this in new workers.
 
-    By a handler, which programs that it measures do not inherit: to ignore it they would.
+    A handler is used because the measured programs would inherit an ignored signal, but not a
+    handler.
     """
     if threading.current_thread() is threading.main_thread():
         for ending in ENDING:

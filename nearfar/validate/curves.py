@@ -357,10 +357,11 @@ def _page_chases(points: list[SamplePoint]) -> list[SamplePoint]:
 
 
 def _first_beyond(inner_bytes: int, points: list[SamplePoint]) -> list[SamplePoint]:
-    """Return a chase in the last-level cache alone, however little of it a core gets.
+    """Return a chase in the last-level cache that fits even a small share of the cache.
 
-    The regions of a quick plan are so far apart that the first beyond the inner caches may exceed
-    what neighbours leave of the last: then all of it would look like this core's.
+    The regions of a quick plan are so far apart that the first region beyond the inner caches may
+    exceed the part of the last-level cache that neighbours leave. Without a smaller region, the
+    whole cache would seem to belong to this core.
     """
     region_bytes = 3 * inner_bytes
     chases = [point for point in _random_chases(points) if point.region_bytes > region_bytes]

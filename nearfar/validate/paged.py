@@ -29,7 +29,7 @@ from nearfar.documents.prediction import PagedAxis
 from nearfar.measure.paged.measure import exchange_ns, measure_paged
 from nearfar.measure.settings import Progress
 from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.memories.paged.ledger import open_ledger
 from nearfar.memories.spec import parse_spec
 from nearfar.native_files import include_folder
@@ -121,7 +121,7 @@ def validate_paged(
     """
     spec = parse_spec(options.far, paged=True)
     set_up.check(spec, PAGE_BYTES)
-    find_place()
+    find_group_parent()
     left_out: dict[str, str] = {}
     with preparing() as prepared:
         subjects = list(_subjects(options, prepared.folder, progress))
@@ -145,7 +145,7 @@ def dry_run(options: ValidateOptions) -> list[str]:
     spec = parse_spec(options.far, paged=True)
     room = most_bytes()
     set_up.check(spec, room)
-    group = find_place().parent / "nearfar-PID-N"
+    group = find_group_parent().parent / "nearfar-PID-N"
     return [*set_up.shown(spec, room), f"mkdir {group}  # for each run", f"rmdir {group}"]
 
 
@@ -251,7 +251,7 @@ def run_round(
 ) -> None:
     """Run a program once without a limit, and at each limit alone and under its plan."""
     spec = parse_spec(far, paged=True)
-    place = find_place()
+    place = find_group_parent()
     job = subject.job(subject.plain)
     subject.exchange_ns.extend(exchange_ns(spec))
     with open_ledger() as ledger:

@@ -12,7 +12,7 @@ import pytest
 
 from nearfar.base.errors import NearfarError
 from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.memories.spec import parse_spec
 
 
@@ -26,7 +26,7 @@ def swap_alone() -> Iterator[None]:
 
 def _why_not() -> str:
     try:
-        find_place()
+        find_group_parent()
     except NearfarError as error:
         return str(error)
     return set_up.missing(parse_spec("zram", paged=True))

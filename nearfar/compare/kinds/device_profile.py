@@ -19,7 +19,7 @@ class Devices(ComparableKind[DeviceProfile]):
     document = DeviceProfile
 
     def values(self, documents: Sequence[DeviceProfile]) -> list[ComparedValue]:
-        """Return all values with an interval, or published."""
+        """Return all published values, and measured values with their intervals."""
         if len(documents) > 1:
             raise NearfarError("a device is compared with one device: name two files")
         (device,) = documents

@@ -21,7 +21,7 @@ from nearfar.measure.native import _measure, require_native
 from nearfar.measure.paged.sampler import PageData, PagePoint, PageSampler, PageSamples, worker_in
 from nearfar.measure.settings import Progress, no_progress
 from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import find_place, make_group
+from nearfar.memories.paged.group import find_group_parent, make_group
 from nearfar.memories.paged.ledger import open_ledger
 from nearfar.memories.paged.set_up import Swap
 from nearfar.memories.spec import MemorySpec, parse_spec
@@ -80,7 +80,7 @@ def dry_run(options: MeasureOptions) -> list[str]:
     """Return what a measurement would do to this machine, as commands; refuse what it cannot."""
     request = request_of(options)
     set_up.check(request.spec, request.swap_bytes)
-    place = find_place()
+    place = find_group_parent()
     group = place.parent / "nearfar-PID-0"
     return [
         *set_up.shown(request.spec, request.swap_bytes),
@@ -116,7 +116,7 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
     require_native()
     request = request_of(options)
     set_up.check(request.spec, request.swap_bytes)
-    place = find_place()
+    place = find_group_parent()
     points = points_of(request.spec, len(request.cpus))
     samples = {point: PageSamples() for point in points}
     before, begun = environment.snapshot(), time.monotonic()
@@ -141,7 +141,7 @@ def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> list[float]:
     Random reads of records. The memory is set up for it and taken down.
     """
     point, samples = PagePoint(MIDDLE, at_limit=True), PageSamples()
-    place = find_place()
+    place = find_group_parent()
     with open_ledger() as ledger:
         set_up.set_up(ledger, spec, _ROOM * region_bytes + _OWN_BYTES)
         group = make_group(ledger, place)

@@ -51,7 +51,7 @@ class GroupCounts:
     """Processes that the kernel ended for want of memory."""
 
 
-def find_place(root: Path = Path("/")) -> GroupParent:
+def find_group_parent(root: Path = Path("/")) -> GroupParent:
     """Return where this process may make a group with a limit of memory; refuse where it may not.
 
     Below its own group in version 1. In version 2, a group with processes gives its controllers to

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.memories.paged.group import ControlGroup, GroupParent, find_place
+from nearfar.memories.paged.group import ControlGroup, GroupParent, find_group_parent
 
 V1_MOUNTS = (
     "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
@@ -28,7 +28,7 @@ def write(root: Path, files: dict[str, str]) -> Path:
 
 def refusal(root: Path) -> str:
     with pytest.raises(NearfarError) as refused:
-        find_place(root)
+        find_group_parent(root)
     assert refused.value.exit_code is ExitCode.MACHINE_LACKS
     assert "\n" not in str(refused.value)
     return str(refused.value)
@@ -50,7 +50,7 @@ def test_version_1_makes_it_below_this_process(
         "proc/self/cgroup": f"5:devices:/\n4:memory:{own}\n0::/\n",
         f"{place}/cgroup.procs": "1\n",
     }
-    assert find_place(write(tmp_path, files)) == GroupParent(1, tmp_path / place)
+    assert find_group_parent(write(tmp_path, files)) == GroupParent(1, tmp_path / place)
 
 
 def unified(root: Path, passed_on: dict[str, str], own: str = "/user/app/me.scope") -> Path:
@@ -70,18 +70,18 @@ def unified(root: Path, passed_on: dict[str, str], own: str = "/user/app/me.scop
 def test_version_2_makes_it_beside_this_process(tmp_path: Path) -> None:
     """Its own group has processes, so it passes no controller on."""
     root = unified(tmp_path, {"": "cpu memory", "/user": "memory pids", "/user/app": "memory"})
-    assert find_place(root) == GroupParent(2, root / "sys/fs/cgroup/user/app")
+    assert find_group_parent(root) == GroupParent(2, root / "sys/fs/cgroup/user/app")
 
 
 def test_version_2_goes_up_to_where_memory_is_passed_on(tmp_path: Path) -> None:
     root = unified(tmp_path, {"": "cpu memory", "/user": "memory", "/user/app": "pids"})
-    assert find_place(root) == GroupParent(2, root / "sys/fs/cgroup/user")
+    assert find_group_parent(root) == GroupParent(2, root / "sys/fs/cgroup/user")
 
 
 def test_version_2_takes_the_root_group_with_processes(tmp_path: Path) -> None:
     root = unified(tmp_path, {"": "memory"}, own="/")
     (root / "sys/fs/cgroup/cgroup.procs").write_text("1 2\n")
-    assert find_place(root) == GroupParent(2, root / "sys/fs/cgroup")
+    assert find_group_parent(root) == GroupParent(2, root / "sys/fs/cgroup")
 
 
 def test_groups_that_pass_nothing_on_are_refused_with_the_way_to_a_delegated_one(

@@ -22,14 +22,14 @@ from nearfar.devices.library import load_device
 from nearfar.measure.paged.measure import EXCHANGE_ROUNDS, exchange_ns
 from nearfar.measure.paged.sampler import LIMIT_SWEEPS, MAX_KILLS, WorkerProcess
 from nearfar.memories.paged import set_up
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.memories.paged.ledger import undo_dead
 from nearfar.memories.spec import parse_spec
 
 
 def _why_not(text: str) -> str:
     try:
-        find_place()
+        find_group_parent()
     except NearfarError as error:
         return str(error)
     return set_up.missing(parse_spec(text, paged=True))
@@ -49,7 +49,7 @@ def journals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def _groups(pid: int) -> list[Path]:
-    return list(find_place().parent.glob(f"nearfar-{pid}-*"))
+    return list(find_group_parent().parent.glob(f"nearfar-{pid}-*"))
 
 
 SMALL = ["--largest", "4MiB", "--repetitions", "2", "--quiet", "--yes"]

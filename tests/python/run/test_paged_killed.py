@@ -14,7 +14,7 @@ import pytest
 from patience import patience
 from swap_alone import permitted, swap_alone
 
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.memories.paged.ledger import undo_dead
 
 # 16 MiB of pages that do not repeat, touched until a second of CPU time is over; an argument: all
@@ -47,7 +47,7 @@ int main(int count, char** words) {
 FULL = """
 import sys
 from pathlib import Path
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.memories.paged.ledger import open_ledger
 from nearfar.memories.paged.set_up import set_up
 from nearfar.memories.spec import parse_spec
@@ -55,7 +55,7 @@ from nearfar.program.launch import Job
 from nearfar.run.paged_run import run_limited
 with open_ledger() as ledger:
     set_up(ledger, parse_spec("zram", paged=True), 2 << 20)
-    run = run_limited(ledger, find_place(), 4 << 20, Job(sys.argv[1:]), Path(sys.argv[1]))
+    run = run_limited(ledger, find_group_parent(), 4 << 20, Job(sys.argv[1:]), Path(sys.argv[1]))
 sys.exit(0 if run.ended.failed else 1)
 """
 
@@ -89,7 +89,7 @@ def machine(program: Path) -> tuple[set[str], set[str], set[str], set[str]]:
     return (
         {line.split()[0] for line in swaps},
         {path.name for path in Path("/sys/block").glob("zram*")},
-        {path.name for path in find_place().parent.glob("nearfar-*")},
+        {path.name for path in find_group_parent().parent.glob("nearfar-*")},
         running,
     )
 

@@ -18,7 +18,7 @@ from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.documents import Plan, RunRecord, loaded, save
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.options.run import RunOptions
 from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import resolve_memories
@@ -133,5 +133,5 @@ def test_a_plan_is_enforced_and_the_machine_is_as_before(tmp_path: Path, journal
     assert ways["kernel"].swap_ins > 1000
     assert all(row.why_not or row.exit_status for row in ways.values())
     assert list(journals.iterdir()) == []
-    assert not list(find_place().parent.glob(f"nearfar-{os.getpid()}-*"))
+    assert not list(find_group_parent().parent.glob(f"nearfar-{os.getpid()}-*"))
     assert json.loads(output.read_text())["memories"][-1]["spec"] == "zram"

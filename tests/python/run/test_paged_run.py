@@ -13,7 +13,7 @@ from swap_alone import permitted, swap_alone
 
 from nearfar.__main__ import main
 from nearfar.base.errors import CommandError, ExitCode, NearfarError
-from nearfar.memories.paged.group import find_place
+from nearfar.memories.paged.group import find_group_parent
 from nearfar.options.run import RunOptions
 from nearfar.run.paged_run import far_spec, near_share
 
@@ -112,7 +112,7 @@ def test_a_limited_program_faults_and_the_machine_is_as_before(
     assert paged["swap_outs"] > 3000
     assert paged["killed"] == 0
     assert list(journals.iterdir()) == []
-    assert not list(find_place().parent.glob(f"nearfar-{os.getpid()}-*"))
+    assert not list(find_group_parent().parent.glob(f"nearfar-{os.getpid()}-*"))
 
 
 @permitted
