@@ -26,6 +26,16 @@ MAX_SIZE_RATIO = 1.25
 MIN_REPORTED_BYTES = 1 << 20
 """Fewer bytes elsewhere are page rounding, where a plan fills a capacity to the byte."""
 
+FAILED_CALLS = {
+    "bind": "mbind failed {count} times ({reason}): that memory is where the kernel chose. In a "
+    "container, mbind needs CAP_SYS_NICE or a seccomp profile that allows it",
+    "lock": "mlock2 failed {count} times ({reason}): those objects are paged like the others. "
+    "Locking needs CAP_IPC_LOCK, or a higher ulimit -l",
+    "advice": "madvise refused {count} times the page size of --pages ({reason}): those pages are "
+    "as large as the kernel chose",
+}
+"""Kinds of calls that the library counts when they fail, and the warnings about them."""
+
 
 def make_record(
     plan: Plan,
@@ -262,25 +272,11 @@ def _refusals(run: PlacedRun) -> list[str]:
             "placed nevertheless. In a container, move_pages needs CAP_SYS_NICE, and reading "
             "another process' memory CAP_SYS_PTRACE, or --security-opt seccomp=unconfined"
         )
-    if failures := sum(state.bind_failures for state in states):
-        number = next(state.bind_errno for state in states if state.bind_failures)
-        warnings.append(
-            f"mbind failed {failures} times ({os.strerror(number)}): that memory is where the "
-            "kernel chose. In a container, mbind needs CAP_SYS_NICE or a seccomp profile that "
-            "allows it"
-        )
-    if failures := sum(state.lock_failures for state in states):
-        number = next(state.lock_errno for state in states if state.lock_failures)
-        warnings.append(
-            f"mlock2 failed {failures} times ({os.strerror(number)}): those objects are paged like "
-            "the others. Locking needs CAP_IPC_LOCK, or a higher ulimit -l"
-        )
-    if failures := sum(state.advice_failures for state in states):
-        number = next(state.advice_errno for state in states if state.advice_failures)
-        warnings.append(
-            f"madvise refused {failures} times the page size of --pages ({os.strerror(number)}): "
-            "those pages are as large as the kernel chose"
-        )
+    for call, sentence in FAILED_CALLS.items():
+        failures = [(getattr(s, f"{call}_failures"), getattr(s, f"{call}_errno")) for s in states]
+        if count := sum(number for number, _ in failures):
+            reason = os.strerror(next(errno for number, errno in failures if number))
+            warnings.append(sentence.format(count=count, reason=reason))
     return warnings
 
 
