@@ -36,10 +36,10 @@ std::uint64_t counter_key(std::uint32_t phase, std::uint16_t site, std::uint32_t
 
 }  // namespace
 
-void count_write_back(std::uint32_t phase, std::uint16_t site) {
+void count_write_back(std::uint32_t phase, std::uint16_t site, CounterBatch* batch) {
   CounterRecord* counter = runtime.counters.find_or_add(counter_key(phase, site, 0), this_thread.id,
                                                         [](CounterRecord&) {});
-  if (counter != nullptr) add(counter->read_misses, std::uint64_t{1});
+  if (counter != nullptr) count(batch, counter->read_misses, 1);
 }
 
 namespace {
@@ -50,18 +50,18 @@ CounterRecord* counter_of(std::uint64_t key, std::uint32_t site) {
   return runtime.counters.find_or_add(key, this_thread.id, [](CounterRecord&) {});
 }
 
-// Threads that share a counter may lose each other's updates: a few misses of very many.
-bool count_sequence(CounterRecord& counter, std::uint64_t line) {
+bool count_sequence(CounterRecord& counter, std::uint64_t line, CounterBatch* batch) {
+  std::uint64_t* const recent = recent_misses(counter);
   unsigned place = 0;
   for (; place < recent_lines - 1; ++place) {
-    const std::uint64_t distance = line - counter.recent[place] + 1;  // 0 and 2: neighbours
+    const std::uint64_t distance = line - recent[place] + 1;  // 0 and 2: neighbours
     if (distance <= 2) break;
   }
-  const std::uint64_t distance = line - counter.recent[place] + 1;
+  const std::uint64_t distance = line - recent[place] + 1;
   const bool in_sequence = distance == 0 || distance == 2;
-  if (in_sequence) add(counter.in_sequence, std::uint64_t{1});
-  for (; place > 0; --place) counter.recent[place] = counter.recent[place - 1];
-  counter.recent[0] = line;
+  if (in_sequence) count(batch, counter.in_sequence, 1);
+  for (; place > 0; --place) recent[place] = recent[place - 1];
+  recent[0] = line;
   return in_sequence;
 }
 
@@ -89,7 +89,8 @@ unsigned recent_place(std::uint64_t granule, std::uint32_t site) {
 }
 
 // Counts the access and returns true if it repeats `recent`.
-bool is_repeated(const nf_pending_access& access, std::uint32_t phase, const RecentAccess& recent) {
+bool is_repeated(const nf_pending_access& access, std::uint32_t phase, const RecentAccess& recent,
+                 CounterBatch* batch) {
   if (recent.granule != access.address >> 4 || recent.site != access.site ||
       (access.owner != site_none && access.owner != recent.owner))
     return false;
@@ -98,33 +99,55 @@ bool is_repeated(const nf_pending_access& access, std::uint32_t phase, const Rec
   if ((word | 1) != recent.word || (word & 1) < access.is_store || recent.phase != phase ||
       __atomic_load_n(recent.tag, __ATOMIC_RELAXED) != recent.owner)
     return false;
-  add(*recent.accesses, std::uint64_t{1});
+  count(batch, *recent.accesses, 1);
   return true;
 }
 
-// Memory of the last misses, in which the next ones of a list often lie.
-struct RangeCursors {
-  RangeCursor fetched;
-  RangeCursor evicted;
-};
+// What a list is simulated with.
+struct List {
+  List(std::uint32_t phase_of_all, CounterBatch* batch_of_thread)
+      : phase(phase_of_all), batch(batch_of_thread) {}
 
-void count_miss(const nf_pending_access& access, std::uint32_t phase, std::uint16_t owner,
-                CounterRecord* counter, const sim::Outcome& outcome, RangeCursors& cursors) {
+  std::uint32_t phase;
+  CounterBatch* batch;
+  // Memory of the last misses of some objects, in which their next ones often lie.
+  static constexpr unsigned cursors = 4;
+  RangeCursor fetched[cursors]{};
+  RangeCursor evicted[cursors]{};
+  // What all threads count in one table: all at the end, with one wait for the others.
+  unsigned reuse_count = 0;
+  unsigned page_count = 0;
+  ReuseTouch reuses[NF_PENDING_ACCESSES];
+  PageTouch pages[NF_PENDING_ACCESSES];
+
+  void finish() {
+    if (page_count != 0) touch_pages(phase, pages, page_count);
+    if (reuse_count != 0) count_reuses(phase, reuses, reuse_count, batch);
+    if (batch != nullptr) batch->flush();
+    page_count = reuse_count = 0;
+  }
+};
+static_assert(most_reuse_touches >= NF_PENDING_ACCESSES);
+
+void count_miss(const nf_pending_access& access, std::uint16_t owner, CounterRecord* counter,
+                const sim::Outcome& outcome, List& list) {
+  const std::uint32_t phase = list.phase;
   const std::uint64_t line = runtime.lines.ordinal(access.address);
   const bool store = access.is_store != 0;
   bool in_sequence = false;
   if (counter != nullptr) {
-    add(store ? counter->write_misses : counter->read_misses, std::uint64_t{1});
-    in_sequence = count_sequence(*counter, line);
+    count(list.batch, store ? counter->write_misses : counter->read_misses, 1);
+    in_sequence = count_sequence(*counter, line, list.batch);
   }
   const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
   add(runtime.header->group_misses[group], std::uint64_t{1});
-  count_in_range(cursors.fetched, phase, owner, access.address,
+  count_in_range(list.fetched[owner % List::cursors], phase, owner, access.address,
                  store ? RangeKind::write_miss : RangeKind::read_miss);
   if (outcome.evicted.dirty()) {
-    count_write_back(phase, outcome.evicted.owner());
-    count_line_in_range(cursors.evicted, phase, outcome.evicted.owner(), outcome.evicted.line(),
-                        RangeKind::write_back);
+    const std::uint16_t evicted = outcome.evicted.owner();
+    count_write_back(phase, evicted, list.batch);
+    count_line_in_range(list.evicted[evicted % List::cursors], phase, evicted,
+                        outcome.evicted.line(), RangeKind::write_back);
   }
   if (!emulating()) return;
   emulate_line(phase, owner, charge_of(access.site, store, in_sequence));
@@ -159,13 +182,14 @@ Place find_place(std::uint64_t address) {
   return place;
 }
 
-void simulate_access(const nf_pending_access& access, const Place& place, std::uint32_t phase,
-                     RangeCursors& cursors, RecentAccess* recent) {
+void simulate_access(const nf_pending_access& access, const Place& place, List& list,
+                     RecentAccess* recent) {
+  const std::uint32_t phase = list.phase;
   const std::uint64_t address = access.address;
   const bool store = access.is_store != 0;
   if (place.whole &&
       (place.in_line || recent_page >> 1 != address >> 12 || (recent_page & 1) < access.is_store)) {
-    touch_page(phase, address, store);
+    list.pages[list.page_count++] = {address, store};
     recent_page = address >> 12 << 1 | (store ? 1 : 0);
   }
   if (!place.in_line) return;
@@ -173,12 +197,12 @@ void simulate_access(const nf_pending_access& access, const Place& place, std::u
   if (owner == site_none) owner = *place.tag;
   if (owner == site_none) owner = site_of_untagged(address);
   CounterRecord* counter = counter_of(counter_key(phase, owner, access.site + 1), access.site);
-  if (counter != nullptr) add(counter->accesses, std::uint64_t{1});
+  if (counter != nullptr) count(list.batch, counter->accesses, 1);
   const std::uint64_t line = place.line;
   const sim::Outcome outcome = simulate(place.set, line, owner, store);
-  if (!outcome.hit) count_miss(access, phase, owner, counter, outcome, cursors);
+  if (!outcome.hit) count_miss(access, owner, counter, outcome, list);
   if (place.reused) {
-    count_reuse(phase, owner, line, store);
+    list.reuses[list.reuse_count++] = {line, owner, store};
     count_in_core({phase, owner, access.site, line, address, store, outcome.hit});
   }
   if (recent != nullptr && counter != nullptr && !place.reused && !place.whole) {
@@ -200,7 +224,7 @@ void simulate_access(const nf_pending_access& access, const Place& place, std::u
 void simulate_pending() {
   const std::uint32_t phase = nf_current_phase();
   RecentAccess* const recents = recents_of_core();
-  RangeCursors cursors{};
+  List list(phase, batch_of_core());
   Place places[NF_PENDING_ACCESSES];
   const std::uint32_t first = nf_pending.done;
   std::uint32_t found = first;
@@ -213,9 +237,10 @@ void simulate_pending() {
     const nf_pending_access access = nf_pending.list[nf_pending.done++];
     RecentAccess* const recent =
         recents == nullptr ? nullptr : &recents[recent_place(access.address >> 4, access.site)];
-    if (recent == nullptr || !is_repeated(access, phase, *recent))
-      simulate_access(access, place, phase, cursors, recent);
+    if (recent == nullptr || !is_repeated(access, phase, *recent, list.batch))
+      simulate_access(access, place, list, recent);
   }
+  list.finish();
   sample_live_sometimes(nf_pending.count - first);
   nf_pending.count = nf_pending.done = nf_pending.owned = 0;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "profile/runtime/counter_batch.hpp"
 #include "profile/runtime/process_file.hpp"
 
 namespace nearfar::profile {
@@ -18,7 +19,7 @@ void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site,
 void forget_accesses();
 
 // Counts a write-back of a line of this site.
-void count_write_back(std::uint32_t phase, std::uint16_t site);
+void count_write_back(std::uint32_t phase, std::uint16_t site, CounterBatch* batch = nullptr);
 
 // Instruction IDs of accesses that the pass does not see: those of the C library's allocator, and
 // of uninstrumented libraries by memcpy and similar functions.

@@ -19,6 +19,9 @@ namespace nearfar::profile {
 // Walks per thread: as many as hot loops have instructions; they fill a page of memory.
 constexpr unsigned max_walks = 64;
 
+// Instructions whose misses a thread follows at once; further ones take turns.
+constexpr unsigned max_streams = 256;
+
 struct CoreCaches {
   struct Walks {
     std::uint32_t site;
@@ -31,6 +34,8 @@ struct CoreCaches {
   sim::Translations large_pages;
   Walks walks[max_walks];
   RecentAccess recents[recent_accesses];
+  CounterBatch batch;
+  RecentMisses misses[max_streams];
 };
 
 namespace {
@@ -138,8 +143,11 @@ void count_translations(CoreCaches& core, const CoreAccess& access) {
   if (walks.site != access.site) walks = {access.site, {}, {}};
   const std::uint64_t small = core.small_pages.touch(access.address, walks.small);
   const std::uint64_t large = core.large_pages.touch(access.address, walks.large);
-  if (small != 0) count_event(access.phase, access.owner, &EventRecord::small_page_misses, small);
-  if (large != 0) count_event(access.phase, access.owner, &EventRecord::large_page_misses, large);
+  const auto count_walks = [&](std::uint64_t EventRecord::*counter, std::uint64_t walked) {
+    if (walked != 0) count_event(access.phase, access.owner, counter, walked, &core.batch);
+  };
+  count_walks(&EventRecord::small_page_misses, small);
+  count_walks(&EventRecord::large_page_misses, large);
 }
 
 }  // namespace
@@ -165,18 +173,37 @@ RecentAccess* recents_of_core() {
   return this_thread.caches == no_core() ? nullptr : this_thread.caches->recents;
 }
 
+std::uint64_t* recent_misses(CounterRecord& counter) {
+  if (__atomic_load_n(&cores_used, __ATOMIC_RELAXED) <= 1 || recents_of_core() == nullptr)
+    return counter.recent;
+  const std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(&counter) * 0x9E3779B97F4A7C15ull;
+  RecentMisses& misses = this_thread.caches->misses[(mixed >> 32) % max_streams];
+  if (misses.counter != &counter) {
+    if (misses.counter != nullptr)
+      memcpy(misses.counter->recent, misses.lines, sizeof misses.lines);
+    memcpy(misses.lines, counter.recent, sizeof misses.lines);
+    misses.counter = &counter;
+  }
+  return misses.lines;
+}
+
+CounterBatch* batch_of_core() {
+  return recents_of_core() == nullptr ? nullptr : &this_thread.caches->batch;
+}
+
 void count_in_core(const CoreAccess& access) {
   if (recents_of_core() == nullptr) return;
   CoreCaches& core = *this_thread.caches;
   count_translations(core, access);
   const std::uint64_t weight = std::uint64_t{1} << sampling_log2;
   const bool transferred = is_transferred(access, place_of(core) + 1);
-  if (transferred) count_event(access.phase, access.owner, &EventRecord::transfers, weight);
+  if (transferred)
+    count_event(access.phase, access.owner, &EventRecord::transfers, weight, &core.batch);
   if (private_lines == 0) return;
   const std::uint32_t distance = core.lines.touch(access.line);
   if (core.lines.over()) core.lines.drop_oldest();
   if (transferred || distance >= private_lines)
-    count_event(access.phase, access.owner, &EventRecord::private_misses, weight);
+    count_event(access.phase, access.owner, &EventRecord::private_misses, weight, &core.batch);
 }
 
 }  // namespace nearfar::profile

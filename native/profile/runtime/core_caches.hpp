@@ -7,6 +7,9 @@
 
 #include <cstdint>
 
+#include "profile/runtime/counter_batch.hpp"
+#include "profile/runtime/process_file.hpp"
+
 namespace nearfar::profile {
 
 // Reads the processor's cache sizes. Returns false if address space is short.
@@ -41,5 +44,16 @@ inline constexpr unsigned recent_accesses = 128;
 
 // Returns the thread's recent accesses, or null if it has no core.
 RecentAccess* recents_of_core();
+// The lines that an instruction missed last in an object, of one thread.
+struct RecentMisses {
+  CounterRecord* counter;  // null: free
+  std::uint64_t lines[recent_lines];
+};
+// Returns the lines that the thread missed last, most recent first. Other threads' misses between
+// them would hide that they are in sequence. They are the counter's own while nobody else counts.
+std::uint64_t* recent_misses(CounterRecord& counter);
+
+// Returns the batch of the thread's counts, or null if it has no core.
+CounterBatch* batch_of_core();
 
 }  // namespace nearfar::profile

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "profile/runtime/locks.hpp"
+#include "profile/runtime/counter_batch.hpp"
 #include "profile/runtime/runtime.hpp"
 
 namespace nearfar::profile {
@@ -15,9 +15,10 @@ inline EventRecord* events_of(std::uint32_t phase, std::uint16_t site) {
 }
 
 inline void count_event(std::uint32_t phase, std::uint16_t site,
-                        std::uint64_t EventRecord::*counter, std::uint64_t amount) {
+                        std::uint64_t EventRecord::*counter, std::uint64_t amount,
+                        CounterBatch* batch = nullptr) {
   EventRecord* record = events_of(phase, site);
-  if (record != nullptr) add(record->*counter, amount);
+  if (record != nullptr) count(batch, record->*counter, amount);
 }
 
 }  // namespace nearfar::profile

@@ -34,12 +34,15 @@ class Lock {
     std::uint32_t holder = 0;
     for (unsigned wait = 0; wait < max_waits; ++wait) {
       for (unsigned turn = 0; turn < max_turns; ++turn) {
-        holder = 0;
-        if (__atomic_compare_exchange_n(&word_, &holder, self, false, __ATOMIC_ACQUIRE,
-                                        __ATOMIC_RELAXED) ||
-            holder == self) {
+        // Only looked at while it is held: each try would take the word's line from its holder.
+        holder = turn == 0 ? 0 : __atomic_load_n(&word_, __ATOMIC_RELAXED);
+        if (holder == self ||
+            (holder == 0 && (__atomic_compare_exchange_n(&word_, &holder, self, false,
+                                                         __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ||
+                             holder == self))) {
           return;
         }
+        pause();
         // A descheduled holder on a busy machine continues within a time slice.
         if (turn % turns_per_yield == turns_per_yield - 1) sched_yield();
       }
@@ -56,6 +59,14 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
 
  private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");
+#endif
+  }
+
   // Returns false if the thread has ended, as a parent's threads have in the child of a fork;
   // otherwise waits a millisecond.
   static bool wait_if_alive(std::uint32_t thread, Shared shared) {

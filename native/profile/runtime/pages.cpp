@@ -114,32 +114,9 @@ void count_reuse_of(PageRecord& record, PageState& state, std::uint32_t distance
   state.longest = distance;
 }
 
-}  // namespace
-
-bool reserve_pages(bool look) {
-  void* memory = reserve_hot_memory(sim::ReuseStack::bytes_for(max_pages));
-  states = static_cast<PageState*>(reserve_hot_memory(entries * sizeof(PageState)));
-  spare = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
-  if (memory == nullptr || states == nullptr || spare == nullptr) return false;
-  stack = sim::ReuseStack(max_pages, memory);
-  now = 0;
-  last_page = 0;
-  thinning_log2 = 0;
-  looks = look;
-  return true;
-}
-
-void continue_pages_in_child() {
-  pages_lock = 0;
-  // Their first touches are in the parent's file.
-  for (std::uint32_t at = 0; at < entries; ++at) states[at].ownerless_phase = 0;
-}
-
-void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
-  // Above rate 64 most pages have no sampled line, so nobody knows whose they are.
-  if (runtime.lines.rate_log2() > sim::SampledLines::usual_rate_log2) return;
+// Counts a touch; the caller holds the lock.
+void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
   const std::uint64_t page = address >> 12;
-  Lock const lock(pages_lock, this_thread.id);
   if (!followed(page)) return;
   PageState& state = state_of(states, page);
   if (state.ownerless_phase != 0) give_first_touch(state, owner_of(address));
@@ -172,6 +149,40 @@ void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
   }
   if (store) state.longest = 0;
   while (stack.over()) follow_fewer();
+}
+
+}  // namespace
+
+bool reserve_pages(bool look) {
+  void* memory = reserve_hot_memory(sim::ReuseStack::bytes_for(max_pages));
+  states = static_cast<PageState*>(reserve_hot_memory(entries * sizeof(PageState)));
+  spare = static_cast<PageState*>(reserve_memory(entries * sizeof(PageState)));
+  if (memory == nullptr || states == nullptr || spare == nullptr) return false;
+  stack = sim::ReuseStack(max_pages, memory);
+  now = 0;
+  last_page = 0;
+  thinning_log2 = 0;
+  looks = look;
+  return true;
+}
+
+void continue_pages_in_child() {
+  pages_lock = 0;
+  // Their first touches are in the parent's file.
+  for (std::uint32_t at = 0; at < entries; ++at) states[at].ownerless_phase = 0;
+}
+
+void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
+  const PageTouch touch{address, store};
+  touch_pages(phase, &touch, 1);
+}
+
+void touch_pages(std::uint32_t phase, const PageTouch* touches, unsigned touch_count) {
+  // Above rate 64 most pages have no sampled line, so nobody knows whose they are.
+  if (runtime.lines.rate_log2() > sim::SampledLines::usual_rate_log2) return;
+  Lock const lock(pages_lock, this_thread.id);
+  for (unsigned i = 0; i < touch_count; ++i)
+    count_page(phase, touches[i].address, touches[i].store);
 }
 
 }  // namespace nearfar::profile

@@ -16,6 +16,13 @@ void continue_pages_in_child();
 // Counts a touch of the whole page of `address`.
 void touch_page(std::uint32_t phase, std::uint64_t address, bool store);
 
+struct PageTouch {
+  std::uint64_t address;
+  bool store;
+};
+// Counts touches in this order, with one wait for the other threads.
+void touch_pages(std::uint32_t phase, const PageTouch* touches, unsigned touch_count);
+
 // Calls `f(address)` for each whole page in a range that does not touch the page's sampled line.
 template <typename F>
 void for_each_whole_page_without_line(std::uint64_t begin, std::uint64_t size, F f) {

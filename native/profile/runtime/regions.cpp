@@ -19,6 +19,23 @@ void skip(Region& region, std::uint64_t begin) {
 
 }  // namespace
 
+// Holds the lock. A handler that jumps away leaves an odd version: readers then take the lock until
+// the next change.
+class Regions::Change {
+ public:
+  explicit Change(Regions& regions) : regions_(regions), lock_(regions.lock_, thread_id()) {
+    __atomic_store_n(&regions_.version_, regions_.version_ | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+  }
+  ~Change() { __atomic_store_n(&regions_.version_, regions_.version_ + 1, __ATOMIC_RELEASE); }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+ private:
+  Regions& regions_;
+  Lock lock_;
+};
+
 bool Regions::reserve() {
   regions_ = static_cast<Region*>(reserve_memory(capacity * sizeof(Region)));
   return regions_ != nullptr;
@@ -52,7 +69,7 @@ void Regions::erase(std::uint32_t at) {
 }
 
 bool Regions::cut(std::uint64_t begin, std::uint64_t end, Region& part) {
-  Lock const lock(lock_, thread_id());
+  Change const change(*this);
   const std::uint32_t at = lower_bound(begin);
   if (at == count_ || regions_[at].begin >= end) return false;
   Region& region = regions_[at];
@@ -75,12 +92,12 @@ bool Regions::cut(std::uint64_t begin, std::uint64_t end, Region& part) {
 }
 
 bool Regions::insert(Region region) {
-  Lock const lock(lock_, thread_id());
+  Change const change(*this);
   return insert_at(lower_bound(region.begin), region);
 }
 
 bool Regions::fill(Region region) {
-  Lock const lock(lock_, thread_id());
+  Change const change(*this);
   while (region.begin < region.end) {
     const std::uint32_t at = lower_bound(region.begin);
     const std::uint64_t next = at < count_ ? regions_[at].begin : region.end;
@@ -96,11 +113,21 @@ bool Regions::fill(Region region) {
   return true;
 }
 
-Region Regions::region_at(std::uint64_t address) const {
-  Lock const lock(lock_, thread_id());
+Region Regions::look_up(std::uint64_t address) const {
   const std::uint32_t at = lower_bound(address);
   const bool inside = at < count_ && regions_[at].begin <= address;
   return inside ? regions_[at] : Region{address, address, site_none, false};
+}
+
+Region Regions::region_at(std::uint64_t address) const {
+  const std::uint32_t before = __atomic_load_n(&version_, __ATOMIC_ACQUIRE);
+  if (before % 2 == 0) {
+    const Region found = look_up(address);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__atomic_load_n(&version_, __ATOMIC_RELAXED) == before) return found;
+  }
+  Lock const lock(lock_, thread_id());
+  return look_up(address);
 }
 
 }  // namespace nearfar::profile

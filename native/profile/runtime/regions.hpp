@@ -41,6 +41,9 @@ class Regions {
   }
 
  private:
+  class Change;
+
+  Region look_up(std::uint64_t address) const;
   std::uint32_t lower_bound(std::uint64_t address) const;  // first region that ends after it
   bool insert_at(std::uint32_t at, Region region);
   void erase(std::uint32_t at);
@@ -50,6 +53,9 @@ class Regions {
   Region* regions_ = nullptr;
   std::uint32_t count_ = 0;
   mutable std::uint32_t lock_ = 0;
+  // Odd while a thread changes the regions. Readers take no lock, and repeat the look-up under it
+  // if this changed meanwhile.
+  std::uint32_t version_ = 0;
 };
 
 }  // namespace nearfar::profile

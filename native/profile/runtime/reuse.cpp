@@ -13,13 +13,21 @@ namespace {
 sim::ReuseTracker tracker;
 std::uint32_t tracker_lock;
 
-sim::ReuseTracker::Touch touch(std::uint64_t line) {
-  Lock const lock(tracker_lock, this_thread.id);
-  return tracker.touch(line);
-}
-
 unsigned bucket_of(std::uint64_t distance) {
   return curve_bucket(distance << runtime.lines.rate_log2() << 6);
+}
+
+void count_touch(std::uint32_t phase, const ReuseTouch& touch,
+                 const sim::ReuseTracker::Touch& touched, CounterBatch* batch) {
+  const std::uint64_t key =
+      std::uint64_t{phase} << 48 | std::uint64_t{touch.site} << 32 | (touch.store ? 1u : 0u);
+  CurveRecord* curve = runtime.curves.find_or_add(key, this_thread.id, [](CurveRecord&) {});
+  if (curve == nullptr) return;
+  const std::uint64_t weight = std::uint64_t{1} << touched.weight_log2;
+  count(batch, touched.known ? curve->near[bucket_of(touched.distance)] : curve->beyond, weight);
+  if (!touched.far) return;
+  const unsigned bucket = touched.far_known ? bucket_of(touched.far_distance) : curve_buckets - 1;
+  count(batch, curve->far[bucket], std::uint64_t{1} << touched.far_weight_log2);
 }
 
 }  // namespace
@@ -38,16 +46,18 @@ bool reuse_samples(std::uint64_t line) { return sim::ReuseTracker::sampled(line)
 void prefetch_reuse(std::uint64_t line) { tracker.prefetch(line); }
 
 void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store) {
-  const sim::ReuseTracker::Touch touched = touch(line);
-  const std::uint64_t key =
-      std::uint64_t{phase} << 48 | std::uint64_t{site} << 32 | (store ? 1u : 0u);
-  CurveRecord* curve = runtime.curves.find_or_add(key, this_thread.id, [](CurveRecord&) {});
-  if (curve == nullptr) return;
-  const std::uint64_t weight = std::uint64_t{1} << touched.weight_log2;
-  add(touched.known ? curve->near[bucket_of(touched.distance)] : curve->beyond, weight);
-  if (!touched.far) return;
-  const unsigned bucket = touched.far_known ? bucket_of(touched.far_distance) : curve_buckets - 1;
-  add(curve->far[bucket], std::uint64_t{1} << touched.far_weight_log2);
+  const ReuseTouch touch{line, site, store};
+  count_reuses(phase, &touch, 1, nullptr);
+}
+
+void count_reuses(std::uint32_t phase, const ReuseTouch* touches, unsigned touch_count,
+                  CounterBatch* batch) {
+  sim::ReuseTracker::Touch touched[most_reuse_touches];
+  {
+    Lock const lock(tracker_lock, this_thread.id);
+    for (unsigned i = 0; i < touch_count; ++i) touched[i] = tracker.touch(touches[i].line);
+  }
+  for (unsigned i = 0; i < touch_count; ++i) count_touch(phase, touches[i], touched[i], batch);
 }
 
 }  // namespace nearfar::profile

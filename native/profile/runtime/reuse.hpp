@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "profile/runtime/counter_batch.hpp"
+
 namespace nearfar::profile {
 
 // Returns false if address space is short.
@@ -15,5 +17,16 @@ bool reuse_samples(std::uint64_t line);
 // Fetches what count_reuse will read.
 void prefetch_reuse(std::uint64_t line);
 void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bool store);
+
+struct ReuseTouch {
+  std::uint64_t line;
+  std::uint16_t site;
+  bool store;
+};
+// At most as many as a list has accesses (pending_access.h).
+inline constexpr unsigned most_reuse_touches = 32;
+// Counts touches in this order, with one wait for the other threads.
+void count_reuses(std::uint32_t phase, const ReuseTouch* touches, unsigned touch_count,
+                  CounterBatch* batch);
 
 }  // namespace nearfar::profile

@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <map>
 #include <random>
+#include <thread>
 
 namespace nearfar::profile {
 __thread Thread this_thread = {};
@@ -81,4 +83,22 @@ TEST_CASE("a full table refuses new regions and keeps its own") {
   CHECK_FALSE(regions.insert({1ull << 40, (1ull << 40) + 4096, 5, true}));
   CHECK(regions.find(0) == 4);
   CHECK(regions.find(1ull << 40) == 0);
+}
+
+TEST_CASE("a reader finds a region while others come and go before it") {
+  Regions regions;
+  REQUIRE(regions.reserve());
+  CHECK(regions.insert({0x100000, 0x200000, 9, true}));
+  std::atomic<bool> ended = false;
+  std::thread writer([&] {
+    for (int round = 0; round < 20'000; ++round) {
+      for (std::uint64_t i = 1; i < 9; ++i) regions.insert({i << 12, (i + 1) << 12, 3, true});
+      regions.remove(0x1000, 0x9000, [](const Region&) {});
+    }
+    ended = true;
+  });
+  std::uint64_t wrong = 0;
+  while (!ended) wrong += regions.find(0x180000) != 9;
+  writer.join();
+  CHECK(wrong == 0);
 }

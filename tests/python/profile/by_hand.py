@@ -10,6 +10,9 @@ from nearfar.documents.workload import MemoryObject, Traffic
 from nearfar.profile.run_file import ProcessFile
 from nearfar.profile.traffic import RunTraffic
 
+KINDS = ("read_misses", "write_misses", "read_sequential", "write_sequential")
+"""Counts of a Traffic by access class."""
+
 
 @dataclass
 class Result:
@@ -41,7 +44,7 @@ class Result:
                 total.accesses += row.accesses
                 total.write_backs += row.write_backs
                 for name in ("chase", "indirect", "stream", "opaque"):
-                    for kind in ("read_misses", "write_misses"):
+                    for kind in KINDS:
                         classes, more = getattr(total, kind), getattr(row, kind)
                         setattr(classes, name, getattr(classes, name) + getattr(more, name))
         return total

@@ -33,6 +33,14 @@ def test_memory_given_away_by_another_thread_keeps_its_accesses(
     assert result.of("reply").accesses <= RATE * rounds
 
 
+def test_sequences_of_threads_side_by_side_are_seen(build: Build, run: Run) -> None:
+    traffic = run(build("threads_lists.c"), "side by side", llc=LARGE).of("walked")
+    misses = 8 * 64 * RATE
+    assert misses == traffic.write_misses.total()
+    # All but the first of each thread; a thread without a turn of its own may lose a few.
+    assert traffic.write_sequential.total() >= 0.9 * misses
+
+
 def test_a_fork_leaves_each_process_its_own_accesses(build: Build, run: Run) -> None:
     result = run(build("threads_lists.c"), "fork", llc=LARGE)
     assert [int(file.header["threads"]) for file in result.files] == [2, 1]

@@ -42,6 +42,29 @@ static void in_thread(void* (*work)(void*), void* argument) {
   pthread_join(thread, NULL);
 }
 
+/* Each thread walks its own part of the array, a page at a time in turn with all others. A page's
+ * sampled line is stored to four times over, which fills a list. */
+enum { WALKERS = 8, WALKED = 64 };
+static pthread_barrier_t turn;
+static void* walk(void* part) {
+  long* const pages = part;
+  for (long page = 0; page < WALKED; ++page) {
+    for (int again = 0; again < 4; ++again)
+      for (long i = 0; i < PAGE; ++i) STORE(pages[page * PAGE + i], i);
+    pthread_barrier_wait(&turn);
+  }
+  return NULL;
+}
+NOINLINE static long* walked(void) { return aligned_alloc(4096, WALKERS * WALKED * 4096l); }
+static void walk_side_by_side(void) {
+  long* const array = walked();
+  pthread_t threads[WALKERS];
+  pthread_barrier_init(&turn, NULL, WALKERS);
+  for (long i = 0; i < WALKERS; ++i)
+    if (pthread_create(&threads[i], NULL, walk, array + i * WALKED * PAGE) != 0) abort();
+  for (int i = 0; i < WALKERS; ++i) pthread_join(threads[i], NULL);
+}
+
 static void replace(void* block) {
   free(block);
   if (reply() != block) abort();
@@ -83,6 +106,10 @@ int main(int words, char** word) {
     long* const all = aligned_alloc(4096, (size_t)THREADS * BYTES);
     for (long i = 0; i < THREADS; ++i)
       in_thread(i % 2 == 0 ? touch : touch_then_exit, all + i * PAGES * PAGE);
+    return 0;
+  }
+  if (strcmp(mode, "side by side") == 0) {
+    walk_side_by_side();
     return 0;
   }
   if (strncmp(mode, "first", 5) == 0) {
