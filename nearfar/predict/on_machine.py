@@ -74,7 +74,7 @@ def on_machine(
     profiled = max(1, workload.program.threads_seen)
     count = profiled if threads is None else threads
     _check_threads(count, machine)
-    other = _with_cache(moved, workload, machine)
+    other = _with_cache(moved, workload, machine, near)
     if untimed and here is not None:
         ratio, error = _clock_ratio(moved, machine, here)
         other = on_other_machine(
@@ -125,9 +125,12 @@ def _check_threads(count: int, machine: TargetMachine) -> None:
 
 
 def _with_cache(
-    moved: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine
+    moved: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine, near: DeviceProfile
 ) -> WorkloadProfile:
-    """Return the profile with the target's last-level cache, where that is known and possible."""
+    """Return the profile with the target's last-level cache, where that is known and possible.
+
+    What a core gets of it counts, where `near` was measured: a virtual machine shares the cache.
+    """
     here = workload.cache.size_bytes
     if workload.cache.origin == "counters":
         moved.assumed.append("misses are as counted: counters do not show those of another cache")
@@ -138,7 +141,10 @@ def _with_cache(
         )
         return workload
     sizes = workload.curve_bytes
-    size = machine.llc_bytes
+    size, share = machine.llc_bytes, ""
+    measured = None if near.measured is None else near.measured.effective_llc_bytes
+    if measured is not None and measured < size:
+        size, share = measured, f", of which a core gets {format_bytes(measured)} by {near.name}"
     if sizes and size > sizes[-1]:
         moved.assumed.append(
             f"a cache of {format_bytes(size)} misses as one of {format_bytes(int(sizes[-1]))}, the "
@@ -150,7 +156,8 @@ def _with_cache(
     except NearfarError as error:
         moved.assumed.append(f"misses are those of {format_bytes(here)}: {error}")
         return workload
-    _fact(moved, machine, "llc_bytes", f"last-level cache {format_bytes(machine.llc_bytes)}")
+    cache = f"last-level cache {format_bytes(machine.llc_bytes)}{share}"
+    _fact(moved, machine, "llc_bytes", cache)
     return there
 
 

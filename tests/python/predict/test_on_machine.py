@@ -15,7 +15,7 @@ from nearfar.base.errors import CommandError, NearfarError
 from nearfar.devices.cores import load_core
 from nearfar.devices.library import load_device
 from nearfar.devices.machines import TargetMachine, load_machine, machine_names
-from nearfar.documents import MachineProfile, WorkloadProfile, load, producer, save
+from nearfar.documents import DeviceProfile, MachineProfile, WorkloadProfile, load, producer, save
 from nearfar.predict.on_machine import on_machine
 
 THERE = TargetMachine(name="there", near="ddr5-local-dmsim", llc_bytes=1 << 22, threads=16)
@@ -289,3 +289,18 @@ def test_options_of_on_go_together(tmp_path: Path) -> None:
         predict(profile=profile, on=str(bare), near="ddr5-4800-local", near_time=["1s"])
     with pytest.raises(CommandError, match="bare names no near memory"):
         predict(profile=profile, on=str(bare), near_time=["1s"], far=["cxl-e3s-x8"])
+
+
+def test_misses_are_those_of_the_cache_that_a_core_gets(near_of_share: DeviceProfile) -> None:
+    moved = on_machine(made_up(), THERE, near_of_share, here=HERE)
+    small = msgspec.structs.replace(THERE, llc_bytes=1 << 20)
+    assert moved.workload.phases == on_machine(made_up(), small, NEAR, here=HERE).workload.phases
+    assert any("4.00 MiB, of which a core gets 1.00 MiB" in text for text in moved.known)
+
+
+@pytest.fixture
+def near_of_share() -> DeviceProfile:
+    """Return near memory beside which a core got a quarter of the cache."""
+    measured = samples.measured_here()
+    measured = msgspec.structs.replace(measured, llc_bytes=1 << 22, effective_llc_bytes=1 << 20)
+    return msgspec.structs.replace(NEAR, measured=measured)
