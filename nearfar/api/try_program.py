@@ -59,6 +59,7 @@ def first_answer(
     from nearfar.devices.library import load_devices
     from nearfar.documents import save
     from nearfar.measure.kept import near_memory
+    from nearfar.measure.parts import QUICK_S
     from nearfar.program.executable import find_executable
     from nearfar.report.api import report
     from nearfar.report.render import render
@@ -76,6 +77,8 @@ def first_answer(
     )
     for path in (near_path, run_path, page_path):
         check_writable(path)
+    more = f", and {QUICK_S:.0f} s more if near memory is not known yet" if given is None else ""
+    say(f"takes about {options.seconds():.0f} s at most{more}")
     if given is not None:
         near = given
     else:
@@ -142,6 +145,11 @@ def _profile(
     except UnobservedError as error:
         return profile_unobserved(
             profiling, str(error), say, error.plain_run, stdout_to_stderr=stdout_to_stderr
+        )
+    if not workload.phases:
+        raise CommandError(
+            f"{options.command[0]} ended before --after {options.after}, so nothing was counted: "
+            "give a shorter one"
         )
     _refuse_unseen(options, workload)
     return workload, failure

@@ -31,13 +31,10 @@ def try_program(options: TryOptions, delivery: FirstFiles) -> int:
 
     from nearfar.api.try_program import first_answer
     from nearfar.commands._deliver import sayer
-    from nearfar.measure.parts import QUICK_S
     from nearfar.measure.show import progress
     from nearfar.report.render import to_json
 
     say = sayer(Console(stderr=True, quiet=delivery.quiet))
-    more = "" if options.near else f", and {QUICK_S:.0f} s more if near memory is not known yet"
-    say(f"takes about {options.seconds():.0f} s at most{more}")
     with progress(delivery.quiet, "try") as tell:
         answer = first_answer(options, delivery.output, say, tell, stdout_to_stderr=delivery.json)
     if delivery.json:

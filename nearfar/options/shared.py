@@ -123,3 +123,9 @@ class DriverOptions(Options):
     program, and the program is stopped when it ends."""
     duration: Annotated[str | None, Option(any_text=True)] = None
     """Stop the program (SIGTERM) after this long, such as 10s or 500ms: for servers."""
+
+    def check_options(self) -> None:
+        """Refuse a driver without a command."""
+        super().check_options()
+        if self.driver is not None and not self.driver.strip():
+            raise CommandError("--driver is empty: write the command that gives the program work")

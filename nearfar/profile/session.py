@@ -26,6 +26,10 @@ from nearfar.program.phases import ProfiledRun, phase_times
 LIVE_INTERVAL_US = 10_000
 """First interval between samples of live bytes, us; it doubles when the table is full."""
 
+MIN_BUSY_SHARE = 0.05
+"""Least CPU time over wall time of a program that computes, also beside many others; one that takes
+less waits as a server does."""
+
 FULL_PROCESSES = 4
 """Processes for whose full tables there must be room in memory: each has a file of its own. Most of
 a file stays untouched, but one is only made where all of it fits."""
@@ -175,8 +179,16 @@ def _check_seen(
     name, ends_itself = request.job.command[0], request.job.ends_itself
     if request.deadline is None or not ends_itself or seen.timed is not None:
         return
-    if not by_itself.outcome.finished:
-        raise too_long(name, by_itself.outcome.wall_ns / 1e9)
+    native = by_itself.outcome
+    if not native.finished and native.cpu_ns < MIN_BUSY_SHARE * native.wall_ns:
+        raise too_long(name, native.wall_ns / 1e9)
+    if not native.finished:
+        raise UnobservedError(
+            f"{name} had not ended after {format_ns(native.wall_ns)}, nor came to any place by "
+            "which to tell how much of its work was seen (a longer --time may help)",
+            ExitCode.MACHINE_LACKS,
+            by_itself,
+        )
     if not seen.share_known:
         raise UnobservedError(
             f"{name} did not end under QEMU within {format_ns(observed.wall_ns)}, and reached no "

@@ -31,10 +31,21 @@ def find_executable(name: str) -> Path:
     path = Path(name)
     if path.is_dir():
         raise CommandError(f"cannot run {name}: it is a folder")
+    if path.is_file() and not _may_run(path):
+        raise CommandError(f"cannot run {name}: it is not a program of this system")
     if path.exists():
         raise CommandError(f"cannot run {name}: it is not executable; chmod +x {name}")
     where = "there is no such file" if "/" in name else "it is not in PATH; write ./ before it"
     raise CommandError(f"cannot run {name}: {where}")
+
+
+def _may_run(path: Path) -> bool:
+    """Return whether a file begins as programs and scripts do, or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(4).startswith((b"\x7fELF", b"#!"))
+    except OSError:
+        return True
 
 
 _MAX_FIRST_LINE = 256

@@ -87,7 +87,7 @@ def _check(cache: Path, folder: Path, words: list[str], code: int, sentence: str
         (["./terminal"], ExitCode.PROGRAM_FAILED, "exited 2"),
         (["./writes", "20"], ExitCode.DONE, "writes"),
         pytest.param(["./writes", "1000"], ExitCode.DONE, "writes", marks=pytest.mark.long),
-        pytest.param(["./ignores"], REFUSED, "ignores had not ended", marks=pytest.mark.long),
+        pytest.param(["./ignores"], ExitCode.DONE, "ignores had not ended", marks=pytest.mark.long),
     ],
     ids=lambda value: "-".join(value)[2:] if isinstance(value, list) else None,
 )
@@ -118,6 +118,34 @@ def test_what_is_no_program_is_refused_before_anything_is_measured(
     assert sentence in refusal("--", f"./{name}", beside=[name])
 
 
+def test_data_are_no_program_that_a_mode_would_make_one(tmp_path: Path, refusal: Refused) -> None:
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n")
+    assert "it is not a program of this system" in refusal("--", "./a.png", beside=["a.png"])
+
+
+@needs_qemu
+def test_a_program_that_ends_before_it_is_counted_is_refused(cache: Path, tmp_path: Path) -> None:
+    build(tmp_path, "ends", WORK + PROGRAMS["ends"])
+    done = attempt(cache, tmp_path, "try", "--after", "5s", "--", "./ends")
+    assert done.returncode == ExitCode.WRONG_USE, done.stderr
+    assert "ends ended before --after 5s" in done.stderr
+
+
+@needs_qemu
+def test_a_program_that_computes_without_an_end_gets_all_that_is_possible(
+    cache: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    build(tmp_path, "ignores", WORK + PROGRAMS["ignores"])
+    code = attempt_in_short(monkeypatch, cache, tmp_path, "--", "./ignores")
+    stderr = capfd.readouterr().err
+    assert code == ExitCode.DONE, stderr
+    assert "ignores had not ended after" in stderr and "all that is possible" in stderr
+    assert not left_running(tmp_path)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a file to another user")
 def test_a_program_with_other_rights_is_refused(tmp_path: Path, refusal: Refused) -> None:
     program = tmp_path / "becomes"
@@ -131,6 +159,7 @@ def test_a_program_with_other_rights_is_refused(tmp_path: Path, refusal: Refused
     ("words", "sentence"),
     [
         (("--duration", "1s", "--driver", "true"), "give --driver or --duration, not both"),
+        (("--driver", " "), "--driver is empty"),
         (
             ("--time", "60s", "--after", "10s", "--duration", "30s"),
             "give --time 105s or more",
