@@ -19,11 +19,9 @@ from nearfar.sweep import interrupts
 from nearfar.sweep.batch import versions_here
 from nearfar.sweep.encryption import (
     CONNECT_S,
-    GIVE_FILES,
     TlsFiles,
     no_answer,
     security_of,
-    speaks_tls,
     temporary_security,
 )
 
@@ -129,10 +127,6 @@ def existing_cluster(scheduler: str, files: TlsFiles | None = None) -> Iterator[
             "tcp://head:8786"
         ) from error
     except OSError as error:
-        if security is None and speaks_tls(scheduler):
-            raise NearfarError(
-                f"the scheduler {scheduler} speaks TLS: write tls:// and {GIVE_FILES}"
-            ) from error
         raise no_answer(scheduler, _first(error)) from error
     try:
         yield client

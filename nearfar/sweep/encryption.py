@@ -2,11 +2,13 @@
 
 Workers of this machine get a certificate of their own, which ends with them. For a scheduler that
 exists already, the user gives the certificate files, and a first connection says what is wrong
-with them: Dask itself only tries again until its time is over.
+with them, or that no scheduler is there: Dask itself tries again until its time is over, or waits
+forever for a greeting.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import socket
 import ssl
@@ -23,6 +25,15 @@ from nearfar.base.errors import CommandError, ExitCode, NearfarError
 
 CONNECT_S = 10.0
 """Time a scheduler has to answer: it does so within milliseconds, a loaded one within seconds."""
+
+GREETING = b"pickle-protocol"
+"""A word of what Dask says first on each connection."""
+
+MAX_GREETING = 1 << 16
+"""Bytes among which the greeting is; Dask's first message has some dozens."""
+
+NONSENSE = b"\r\n\r\n\n"
+"""Words of no protocol: servers of others, TLS too, answer so many; Dask waits for eight."""
 
 CERTIFICATE_DAYS = "365"
 """Validity of a temporary certificate: longer than a sweep; its key is gone with the sweep."""
@@ -124,11 +135,14 @@ def security_of(scheduler: str, files: TlsFiles | None) -> Any:
     """Return Dask's Security for `scheduler`, None without TLS; NearfarError if both do not fit."""
     protocol = _protocol(scheduler)
     if files is None:
+        if protocol == "tcp":
+            _connect(scheduler, None)
         if protocol != "tls":
             return None
         # Dask's own configuration may name the files.
         configured = DASK.Security()
         if configured.tls_ca_file and configured.tls_client_cert:
+            _connect(scheduler, configured.get_connection_args("client")["ssl_context"])
             return configured
         raise CommandError(f"{scheduler} speaks TLS: {GIVE_FILES}")
     context = files.context()
@@ -141,16 +155,12 @@ def security_of(scheduler: str, files: TlsFiles | None) -> Any:
     return files.security()
 
 
-def _connect(scheduler: str, context: ssl.SSLContext) -> None:
-    """Connect once and read a byte; NearfarError says which side does not know the other."""
+def _connect(scheduler: str, context: ssl.SSLContext | None) -> None:
+    """Connect once; NearfarError says what answers, or which side does not know the other."""
     name = scheduler.rpartition("/")[2]
     try:
-        with (
-            socket.create_connection(_host_port(scheduler), timeout=CONNECT_S) as plain,
-            context.wrap_socket(plain) as encrypted,
-        ):
-            # With TLS 1.3 a scheduler's refusal arrives with what it would say first.
-            encrypted.recv(1)
+        if _greets(scheduler, context):
+            return
     except ssl.SSLCertVerificationError as error:
         raise NearfarError(
             f"the scheduler {name} has a certificate that --tls-ca-file did not sign "
@@ -171,10 +181,39 @@ def _connect(scheduler: str, context: ssl.SSLContext) -> None:
         ) from error
     except OSError as error:
         raise no_answer(scheduler, str(error)) from error
+    if context is None and _speaks_tls(scheduler):
+        raise NearfarError(f"the scheduler {scheduler} speaks TLS: write tls:// and {GIVE_FILES}")
+    raise NearfarError(
+        f"what answers at {name} did not greet as a Dask scheduler within {CONNECT_S:.0f} s: give "
+        "the address that `dask scheduler` prints",
+        ExitCode.MACHINE_LACKS,
+    )
 
 
-def speaks_tls(scheduler: str) -> bool:
-    """Tell whether what answers there speaks TLS: for a message after a connection failed."""
+def _greets(scheduler: str, context: ssl.SSLContext | None) -> bool:
+    """Tell whether what answers there speaks first as Dask does; OSError where nothing answers."""
+    with contextlib.ExitStack() as opened:
+        connection: socket.socket = opened.enter_context(
+            socket.create_connection(_host_port(scheduler), timeout=CONNECT_S)
+        )
+        if context is not None:
+            connection = opened.enter_context(context.wrap_socket(connection))
+        first_words = b""
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            # What refuses a certificate and closes would not be heard after words of this side.
+            if context is None:
+                connection.sendall(NONSENSE)
+            while GREETING not in first_words and len(first_words) < MAX_GREETING:
+                # With TLS 1.3 a scheduler's refusal arrives with what it would say first.
+                part = connection.recv(MAX_GREETING)
+                if not part:
+                    break
+                first_words += part
+        return GREETING in first_words
+
+
+def _speaks_tls(scheduler: str) -> bool:
+    """Tell whether what answers there speaks TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -184,7 +223,7 @@ def speaks_tls(scheduler: str) -> bool:
             context.wrap_socket(plain),
         ):
             return True
-    except (OSError, ValueError):
+    except OSError:
         return False
 
 

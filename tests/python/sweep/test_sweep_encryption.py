@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 from patience import patience
 
 from nearfar.__main__ import main
+from nearfar.sweep import encryption
 from nearfar.sweep.encryption import temporary_security
 
 PATIENCE_S = patience(60)
@@ -228,3 +230,39 @@ def test_tls_files_that_cannot_be_are_named(
     assert (code, "belong together" in last) == (2, True), last
     code, last = sweep(path, *tls_words(*ours))
     assert (code, "belong together" in last) == (2, True), last
+
+
+@contextlib.contextmanager
+def server(says: bytes) -> Iterator[str]:
+    """Run a server that says this to everybody and then waits; yields its HOST:PORT."""
+    kept = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    kept.append(listening.accept()[0])
+                    kept[-1].sendall(says)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE_S)
+    for connection in kept:
+        connection.close()
+
+
+@pytest.mark.parametrize("says", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.0 400 Bad\r\n\r\n"])
+def test_what_is_no_scheduler_is_not_waited_for(
+    tmp_path: Path,
+    sweep: Callable[..., tuple[int, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    says: bytes,
+) -> None:
+    path = tmp_path / "points.toml"
+    path.write_text('[[simulate]]\nfar = "cxl-e3s-x8"\n')
+    monkeypatch.setattr(encryption, "CONNECT_S", patience(1))
+    with server(says) as address:
+        code, last = sweep(path, "--scheduler", f"tcp://{address}")
+    assert (code, f"what answers at {address} did not greet" in last) == (3, True), last
