@@ -19,6 +19,8 @@ def contradictions(profile: WorkloadProfile) -> Iterator[str]:
             yield f"objects[{at}] has the id {item.id}; ids count from 0"
     if any(big <= small for small, big in pairwise(profile.curve_bytes)):
         yield "curve_bytes must rise"
+    if name := next((name for name, value in profile.size.items() if not value <= MOST), None):
+        yield f"size {name} must be at most {MOST:g}"
     names = [phase.name for phase in profile.phases]
     if twice := next((name for name in names if names.count(name) > 1), None):
         yield f"two phases are called {twice!r}"

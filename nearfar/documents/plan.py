@@ -226,3 +226,10 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """Noise of the measurements it was made from; None: below the model's own error."""
     run_cost: RunCost | None = None
     """None: nothing is far, the plan is for a single phase, or it was not measured."""
+
+    def contradiction(self) -> str:
+        """Return which object is interleaved over no page; empty: none."""
+        for row in self.placements:
+            if row.interleave and not any(row.interleave.values()):
+                return f"the interleaving of object {row.object} has no weight above 0"
+        return ""

@@ -165,3 +165,9 @@ class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
     far_device: DeviceProfile | None = None
     ended: Literal["done", "interrupted"] = "done"
     warnings: list[str] = []
+
+    def contradiction(self) -> str:
+        """Return which result is of a session that is not listed; empty: none."""
+        known = {session.id for session in self.sessions}
+        unknown = next((row.session for row in self.results if row.session not in known), None)
+        return "" if unknown is None else f"a result is of session {unknown!r}, not listed"

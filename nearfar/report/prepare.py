@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_ns
 from nearfar.documents import DeviceProfile, Plan, Prediction, WorkloadProfile, producer
@@ -326,6 +327,11 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
     rivals = [bar for bar in plan.alternatives if bar.name == named] or [
         bar for bar in plan.alternatives if bar.name not in NO_PLACEMENTS
     ]
+    if not rivals:
+        raise NearfarError(
+            f"the plan for {plan.far} has no placement in its alternatives: it is damaged; make it "
+            "again with nearfar place"
+        )
     own = min(rivals, key=lambda bar: (abs(bar.near_bytes - near_bytes), bar.time_ns.value))
     return ReportChoice(
         memory=plan.far,

@@ -18,6 +18,7 @@ from compiling import (
 )
 
 from nearfar.documents import WorkloadProfile
+from nearfar.native_files import native_folder
 from nearfar.profile.compiler.twin import compiler_text
 
 pytestmark = pytest.mark.timing
@@ -74,13 +75,19 @@ def test_large_variables_are_objects(tmp_path: Path) -> None:
     assert sizes["globals"] < 1 << 20
 
 
-@pytest.mark.skipif(shutil.which("flang-new-16") is None, reason="flang-16 is not installed")
-def test_fortran_allocatables_and_common_blocks_are_objects(tmp_path: Path) -> None:
+@pytest.mark.parametrize("major", ["16", "19"])
+def test_fortran_allocatables_and_common_blocks_are_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, major: str
+) -> None:
     needs_pass()
+    built = (native_folder() / f"nearfar_pass-{major}.so").exists()
+    if not built or shutil.which(f"flang-new-{major}") is None:
+        pytest.skip(f"needs flang-{major}, clang-{major} and llvm-{major}-dev")
+    monkeypatch.setenv("NEARFAR_FLANG", f"flang-new-{major}")
     shutil.copy(LANGUAGES / "cg.f90", tmp_path)
     nearfar("fc", "-O2", "-c", "cg.f90", cwd=tmp_path)
     nearfar("fc", "cg.o", "-o", "cg", cwd=tmp_path)
-    assert compiler_text(tmp_path / "cg") == "flang 16 -O2"
+    assert compiler_text(tmp_path / "cg") == f"flang {major} -O2"
     both_run(tmp_path / "cg", " 1.99609375\n")
     profile = traced(tmp_path / "cg", tmp_path, options=["--llc", "2MiB"])
     shares = shares_of(profile)
