@@ -26,6 +26,8 @@
 __thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec"))) = {
     NF_PENDING_ACCESSES, NF_PENDING_ACCESSES, NF_PENDING_ACCESSES, {}};
 
+__thread std::uint64_t nf_recent_page __attribute__((tls_model("initial-exec")));
+
 namespace nearfar::profile {
 
 namespace {
@@ -79,10 +81,6 @@ sim::Outcome simulate(std::uint64_t set, std::uint64_t line, std::uint16_t owner
   Lock const lock(runtime.set_locks[set], this_thread.id);
   return runtime.cache.access_in(set, line, owner, store);
 }
-
-// The whole page (abi.h) that this thread touched last: page << 1 | stored to. Further accesses to
-// it are no news, unless to sampled lines.
-__thread std::uint64_t recent_page __attribute__((tls_model("initial-exec")));
 
 unsigned recent_place(std::uint64_t granule, std::uint32_t site) {
   return (granule >> 2 ^ site) % recent_accesses;
@@ -187,11 +185,7 @@ void simulate_access(const nf_pending_access& access, const Place& place, List& 
   const std::uint32_t phase = list.phase;
   const std::uint64_t address = access.address;
   const bool store = access.is_store != 0;
-  if (place.whole &&
-      (place.in_line || recent_page >> 1 != address >> 12 || (recent_page & 1) < access.is_store)) {
-    list.pages[list.page_count++] = {address, store};
-    recent_page = address >> 12 << 1 | (store ? 1 : 0);
-  }
+  if (place.whole) list.pages[list.page_count++] = {address, store};
   if (!place.in_line) return;
   std::uint16_t owner = access.owner;
   if (owner == site_none) owner = *place.tag;
@@ -261,13 +255,7 @@ bool begin_list() {
   return true;
 }
 
-}  // namespace
-
-void forget_accesses() {
-  nf_pending.count = nf_pending.done = nf_pending.owned = NF_PENDING_ACCESSES;
-}
-
-void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
+void append_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
   if (nf_pending.count >= NF_PENDING_ACCESSES && !begin_list()) return;
   const std::uint32_t place = __atomic_load_n(&nf_pending.count, __ATOMIC_RELAXED);
   // A signal handler may have filled the list again.
@@ -277,6 +265,16 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
   if (owner_may_change) owner = nf_owner_at(address);
   nf_append_access(place, address, site, owner, store ? 1 : 0);
   if (owner_may_change && owner == site_none) begin_list();
+}
+
+}  // namespace
+
+void forget_accesses() {
+  nf_pending.count = nf_pending.done = nf_pending.owned = NF_PENDING_ACCESSES;
+}
+
+void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
+  if (!nf_repeats_page(address, store ? 1 : 0)) append_line(address, site, store, owner);
 }
 
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store) {
@@ -305,7 +303,7 @@ extern "C" int nf_settle_accesses(void) {
 
 extern "C" void nf_append_slowly(std::uint64_t address, std::uint32_t site,
                                  std::uint32_t is_store) {
-  nearfar::profile::access_line(address, site, is_store != 0);
+  nearfar::profile::append_line(address, site, is_store != 0, nearfar::profile::site_none);
 }
 
 namespace nearfar::profile {

@@ -29,6 +29,7 @@ struct CoreCaches {
     sim::Translations::Walk large;
   };
   std::uint32_t thread;
+  std::uint64_t last_line;  // of the last access; ordinal + 1
   sim::ReuseStack lines;
   sim::Translations small_pages;
   sim::Translations large_pages;
@@ -194,13 +195,16 @@ CounterBatch* batch_of_core() {
 void count_in_core(const CoreAccess& access) {
   if (recents_of_core() == nullptr) return;
   CoreCaches& core = *this_thread.caches;
-  count_translations(core, access);
+  // The same line again: both TLBs hit, and its page stays the most recent of its set.
+  const bool repeated = core.last_line == access.line + 1;
+  core.last_line = access.line + 1;
+  if (!repeated) count_translations(core, access);
   const std::uint64_t weight = std::uint64_t{1} << sampling_log2;
   const bool transferred = is_transferred(access, place_of(core) + 1);
   if (transferred)
     count_event(access.phase, access.owner, &EventRecord::transfers, weight, &core.batch);
   if (private_lines == 0) return;
-  const std::uint32_t distance = core.lines.touch(access.line);
+  const std::uint32_t distance = repeated ? 0 : core.lines.touch(access.line);
   if (core.lines.over()) core.lines.drop_oldest();
   if (transferred || distance >= private_lines)
     count_event(access.phase, access.owner, &EventRecord::private_misses, weight, &core.batch);

@@ -27,6 +27,7 @@ __attribute__((noinline)) NF_PRESERVE_MOST static void append_with_owner(const v
 }
 
 NF_PRESERVE_MOST void __nf_access(const void* address, uint32_t site, uint32_t is_store) {
+  if (nf_repeats_page((uint64_t)address, is_store)) return;
   if (!__libc_single_threaded) {
     append_with_owner(address, site, is_store);
     return;

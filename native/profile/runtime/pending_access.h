@@ -51,6 +51,21 @@ extern __thread struct nf_pending nf_pending __attribute__((tls_model("initial-e
  * interrupted by a signal. */
 int nf_settle_accesses(void);
 
+/* The whole page (abi.h) of the last access that was appended: page << 1 | stored to. */
+extern __thread uint64_t nf_recent_page __attribute__((tls_model("initial-exec")));
+/* NF_FILTER_MASK of the process: the one of the instrumented code. */
+extern uint64_t nf_line_mask;
+
+/* Tells whether an access adds nothing: it touches the whole page of the last one again, outside
+ * the page's sampled line. A hot page would otherwise append every access to it. */
+static inline int nf_repeats_page(uint64_t address, uint32_t is_store) {
+  const uint64_t touched = address >> 12 << 1 | is_store;
+  if (nf_recent_page == touched || nf_recent_page == (touched | 1))
+    return !nf_sampled(address, nf_line_mask);
+  if (nf_whole(address)) nf_recent_page = touched;
+  return 0;
+}
+
 /* Appends an access to a list that may be full, or to memory that may have no owner yet. */
 void nf_append_slowly(uint64_t address, uint32_t site, uint32_t is_store);
 

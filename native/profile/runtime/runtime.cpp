@@ -113,6 +113,7 @@ bool create_runtime(unsigned rate_log2) {
   }
   nf_owners = runtime.shadow.entry(0);
   nf_owners_inner_log2 = runtime.lines.inner_log2();
+  nf_line_mask = NF_FILTER_MASK(rate_log2);
   runtime.header->counts_flushes = 1;
   attach_tables();
   add_reserved_sites();
@@ -226,6 +227,7 @@ void register_new_thread() {
 
 const std::uint16_t* nf_owners = nullptr;
 unsigned nf_owners_inner_log2 = 0;
+std::uint64_t nf_line_mask = 0;
 const std::uint32_t* nf_phase_word = &nearfar::profile::no_phase;
 const std::uint32_t* nf_counting_word = &nearfar::profile::no_phase;
 

@@ -48,6 +48,7 @@ class ReuseStack {
   // Makes `line` the most recent; returns the distinct lines touched since its last touch, or
   // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
+    if (next_ > 0 && lines_[next_ - 1] == line + 1) return 0;  // it is the most recent
     if (next_ == slots_) compact();
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
