@@ -36,7 +36,7 @@ uncalibrated until `nearfar validate` has measured how wide that kind of memory 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import exp, hypot, log, log1p, sqrt
+from math import hypot, sqrt
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from nearfar.predict.core_time import (
     stream_fetch,
     traffic_time,
 )
+from nearfar.predict.deviations import joined
 from nearfar.predict.device_figures import ERROR_OF
 from nearfar.predict.memory import MemoryCosts, seen_by
 from nearfar.predict.model import NO_PERTURBATION, Model, Perturbation, usable_models
@@ -88,9 +89,6 @@ FITTED_SHARE = 0.55
 """The same where a fitted window has all the weight. Leaving one of those kernels out, shares were
 0.37 to 0.50 (88 % covered), and 0.33 to 0.35 with the span of the library's cores for the known
 core (89 %). This one is larger because all ten were in sight while the window was built."""
-
-MIN_RATIO = 1e-12
-"""Smallest ratio to the central time that a downward deviation leaves."""
 
 KINDS_OF_WAITING = (
     [CHASE],
@@ -159,11 +157,11 @@ def far_estimate(
     slowdowns = [time_ns / near_ns for time_ns in covered]
     return FarEstimate(
         _covering(
-            _joined(time, validated.times + spread.times, unvalidated.times + noise.times, share),
+            joined(time, validated.times + spread.times, unvalidated.times + noise.times, share),
             covered,
         ),
         _covering(
-            _joined(
+            joined(
                 time / near_ns,
                 validated.slowdowns + spread.slowdowns,
                 unvalidated.slowdowns + noise.slowdowns,
@@ -172,7 +170,7 @@ def far_estimate(
             slowdowns,
         ),
         _covering(
-            _joined(time / near_ns, validated.slowdowns, unvalidated.slowdowns, share), slowdowns
+            joined(time / near_ns, validated.slowdowns, unvalidated.slowdowns, share), slowdowns
         ),
     )
 
@@ -371,27 +369,6 @@ def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
 def _share(fitted_weight: float) -> float:
     """Return the share of validated deviations where a fitted window has this weight."""
     return FITTED_SHARE * fitted_weight + DEVIATION_SHARE * (1.0 - fitted_weight)
-
-
-def _joined(
-    central: float, validated: list[float], unvalidated: list[float], share: float
-) -> Estimate:
-    """Join deviations in quadrature: a share of the validated ones, all of the others."""
-    ups = [_quadrature(central, ends, 1.0) for ends in (validated, unvalidated)]
-    downs = [_quadrature(central, ends, -1.0) for ends in (validated, unvalidated)]
-    if central <= 0.0:
-        return Estimate(central, central, central + hypot(*ups))
-    highs = [log1p(up / central) for up in ups]
-    lows = [log(max(1.0 - down / central, MIN_RATIO)) for down in downs]
-    return Estimate(
-        central,
-        central * exp(-hypot(share * lows[0], lows[1])),
-        central * exp(hypot(share * highs[0], highs[1])),
-    )
-
-
-def _quadrature(central: float, ends: list[float], sign: float) -> float:
-    return hypot(*(max(sign * (end - central), 0.0) for end in ends))
 
 
 def _covering(interval: Estimate, values: list[float]) -> Estimate:

@@ -22,6 +22,7 @@ from nearfar.documents.prediction import (
     PagedPhaseTime,
     PhasePrediction,
 )
+from nearfar.predict.deviations import joined
 from nearfar.predict.paged import (
     PageCosts,
     PagedPhase,
@@ -46,8 +47,8 @@ CLIFF = 2
 
 CLIFF_STEPS = 200
 
-ENDS = ((0, 0), (1, 1), (2, -1))
-"""Number of each end (value, low, high), and the sign of the error of near memory's size."""
+ENDS = ((1, 1), (2, -1))
+"""Low and high: number of the end, and the sign of the error of near memory's size."""
 
 
 @dataclass(frozen=True)
@@ -65,30 +66,40 @@ class _PhaseAt:
 
 
 def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint: float) -> _PhaseAt:
-    error, faults, times = budget_error(footprint / phase.page_rate), [], []
+    """Return the phase at one size of near memory; each error is perturbed alone."""
+    near = phase.phase.near_cpu_time_ns.value
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
     by_object = costs.added_ns(central)
-    near = phase.phase.near_cpu_time_ns.value
-    bound: Bound = "latency" if by_object.sum() > 0.05 * near else "compute"
+    back, added = float(central.faults.sum()), float(by_object.sum())
+    transfer_ns = costs.transfer_ns(central) * phase.threads
+    bound: Bound = "latency" if added > 0.05 * near else "compute"
+    if transfer_ns > near + added:
+        bound = "bandwidth"
+    by_chance = random_faults(phase, near_pages)
+    faults, waits = [by_chance], [by_chance * costs.mean_fault_ns(0, central.retouches)]
+    error, transfers = budget_error(footprint / phase.page_rate), []
     for end, sign in ENDS:
         size = near_pages * (1.0 + sign * error)
         pages = moved(phase, size, keeps_copies=costs.keeps_copies)
-        back = float(pages.faults.sum())
-        factor = 1.0 - sign * 1.645 / math.sqrt(max(back / phase.page_rate, 4.0))
-        waiting = near + float(costs.added_ns(pages, end).sum()) * factor
-        transfer = costs.transfer_ns(pages) * phase.threads
-        faults.append(back * factor)
-        times.append(max(waiting, transfer))
-        if end:
-            by_chance = random_faults(phase, near_pages)
-            chance_ns = near + by_chance * costs.mean_fault_ns(end, central.retouches)
-            faults[-1] = (min, max)[end - 1](faults[-1], by_chance)
-            times[-1] = (min, max)[end - 1](times[-1], chance_ns)
-        if end == 0 and transfer > waiting:
-            bound = "bandwidth"
-    return _PhaseAt(
-        phase, costs, near_pages, central, by_object, _ordered(faults), _ordered(times), bound
+        sampling = 1.0 - sign * 1.645 / math.sqrt(max(back / phase.page_rate, 4.0))
+        faults += [float(pages.faults.sum()), back * sampling]
+        resized, repriced = costs.added_ns(pages), costs.added_ns(central, end)
+        waits += [float(resized.sum()), float(repriced.sum()), added * sampling]
+        transfers.append(costs.transfer_ns(pages) * phase.threads)
+    wait, transfer = _interval(added, waits), _interval(transfer_ns, transfers)
+    time = Estimate(
+        max(near + wait.value, transfer.value),
+        max(near + wait.low, transfer.low),
+        max(near + wait.high, transfer.high),
     )
+    return _PhaseAt(
+        phase, costs, near_pages, central, by_object, _interval(back, faults), time, bound
+    )
+
+
+def _interval(central: float, ends: Sequence[float]) -> Estimate:
+    """Return a value with the deviations of `ends`, each by an error of its own."""
+    return joined(central, (), ends, 1.0)
 
 
 def _ordered(values: Sequence[float]) -> Estimate:

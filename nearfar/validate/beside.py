@@ -9,6 +9,7 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile
+from nearfar.measure.paged.measure import spread_of
 
 
 def with_noise(slowdown: Estimate, near: Estimate) -> Estimate:
@@ -25,8 +26,8 @@ def scaled_device(
 ) -> DeviceProfile:
     """Return `device` with all times of pages scaled to exchanges that were measured beside.
 
-    Intervals reach as far as the device's, scaled; with `spread` to the quickest and slowest
-    exchange at least.
+    Intervals reach as far as the device's, scaled; with `spread` at least to the times between
+    which nine in ten of those exchanges lie.
     """
     reference = next(
         row.value_ns
@@ -37,7 +38,7 @@ def scaled_device(
     factor = statistics.median(beside_ns) / reference
     low, high = factor, factor
     if spread:
-        low, high = min(beside_ns) / reference, max(beside_ns) / reference
+        low, high = (end / reference for end in spread_of(beside_ns))
     faults = [
         msgspec.structs.replace(
             row,

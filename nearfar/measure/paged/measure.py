@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from nearfar.base.estimate import Estimate
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import PAGE_BYTES, format_bytes
@@ -39,7 +41,7 @@ MIDDLE: PageData = "records"
 """Content of the points that differ in everything else."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
 """Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
-EXCHANGE_ROUNDS = 4
+EXCHANGE_ROUNDS = 2
 """Rounds of `exchange_ns`."""
 SOURCE = "here"
 _ROOM = 4
@@ -135,10 +137,11 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
     return _profile(options, request, swap, samples, context)
 
 
-def exchange_ns(spec: MemorySpec, region_bytes: int = 32 << 20) -> list[float]:
+def exchange_ns(spec: MemorySpec, region_bytes: int = REGION_BYTES) -> list[float]:
     """Return the times of a page that comes while another goes, ns, one for each sweep.
 
-    Random reads of records. The memory is set up for it and taken down.
+    Random reads of records, of a region as large as that of `measure`: in one of 32 MiB they take
+    up to 8 % less. The memory is set up for it and taken down.
     """
     point, samples = PagePoint(MIDDLE, at_limit=True), PageSamples()
     place = find_group_parent()
@@ -232,7 +235,8 @@ def _figures(
     estimate = median_estimate(taken.fault_ns)
     if point.at_limit:
         # A program runs once, in one state of a shared machine: some last for seconds.
-        estimate = Estimate(estimate.value, min(taken.fault_ns), max(taken.fault_ns))
+        low, high = spread_of(taken.fault_ns)
+        estimate = Estimate(estimate.value, low, high)
     tails = [row for row in taken.tails_ns if row]
     p50, p90, p99, p99_9 = (
         (statistics.median(column) for column in zip(*tails, strict=True))
@@ -278,6 +282,12 @@ def _figures(
             )
         )
     return figures
+
+
+def spread_of(times_ns: Sequence[float]) -> tuple[float, float]:
+    """Return the times between which nine in ten of `times_ns` lie."""
+    low, high = np.percentile(times_ns, (5.0, 95.0)).tolist()
+    return low, high
 
 
 def _part(cpu_ns: Sequence[float], all_ns: Sequence[float]) -> float:

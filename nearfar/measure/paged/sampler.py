@@ -23,7 +23,7 @@ AGAIN_FAULTS = 0.5
 """Expected faults of a walk at random, per page of the region."""
 LIMIT_SWEEPS = 3
 """Sweeps at a limit in each round. In one of ten a written page takes three times as long (27 us
-instead of 8 with zram on Linux 6.18). The value is the median of all, and the range spans all."""
+instead of 8 with zram on Linux 6.18). The value is the median of all; the range has nine in ten."""
 MAX_KILLS = 3
 """Kills of the worker in a row from which swap or memory counts as full. The kernel kills now and
 then at a limit where all pages are in use and an allocation of its own finds none quickly."""

@@ -143,6 +143,6 @@ def test_the_verb_shows_it(tmp_path: Path, capsys):
     assert main([*command, "--pipeline", "load,get"]) == ExitCode.WRONG_USE
     assert "go together" in capsys.readouterr().err
     assert main([*command, "--threads", "4"]) == ExitCode.WRONG_USE
-    assert "with --pipeline" in capsys.readouterr().err
+    assert "needs --pipeline" in capsys.readouterr().err
     assert main([*command, *stages[:1], "load,put", *stages[2:]]) == ExitCode.WRONG_USE
     assert "no phase 'put'" in capsys.readouterr().err

@@ -107,8 +107,9 @@ def test_all_times_of_a_page_follow_the_one_measured_beside() -> None:
         assert after.value_ns == pytest.approx(2.0 * before.value_ns)
         assert before.low_ns is not None
         assert before.high_ns is not None
-        assert after.low_ns == pytest.approx(min(1.5 * before.value_ns, 2.0 * before.low_ns))
-        assert after.high_ns == pytest.approx(max(3.0 * before.value_ns, 2.0 * before.high_ns))
+        # Nine in ten of 1.5, 2 and 3.
+        assert after.low_ns == pytest.approx(min(1.55 * before.value_ns, 2.0 * before.low_ns))
+        assert after.high_ns == pytest.approx(max(2.9 * before.value_ns, 2.0 * before.high_ns))
     narrow = scaled_device(device, [share * reference.value_ns for share in (1.5, 2.0, 3.0)],
                            spread=False)  # fmt: skip
     for after, before in zip(narrow.faults, device.faults, strict=True):
