@@ -185,10 +185,9 @@ def mean_of(study: StudyResult) -> str:
     text = f"{_mean_error(rows)} in {len(rows)} cases of `{study.name}`"
     if not 0 < len(plain) < len(rows):
         return text
-    others = (
-        f"{_mean_error(plain)} without the {len(rows) - len(plain)} cases whose far runs gave "
-        "devices of the library their bandwidth"
-    )
+    count = len(rows) - len(plain)
+    left_out = "the case whose far run" if count == 1 else f"the {count} cases whose far runs"
+    others = f"{_mean_error(plain)} without {left_out} gave devices of the library their bandwidth"
     return f"{text} ({others})"
 
 

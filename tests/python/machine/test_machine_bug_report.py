@@ -53,4 +53,4 @@ def test_only_variables_that_affect_nearfar_are_named(monkeypatch: pytest.Monkey
 
 def test_the_report_needs_no_other_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["machine", "--bug-report", "--check"]) == 2
-    assert "stands alone" in capsys.readouterr().err
+    assert "takes no other options" in capsys.readouterr().err

@@ -52,7 +52,7 @@ def test_a_wrong_memory_in_a_pair_is_refused_as_anywhere() -> None:
 
 
 def test_joint_needs_measure_and_measures_this_machine(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="goes with --measure"):
+    with pytest.raises(CommandError, match="--joint needs --measure"):
         verb(joint=["dram,dram"])
     (tmp_path / "sys").mkdir()
     with pytest.raises(CommandError, match="captured one"):

@@ -237,7 +237,7 @@ def test_an_interrupt_leaves_no_partial_file_and_no_process(
         (["--", "./nothere"], 2, "no such file"),
         (["--", "nothere-at-all"], 2, "not in PATH"),
         (["--", "/tmp"], 2, "folder"),
-        (["--", "/etc/passwd"], 2, "not executable"),
+        (["--", "/etc/passwd"], 2, "is not a program of this system"),
         (["--source", "compiled", "--", "/bin/true"], 2, "not instrumented"),
         (["-o", "/nonexistent/run.json", "--", "/bin/true"], 3, "mkdir -p"),
         (["--memory", "12", "--", "/bin/true"], 2, "unit"),

@@ -49,7 +49,7 @@ def test_memory_mode_is_reported_as_not_validated(capsys: pytest.CaptureFixture[
         (("--access", "100B"), "multiple of 64 B"),
         (("--in-flight", "4"), "do not wait for each other"),
         (("--pattern", "random", "--in-flight", "0.5"), "from 1 to"),
-        (("--stride", "4KiB"), "goes with --pattern strided"),
+        (("--stride", "4KiB"), "--stride needs --pattern strided"),
         (("--region", "1B"), "at least one stride"),
         (("--region", "1TiB"), "at most 128 GiB"),
     ],
