@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 
 import msgspec
 
+from nearfar.base.estimate import Finite
 from nearfar.documents.header import Document
 
 How = Literal["measured", "published", "fitted", "assumed"]
@@ -110,7 +111,7 @@ class LoadedLatencyCurve(
     """
 
     read_share: float
-    points: list[tuple[float, float]]
+    points: list[tuple[Finite, Finite]]
     instruction: str = "load"
     """Timed instruction, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
     threads: int | None = None

@@ -36,6 +36,19 @@ def test_a_library_device_is_drawn_completely(
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_latency_beyond_all_memories_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["device", "show", "optane-100-1dimm", "--json"]) == 0
+    device = json.loads(capsys.readouterr().out)
+    device["loaded_latency"][0]["points"][0][1] = 1e308
+    path = tmp_path / "device.json"
+    path.write_text(json.dumps(device))
+    assert main(["device", "plot", str(path), "-o", str(tmp_path / "x.png")]) == 2
+    assert "loaded_latency[0].points[0][1]" in capsys.readouterr().err
+    assert not (tmp_path / "x.png").exists()
+
+
 def test_a_device_without_curves_is_drawn_by_its_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
