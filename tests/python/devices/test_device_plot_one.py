@@ -39,7 +39,7 @@ def test_a_library_device_is_drawn_completely(
 def test_a_latency_beyond_all_memories_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["device", "show", "optane-100-1dimm", "--json"]) == 0
+    assert main(["device", "show", "optane-100-6dimm", "--json"]) == 0
     device = json.loads(capsys.readouterr().out)
     device["loaded_latency"][0]["points"][0][1] = 1e308
     path = tmp_path / "device.json"
