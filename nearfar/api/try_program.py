@@ -77,7 +77,8 @@ def first_answer(
     )
     for path in (near_path, run_path, page_path):
         check_writable(path)
-    more = f", and {QUICK_S:.0f} s more if near memory is not known yet" if given is None else ""
+    measuring = f", and about {QUICK_S:.0f} s more if near memory must be measured"
+    more = measuring if given is None else ""
     say(f"takes about {options.seconds():.0f} s at most{more}")
     if given is not None:
         near = given

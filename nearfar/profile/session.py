@@ -180,8 +180,7 @@ def _check_seen(
     if request.deadline is None or not ends_itself or seen.timed is not None:
         return
     native = by_itself.outcome
-    if not native.finished and native.cpu_ns < MIN_BUSY_SHARE * native.wall_ns:
-        raise too_long(name, native.wall_ns / 1e9)
+    check_busy(name, native)
     if not native.finished:
         raise UnobservedError(
             f"{name} had not ended after {format_ns(native.wall_ns)}, nor came to any place by "
@@ -198,12 +197,24 @@ def _check_seen(
         )
 
 
-def run_plain(request: ProfileRequest, build: Build) -> ProfiledRun:
-    """Run a build that is not observed, within the request's time."""
+def check_busy(name: str, by_itself: RunOutcome) -> None:
+    """Refuse a program that neither ended in its share of the time nor computed."""
+    if not by_itself.finished and by_itself.cpu_ns < MIN_BUSY_SHARE * by_itself.wall_ns:
+        raise too_long(name, by_itself.wall_ns / 1e9)
+
+
+def run_plain(
+    request: ProfileRequest, build: Build, *, may_be_stopped: bool = False
+) -> ProfiledRun:
+    """Run a build that is not observed, within the request's time.
+
+    A program that runs longer than its share of that time is refused; stopped where the source
+    observes parts, or with `may_be_stopped`.
+    """
     with run_folder(request) as (folder, control):
         job = request.job
         if request.deadline is not None:
-            in_part = request.source.times_parts and job.ends_itself
+            in_part = (request.source.times_parts or may_be_stopped) and job.ends_itself
             longest_s = request.deadline.plain_s(in_part=in_part)
             job = replace(job, longest_s=longest_s)
             if in_part:  # what it does later is not sampled

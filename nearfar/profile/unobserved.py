@@ -16,7 +16,7 @@ from nearfar.machine.sysfs import Tree
 from nearfar.options.profile import ProfileOptions
 from nearfar.profile.api import profile
 from nearfar.profile.options import make_request
-from nearfar.profile.session import ProfileRequest, run_plain
+from nearfar.profile.session import ProfileRequest, check_busy, run_plain
 from nearfar.profile.sources.counters import missing_counters
 from nearfar.profile.unprofiled import unallocated_object
 from nearfar.program.executable import Build, find_executable
@@ -39,14 +39,17 @@ def profile_unobserved(
     Otherwise all of the program's time may be waiting.
     """
     request = make_request(options, stdout_to_stderr=stdout_to_stderr)
+    plain = Build(find_executable(options.command[0]), os.environ)
+    if request.deadline is not None and by_itself is None:
+        by_itself = run_plain(request, plain, may_be_stopped=True)
+        check_busy(options.command[0], by_itself.outcome)
     if not missing_counters(Tree(Path("/"))) and _has_time(request, by_itself):
         say(f"{reason}: counting with the processor's counters instead")
         counted = replace(options, source="counters", sample=None)
         return profile(counted, say, stdout_to_stderr=stdout_to_stderr)
     say(f"{reason}: its time and memory alone are known")
-    executable = find_executable(options.command[0])
-    run = by_itself or run_plain(request, Build(executable, os.environ))
-    result = _assemble(request, executable, run, reason)
+    run = by_itself or run_plain(request, plain)
+    result = _assemble(request, plain.executable, run, reason)
     save(result, options.output)
     return result, run.outcome.status if run.outcome.failed else ""
 
@@ -55,7 +58,8 @@ def _has_time(request: ProfileRequest, by_itself: ProfiledRun | None) -> bool:
     """Return whether two more runs end in time."""
     if request.deadline is None or by_itself is None:
         return True
-    return request.deadline.left_s() > 2 * by_itself.outcome.wall_ns / 1e9
+    outcome = by_itself.outcome
+    return outcome.finished and request.deadline.left_s() > 2 * outcome.wall_ns / 1e9
 
 
 def _assemble(

@@ -184,7 +184,7 @@ def _connect(scheduler: str, context: ssl.SSLContext | None) -> None:
     if context is None and _speaks_tls(scheduler):
         raise NearfarError(f"the scheduler {scheduler} speaks TLS: write tls:// and {GIVE_FILES}")
     raise NearfarError(
-        f"what answers at {name} did not greet as a Dask scheduler within {CONNECT_S:.0f} s: give "
+        f"what answers at {name} did not greet as a Dask scheduler: give "
         "the address that `dask scheduler` prints",
         ExitCode.MACHINE_LACKS,
     )
@@ -199,7 +199,9 @@ def _greets(scheduler: str, context: ssl.SSLContext | None) -> bool:
         if context is not None:
             connection = opened.enter_context(context.wrap_socket(connection))
         first_words = b""
-        with contextlib.suppress(ConnectionError, TimeoutError):
+        # A reset of an encrypted connection is an answer: the certificate was refused.
+        silent = (ConnectionError, TimeoutError) if context is None else (TimeoutError,)
+        with contextlib.suppress(*silent):
             # What refuses a certificate and closes would not be heard after words of this side.
             if context is None:
                 connection.sendall(NONSENSE)

@@ -222,19 +222,22 @@ void simulate_pending() {
   Place places[NF_PENDING_ACCESSES];
   const std::uint32_t first = nf_pending.done;
   std::uint32_t found = first;
-  while (nf_pending.done < nf_pending.count) {
-    // A signal handler may append meanwhile.
-    for (; found < nf_pending.count; ++found)
-      places[found] = find_place(nf_pending.list[found].address);
-    const Place& place = places[nf_pending.done];
-    // Copied and passed over first: a handler may jump out of the simulation.
-    const nf_pending_access access = nf_pending.list[nf_pending.done++];
-    RecentAccess* const recent =
-        recents == nullptr ? nullptr : &recents[recent_place(access.address >> 4, access.site)];
-    if (recent == nullptr || !is_repeated(access, phase, *recent, list.batch))
-      simulate_access(access, place, list, recent);
-  }
-  list.finish();
+  do {
+    while (nf_pending.done < nf_pending.count) {
+      // A signal handler may append meanwhile.
+      for (; found < nf_pending.count; ++found)
+        places[found] = find_place(nf_pending.list[found].address);
+      const Place& place = places[nf_pending.done];
+      // Copied and passed over first: a handler may jump out of the simulation.
+      const nf_pending_access access = nf_pending.list[nf_pending.done++];
+      RecentAccess* const recent =
+          recents == nullptr ? nullptr : &recents[recent_place(access.address >> 4, access.site)];
+      if (recent == nullptr || !is_repeated(access, phase, *recent, list.batch))
+        simulate_access(access, place, list, recent);
+    }
+    list.finish();
+    // A signal handler may have appended since the last look.
+  } while (nf_pending.done < nf_pending.count);
   sample_live_sometimes(nf_pending.count - first);
   nf_pending.count = nf_pending.done = nf_pending.owned = 0;
 }
@@ -248,6 +251,7 @@ bool begin_list() {
   Guard const guard;
   if (!guard) {
     add(runtime.header->dropped, std::uint64_t{1});
+    nf_recent_page = 0;
     return false;
   }
   register_thread();
@@ -271,6 +275,7 @@ void append_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
 
 void forget_accesses() {
   nf_pending.count = nf_pending.done = nf_pending.owned = NF_PENDING_ACCESSES;
+  nf_recent_page = 0;  // its touch may be among those forgotten
 }
 
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {

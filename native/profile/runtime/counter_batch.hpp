@@ -22,8 +22,9 @@ struct CounterBatch {
     Sum& sum = sums[place];
     if (sum.counter != &counter) {
       if (sum.counter != nullptr) add(*sum.counter, sum.amount);
-      sum = {&counter, 0};
+      // In this order a signal handler that jumps away leaves a place that flush() looks at.
       used |= 1u << place;
+      sum = {&counter, 0};
     }
     sum.amount += amount;
   }
@@ -31,8 +32,9 @@ struct CounterBatch {
   void flush() {
     for (; used != 0; used &= used - 1) {
       Sum& sum = sums[__builtin_ctz(used)];
-      add(*sum.counter, sum.amount);
+      std::uint64_t* const counter = sum.counter;
       sum.counter = nullptr;
+      if (counter != nullptr) add(*counter, sum.amount);
     }
   }
 
