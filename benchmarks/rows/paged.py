@@ -64,6 +64,7 @@ def models_commit() -> str:
     files = [
         "nearfar/predict/paged.py",
         "nearfar/predict/paged_device.py",
+        "nearfar/predict/deviations.py",
         "nearfar/place/paged.py",
         "nearfar/devices/paged_figures.py",
         "nearfar/measure/paged",
