@@ -9,7 +9,7 @@
 
 #include "crash/operand.hpp"
 
-// libgcc: the unwind table's entry of an instruction, and the begin of its function.
+// Part of libgcc: finds the unwind table's entry of an instruction, and the start of its function.
 extern "C" {
 struct dwarf_eh_bases {
   void* text;
@@ -29,7 +29,8 @@ struct Breakpoint {
   std::uint64_t address;
   unsigned char original;
 };
-// A program and its libraries have some dozens; reserved, not touched.
+// A program and its libraries have some dozens of breakpoints. The table is reserved address space;
+// only used entries take memory.
 constexpr unsigned max_breakpoints = 1u << 16;
 Breakpoint breakpoints[max_breakpoints];
 unsigned breakpoint_count = 0;
@@ -43,11 +44,12 @@ Code files[max_files];
 unsigned file_count = 0;
 bool late = false;
 
-// Instructions after a flush in which a locked one is looked for; a right program fences at once.
+// After a flush, so many instructions are stepped in search of a locked instruction. A correct
+// program fences at once.
 constexpr unsigned max_steps = 64;
 constexpr greg_t trap_flag = 0x100;
 __attribute__((tls_model("initial-exec"))) thread_local unsigned steps_left = 0;
-// Hooks draw the next thread, which takes some thousands.
+// A hook chooses the next thread, which takes some thousands of instructions.
 constexpr unsigned max_hook_steps = 4096;
 __attribute__((tls_model("initial-exec"))) thread_local unsigned hook_steps_left = 0;
 Code own_code{};
@@ -73,7 +75,8 @@ Code extent_of(const dl_phdr_info& info) {
   return code;
 }
 
-// The recorder itself, and libpmem, whose functions are hooked as a whole.
+// Ranges without breakpoints: the recorder itself, and libpmem, whose functions are hooked as a
+// whole.
 bool is_hooked(const Code& file, const char* name) {
   const auto own = reinterpret_cast<std::uint64_t>(&watch_code);
   if (own >= file.begin && own < file.end) {
@@ -114,12 +117,12 @@ const Breakpoint* breakpoint_at(std::uint64_t address) {
   return at != end && at->address == address ? at : nullptr;
 }
 
-// The instruction at `address`, without our breakpoints in it.
+// Returns the instruction at `address`, without the recorder's breakpoints in it.
 Instruction original_at(std::uint64_t address, std::uint64_t end) {
   unsigned char code[max_instruction_bytes];
   const std::size_t available = std::min<std::uint64_t>(sizeof code, end - address);
   memcpy(code, reinterpret_cast<const void*>(address), available);
-  // Instructions follow each other closely: the next one's first byte may be ours, too.
+  // Flushes may be adjacent, so the next one's first byte may be a breakpoint too.
   for (std::size_t i = 0; i < available; ++i) {
     if (code[i] != 0xCC) continue;
     const Breakpoint* const known = breakpoint_at(address + i);
@@ -128,13 +131,13 @@ Instruction original_at(std::uint64_t address, std::uint64_t end) {
   return decode(code, available);
 }
 
-// Whether bytes look like one of the instructions: 0F AE with /6 or /7.
+// Whether the bytes look like a flush or fence: 0F AE with /6 or /7.
 bool is_candidate(const unsigned char* code) {
   if (code[0] != 0x0F || code[1] != 0xAE) return false;
   return code[2] < 0xC0 ? (code[2] >> 3 & 7) >= 6 : code[2] == 0xF0 || code[2] == 0xF8;
 }
 
-// Decodes towards the candidates of a segment, in rising order.
+// Decodes instructions up to each candidate of a segment, in ascending order.
 class Sweep {
  public:
   Sweep(std::uint64_t begin, std::uint64_t end) : at_(begin), end_(end) {}
@@ -186,7 +189,7 @@ bool in_pool(const void* address) {
   return recording() && mapping_of(address) != nullptr;
 }
 
-// Returns whether it concerns the pool.
+// Returns whether the flush or fence concerns the pool.
 bool record_bare(const Instruction& instruction, std::uint64_t address, const ucontext_t& context) {
   const BareKind kind = bare_kind(instruction);
   if (kind == BareKind::fence) {
@@ -206,7 +209,7 @@ bool record_bare(const Instruction& instruction, std::uint64_t address, const uc
 }  // namespace
 
 Instruction instruction_at(std::uint64_t address) {
-  // The next page may not be mapped, unless the instruction reaches into it.
+  // The next page may be unmapped, so it is read only if the instruction reaches into it.
   const std::uint64_t page_end = (address / NF_CRASH_PAGE + 1) * NF_CRASH_PAGE;
   const Instruction here = original_at(address, page_end);
   if (here.length != 0 || page_end - address >= max_instruction_bytes) return here;
@@ -250,7 +253,7 @@ bool on_breakpoint(ucontext_t* context) {
   if (known == nullptr) return false;
   const Instruction instruction = instruction_at(known->address);
   const std::uint64_t next = known->address + instruction.length;
-  rip = static_cast<greg_t>(known->address);  // where stacks begin
+  rip = static_cast<greg_t>(known->address);  // start of the stacks
   const bool recorded = record_bare(instruction, known->address, *context);
   rip = static_cast<greg_t>(next);
   const BareKind kind = bare_kind(instruction);
@@ -275,7 +278,7 @@ bool on_expecting_step(ucontext_t* context) {
   greg_t* const registers = context->uc_mcontext.gregs;
   const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
   if (own_code.begin <= address && address < own_code.end) {
-    // A hook, which may hold the lock; the function that it calls counts.
+    // The address is in a hook, which may hold the lock: the function that it calls counts instead.
     hook_steps_left -= 1;
     if (hook_steps_left == 0) steps_left = 0;
   } else {

@@ -15,21 +15,25 @@
 
 namespace nearfar::crash {
 
-// The instruction at `address`, as it was without breakpoints.
+// Returns the original instruction at `address`, without breakpoints.
 Instruction instruction_at(std::uint64_t address);
 
-// Puts breakpoints into a loaded file; again for the same file it does nothing. The lock is held.
+// Sets breakpoints in a loaded file; does nothing if the file has them already. The caller holds
+// the lock.
 void watch_code(const dl_phdr_info& info, const char* name);
-// From here on, flushes of newly loaded code may have been missed already.
+// Notes that from now on, newly loaded code may have flushed before it got breakpoints.
 void watching_ends();
-// Notes that code at `address` uses the pool: it may belong to a file loaded meanwhile, or to none.
+// Notes that code at `address` uses the pool. The code may belong to a file that was loaded in the
+// meantime, or to no file.
 void note_code(std::uint64_t address);
 
-// At a breakpoint: records the flush or fence and skips it. False: it is not ours.
+// Handles a breakpoint: records the flush or fence and skips it. Returns false if the breakpoint is
+// not the recorder's.
 bool on_breakpoint(ucontext_t* context);
-// Begins looking for a locked instruction, which is a fence too: after a flush, for some steps.
+// After a flush, single-steps for a limited number of instructions to find a locked instruction,
+// which acts as a fence.
 void expect_fence(ucontext_t* context);
-// After a step while one is expected: false if none is.
+// Handles one of these steps; returns false if none is expected.
 bool on_expecting_step(ucontext_t* context);
 
 }  // namespace nearfar::crash

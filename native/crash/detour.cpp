@@ -12,11 +12,11 @@ namespace nearfar::crash {
 
 namespace {
 
-// What a copy loads and saves. The order is that of ucontext's gregs.
+// Registers that a copy loads and saves, in the order of ucontext's gregs.
 struct Registers {
   std::int64_t general[NGREG];
   void* vectors;           // the signal's XSAVE area
-  std::uint64_t features;  // its parts to load
+  std::uint64_t features;  // components of it to load
 };
 constexpr unsigned flags_at = REG_EFL * 8;
 constexpr unsigned vectors_at = offsetof(Registers, vectors);
@@ -50,7 +50,7 @@ class Assembler {
     at_ += count;
   }
   void offset(unsigned value) { bytes(value, value >> 8, 0, 0); }
-  // mov between register `number` and its place behind rdi: 8B loads, 89 stores.
+  // mov between register `number` and its slot at rdi: 8B loads, 89 stores.
   void move(unsigned opcode, unsigned number) {
     bytes(number >= 8 ? 0x4C : 0x48, opcode, 0x80 | (number & 7) << 3 | 7);
     offset(static_cast<unsigned>(greg_of[number]) * 8);
@@ -64,8 +64,8 @@ constexpr unsigned rsp = 4;
 constexpr unsigned rsi = 6;
 constexpr unsigned rdi = 7;
 
-// The register that addresses the copy's operand: one that the instruction does not use. Implied
-// registers are rax, rcx, rdx and rbx.
+// Returns a register for the address of the copy's operand: one that the instruction does not use.
+// rax, rcx, rdx and rbx may be used implicitly.
 unsigned address_register(const Instruction& instruction) {
   return instruction.reg() + instruction.reg_high == rsi ? rdi : rsi;
 }
@@ -73,7 +73,8 @@ unsigned address_register(const Instruction& instruction) {
 void write_instruction(Assembler& to, const Instruction& instruction, const unsigned char* code) {
   unsigned char head[max_instruction_bytes];
   memcpy(head, code, instruction.modrm_at);
-  // The new operand needs neither of the prefix's bits for index and base. VEX's are inverted.
+  // The new operand needs neither the index bit nor the base bit of the prefix. VEX inverts these
+  // bits.
   if (instruction.rex) head[instruction.opcode_at - 1] &= 0xFC;
   if (instruction.escape == 0xC4 || instruction.escape == 0x62)
     head[instruction.opcode_at + 1] |= 0x60;
@@ -82,11 +83,11 @@ void write_instruction(Assembler& to, const Instruction& instruction, const unsi
   to.copy(code + instruction.operand_end, instruction.length - instruction.operand_end);
 }
 
-// rax, rdx and rcx: what XSAVE and XRSTOR work on.
+// XSAVE and XRSTOR use rax, rdx and rcx.
 void write_vector_operands(Assembler& to) {
   to.bytes(0x8B, 0x87);  // mov eax, features
   to.offset(features_at);
-  to.bytes(0x8B, 0x97);  // mov edx, features' upper half
+  to.bytes(0x8B, 0x97);  // mov edx, upper half of features
   to.offset(features_at + 4);
   to.bytes(0x48, 0x8B, 0x8F);  // mov rcx, vectors
   to.offset(vectors_at);
@@ -138,7 +139,7 @@ Copy* copy_of(const Instruction& instruction, std::uint64_t address, Detour kind
   const auto* const code = reinterpret_cast<const unsigned char*>(address);
   Copy& copy = copies[(address * 0x9e3779b97f4a7c15ULL) >> 52];
   static_assert(max_copies == 1u << (64 - 52));
-  // Code made at run time may change.
+  // Code that is generated at run time may change.
   if (copy.address == address && memcmp(copy.original, code, instruction.length) == 0) return &copy;
   if (copy.code == nullptr) {
     if (!has_room()) return nullptr;
@@ -150,7 +151,7 @@ Copy* copy_of(const Instruction& instruction, std::uint64_t address, Detour kind
   return &copy;
 }
 
-// Opcodes whose ModRM names no register beside the operand.
+// Opcodes whose ModRM names no register besides the operand.
 bool is_group(const Instruction& instruction) {
   const unsigned opcode = instruction.opcode;
   if (instruction.map == 1) return opcode == 0xBA || opcode == 0xC7 || (opcode & 0xF0) == 0x90;
@@ -159,9 +160,9 @@ bool is_group(const Instruction& instruction) {
          (opcode & 0xFC) == 0xD0 || (opcode & 0xFE) == 0xF6 || (opcode & 0xFE) == 0xFE;
 }
 
-// Instructions that do more than to store, or to store from a general register, are left out: the
-// stack, x87, control registers, bits addressed by a register, XSAVE, MOVDIR64B and ENQCMD,
-// scatters and tiles.
+// Whether the instruction only stores, or stores from a general register. Not supported: the stack,
+// x87, control registers, bits addressed by a register, XSAVE, MOVDIR64B and ENQCMD, scatters and
+// tiles.
 bool only_stores(const Instruction& instruction) {
   const unsigned opcode = instruction.opcode;
   switch (instruction.escape != 0 ? instruction.map + 0x10 : instruction.map) {
@@ -182,8 +183,9 @@ bool only_stores(const Instruction& instruction) {
   }
 }
 
-// Loads that do more than to load into a register that ModRM names: segment registers, far
-// pointers, a bit addressed by a register, gathers, and those with a third general register.
+// Whether the instruction only loads into a register that ModRM names. Not supported: segment
+// registers, far pointers, a bit addressed by a register, gathers, and instructions with a third
+// general register.
 bool only_loads(const Instruction& instruction) {
   const unsigned opcode = instruction.opcode;
   switch (instruction.escape != 0 ? instruction.map + 0x10 : instruction.map) {
@@ -219,7 +221,8 @@ std::uint64_t detour_operand(const Instruction& instruction, std::uint64_t addre
                          instruction.escape == 0 && !is_group(instruction);
   if (names_rsp) return 0;
   if (instruction.escape == 0x62) {
-    // The fault's address is that of the operand unless it straddles two pages or is masked.
+    // The fault's address equals the operand's, unless the operand straddles two pages or is
+    // masked.
     const std::uint64_t in_page = fault % NF_CRASH_PAGE;
     const auto* const evex =
         reinterpret_cast<const unsigned char*>(address) + instruction.opcode_at;

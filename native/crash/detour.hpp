@@ -1,9 +1,9 @@
 // Runs one instruction of a program out of line, with its memory operand on a second mapping.
 //
-// A copy of the instruction, with another memory operand, runs between the program's registers
-// being loaded and saved. This spares the processor's trap flag, which takes ten times as long in a
-// virtual machine, and two changes of the page's protection. The recorder runs stores, the library
-// in checkers loads too.
+// The program's registers are loaded, a copy of the instruction with another memory operand runs,
+// and the registers are saved. This avoids the processor's trap flag, which takes ten times as long
+// in a virtual machine, and two changes of the page's protection. The recorder uses it for stores;
+// the library in checkers also uses it for loads.
 #pragma once
 
 #include <ucontext.h>
@@ -14,19 +14,21 @@
 
 namespace nearfar::crash {
 
-// Bytes that a store of one instruction changes at most.
+// Maximum number of bytes that a store of one instruction changes.
 constexpr std::uint64_t max_store_bytes = 64;
 
-// What a copy can do: save what the instruction loads, or only store.
+// Capabilities of a copy: store only, or load and save the registers that the instruction loads.
 enum class Detour { stores, loads_and_stores };
 
-// Begin of what an instruction at `address` stores or loads that faulted at `fault`, or 0 if it
-// cannot be run out of line: it names no memory operand, or does more.
+// Returns the start of the bytes that the instruction at `address` stores or loads and that faulted
+// at `fault`. Returns 0 if the instruction cannot run out of line, because it names no memory
+// operand or does more than one access.
 std::uint64_t detour_operand(const Instruction& instruction, std::uint64_t address,
                              std::uint64_t fault, const ucontext_t& context,
                              Detour kind = Detour::stores);
-// Runs it with its operand at `operand` and moves the program behind it. False: there is no room
-// for its copy, and nothing happened. One thread at a time; `kind` is always the same.
+// Runs the instruction with its operand at `operand` and moves the program past it. Returns false,
+// without any effect, if there is no space for the copy. Only one thread may call this at a time,
+// always with the same `kind`.
 bool run_detour(const Instruction& instruction, std::uint64_t address, char* operand,
                 ucontext_t& context, Detour kind = Detour::stores);
 

@@ -1,4 +1,4 @@
-// Records every store into the pool: the write to a protected page faults, its page is opened, the
+// Records every store into the pool. A store to a protected page faults; its page is opened, the
 // instruction runs alone (trap flag), its changes are recorded and the page is closed again.
 #include <signal.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct OpenStore {
   char* open[max_open_pages];
   unsigned count;
   StoreKind kind;
-  unsigned stream;  // bytes that it stores past the caches
-  char loaded[8];   // what it has loaded, if it loads, changes and stores without a lock
+  unsigned stream;  // bytes that the store writes past the caches
+  char loaded[8];   // value before an unlocked load, change and store
   unsigned loaded_bytes;
 };
 __attribute__((tls_model("initial-exec"))) thread_local OpenStore open_store;
@@ -42,8 +42,8 @@ void protect(char* page, int protection) {
   syscall(SYS_mprotect, page, std::size_t{NF_CRASH_PAGE}, protection);
 }
 
-// After max_steps, code addresses that stored fewer times than this are still single-stepped: new
-// stores show more than the millionth repetition.
+// After max_steps, only code addresses with fewer stores than this are still single-stepped: new
+// code shows more than the millionth repetition.
 constexpr std::uint32_t always_stepped = 100;
 // Code addresses with equal hashes share a counter.
 constexpr unsigned max_counters = 1u << 16;
@@ -61,14 +61,14 @@ char* page_of(void* address) {
                                  ~std::uint64_t{NF_CRASH_PAGE - 1});
 }
 
-// A string instruction with a repeat prefix traps after every element: thousands per page.
+// A string instruction with a repeat prefix traps after every element, thousands of times per page.
 bool repeats(const Instruction& instruction) {
   const unsigned opcode = instruction.opcode;
   return instruction.map == 0 && instruction.repeat &&
          (opcode == 0xA4 || opcode == 0xA5 || opcode == 0xAA || opcode == 0xAB);
 }
 
-// cmpxchg16b, the only store of more than 8 bytes that is atomic for other processors, and so for
+// cmpxchg16b is the only store of more than 8 bytes that is atomic for other processors, and so for
 // write-backs of its line.
 bool is_double_swap(const Instruction& instruction) {
   return instruction.map == 1 && instruction.opcode == 0xC7 && instruction.reg() == 1 &&
@@ -94,7 +94,7 @@ void count_threads() {
   if (first_thread == 0) first_thread = self;
   if (first_thread == self) return;
   header()->threads = 1;
-  // Such as a thread that clone started.
+  // A thread that clone started directly, for example.
   if (!scheduled() && header()->unscheduled_threads == 0) count_unscheduled();
 }
 
@@ -107,7 +107,7 @@ void finish_store(unsigned changed_lines) {
   const Mapping* mapping = mapping_of(open_store.address);
   if (mapping == nullptr) return;
   const std::uint64_t offset = mapping->offset + (open_store.address - mapping->begin);
-  // The store may change nothing, but flushes and snapshots of it still have a reason.
+  // A store that changes nothing still justifies flushes and snapshots of its line.
   if (changed_lines == 0) append(NF_CRASH_TOUCH, offset, 0, &open_store.stack, nullptr, 0);
   if (open_store.stream != 0)
     append(NF_CRASH_STREAM, offset, open_store.stream, &open_store.stack, nullptr, 0);
@@ -140,15 +140,15 @@ bool detour(const Instruction& instruction, std::uint64_t address, ucontext_t& c
   return true;
 }
 
-// Bytes that are stored before the next turn.
+// Bytes that are stored before another thread may get the turn.
 struct Extent {
   const char* begin = nullptr;
   std::size_t bytes = 0;
 };
 
-// What a store that faulted at `stored` may change. An instruction that loads, changes and stores
-// is not atomic without a lock: another thread may store between its load, which is here, and its
-// store.
+// Returns the bytes that a store that faulted at `stored` may change. An unlocked instruction that
+// loads, changes and stores is not atomic: another thread may store between its load, which is
+// noted here, and its store.
 Extent load_operand(char* stored, ucontext_t* context) {
   Lock const lock;
   open_store.loaded_bytes = 0;
@@ -170,7 +170,7 @@ Extent load_operand(char* stored, ucontext_t* context) {
   return extent;
 }
 
-// What the store begins with; a store that straddles two pages comes here twice.
+// Notes the first byte of the store; a store that straddles two pages comes here twice.
 void begin_store(const Instruction& instruction, std::uint64_t address, char* stored,
                  const greg_t* registers) {
   open_store.stack = stack_at(address, static_cast<std::uint64_t>(registers[REG_RSP]),
@@ -183,7 +183,7 @@ void begin_store(const Instruction& instruction, std::uint64_t address, char* st
   }
 }
 
-// Returns whether the store is done; otherwise its page is open now. The lock is held.
+// Returns whether the store is done; if not, its page is open now. The caller holds the lock.
 bool record_store(char* stored, ucontext_t* context) {
   greg_t* const registers = context->uc_mcontext.gregs;
   const auto address = static_cast<std::uint64_t>(registers[REG_RIP]);
@@ -209,7 +209,7 @@ bool record_store(char* stored, ucontext_t* context) {
 
 bool on_fault(siginfo_t* info, ucontext_t* context) {
   if (!is_store_to_pool(info)) return false;
-  // No switch in the middle of a store that straddles two pages.
+  // Threads are not switched in the middle of a store that straddles two pages.
   if (open_store.count == 0) {
     if (scheduled()) {
       const Extent extent = load_operand(static_cast<char*>(info->si_addr), context);
@@ -241,7 +241,7 @@ bool on_trap(const siginfo_t* info, ucontext_t* context) {
   if (info->si_code == SI_KERNEL) return on_breakpoint(context);
   if (on_step(context)) return true;
   if (info->si_code != TRAP_TRACE && info->si_code != TRAP_BRKPT) return false;
-  // A thread or saved flags of a moment when a fence was expected.
+  // The trap flag was set in a thread, or in saved flags, while a fence was expected.
   context->uc_mcontext.gregs[REG_EFL] &= ~trap_flag;
   return true;
 }

@@ -1,5 +1,5 @@
-// C11's threads. In glibc they are pthreads, mutexes, conditions and once flags of POSIX by other
-// names and with other results, but call these inside libc, where no hook sees it.
+// Threads of C11. In glibc they are POSIX threads, mutexes, conditions and once flags with other
+// names and results. They call the POSIX functions inside libc, which no hook can interpose.
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ pthread_cond_t* posix(cnd_t* condition) { return reinterpret_cast<pthread_cond_t
 extern "C" {
 
 int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
-  // The upper half of the result that pthread_join returns is undefined, and not used.
+  // The upper half of pthread_join's result is undefined and not used.
   auto* const function = reinterpret_cast<void* (*)(void*)>(reinterpret_cast<void (*)()>(start));
   const int error = pthread_create(thread, nullptr, function, argument);
   return result_of(error == EAGAIN ? ENOMEM : error);

@@ -1,4 +1,4 @@
-// System calls on the pool: map, unmap, protect, synchronise.
+// System calls on the pool: mapping, unmapping, protection, synchronisation.
 #include <errno.h>
 
 #include "base/hooks.hpp"

@@ -10,7 +10,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// libpmem calls itself and msync: only the outermost call is recorded.
+// libpmem calls itself and msync, but only the outermost call is recorded.
 __attribute__((tls_model("initial-exec"))) thread_local unsigned depth = 0;
 class Inside {
  public:
@@ -80,7 +80,7 @@ int pmem_deep_persist(const void* address, std::size_t bytes) {
   return result;
 }
 
-// The msync inside is recorded by its own hook; recording it here would add a fence.
+// The hook of msync records the msync inside; recording it here too would add a fence.
 int pmem_msync(const void* address, std::size_t bytes) {
   NEARFAR_NEXT(pmem_msync);
   return real(address, bytes);

@@ -1,6 +1,6 @@
-// Stores by the kernel into the pool: data that a program reads or receives directly into it. They
-// fail on a protected page instead of faulting, so the pages are opened for the call, and its
-// changes are recorded afterwards.
+// Stores by the kernel into the pool: data that a program reads or receives directly into it. On a
+// protected page such a call fails instead of faulting, so the pages are opened for the call, and
+// the changes are recorded afterwards.
 //
 // libc's own readers (fread, the checked versions of _FORTIFY_SOURCE) use internal system calls
 // that cannot be interposed, so each has a hook here.
@@ -20,7 +20,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// The pages of a range that belong to the pool.
+// Returns the pages of a range that belong to the pool.
 struct Pages {
   Mapping mapping;
   char* begin = nullptr;
@@ -58,7 +58,7 @@ bool is_ours(const iovec* pieces, int count) {
   return false;
 }
 
-// Runs `call`, in which the kernel stores into the buffers.
+// Runs `call`, during which the kernel stores into the buffers.
 template <typename Call>
 auto record_read(const iovec* pieces, int count, const Stack& stack, Call call) {
   {
@@ -98,7 +98,7 @@ ssize_t read(int file, void* into, std::size_t bytes) {
   NEARFAR_READ(into, bytes, syscall(SYS_read, file, into, bytes));
 }
 
-// off_t has 64 bits here, so both names are one function.
+// off_t has 64 bits here, so both names are the same function.
 ssize_t pread(int file, void* into, std::size_t bytes, off_t offset) {
   NEARFAR_READ(into, bytes, syscall(SYS_pread64, file, into, bytes, offset));
 }
@@ -151,7 +151,7 @@ ssize_t getrandom(void* into, std::size_t bytes, unsigned flags) {
   NEARFAR_READ(into, bytes, real(into, bytes, flags));
 }
 
-// The _FORTIFY_SOURCE versions, with the buffer size that the compiler knows.
+// Functions of _FORTIFY_SOURCE, which get the buffer size that the compiler knows.
 ssize_t __read_chk(int file, void* into, std::size_t bytes, std::size_t buffer_bytes) {
   NEARFAR_NEXT(__read_chk);
   NEARFAR_READ(into, bytes, real(file, into, bytes, buffer_bytes));

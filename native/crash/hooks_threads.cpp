@@ -1,4 +1,4 @@
-// Threads and their waits, so that threads take turns (schedule.hpp).
+// Hooks of threads and of functions that wait, so that threads take turns (schedule.hpp).
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -36,8 +36,8 @@ void* run_thread(void* data) {
   return thread_start.start(thread_start.argument);
 }
 
-// Acquires by the non-blocking call, waiting between attempts. A timed wait ends when no other
-// thread can go on.
+// Acquires a lock by its non-blocking call, and waits between attempts. A timed wait ends when no
+// other thread can continue.
 template <typename Try>
 int acquire(const void* resource, bool timed, Try attempt) {
   may_switch({NF_CRASH_STEP_LOCK, number_of_object(resource), 1});
@@ -126,7 +126,7 @@ int pthread_join(pthread_t thread, void** answer) {
   return real(thread, answer);
 }
 
-// Also called by the locks below, for each attempt.
+// The locks below also call this, once per attempt.
 #define NEARFAR_TRY(name, type)                                                          \
   int name(type* lock) noexcept {                                                        \
     NEARFAR_NEXT(name);                                                                  \
@@ -264,7 +264,7 @@ int sem_clockwait(sem_t* semaphore, clockid_t clock, const struct timespec* unti
   return scheduled() ? acquire_semaphore(semaphore, true) : real(semaphore, clock, until);
 }
 
-// Also C++'s call_once. The routine may throw through this function.
+// C++'s call_once calls this too. The routine may throw through this function.
 int pthread_once(pthread_once_t* control, void (*routine)()) {
   NEARFAR_NEXT(pthread_once);
   // The recorder's own unwinder calls it too.
@@ -278,7 +278,7 @@ int pthread_once(pthread_once_t* control, void (*routine)()) {
   return result;
 }
 
-// Threads do not sleep: other threads continue meanwhile.
+// Threads do not sleep: other threads get the turn instead.
 #define NEARFAR_SLEEP(result, name, parameters, arguments) \
   result name parameters {                                 \
     NEARFAR_NEXT(name);                                    \

@@ -11,12 +11,12 @@ using namespace nearfar::crash;
 
 namespace {
 
-// TX_PARAM_* (libpmemobj/tx_base.h): a list of pairs (triples for callbacks), terminated by 0.
+// TX_PARAM_* (libpmemobj/tx_base.h): a list of pairs, or triples for callbacks, that ends with 0.
 constexpr long param_none = 0;
 constexpr long param_callback = 3;
 constexpr unsigned max_params = 12;
 
-// Nested transactions: a failure leaves by longjmp, but still ends each.
+// Depth of nested transactions: a failure leaves by longjmp, but still ends each transaction.
 __attribute__((tls_model("initial-exec"))) thread_local unsigned depth = 0;
 
 void record_snapshot(const void* address, std::size_t bytes, std::uint64_t flags,

@@ -1,5 +1,5 @@
-// Shared by the hooks of libpmemobj. Its headers are not needed to build: its functions are
-// declared here and looked up at run time.
+// Definitions shared by the hooks of libpmemobj. The library's headers are not needed to build: its
+// functions are declared here and looked up at run time.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct Oid {
   std::uint64_t offset;
 };
 
-// Instead of an offset: not in the explored pool.
+// Replaces an offset if the object is not in the explored pool.
 constexpr std::uint64_t outside_pool = UINT64_MAX;
 
 inline void record_event(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack& stack,

@@ -9,12 +9,12 @@ using namespace nearfar::crash;
 
 namespace {
 
-// Maximum length of a text: longer keys and values are cut.
+// Maximum length of a text; longer keys and values are cut.
 constexpr std::size_t max_text = 1024;
 unsigned long operations = 0;
 __attribute__((tls_model("initial-exec"))) thread_local unsigned long operation = 0;
 
-// Appends a text and its zero byte; returns the end.
+// Appends a text and a zero byte; returns the new end.
 std::size_t add(char* to, std::size_t at, const char* text) {
   const std::size_t bytes = strnlen(text, max_text - 1);
   memcpy(to + at, text, bytes);
@@ -41,7 +41,8 @@ void nearfar_crash_operation(const char* kind, const char* key_text, const char*
   Lock const lock;
   if (header() == nullptr) return;
   if (recording()) record_pending();
-  // Recorded before the pool is mapped, too: such an operation is still in flight then.
+  // Also recorded before the pool is mapped: the operation may still be in flight when the pool is
+  // mapped.
   operation = operations++;
   append(NF_CRASH_OPERATION, operation, 0, &stack, texts, static_cast<std::uint32_t>(used));
   append(NF_CRASH_BEGIN, operation, 0, nullptr, nullptr, 0);

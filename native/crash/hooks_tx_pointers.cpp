@@ -13,13 +13,13 @@ namespace {
 struct Range {
   std::uint64_t begin;
   std::uint64_t end;
-  char name[64];  // end of the path, which distinguishes files
+  char name[64];  // last part of the path, which distinguishes files
 };
 constexpr unsigned max_ranges = 512;
 Range ranges[max_ranges];
 unsigned range_count = 0;
-// Reading the list of mappings takes some 20 us; programs with numbers that look like addresses
-// would read it at every store.
+// Reading the list of mappings takes about 20 us. Without a limit, a program with numbers that look
+// like addresses would cause a reading at every store.
 constexpr unsigned max_readings = 500;
 unsigned readings = 0;
 
@@ -76,7 +76,7 @@ void read_ranges() {
     }
     used -= static_cast<std::size_t>(line - text);
     memmove(text, line, used);
-    if (used == sizeof text - 1) break;  // no line of maps is that long
+    if (used == sizeof text - 1) break;  // no line of the file is that long
   }
   syscall(SYS_close, file);
 }
@@ -88,7 +88,7 @@ const Range* range_of(std::uint64_t address) {
   return nullptr;
 }
 
-// Mappings lie between 4 GiB and 128 TiB; smaller values are mostly numbers.
+// Mappings are between 4 GiB and 128 TiB; smaller values are mostly plain numbers.
 bool may_be_address(std::uint64_t value) {
   return value >= std::uint64_t{1} << 32 && value < std::uint64_t{1} << 47;
 }

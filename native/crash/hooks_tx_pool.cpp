@@ -12,7 +12,7 @@ using namespace nearfar::crash;
 
 namespace {
 
-// PMEMOBJ_MAX_LAYOUT, and the layout's offset in a pool: after its header page.
+// PMEMOBJ_MAX_LAYOUT, and the offset of the layout's name in a pool: behind the header page.
 constexpr std::size_t max_layout = 1024;
 constexpr off_t layout_offset = NF_CRASH_PAGE;
 
@@ -24,7 +24,7 @@ bool is_pool_path(const char* path) {
   return result;
 }
 
-// Also records pools that could not be opened, which have no mapping.
+// Pools that could not be opened are also recorded; they have no mapping.
 void record_open(const char* path, const char* layout, bool created, bool succeeded,
                  const Stack& stack) {
   if (header() == nullptr || path == nullptr || !is_pool_path(path)) return;

@@ -1,5 +1,5 @@
-// Stores into the pool's file by system calls while it is mapped. Their changes are in memory like
-// any store's, and durable after a flush or fsync.
+// Stores into the pool's file by system calls while it is mapped. Their changes appear in memory
+// like those of any store, and become durable by a flush or fsync.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ bool is_pool(FILE* file) {
   return file != nullptr && recording() && nearfar::crash::is_pool(fileno(file));
 }
 
-// `offset`: of the write, or -1 if it ended at the file's current position.
+// `offset`: start of the write, or -1 if the write ended at the file's current position.
 ssize_t record_write(int file, ssize_t result, off_t offset, const Stack& stack) {
   if (result <= 0) return result;
   const int error = errno;
@@ -53,7 +53,8 @@ ssize_t record_write(int file, ssize_t result, off_t offset, const Stack& stack)
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Records a system call's write at `offset`, or, with -1, up to the file's position.
+// Records the write of a system call at `offset`; if that is -1, the write ended at the file's
+// position.
 #define NEARFAR_WRITE(offset, ...)                   \
   const ssize_t result = syscall(__VA_ARGS__);       \
   if (!recording() || !is_pool(file)) return result; \
@@ -65,7 +66,7 @@ ssize_t write(int file, const void* from, std::size_t bytes) {
 ssize_t pwrite(int file, const void* from, std::size_t bytes, off_t offset) {
   NEARFAR_WRITE(offset, SYS_pwrite64, file, from, bytes, offset);
 }
-// off_t has 64 bits here, so both names are one function.
+// off_t has 64 bits here, so both names are the same function.
 ssize_t pwrite64(int file, const void* from, std::size_t bytes, off64_t offset) {
   NEARFAR_WRITE(offset, SYS_pwrite64, file, from, bytes, offset);
 }
@@ -79,7 +80,7 @@ ssize_t pwritev(int file, const iovec* pieces, int count, off_t offset) {
 ssize_t pwritev64(int file, const iovec* pieces, int count, off64_t offset) {
   NEARFAR_WRITE(offset, SYS_pwritev, file, pieces, count, offset, 0L);
 }
-// An offset of -1 means the file's position, as for the kernel.
+// An offset of -1 means the file's position, as in the kernel.
 ssize_t pwritev2(int file, const iovec* pieces, int count, off_t offset, int flags) {
   NEARFAR_WRITE(offset, SYS_pwritev2, file, pieces, count, offset, 0L, flags);
 }
@@ -96,7 +97,7 @@ ssize_t sendfile64(int file, int from, off64_t* offset, std::size_t bytes) noexc
 
 ssize_t copy_file_range(int from, off64_t* begin, int file, off64_t* offset, std::size_t bytes,
                         unsigned flags) {
-  // The kernel has advanced the offset by the copied bytes.
+  // The kernel has advanced the offset by the number of copied bytes.
   NEARFAR_WRITE(offset == nullptr || result < 0 ? -1 : *offset - result, SYS_copy_file_range, from,
                 begin, file, offset, bytes, flags);
 }

@@ -6,7 +6,7 @@ namespace nearfar::crash {
 
 namespace {
 
-// Reads bytes one by one; past the end it yields zeros and `ended` is set.
+// Reads bytes one by one. Beyond the end it returns zeros and sets `ended`.
 class Bytes {
  public:
   Bytes(const unsigned char* code, std::size_t available) : code_(code), available_(available) {}
@@ -29,11 +29,11 @@ class Bytes {
   std::size_t available_;
 };
 
-constexpr unsigned absent = 0x100;  // no such instruction in 64-bit mode
+constexpr unsigned absent = 0x100;  // not an instruction in 64-bit mode
 constexpr unsigned modrm_flag = 0x80;
-constexpr unsigned immz = 0x40;  // 2 or 4 bytes; the low bits are other immediates' bytes
+constexpr unsigned immz = 0x40;  // 2 or 4 bytes; the low bits give the bytes of other immediates
 
-// Returns whether a ModRM byte follows, and the bytes of immediates.
+// Returns whether a ModRM byte follows, and the number of bytes of immediates.
 unsigned layout_of_one_byte(unsigned opcode) {
   if (opcode < 0x40) {
     const unsigned low = opcode & 7;
@@ -138,7 +138,8 @@ unsigned layout_of_0f(unsigned opcode) {
   }
 }
 
-// Of VEX, EVEX and XOP (8 to 10): opcodes without ModRM are vzeroupper and vzeroall.
+// The same for VEX, EVEX and XOP (8 to 10). Of their opcodes, only vzeroupper and vzeroall have no
+// ModRM.
 unsigned layout_of_vector(unsigned map, unsigned opcode) {
   switch (map) {
     case 1:
@@ -180,7 +181,7 @@ unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex) {
       break;
     }
   }
-  // A REX counts only right before the opcode.
+  // A REX prefix counts only directly before the opcode.
   if ((byte & 0xF0) == 0x40) {
     instruction.wide = (byte & 8) != 0;
     instruction.rex = true;
@@ -190,7 +191,7 @@ unsigned char read_prefixes(Bytes& bytes, Instruction& instruction, Rex& rex) {
   return byte;
 }
 
-// VEX, XOP or EVEX; `byte` is its first. Returns the layout.
+// Reads a VEX, XOP or EVEX prefix, whose first byte is `byte`. Returns the layout.
 unsigned read_vector(Bytes& bytes, unsigned char byte, Instruction& instruction, Rex& rex) {
   static constexpr unsigned sizes[] = {16, 32, 64, 64};
   instruction.escape = byte;
@@ -255,7 +256,7 @@ Instruction decode(const unsigned char* code, std::size_t available) {
   unsigned char byte = read_prefixes(bytes, instruction, rex);
   instruction.opcode_at = bytes.at - 1;
   unsigned layout = 0;
-  // XOP of some AMD processors shares 8F with POP.
+  // XOP prefixes of some AMD processors share opcode 8F with POP.
   const bool xop = byte == 0x8F && (bytes.peek() & 0x1F) >= 8;
   if (byte == 0xC4 || byte == 0xC5 || byte == 0x62 || xop) {
     layout = read_vector(bytes, byte, instruction, rex);
@@ -303,7 +304,7 @@ BareKind bare_kind(const Instruction& instruction) {
 
 bool is_locked(const Instruction& instruction) {
   if (instruction.length == 0 || !instruction.has_memory()) return false;
-  // XCHG with memory is locked without the prefix.
+  // XCHG with a memory operand is locked even without the prefix.
   const bool exchange = instruction.map == 0 && instruction.vector_bytes == 0 &&
                         (instruction.opcode == 0x86 || instruction.opcode == 0x87);
   return instruction.lock || exchange;
@@ -318,13 +319,13 @@ unsigned modified_bytes(const Instruction& instruction) {
   const unsigned reg = instruction.reg();
   bool modifies = false;
   if (instruction.map == 0) {
-    // Arithmetic but CMP, its form with a number, shifts, NOT and NEG, INC and DEC.
+    // Arithmetic except CMP, also with an immediate; shifts, NOT and NEG, INC and DEC.
     modifies = (opcode < 0x38 && (opcode & 6) == 0) || ((opcode & 0xFC) == 0x80 && reg != 7) ||
                (opcode & 0xFE) == 0xC0 || (opcode & 0xFC) == 0xD0 ||
                ((opcode & 0xFE) == 0xF6 && (reg == 2 || reg == 3)) ||
                ((opcode & 0xFE) == 0xFE && reg < 2);
   } else if (instruction.map == 1) {
-    // CMPXCHG, XADD, shifts of two registers, changes of a numbered bit.
+    // CMPXCHG, XADD, shifts of two registers, instructions that change a numbered bit.
     modifies = (opcode & 0xFE) == 0xB0 || (opcode & 0xFE) == 0xC0 || (opcode & 0xF6) == 0xA4 ||
                (opcode == 0xBA && reg > 4);
   }
@@ -361,7 +362,7 @@ unsigned stored_bytes(const Instruction& instruction) {
 
 unsigned accessed_bytes(const Instruction& instruction) {
   constexpr unsigned sse_bytes = 16;
-  // MOVQ from memory shares MOVD's opcode, which stores.
+  // MOVQ from memory shares an opcode with MOVD, which stores.
   const bool is_movq = instruction.map == 1 && instruction.opcode == 0x7E && instruction.repeat;
   const bool is_long = (instruction.map >= 2 || is_movq) && instruction.vector_bytes == 0;
   return is_long ? sse_bytes : stored_bytes(instruction);

@@ -1,8 +1,8 @@
 // Lengths and operands of x86-64 instructions: Intel SDM volume 2, chapter 2 and appendix A.
 //
-// Own code, since this runs inside the program under test: Debian has Zydis and XED as shared
-// libraries only, which would have to be loaded there. A test holds it against objdump, instruction
-// by instruction.
+// This code runs inside the program under test. Debian has Zydis and XED only as shared libraries,
+// which would have to be loaded there, so this decoder is used instead. A test compares it with
+// objdump, instruction by instruction.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace nearfar::crash {
 constexpr std::size_t max_instruction_bytes = 15;
 
 struct Instruction {
-  unsigned length = 0;  // 0: no instruction of 64-bit mode
-  unsigned map = 0;     // 0: one byte, 1: 0F, 2: 0F 38, 3: 0F 3A, 5 and 6: EVEX's, 8 to 10: XOP's
+  unsigned length = 0;  // 0: not an instruction in 64-bit mode
+  unsigned map = 0;     // 0: one byte, 1: 0F, 2: 0F 38, 3: 0F 3A, 5 and 6: of EVEX, 8 to 10: of XOP
   unsigned opcode = 0;
   unsigned opcode_at = 0;  // bytes of prefixes before the opcode or its 0F
   unsigned modrm = 0;
@@ -50,16 +50,18 @@ Instruction decode(const unsigned char* code, std::size_t available);
 // Instructions that make stores durable, or are ordered with them.
 enum class BareKind { none, clflush, clflushopt, clwb, fence };
 BareKind bare_kind(const Instruction& instruction);
-// A locked instruction, which is a fence too (SDM volume 3, 9.2.2 and CLWB's page).
+// Whether the instruction is locked and so acts as a fence (SDM volume 3, 9.2.2 and the page of
+// CLWB).
 bool is_locked(const Instruction& instruction);
-// Bytes of memory that an instruction without a lock loads, changes and stores, or 0.
+// Returns the bytes of memory that an instruction loads, changes and stores without a lock, or 0.
 unsigned modified_bytes(const Instruction& instruction);
-// Bytes that an instruction stores to its operand at most; those of XSAVE and x87's state are not
-// counted.
+// Returns the maximum number of bytes that an instruction stores to its operand. XSAVE and
+// instructions that store x87 state are not counted.
 unsigned stored_bytes(const Instruction& instruction);
-// Bytes that an instruction loads from its operand or stores to it at most; as above.
+// Returns the maximum number of bytes that an instruction loads from or stores to its operand, with
+// the same exceptions.
 unsigned accessed_bytes(const Instruction& instruction);
-// Bytes that a non-temporal or direct store writes past the caches, or 0.
+// Returns the number of bytes that a non-temporal or direct store writes past the caches, or 0.
 unsigned stream_bytes(const Instruction& instruction);
 
 }  // namespace nearfar::crash

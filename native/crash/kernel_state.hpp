@@ -1,4 +1,4 @@
-// What the kernel says of a thread of this process.
+// State of a thread of this process, from the kernel.
 #pragma once
 
 namespace nearfar::crash {

@@ -1,4 +1,4 @@
-// Registers of an interrupted program, and addresses that its instructions name.
+// Registers of an interrupted program, and memory addresses that its instructions use.
 #pragma once
 
 #include <ucontext.h>
@@ -9,12 +9,12 @@
 
 namespace nearfar::crash {
 
-// Index into gregs of a register by its number in instructions.
+// Returns the index in gregs of the register with this number in instructions.
 constexpr int greg_of[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                            REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
-// Address of the memory operand; `next` is the address of the next instruction. EVEX scales short
-// displacements, which is left out here.
+// Returns the address of the memory operand; `next` is the address of the next instruction. Scaling
+// of short displacements by EVEX is not implemented.
 std::uint64_t operand_address(const Instruction& instruction, const ucontext_t& context,
                               std::uint64_t next);
 

@@ -35,8 +35,8 @@ void read_choices() {
 void begin_order() {
   read_choices();
   dice = header()->schedule;
-  // Rare switches find bugs that need long runs of a thread, frequent ones those that need short
-  // runs.
+  // Rare switches find bugs that need long runs of a thread; frequent ones find bugs that need
+  // short runs.
   constexpr std::uint64_t rates[] = {8, 2, 32};
   switch_one_in = rates[header()->schedule % 3];
 }
@@ -58,7 +58,7 @@ bool draws_switch() { return draw() % switch_one_in == 0; }
 
 int choose(int stay, bool leaves, std::uint64_t ready) {
   if (ready == 0) return -1;
-  // Turns that are not recorded are no choices.
+  // Turns that are not recorded do not count as choices.
   const unsigned made = recording() ? choices_made++ : max_choices;
   const auto is_ready = [&](int number) { return (ready >> number & 1) != 0; };
   if (made < choices_given && choices[made] < 64 && is_ready(choices[made])) return choices[made];
@@ -76,7 +76,8 @@ void record_turn(int chosen, std::uint64_t ready, const Step& step) {
 }
 
 std::uint64_t number_of_object(const void* object) {
-  // Addresses differ from run to run. Objects beyond the table share a number.
+  // Addresses differ from run to run, so objects are numbered. Objects beyond the table share a
+  // number.
   struct Numbered {
     const void* object;
     std::uint64_t number;

@@ -1,5 +1,5 @@
-// Which thread goes on, drawn from the schedule's seed or as a file of choices says, and what its
-// steps are about.
+// Chooses the thread that continues, by the schedule's seed or by a file of choices, and describes
+// the thread's next step.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace nearfar::crash {
 
-// Taken after the recorder's lock where both are needed: threads and their numbers do not change
-// meanwhile.
+// Lock of the schedule. If both locks are needed, it is taken after the recorder's lock. While it
+// is held, threads and their numbers do not change.
 class Gate {
  public:
   Gate();
@@ -17,22 +17,22 @@ class Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // Whether the calling thread has it or waits for it, for signal handlers.
+  // Whether the calling thread holds it or waits for it. For signal handlers.
   static bool held_here();
 };
 
 void begin_order();
 void end_order();
-// Whether a file chooses.
+// Whether a file of choices is used.
 bool by_choice();
-// Returns a number drawn from the seed.
+// Returns a random number from the seed's sequence.
 std::uint64_t draw();
-// Whether another thread is drawn at this step.
+// Returns whether to switch to another thread at this step, chosen at random.
 bool draws_switch();
-// Returns the thread that the file chooses, or `stay`, or the first after it that is ready (a bit
-// for each of 64); -1 if there is none.
+// Returns the thread that the file chooses; without a choice, `stay` or the next ready thread after
+// it; -1 if no thread is ready. `ready` has a bit for each of the first 64 threads.
 int choose(int stay, bool leaves, std::uint64_t ready);
-// Records the choice of a thread that then does `step`. The recorder's lock is held.
+// Records the choice of a thread, which then does `step`. The caller holds the recorder's lock.
 void record_turn(int chosen, std::uint64_t ready, const Step& step);
 
 }  // namespace nearfar::crash

@@ -1,4 +1,4 @@
-// Mappings of the pool, and their changes.
+// Mappings of the pool, and changes in them.
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -45,8 +45,8 @@ void append_store(std::uint64_t offset, const Stack& stack, const char* line, St
   append(NF_CRASH_STORE, offset, 0, &stack, line, NF_CRASH_LINE, kind.is_locked ? 1 : 0);
 }
 
-// Records each changed word of a line but the last as a store of its own; every other time in
-// descending order, since any word may arrive first.
+// Records each changed word of a line except the last as a separate store; every second time in
+// descending order, because any word may become durable first.
 void record_torn_words(char* known, const char* line, std::uint64_t offset, const Stack& stack,
                        StoreKind kind) {
   unsigned remaining = 0;
@@ -55,7 +55,7 @@ void record_torn_words(char* known, const char* line, std::uint64_t offset, cons
   }
   if (remaining < 2) return;
   const bool descending = wide_stores++ % 2 != 0;
-  // Another process may store to the line meanwhile, which leaves fewer words to record.
+  // Another process may store to the line at the same time, which leaves fewer words to record.
   for (std::size_t i = 0; remaining > 1 && i < NF_CRASH_LINE; i += atomic_bytes) {
     const std::size_t at = descending ? NF_CRASH_LINE - atomic_bytes - i : i;
     if (memcmp(line + at, known + at, atomic_bytes) == 0) continue;
@@ -73,9 +73,9 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + NF_CRASH_PAGE - 1) / NF_CRASH_PAGE * NF_CRASH_PAGE;
 }
 
-// Data in the file but not in the shadow did not come from a store into a mapping (but from write,
-// ftruncate or an earlier run): it counts as durable. Holes are skipped, because reading fills
-// them.
+// Data in the file but not in the shadow was not stored into a mapping; it comes from write,
+// ftruncate or an earlier run, and counts as durable. Holes are skipped, because reading would
+// allocate them.
 void record_base(int file, std::uint64_t begin, std::uint64_t end) {
   char page[NF_CRASH_PAGE];
   const off_t before = lseek(file, 0, SEEK_CUR);
@@ -99,7 +99,7 @@ void record_base(int file, std::uint64_t begin, std::uint64_t end) {
   if (before >= 0) lseek(file, before, SEEK_SET);
 }
 
-// One shadow for all processes that map the pool, those started by exec included.
+// All processes that map the pool share one shadow, including those started by exec.
 bool share_shadow() {
   char path[PATH_MAX];
   const int length = snprintf(path, sizeof path, "%s" NF_CRASH_SHADOW, getenv(NF_CRASH_VARIABLE));
@@ -172,7 +172,7 @@ char* writable_at(const char* address, std::size_t bytes) {
       const auto size = known ? static_cast<std::uint64_t>(status.st_size) : 0;
       mapping.in_file = size > mapping.offset ? size - mapping.offset : 0;
     }
-    // Beyond the file's end the program itself gets the SIGBUS.
+    // Beyond the end of the file, the program itself gets the SIGBUS.
     return end > mapping.in_file ? nullptr : mapping.writable + at;
   }
   return nullptr;
@@ -199,7 +199,7 @@ void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset)
   for (Mapping& mapping : mappings) {
     if (mapping.begin != nullptr) continue;
     mapping = {static_cast<char*>(begin), whole_pages(bytes), offset, nullptr, 0};
-    // Nothing can be stored beyond the file's end.
+    // Beyond the end of the file, nothing can be stored.
     if (offset + mapping.bytes > header()->max_pool_bytes)
       mapping.bytes = header()->max_pool_bytes - offset;
     map_writable(mapping, file);
@@ -227,7 +227,8 @@ void pool_unmapping(void* begin, std::size_t bytes) {
     record_pending();
     append(NF_CRASH_UNMAP, mapping.offset, mapping.bytes, nullptr, nullptr, 0);
     if (mapping.begin < first) {
-      // A mapping behind the hole is forgotten: pools are not unmapped like this.
+      // A mapping behind the hole is forgotten, because programs do not unmap a part in the middle
+      // of a pool.
       const auto left = static_cast<std::size_t>(first - mapping.begin);
       if (mapping.writable != nullptr)
         syscall(SYS_munmap, mapping.writable + left, mapping.bytes - left);
@@ -251,7 +252,7 @@ void pool_unmapping(void* begin, std::size_t bytes) {
 void release_pool() {
   if (!owns_pool) return;
   owns_pool = false;
-  // A child of the owner leaves the pool to the owner.
+  // A child of the owning process leaves the pool to the owner.
   auto owner = static_cast<std::uint32_t>(getpid());
   __atomic_compare_exchange_n(&header()->owner, &owner, 0u, false, __ATOMIC_RELEASE,
                               __ATOMIC_RELAXED);
@@ -260,7 +261,7 @@ void release_pool() {
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
                         StoreKind kind) {
   unsigned recorded = 0;
-  // Lines are split into words only if few changed: a large copy tears between its lines.
+  // Lines are split into words only if few lines changed: a large copy is torn between its lines.
   unsigned changed = 0;
   for (char* line = begin; !kind.is_whole && line < end; line += NF_CRASH_LINE) {
     const char* const known = shadow + mapping.offset + (line - mapping.begin);

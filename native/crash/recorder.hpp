@@ -26,10 +26,11 @@ struct Stack {
   unsigned count = 0;
 };
 
-// Stack of the calling function; `frame_end` is its canonical frame address.
+// Returns the stack of the calling function; `frame_end` is its canonical frame address.
 Stack stack_above(std::uint64_t frame_end);
-// In a signal handler: stack of the interrupted instruction at `address`. With the program's stack
-// and frame pointer and the lock held it is remembered, for the next store of a loop.
+// In a signal handler: returns the stack of the interrupted instruction at `address`. Given the
+// program's stack and frame pointers, and if the lock is held, the stack is cached for the next
+// store of a loop.
 Stack stack_at(std::uint64_t address);
 Stack stack_at(std::uint64_t address, std::uint64_t stack_pointer, std::uint64_t frame_pointer);
 #define NEARFAR_CRASH_STACK \
@@ -39,10 +40,10 @@ struct Mapping {
   char* begin = nullptr;
   std::size_t bytes = 0;
   std::uint64_t offset = 0;
-  char* writable = nullptr;   // the same part, mapped once more for the recorder, or null
-  std::uint64_t in_file = 0;  // bytes of it that the file had when last asked
+  char* writable = nullptr;   // the same part, mapped a second time for the recorder, or null
+  std::uint64_t in_file = 0;  // bytes of it within the file's last known size
 };
-// libpmemobj maps a pool two or three times while opening it.
+// libpmemobj maps a pool two or three times while it opens the pool.
 constexpr unsigned max_mappings = 64;
 extern Mapping mappings[max_mappings];
 
@@ -55,35 +56,38 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
 
-  // Whether the calling thread holds it, for signal handlers that interrupt a holder.
+  // Whether the calling thread holds the lock, for signal handlers that interrupt the holder.
   static bool held_here();
 };
 
-// True in a process from its first mapping of the pool until it unmaps the last.
+// Whether this process has the pool mapped.
 bool recording();
 // Returns the trace's header, or null outside `nearfar crash`.
 nf_crash_header* header();
 
 void append(nf_crash_kind kind, std::uint64_t a, std::uint64_t b, const Stack* stack,
             const void* payload, std::uint32_t bytes, std::uint32_t c = 0);
-// Number of the calling thread in records.
+// Returns the number of the calling thread in records.
 std::uint32_t this_thread();
 
 const Mapping* mapping_of(const void* address);
 struct StoreKind {
   bool is_whole = false;   // the store cannot tear
-  bool is_locked = false;  // by a locked instruction
+  bool is_locked = false;  // the store was made by a locked instruction
 };
-// Orders the thread's stores against those of others at a lock, condition, thread's end, ...
+// Orders the thread's stores against those of other threads at a lock, a condition, the end of a
+// thread, ...
 enum class Sync : std::uint32_t { acquire = 1, release = 2 };
 void record_sync(const void* object, Sync sync);
-// Where the recorder may write `bytes` at `address` of the pool, or null.
+// Returns the address at which the recorder may write `bytes` that belong at `address` of the pool,
+// or null.
 char* writable_at(const char* address, std::size_t bytes);
-// Records differences from the shadow in [begin, end) of a mapping; returns the number of changed
+// Records how [begin, end) of a mapping differs from the shadow; returns the number of changed
 // lines.
 unsigned record_changes(const Mapping& mapping, char* begin, char* end, const Stack& stack,
                         StoreKind kind = {});
-// Records words of a line, at `offset` in the pool, that now hold addresses outside the pool.
+// Records the words of a line, at `offset` in the pool, that now contain addresses outside the
+// pool.
 void record_pointers(const char* before, const char* line, std::uint64_t offset,
                      const Stack& stack);
 // Records changes of open pages and protects them again.
@@ -91,7 +95,7 @@ void record_pending();
 // Opens a page until the next event.
 void open_until_next_event(char* page, const Stack& stack, StoreKind kind);
 
-// Whether a file is the pool; mapping and unmapping by the program.
+// Returns whether a file is the pool; handles mapping and unmapping by the program.
 bool is_pool(int file);
 void pool_mapped(void* begin, std::size_t bytes, int file, std::uint64_t offset);
 void pool_unmapping(void* begin, std::size_t bytes);
@@ -108,10 +112,10 @@ void record_flush_all(const Stack& stack);
 void record_fence(const Stack& stack);
 // clflush is ordered with the stores after it: its line is durable before them without a fence.
 void record_line_fence(const void* line, const Stack& stack);
-// Whether this thread stored or flushed, or flushed, since its last fence.
+// Return whether this thread stored or flushed, or flushed, since its last fence.
 bool has_unfenced_store();
 bool has_unfenced_flush();
-// Whether the thread is in a function of libpmem, which is recorded as a whole.
+// Whether the thread is in a function of libpmem, which is recorded as one call.
 bool inside_libpmem();
 
 void install_fault_handlers();

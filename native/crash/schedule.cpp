@@ -14,11 +14,13 @@ namespace nearfar::crash {
 namespace {
 
 constexpr int max_threads = 256;
-// A turn whose owner sleeps in the kernel while others wait ends after two checks.
+// A thread that sleeps in the kernel during its turn, while others wait, loses the turn after two
+// checks.
 constexpr long check_period_ns = 20000000;
 constexpr unsigned max_checks_asleep = 2;
-// A turn that computes ends after 20 ticks (10 ms each) of CPU time without an event: libpmemobj
-// spins for its own locks, and few programs compute so long without touching the pool or a lock.
+// A thread that computes without an event loses its turn after 20 ticks (10 ms each) of CPU time:
+// libpmemobj spins for its own locks, and few programs compute so long without touching the pool or
+// a lock.
 constexpr unsigned long max_busy_ticks = 20;
 
 enum class ThreadState : std::uint8_t { nothing, ready, waiting, away, ended };
@@ -28,7 +30,7 @@ struct Thread {
   bool timed = false;
   bool timed_out = false;
   const void* awaited = nullptr;
-  Step next;               // what it does with its next turn
+  Step next;               // the thread's first step in its next turn
   std::uint32_t turn = 0;  // futex: 1 while the thread has the turn
   long id = 0;
   unsigned long handle = 0;
@@ -41,7 +43,7 @@ std::uint64_t events = 0;  // events so far; a turn without any may be stuck
 std::uint32_t gate = 0;
 __attribute__((tls_model("initial-exec"))) thread_local int own_number = -1;
 
-// Wakes that a signal handler asked for while its thread had the gate or waited for it.
+// Wakes requested by a signal handler while its thread held the gate or waited for it.
 constexpr unsigned max_late_wakes = 16;
 __attribute__((tls_model("initial-exec"))) thread_local volatile bool at_gate = false;
 __attribute__((tls_model("initial-exec"))) thread_local const void* late_wakes[max_late_wakes];
@@ -55,7 +57,7 @@ void wake_waiting(const void* awaited, bool only_first) {
   }
 }
 
-// Threads that wait check again when they are woken, so too many wakes do no harm.
+// Woken threads check again whether they must wait, so too many wakes do no harm.
 void wake_late() {
   if (late_wake_count > max_late_wakes) {
     for (int i = 0; i < thread_count; ++i) {
@@ -96,7 +98,7 @@ void begin_schedule() {
   own_number = current = 0;
 }
 
-// The threads that may go on, of the first 64.
+// Returns which of the first 64 threads can continue, as bits.
 std::uint64_t ready_threads() {
   std::uint64_t ready = 0;
   for (int i = 0; i < thread_count && i < 64; ++i) {
@@ -105,7 +107,7 @@ std::uint64_t ready_threads() {
   return ready;
 }
 
-// Draws a ready thread, `last_choice` only if no other is ready; -1 if there is none.
+// Chooses a ready thread at random, `last_choice` only if no other is ready; -1 if there is none.
 int draw_ready(int last_choice) {
   int count = 0;
   int chosen = -1;
@@ -126,7 +128,7 @@ bool any_ready() {
   return false;
 }
 
-// If no thread can continue, a timed wait ends.
+// Ends a timed wait, because no thread can continue; returns its thread, or -1.
 int draw_timed() {
   for (int i = 0; i < thread_count; ++i) {
     if (threads[i].state != ThreadState::waiting || !threads[i].timed) continue;
@@ -154,7 +156,7 @@ class TurnMonitor {
       give_turn_to(draw_ready(-1));
       return;
     }
-    // No other thread can continue, so the owner may sleep.
+    // If no other thread can continue, the owner may sleep.
     if (!any_ready()) return;
     if (current != owner_ || events != seen_) {
       owner_ = current;
@@ -191,13 +193,14 @@ void await_turn() {
   }
 }
 
-// Pages opened for this thread's stores would hide another thread's. The lock is held.
+// Pages that are open for this thread's stores would hide another thread's stores. The caller holds
+// the lock.
 void close_open_pages() {
   if (recording()) record_pending();
 }
 
-// The thread that gets the turn from this one, which goes on only if no other can.
-// The recorder's lock is held.
+// Returns the thread that gets the turn from this one, which keeps it only if no other can
+// continue. The caller holds the recorder's lock.
 int next_thread(bool stays_ready) {
   int next = -1;
   if (by_choice()) {
@@ -223,7 +226,7 @@ void switch_to_any(bool stay_ready) {
   await_turn();
 }
 
-// Lets the thread that is chosen go on; this one may.
+// Gives the turn to the chosen thread, which may be this one.
 void choose_next(const Step& step) {
   int chosen = -1;
   {
@@ -248,7 +251,7 @@ void choose_next(const Step& step) {
   threads[own_number].next = {};
 }
 
-// Waits for a new turn if this thread's turn was taken meanwhile.
+// Waits for a new turn if this thread has lost its turn.
 void regain_turn() {
   if (__atomic_load_n(&threads[own_number].turn, __ATOMIC_ACQUIRE) != 0) return;
   {
@@ -300,7 +303,7 @@ void await_begin(int number) {
     {
       Gate const held;
       if (threads[number].state != ThreadState::nothing) return;
-      events += 1;  // the turn is not stuck
+      events += 1;  // counts as an event: the turn is not stuck
     }
     const timespec moment{0, 20000};
     syscall(SYS_nanosleep, &moment, nullptr);
@@ -336,7 +339,7 @@ int number_of(unsigned long handle) {
 }
 
 void may_switch(const Step& step) {
-  // A signal handler that interrupts a switch goes on with its thread.
+  // A signal handler that interrupts a switch does not switch again.
   if (own_number < 0 || at_gate) return;
   regain_turn();
   if (by_choice()) return choose_next(step);
@@ -372,7 +375,8 @@ bool wait_for(const void* awaited, bool timed) {
 void wake(const void* awaited, bool only_first) {
   if (thread_count == 0) return;
   if (at_gate) {
-    // A signal handler interrupts its own thread at the gate, which wakes them when it leaves.
+    // The signal handler interrupts its own thread at the gate: that thread does the waking when it
+    // leaves the gate.
     if (late_wake_count < max_late_wakes) late_wakes[late_wake_count] = awaited;
     if (late_wake_count <= max_late_wakes) late_wake_count = late_wake_count + 1;
     return;

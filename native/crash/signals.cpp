@@ -30,7 +30,7 @@ SavedAction* find(int number) {
   return nullptr;
 }
 
-// A store to the pool by a thread that blocks the fault's signal would end the program.
+// A store to the pool would end the program if its thread blocks the fault's signal.
 void unblock_ours(sigset_t& blocked) {
   for (const SavedAction& saved : saved_actions) sigdelset(&blocked, saved.number);
 }
@@ -53,7 +53,7 @@ void install_handler(int number, void (*handler)(int, siginfo_t*, void*)) {
     if (saved.number != number || saved.installed) continue;
     struct sigaction ours {};
     ours.sa_sigaction = handler;
-    // No code of the program may run between a store and its record.
+    // Blocks all signals: no code of the program may run between a store and its record.
     sigfillset(&ours.sa_mask);
     ours.sa_flags = SA_SIGINFO | SA_RESTART;
     set_action(number, &ours, &saved.program_action);
@@ -76,7 +76,7 @@ void call_program_handler(int number, siginfo_t* info, void* context) {
     Lock const lock;
     if (recording()) record_pending();
   }
-  // The instruction runs again, with the signal's default action.
+  // The instruction runs again and faults, now with the signal's default action.
   struct sigaction plain {};
   plain.sa_handler = SIG_DFL;
   set_action(number, &plain, nullptr);

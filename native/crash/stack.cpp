@@ -25,21 +25,22 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
     walk.started =
         walk.address != 0 ? address == walk.address : _Unwind_GetCFA(context) >= walk.frame_end;
     if (!walk.started) return _URC_NO_REASON;
-    // Readers subtract 1 from return addresses, so the interrupted instruction's address gets 1
-    // added.
+    // Readers subtract 1 from return addresses, so 1 is added to the interrupted instruction's
+    // address.
     walk.stack.frames[walk.stack.count++] = address + (walk.address != 0 ? 1 : 0);
     return _URC_NO_REASON;
   }
   if (walk.stack.count == max_frames) return _URC_END_OF_STACK;
-  // The call pushed it below this frame's stack pointer.
+  // The call has pushed the address just below this frame's stack pointer.
   walk.places[walk.stack.count] =
       reinterpret_cast<const std::uint64_t*>(_Unwind_GetCFA(context)) - 1;
   walk.stack.frames[walk.stack.count++] = address;
   return _URC_NO_REASON;
 }
 
-// A stack that was walked: it is the same if these registers of the thread and the return addresses
-// in their places are. Another thread may have a smaller stack there, without these places.
+// The last walked stack. The current one is the same if these registers and the return addresses at
+// the same places are equal. The stack of another thread may be smaller and not contain these
+// places, so it is not read.
 struct Known {
   std::uint32_t thread = 0;
   std::uint64_t address = 0;

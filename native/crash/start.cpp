@@ -15,8 +15,8 @@ void record_modules();
 
 namespace {
 
-// Changes on open pages must be recorded before another process maps the pool and takes them for
-// its base.
+// Changes on open pages must be recorded before another process maps the pool and uses them as its
+// baseline.
 void before_fork() {
   if (Lock::held_here()) return;
   Lock const lock;
@@ -29,7 +29,7 @@ __attribute__((constructor(101))) void wake() {
 
 // Records the remaining changes on open pages.
 __attribute__((destructor(101))) void end() {
-  // A signal handler may call _exit while its thread is recording; the rest is then lost.
+  // A signal handler may call _exit while its thread records; the remaining changes are lost then.
   if (header() == nullptr || Lock::held_here()) return;
   Lock const lock;
   if (!recording()) return;
@@ -42,7 +42,7 @@ __attribute__((destructor(101))) void end() {
 
 }  // namespace nearfar::crash
 
-// These end the process without destructors.
+// These functions end the process without running destructors.
 #pragma GCC visibility push(default)
 extern "C" {
 

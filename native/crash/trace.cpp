@@ -19,7 +19,7 @@ namespace nearfar::crash {
 namespace {
 
 char* trace = nullptr;
-// Used without a trace.
+// Used outside `nearfar crash`.
 std::uint32_t no_lock = 0;
 std::uint32_t self = 0;
 // After this many attempts, checks whether the lock's holder was killed.
@@ -95,7 +95,7 @@ bool has_unfenced_store() { return unfenced_store; }
 bool has_unfenced_flush() { return unfenced_flush; }
 
 std::uint32_t this_thread() {
-  // The lock is held.
+  // The caller holds the lock.
   if (thread_number == 0) thread_number = ++header()->thread_count;
   return thread_number - 1;
 }

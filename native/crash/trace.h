@@ -12,7 +12,7 @@
 #define NF_CRASH_MAGIC "nfcrash2"
 #define NF_CRASH_VARIABLE "NEARFAR_CRASH_TRACE" /* path of the trace */
 #define NF_CRASH_POOL "NEARFAR_CRASH_POOL"      /* path of the pool */
-/* File of thread numbers, one byte each: which thread goes on at the n-th choice. */
+/* File of thread numbers, one byte each: the thread that continues at the n-th choice. */
 #define NF_CRASH_CHOICES "NEARFAR_CRASH_CHOICES"
 #define NF_CRASH_SHADOW ".shadow" /* suffix of the shadow's path: the pool as last recorded */
 #define NF_CRASH_HEADER_BYTES 4096
@@ -23,16 +23,16 @@ struct nf_crash_header {
   char magic[8];
   uint64_t limit;          /* bytes of the file; written by nearfar, all fields below are 0 */
   uint64_t max_pool_bytes; /* bytes of a pool that are recorded; written by nearfar */
-  uint64_t max_steps;      /* maximum of single-stepped stores; written by nearfar */
+  uint64_t max_steps;      /* maximum number of single-stepped stores; written by nearfar */
   uint64_t used;           /* bytes of the file, header included */
   uint64_t steps;          /* stores single-stepped */
   uint32_t owner;          /* process that mapped the pool first and still maps it, or 0 */
   uint32_t full;           /* 1: a record did not fit; recording has stopped */
   uint32_t forked;         /* unused */
-  uint32_t others;         /* other processes that mapped it meanwhile, without children of fork */
-  uint32_t outside;        /* mappings beyond most_pool */
-  uint32_t threads;        /* 1: two threads stored into the pool */
-  uint32_t copied;         /* private mappings of the pool */
+  uint32_t others;  /* other processes that mapped it at the same time; no children of fork */
+  uint32_t outside; /* mappings beyond the recorder's table */
+  uint32_t threads; /* 1: two threads stored into the pool */
+  uint32_t copied;  /* private mappings of the pool */
   uint32_t unscheduled_waits;   /* turns taken from threads that waited in an unscheduled way */
   uint64_t schedule;            /* seed of the order of threads; written by nearfar */
   uint32_t written;             /* writes to the pool's file while it was mapped */
@@ -44,9 +44,9 @@ struct nf_crash_header {
   uint32_t unscheduled_threads; /* threads that take no turns, whose locks are not recorded */
 };
 
-#define NF_CRASH_UNSEEN_CODE 1 /* code could not be decoded, or has no place for breakpoints */
-#define NF_CRASH_UNSEEN_MADE 2 /* code made at run time stored to the pool */
-#define NF_CRASH_UNSEEN_LATE 4 /* code that flushes was loaded late, and did not store */
+#define NF_CRASH_UNSEEN_CODE 1 /* code that cannot be decoded or has no space for breakpoints */
+#define NF_CRASH_UNSEEN_MADE 2 /* code that was generated at run time stored to the pool */
+#define NF_CRASH_UNSEEN_LATE 4 /* code that flushes was loaded late and has not stored */
 
 enum nf_crash_kind {
   NF_CRASH_MODULE = 1, /* a: address of its offset 0, b: its end; payload: its path */
@@ -56,12 +56,12 @@ enum nf_crash_kind {
   NF_CRASH_STORE = 5,  /* a: offset of a line, b: bytes changed at once; c: 1 by a locked
                           instruction; payload: its new content */
   NF_CRASH_FLUSH = 6,  /* a: offset, b: bytes to write back */
-  NF_CRASH_FENCE = 7,  /* earlier flushes are complete; b != 0: only those of b bytes at a */
-  NF_CRASH_BEGIN = 8,  /* a: the program's number of the operation */
+  NF_CRASH_FENCE = 7,  /* earlier flushes are complete; b != 0: only those of the b bytes at a */
+  NF_CRASH_BEGIN = 8,  /* a: the operation's number in the program */
   NF_CRASH_END = 9,
   NF_CRASH_SIZE = 10,   /* a: bytes of the pool's file */
   NF_CRASH_STREAM = 11, /* a: offset, b: bytes of a non-temporal store */
-  /* Calls of libpmemobj (hooks_tx*). Offsets are in the pool. */
+  /* Calls of libpmemobj (hooks_tx*). Offsets are relative to the pool. */
   NF_CRASH_TX_BEGIN = 12, /* a: depth, the outermost is 1; c: 1 if on another pool */
   NF_CRASH_TX_COMMIT = 13,
   NF_CRASH_TX_ABORT = 14,
@@ -72,7 +72,7 @@ enum nf_crash_kind {
   NF_CRASH_TX_FREE = 18,     /* a: offset */
   NF_CRASH_ALLOC = 19,       /* the same, outside a transaction (atomic) */
   NF_CRASH_FREE = 20,
-  /* Also if it failed. Payload: requested layout, the file's layout, each followed by a 0. */
+  /* Recorded even after a failure. Payload: requested and actual layout, each followed by a 0. */
   NF_CRASH_POOL_CREATE = 21, /* b: bytes of the pool; c: 1 if it failed */
   NF_CRASH_POOL_OPEN = 22,   /* c: 1 if it failed */
   NF_CRASH_POOL_CLOSE = 23,

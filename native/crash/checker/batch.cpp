@@ -18,10 +18,10 @@ namespace nearfar::crash {
 
 namespace {
 
-// The image, mapped as it is. The explorer makes a new file when a checker removed or cut it.
+// Maps the image as it is. The explorer makes a new file if a checker removed or truncated it.
 class ImageFile {
  public:
-  // False: it cannot be mapped.
+  // Returns false if the image cannot be mapped.
   bool open_again() {
     struct stat now {};
     const char* const path = getenv(NF_CRASH_IMAGE);
@@ -51,7 +51,7 @@ class ImageFile {
            memcmp(&now.st_mtim, &known_.st_mtim, sizeof now.st_mtim) != 0;
   }
 
-  // Exchanges a line's content with that of the file; what lies beyond its end stays.
+  // Swaps a line's content with that of the file. Bytes beyond the end of the file are not changed.
   void exchange(std::uint64_t offset, char* content) {
     if (offset >= size()) return;
     const std::size_t left = size() - offset;
@@ -82,7 +82,7 @@ char* end_of_state(char* at) {
   return at + sizeof(std::uint64_t) + line_count(at) * (sizeof(std::uint64_t) + NF_CRASH_LINE);
 }
 
-// Exchanges the lines of the state at `at`.
+// Swaps the lines of the state at `at`.
 void exchange_lines(char* at) {
   std::uint64_t lines = line_count(at);
   at += sizeof lines;
@@ -100,13 +100,13 @@ std::int64_t now_ns() {
   return std::int64_t{now.tv_sec} * 1000000000 + now.tv_nsec;
 }
 
-// Time that a tracked check may take, in checks that are not tracked.
+// Time limit of a tracked check, in multiples of an untracked check.
 constexpr std::int64_t max_tracked_checks = 4;
 
 EqualStates equal_states;
 Worth worth;
 
-// Judges the state at `at`, which is patched into the image and taken back.
+// Judges the state at `at`: patches it into the image, and removes it afterwards.
 int judge_state(Batch* batch, unsigned state, char* at, bool compares, int (*check)()) {
   const std::int64_t begin_ns = now_ns();
   batch->begun_ms = begin_ns / 1000000;

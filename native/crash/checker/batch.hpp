@@ -1,4 +1,4 @@
-// Judges a batch of states: patches each into the image, calls the checker, takes it back.
+// Judges a batch of states: patches each into the image, calls the checker and removes the patch.
 #pragma once
 
 #include "crash/checker/messages.hpp"
@@ -6,12 +6,12 @@
 namespace nearfar::crash {
 
 struct Judged {
-  int result;         // of the last call
-  unsigned accepted;  // states accepted before it, and it itself if the result is 0
+  int result;         // result of the last call
+  unsigned accepted;  // accepted states, the last one included if `result` is 0
 };
 
-// Stops after a state that is refused or whose check changed the file. With `states` 0 it judges
-// the image as it is.
+// Stops after a state that is refused or whose check changed the file. If `states` is 0, judges the
+// image as it is.
 Judged judge_batch(Batch* batch, unsigned states, int (*check)());
 
 }  // namespace nearfar::crash

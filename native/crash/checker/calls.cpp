@@ -3,7 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// The code whose system calls are never stopped: a call, and the end of a signal handler.
+// System calls from this code are never stopped: one call, and the return from a signal handler.
 asm(R"(
   .pushsection .text
   .balign 16
@@ -46,13 +46,13 @@ namespace nearfar::crash {
 
 namespace {
 
-// linux/prctl.h of newer systems.
+// From linux/prctl.h of newer systems.
 constexpr long set_dispatch = 59;
 constexpr long dispatch_off = 0;
 constexpr long dispatch_on = 1;
 constexpr char is_stopped = 1;
 
-// The kernel's struct sigaction; its restorer is to be one whose call is not stopped.
+// The kernel's struct sigaction. Its restorer must be code whose system calls are not stopped.
 struct Action {
   SignalHandler* handler;
   unsigned long flags;
@@ -62,7 +62,8 @@ struct Action {
 constexpr unsigned long has_restorer = 0x04000000;
 
 constexpr int signals[] = {SIGSEGV, SIGSYS};
-// Others wait until a handler ends: theirs may fault or call, which ends a process that is in it.
+// All other signals are blocked during a handler: their handlers may fault or make system calls,
+// and either would end the process.
 constexpr unsigned long others = ~(1UL << (SIGSEGV - 1) | 1UL << (SIGSYS - 1));
 Action before[2];
 bool stops = false;
@@ -76,7 +77,7 @@ long set_action(int signal, const Action* fresh, Action* old) {
 }  // namespace
 
 Unstopped::Unstopped() : before_(selector) { selector = 0; }
-// The stopping may have ended meanwhile.
+// The stopping of calls may have ended in the meantime.
 Unstopped::~Unstopped() { selector = stops ? before_ : char{0}; }
 
 bool stop_calls(SignalHandler* on_fault, SignalHandler* on_call) {
@@ -87,7 +88,7 @@ bool stop_calls(SignalHandler* on_fault, SignalHandler* on_call) {
     for (int i = 0; i < 2; ++i) set_action(signals[i], &before[i], nullptr);
   }
   if (on_fault == nullptr) return true;
-  // The kernel ends a process that blocks one of them.
+  // The kernel ends a process that blocks one of these signals.
   unsigned long blocked = 0;
   unstopped_call(SYS_rt_sigprocmask, SIG_BLOCK, 0, reinterpret_cast<long>(&blocked),
                  sizeof blocked);

@@ -1,5 +1,5 @@
-// Stops this thread at faults and at its system calls (Linux, Documentation/admin-guide/
-// syscall-user-dispatch.rst), as a tracked check needs it.
+// Stops the calling thread at page faults and system calls for a tracked check (Linux,
+// Documentation/admin-guide/syscall-user-dispatch.rst).
 #pragma once
 
 #include <signal.h>
@@ -8,11 +8,11 @@ namespace nearfar::crash {
 
 using SignalHandler = void(int, siginfo_t*, void*);
 
-// From here on, faults go to `on_fault` and system calls to `on_call`, in place of the checker's
-// own handlers; null ends that. False: the system lacks it.
+// From now on, faults go to `on_fault` and system calls to `on_call` instead of the checker's own
+// handlers; null ends this. Returns false if the system does not support it.
 bool stop_calls(SignalHandler* on_fault, SignalHandler* on_call);
 
-// Calls are not stopped while it exists: those of this library.
+// While an instance exists, system calls are not stopped: they are this library's.
 class Unstopped {
  public:
   Unstopped();
@@ -24,7 +24,7 @@ class Unstopped {
   char before_;
 };
 
-// A system call that is never stopped. Returns what the kernel does: -errno on failure.
+// Makes a system call that is never stopped. Returns the kernel's result: -errno on failure.
 extern "C" long nearfar_crash_unstopped_call(long number, long a, long b, long c, long d, long e,
                                              long f);
 inline long unstopped_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,

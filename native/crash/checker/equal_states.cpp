@@ -11,7 +11,7 @@ namespace nearfar::crash {
 
 namespace {
 
-// One check is tracked, and others are spared.
+// One check of the batch is tracked; it must be able to save several others.
 constexpr unsigned min_states = 3;
 constexpr unsigned max_pause = 1023;
 
@@ -65,7 +65,7 @@ bool EqualStates::read(const char* states, unsigned count, const char* image,
   for_each_line(states, count, [&](unsigned, std::uint64_t offset, const char*) {
     const unsigned at = line_at(offset);
     if (at < line_count_ && lines_[at] == offset) return;
-    // A last line that the file cuts has no content of its own beyond the end.
+    // A last line that extends beyond the end of the file is compared only up to that end.
     fits = fits && line_count_ < max_tracked_lines &&
            offset + NF_CRASH_LINE <= static_cast<std::uint64_t>(file.st_size);
     if (!fits) return;

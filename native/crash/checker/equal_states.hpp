@@ -1,8 +1,8 @@
-// States of a batch whose check would do what that of another state did.
+// Finds states of a batch whose check would run exactly like that of another state.
 //
-// A check is a function of the image. If it touched some of the lines that the batch's states
-// differ in, and another state has the same content in these, the check of that state would load
-// the same content, step by step, and so end alike.
+// A check is a function of the image. Suppose that it touched only some of the lines in which the
+// batch's states differ. If another state has the same content in the touched lines, its check
+// would load the same content at every step, and so reach the same result.
 #pragma once
 
 #include <sys/stat.h>
@@ -14,30 +14,30 @@
 
 namespace nearfar::crash {
 
-// Whether batches end earlier if checks are tracked, by the time that both take.
+// Decides from measured times whether tracking checks makes batches faster.
 class Worth {
  public:
   bool try_batch(unsigned states);
   void note_check(std::int64_t ns);
   void note_batch(unsigned states, std::int64_t ns);
-  // Time of a check that is not tracked, or 0.
+  // Returns the time of an untracked check; 0 if unknown.
   std::int64_t check_ns() const { return check_ns_; }
 
  private:
   std::int64_t check_ns_ = 0;
-  std::int64_t saved_ns_ = 0;  // recently
-  unsigned pause_ = 0;         // batches to leave out after a loss
+  std::int64_t saved_ns_ = 0;  // sum over recent batches
+  unsigned pause_ = 0;         // batches to skip after a loss
   unsigned left_ = 0;
 };
 
 class EqualStates {
  public:
-  // `states`: as messages.hpp describes them; `image`: the content without them. False: they have
-  // too many lines.
+  // `states` has the layout described in messages.hpp; `image` is the content without the states.
+  // Returns false if the states have too many lines.
   bool read(const char* states, unsigned count, const char* image, const struct stat& file);
-  // Whether a check that was accepted would do the same for this state.
+  // Returns whether an accepted check would have run the same way for this state.
   bool is_accepted(unsigned state) const;
-  // Starts to track the state's check, if that may spare others.
+  // Starts to track the state's check if that may save other checks.
   bool begin(unsigned state, const char* image, std::int64_t limit_ns);
   void end(unsigned state, bool is_accepted);
 
@@ -55,7 +55,7 @@ class EqualStates {
   };
   Check accepted_[max_batch_states];
   unsigned accepted_count_ = 0;
-  bool spares_ = false;  // the last check left some line untouched
+  bool spares_ = false;  // whether the last check left some line untouched
 };
 
 }  // namespace nearfar::crash

@@ -1,4 +1,5 @@
-// Host of a checker that is a shared library; the preloaded server loads it before this main.
+// Host process of a checker that is a shared library. The preloaded server loads the library before
+// this main runs.
 #include <cstdio>
 
 int main() {

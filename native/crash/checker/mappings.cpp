@@ -11,7 +11,7 @@ namespace nearfar::crash {
 
 namespace {
 
-// Reads /proc/self/maps; false: it is longer.
+// Reads /proc/self/maps; returns false if it does not fit.
 bool read_mappings(char* text, std::size_t capacity) {
   const int file =
       static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC));

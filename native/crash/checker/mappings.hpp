@@ -3,8 +3,8 @@
 
 namespace nearfar::crash {
 
-// Whether the file that is mapped at `begin` is mapped at another address too, where is_unused()
-// does not hold. True also if the mappings are too many to tell.
+// Whether the file mapped at `begin` is also mapped at another address for which is_unused() is
+// false. Returns true if there are too many mappings to decide.
 bool is_mapped_elsewhere(const char* begin, bool (*is_unused)(const char* begin));
 
 }  // namespace nearfar::crash

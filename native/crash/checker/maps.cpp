@@ -1,6 +1,6 @@
-// Turns shared mappings of the image into private ones. Changes in a private mapping would be lost
-// at its unmapping, and a checker may close and reopen the pool: so unmapped ones stay, hidden, and
-// their changes are copied into the next mapping of the same part.
+// Turns the checker's shared mappings of the image into private ones. A checker may close and
+// reopen the pool, but unmapping a private mapping loses its changes. So unmapped ones stay mapped,
+// hidden from the checker, and their changes are copied into the next mapping of the same part.
 #include "crash/checker/maps.hpp"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 
-// libpmemobj maps a pool two or three times while opening it; the oldest mapping is dropped.
+// libpmemobj maps a pool two or three times while it opens the pool; the oldest hidden mapping is
+// dropped.
 constexpr unsigned max_maps = 64;
 Map maps[max_maps];
 unsigned map_count = 0;
@@ -44,7 +45,7 @@ std::size_t whole_pages(std::size_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-// Fills in the file's status.
+// Stores the status of the file.
 bool is_image(int file, struct stat& status) {
   static const char* const path = getenv(NF_CRASH_IMAGE);
   struct stat image {};
@@ -57,7 +58,7 @@ bool is_image(int file) {
   return is_image(file, status);
 }
 
-// A mapping of the image that is only read, kept mapped between checks.
+// A read-only mapping of the image that stays mapped between checks.
 struct Kept {
   char* begin = nullptr;
   std::size_t bytes = 0;
@@ -71,7 +72,7 @@ constexpr unsigned max_kept = 16;
 Kept kept[max_kept];
 bool keeps_read_only = false;
 
-// Returns a kept mapping, or a place for one, or null.
+// Returns a kept mapping, or a free entry for one, or null.
 Kept* find_kept(const Kept& wanted) {
   Kept* place = nullptr;
   for (Kept& known : kept) {
@@ -100,7 +101,7 @@ void* map_read_only(Kept wanted, int file) {
   return begin;
 }
 
-// Returns whether the mapping is a kept one, which stays.
+// Returns whether the mapping is a kept one, which must stay.
 bool keep(const char* begin, std::size_t bytes) {
   for (Kept& known : kept) {
     if (!known.in_use || begin >= known.begin + known.bytes || begin + bytes <= known.begin)
@@ -112,7 +113,7 @@ bool keep(const char* begin, std::size_t bytes) {
   return false;
 }
 
-// Forgets kept mappings of which a part is replaced, protected otherwise or moved.
+// Forgets kept mappings that are partly replaced, reprotected or moved.
 void forget_kept(const void* begin, std::size_t bytes) {
   const auto* const at = static_cast<const char*>(begin);
   for (Kept& known : kept) {
@@ -123,12 +124,12 @@ void forget_kept(const void* begin, std::size_t bytes) {
 void drop(unsigned index) { maps[index] = maps[--map_count]; }
 
 // Linux, Documentation/admin-guide/mm/pagemap.rst: bit 63 present, 62 swapped, 61 file page or
-// shared. A stored-to page of a private mapping no longer belongs to the file.
+// shared. A page of a private mapping that was written no longer belongs to the file.
 bool is_private_page(std::uint64_t entry) {
   return ((entry >> 62) & 3) != 0 && ((entry >> 61) & 1) == 0;
 }
 
-// Copies the changes in `old` to `fresh`, where they overlap.
+// Copies the changes in `old` to the overlapping part of `fresh`.
 void copy_changes(const Map& old, const Map& fresh) {
   const std::uint64_t first = old.offset > fresh.offset ? old.offset : fresh.offset;
   const std::uint64_t old_end = old.offset + old.bytes;
@@ -138,7 +139,7 @@ void copy_changes(const Map& old, const Map& fresh) {
   static int pagemap = -1;
   static pid_t owner = 0;
   if (owner != getpid()) {
-    // The child of a fork needs its own.
+    // The child of a fork needs its own descriptor.
     if (pagemap >= 0) close(pagemap);
     pagemap =
         static_cast<int>(syscall(SYS_openat, AT_FDCWD, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -172,7 +173,7 @@ void move_away(char* begin, std::size_t bytes) {
         map.hidden ? hooks::system_mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE, nullptr)
                    : MAP_FAILED;
     if (map.hidden && moved == map.begin) {
-      // mremap did not need to move it: reserves a new address first.
+      // mremap may keep the old address, so a new address is reserved first.
       void* place =
           hooks::system_mmap(nullptr, map.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
       moved = hooks::system_mremap(map.begin, map.bytes, map.bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
@@ -219,7 +220,7 @@ void* map_file(void* wanted, std::size_t bytes, int protection, int flags, int f
     return MAP_FAILED;
   }
   flags = (flags & ~(MAP_TYPE | MAP_SYNC)) | MAP_PRIVATE | MAP_NORESERVE;
-  // A private mapping of a write-only file is refused, like a shared one.
+  // A private mapping of a write-only file is refused, as a shared one is.
   void* const begin = hooks::system_mmap(wanted, bytes, protection, flags, file, offset);
   if (begin == MAP_FAILED) return begin;
   const Map fresh{static_cast<char*>(begin), whole_pages(bytes), static_cast<std::uint64_t>(offset),
@@ -246,7 +247,7 @@ int unmap(char* begin, std::size_t bytes) {
     maps[i].hidden = true;
     return 0;
   }
-  // Partial unmapping: its changes there are lost.
+  // Changes in a partly unmapped range are lost.
   for (unsigned i = 0; i < map_count; ++i) {
     Map& map = maps[i];
     if (map.hidden || begin + whole <= map.begin || map.begin + map.bytes <= begin) continue;
@@ -280,7 +281,7 @@ void* remap(char* begin, std::size_t bytes, std::size_t wanted, int flags, void*
   return result;
 }
 
-// Whether a kept mapping begins here that waits for the checker's next one.
+// Whether a kept mapping that begins here waits for reuse by the checker.
 bool is_unused(const char* begin) {
   for (const Kept& known : kept) {
     if (known.begin == begin && !known.in_use) return true;
@@ -304,7 +305,7 @@ const Map* map_of(const void* address) {
 
 bool is_mapped(const char* image) {
   if (map_count != 0) return true;
-  // A mapping that is private, or made without libc, is known to the kernel only.
+  // Only the kernel lists mappings that are private or were made without libc.
   return is_mapped_elsewhere(image, is_unused);
 }
 
@@ -341,7 +342,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t wanted, int flags, ...)
   return remap(static_cast<char*>(begin), bytes, wanted, flags, place);
 }
 
-// A kept mapping that may be written, or no longer read, is an ordinary one from then on.
+// A kept mapping that becomes writable or unreadable is an ordinary mapping from then on.
 int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
   const Unstopped calls;
   forget_kept(begin, bytes);
@@ -349,15 +350,16 @@ int mprotect(void* begin, std::size_t bytes, int protection) noexcept {
   return static_cast<int>(syscall(SYS_mprotect, begin, bytes, protection));
 }
 
-// A hidden mapping keeps its file's lock, and libpmem locks a pool that it opens. No other program
-// has the image.
+// libpmem locks a pool when it opens it, and a hidden mapping would keep that lock. No other
+// program uses the image, so the lock can be ignored.
 int flock(int file, int operation) noexcept {
   const Unstopped calls;
   if (keeps_private() && is_image(file)) return 0;
   return static_cast<int>(syscall(SYS_flock, file, operation));
 }
 
-// Other programs see the file without this program's changes, and change the file itself.
+// Another program would see the file without this program's changes, and could change the file
+// itself.
 #define NEARFAR_HOOK_START(result, name, parameters, arguments) \
   result name parameters {                                      \
     *may_have_changed = 1;                                      \

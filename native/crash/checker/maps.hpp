@@ -14,20 +14,21 @@ struct Map {
   bool hidden = false;  // the checker unmapped it
 };
 
-// Private mappings of the image, hidden ones too.
+// Copies of the image's mappings that are private, hidden ones included.
 const Map* first_map();
 const Map* end_of_maps();
 const Map* map_of(const void* address);
-// Whether the checker has the image mapped now, in any way; `image` is this library's own mapping.
+// Returns whether the checker has any mapping of the image now; `image` is this library's own
+// mapping.
 bool is_mapped(const char* image);
 
-// Turns private mappings on or off; off: mapped as the checker requests.
+// Turns private mappings on or off. If off, the image is mapped as the checker requests.
 void keep_private(bool on);
 bool keeps_private();
 // Removes hidden mappings.
 void forget_maps();
-// From here on, mappings of the image that are only read stay for the next check: mapping a pool
-// and its page faults can take longer than a check.
+// From now on, read-only mappings of the image stay mapped for the next check: mapping a pool and
+// its page faults can take longer than a check.
 void keep_read_only_maps();
 // 1 if the checker started another program, which may have changed the image's file.
 extern unsigned* may_have_changed;

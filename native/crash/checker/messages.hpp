@@ -1,11 +1,5 @@
-// Messages between the explorer and the library in the checker: of fixed size, through pipes, each
-// written and read at once.
-//
-//  control   explorer -> server: fork a child, which calls the checker's function on request or, if
-//  there
-//            is none, runs the checker's main for this cut
-//  ask       explorer -> child with a function: judge the image now
-//  answer    server and child -> explorer
+// Messages between the explorer and the library in the checker. They have a fixed size and go
+// through pipes, each in a single write and a single read.
 #pragma once
 
 #include <cstddef>
@@ -40,12 +34,12 @@ struct Answer {
   std::uint32_t accepted;  // states of the batch that were accepted
 };
 
-// States of one failure point, which a function judges without a message for each. Memory that
-// explorer and checker share: this, then for each state its number of lines (8 bytes) and for each
-// line its offset in the pool (8 bytes) and content.
+// States of one failure point, which a checker function judges without a message per state. The
+// explorer and the checker share this memory: this header, then for each state its number of lines
+// (8 bytes) and for each line its offset in the pool (8 bytes) and content.
 struct Batch {
-  std::uint64_t judging;  // number of the state that is judged
-  std::int64_t begun_ms;  // begin of its check on the monotonic clock
+  std::uint64_t judging;  // number of the state being judged
+  std::int64_t begun_ms;  // start of its check on the monotonic clock
 };
 constexpr std::size_t max_batch_bytes = 1 << 20;
 constexpr unsigned max_batch_states = 64;
@@ -55,7 +49,7 @@ constexpr unsigned max_batch_states = 64;
 #define NF_CRASH_SERVE "NEARFAR_CRASH_SERVE"
 // Path of the image.
 #define NF_CRASH_IMAGE "NEARFAR_CRASH_IMAGE"
-// Path of a shared library with the checker, loaded first.
+// Path of the checker's shared library, loaded first.
 #define NF_CRASH_CHECKER_LIBRARY "NEARFAR_CRASH_CHECKER_LIBRARY"
 // done,begun,operations in flight...: judge the image once, by the function if there is one.
 #define NF_CRASH_ONCE "NEARFAR_CRASH_ONCE"

@@ -32,7 +32,7 @@ struct Page {
   bool open;
 };
 
-// Of the check that is tracked.
+// State of the tracked check.
 Page pages[max_pages];
 unsigned page_count = 0;
 bool line_touched[max_tracked_lines];
@@ -42,7 +42,7 @@ std::int64_t deadline_ns = 0;
 bool tracking = false;
 bool is_stopping = false;  // faults and system calls come here
 
-// The tracked pages' memory, mapped once more for this library.
+// Second mapping of the tracked pages' memory, for this library.
 int memory_file = -1;
 char* memory = nullptr;
 
@@ -50,7 +50,7 @@ bool make_memory() {
   if (memory != nullptr) return true;
   constexpr std::size_t bytes = std::size_t{max_pages} * NF_CRASH_PAGE;
   const int file = memfd_create("nearfar-pages", MFD_CLOEXEC);
-  // A high number, which the checker's own files do not reach.
+  // A high number, so that it does not collide with the checker's own descriptors.
   memory_file = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 200);
   if (file >= 0) close(file);
   if (memory_file < 0 || ftruncate(memory_file, bytes) != 0) return false;
@@ -75,7 +75,7 @@ Page* page_at(std::uint64_t offset) {
   return nullptr;
 }
 
-// Calls visit(address) for each place where the page is mapped.
+// Calls visit(address) for each address at which the page is mapped.
 template <typename Visit>
 void for_each_place(const Page& page, const Map& map, Visit visit) {
   if (page.offset >= map.offset && page.offset < map.offset + map.bytes)
@@ -110,7 +110,7 @@ bool is_wholly_touched(const Page& page) {
                      [](bool is_touched) { return is_touched; });
 }
 
-// Runs the access on the page's memory; false if that is impossible.
+// Runs the access on the page's memory; returns false if that is impossible.
 bool run_access(const Page& page, const Map& map, ucontext_t& context, std::uint64_t fault) {
   const auto address = static_cast<std::uint64_t>(context.uc_mcontext.gregs[REG_RIP]);
   const Instruction instruction =
@@ -136,18 +136,18 @@ void on_fault(int, siginfo_t* info, void* interrupted) {
   Page* const page =
       map == nullptr ? nullptr
                      : page_at(map->offset + (fault - reinterpret_cast<std::uint64_t>(map->begin)));
-  // Bit 1 of a page fault's error code: a store.
+  // Bit 1 of a page fault's error code is set for a store.
   const bool stores = (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
   const int needed = stores ? PROT_WRITE : PROT_READ;
   if (page == nullptr || page->open || (map->protection & needed) == 0 || now_ns() > deadline_ns) {
-    // The checker's own fault recurs without this handler.
+    // A fault of the checker itself occurs again once this handler is removed.
     stop_tracking();
     return;
   }
   if (!run_access(*page, *map, context, fault) || is_wholly_touched(*page)) open_page(*page);
 }
 
-// Whether reads of the file read a process's memory, as those of /proc/self/mem do.
+// Whether a read of the file reads a process's memory, as for /proc/self/mem.
 bool is_memory(long file) {
   struct stat status {};
   struct statfs system {};
@@ -167,8 +167,8 @@ bool is_image(long file) {
          status.st_dev == image_file.st_dev && status.st_ino == image_file.st_ino;
 }
 
-// Calls that reach memory through their arguments only, and the image's content not at all; and how
-// many arguments they have.
+// System calls that access memory only through their arguments and never access the image, each
+// with its number of arguments.
 struct KnownCall {
   long number;
   int arguments;
@@ -184,13 +184,13 @@ constexpr KnownCall known_calls[] = {
     {SYS_stat, 2},      {SYS_statfs, 2},    {SYS_statx, 5},         {SYS_sysinfo, 1},
     {SYS_uname, 1}};
 
-// Calls whose arguments are addresses of mappings, not of what they read or write.
+// System calls whose arguments are addresses of mappings, not of memory that they read or write.
 bool names_mappings(long number) {
   return number == SYS_mmap || number == SYS_munmap || number == SYS_mprotect ||
          number == SYS_madvise || number == SYS_msync;
 }
 
-// Notes what a call reads; false if that is not known.
+// Notes the memory that a system call reads; returns false if that is unknown.
 bool note_call(long number, const long* arguments) {
   if (number == SYS_mmap) {
     const auto file = static_cast<int>(arguments[4]);
@@ -235,12 +235,12 @@ void on_call(int, siginfo_t* info, void* interrupted) {
     return;
   }
   stop_tracking();
-  // The call is repeated; its instruction has two bytes.
+  // Repeats the call: its instruction has two bytes.
   registers[REG_RAX] = number;
   registers[REG_RIP] -= 2;
 }
 
-// The pages of the lines, as this state has them; false if they are too many.
+// Finds the pages that contain the lines of this state; returns false if there are too many.
 bool take_pages(const char* image) {
   page_count = 0;
   for (unsigned i = 0; i < line_count; ++i) {
@@ -261,7 +261,7 @@ bool take_pages(const char* image) {
 }
 
 bool has_threads() {
-  // A folder of each thread, and two links.
+  // One thread has a folder for itself, and the folder has two more links.
   struct stat tasks {};
   return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink != 3;
 }
@@ -288,7 +288,7 @@ void end_tracking(bool* touched) {
   let_calls_go();
   memcpy(touched, line_touched, line_count);
   forget_maps();
-  // A mapping that the checker leaves behind is to work as before.
+  // A mapping that outlives the check must work as before.
   for (unsigned i = 0; i < page_count; ++i) open_page(pages[i]);
   tracking = false;
 }

@@ -1,5 +1,5 @@
-// Preloaded into the checker, which is loaded once. It is forked for each cut, or its function is
-// called in a persistent process.
+// Server library, preloaded into the checker, which is loaded only once. For each cut, the server
+// forks the checker, or calls its function in a persistent process.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ bool receive(int pipe, Cut& into) {
   return received == static_cast<ssize_t>(sizeof into);
 }
 
-// A checker function that ends its process has not accepted the image.
+// A checker function that exits its process has not accepted the image.
 bool in_check = false;
 void refuse_exit() {
   if (!in_check) return;
@@ -110,7 +110,7 @@ void fill(char** words) {
   }
 }
 
-// Returns in the child, which then runs the checker's main.
+// Returns in the child only, which then runs the checker's main.
 void serve(char** words) {
   signal(SIGPIPE, SIG_IGN);
   reply(CheckerStatus::ready, function != nullptr);
@@ -118,7 +118,7 @@ void serve(char** words) {
     const pid_t child = fork();
     if (child == 0) {
       *may_have_changed = 0;
-      // Its own group, so that what it starts ends with it.
+      // A process group of its own, so that the processes that it starts end with it.
       setpgid(0, 0);
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       signal(SIGPIPE, SIG_DFL);
@@ -164,7 +164,7 @@ void start_server(char** words) {
   void* const page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED || memory == MAP_FAILED) _exit(1);
   batch = static_cast<Batch*>(memory);
-  // Shared with the children, which may end without an answer.
+  // Memory shared with the children, which may end without an answer.
   may_have_changed = static_cast<unsigned*>(page);
   never_track = may_have_changed + 1;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -190,12 +190,12 @@ int before_main(int count, char** words, char** variables) {
     cut.begun = count_given > 1 ? operations[1] : -1;
     for (int i = 2; i < count_given; ++i) cut.in_flight[cut.in_flight_count++] = operations[i];
     const int result = call();
-    // An exit code has 8 bits, and any other value than 0 is a refusal.
+    // An exit code has 8 bits, so any refusal becomes a nonzero code that fits.
     _exit(result == 0 ? 0 : (result & 0xff) == 0 ? 255 : result & 0xff);
   }
   if (getenv(NF_CRASH_SERVE) != nullptr) start_server(words);
   const int result = real_main(count, words, variables);
-  // Exit handlers may still start programs, without effect.
+  // Exit handlers may still start programs, which has no effect any more.
   return result;
 }
 

@@ -10,8 +10,8 @@ namespace nearfar::crash {
 
 namespace {
 
-// 2 MiB: each page of a larger table would be a page fault for each worker. A key whose
-// neighbourhood is full is not shared.
+// 2 MiB: in a larger table each page would be a page fault for each worker. A key is not shared if
+// all slots near its own are used.
 constexpr std::uint64_t slots = 1 << 18;
 constexpr std::uint64_t bytes = slots * sizeof(std::uint64_t);
 constexpr unsigned max_probes = 32;

@@ -1,7 +1,7 @@
-// Keys of the states that some worker has found accepted, in memory that all workers map.
+// Keys of accepted states, in memory that all workers map.
 //
-// What another worker accepted counts as judged here, so the numbers in a report do not depend on
-// which worker came first. Refused states are not shared: each worker reports its own.
+// A state that another worker accepted counts as judged, so the numbers in a report do not depend
+// on which worker was first. Refused states are not shared: each worker reports its own.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace nearfar::crash {
 
 class AcceptedStates {
  public:
-  // `path` is an empty file, or one that another worker mapped. Throws std::runtime_error with the
-  // reason.
+  // `path` is an empty file, or one that another worker mapped. Throws std::runtime_error on
+  // failure.
   explicit AcceptedStates(const std::string& path);
   ~AcceptedStates();
   AcceptedStates(const AcceptedStates&) = delete;

@@ -13,25 +13,25 @@
 namespace nearfar::crash {
 
 struct Verdict {
-  std::string symptom;           // empty: the image is fine
-  std::string output;            // end of its output
-  bool may_have_changed = true;  // the image must be compared to find changes
+  std::string symptom;           // empty: the image is accepted
+  std::string output;            // last part of the checker's output
+  bool may_have_changed = true;  // the image must be compared to detect changes
 };
 
 struct Command {
-  std::vector<std::string> words;  // with the pool's path
-  bool shell = false;              // a single word, for /bin/sh
-  std::string library;             // the checker's library, if it is one; words are then its host's
-  std::string preload;             // the server
-  bool function = false;           // may be a function, which the server calls
-  bool loop = false;               // judges an image for each line that it reads
+  std::vector<std::string> words;  // words of the command, with the pool's path
+  bool shell = false;              // a single word, run by /bin/sh
+  std::string library;    // shared library of the checker, if it is one; `words` start its host
+  std::string preload;    // the server library
+  bool function = false;  // the checker may be a function, which the server calls
+  bool loop = false;      // the checker judges an image for each line that it reads
   std::string image;
   int timeout_ms = 0;
-  std::shared_ptr<int> limit_ms;  // of a check: the timeout, or less where checks have hung
+  std::shared_ptr<int> limit_ms;  // limit of a check: the timeout, or less once checks have hung
   std::size_t keep = 0;           // bytes of output to keep
 };
 
-// A line of a state, to be patched into the image.
+// A line of a state, to patch into the image.
 struct PatchedLine {
   std::uint64_t offset;
   const char* content;
@@ -48,23 +48,24 @@ class Checker {
   virtual ~Checker() = default;
   // Judges the image as it is.
   virtual Verdict run(const Cut& cut) = 0;
-  // Patches one state after the other into the image and judges it. Returns how many were accepted
-  // before the first that is to be judged by `run`, or after which the image is to be restored.
+  // Patches and judges one state after another. Stops before a state that `run` must judge, and
+  // after a state for which the image must be restored. Returns the number of accepted states.
   virtual Accepted accept(const Cut& cut, const Patch* states, std::size_t count) {
     (void)cut, (void)states, (void)count;
     return {};
   }
-  // Whether `accept` judges at all.
+  // Whether `accept` is supported.
   virtual bool takes_batches() const { return false; }
 };
 
-// A checker started for each cut, with its own mapping of the pool.
+// Returns a checker that is started for each cut, with its own mapping of the pool.
 std::unique_ptr<Checker> plain_checker(const Command& command);
-// A checker that is loaded once; null if the command cannot be served. Sets `as_function` if it is
-// a function.
+// Returns a checker that is loaded once; null if the command cannot be served. Sets `as_function`
+// if the checker is a function.
 std::unique_ptr<Checker> served_checker(const Command& command, bool& as_function);
 
-// A checker that stays and reads a line for each cut; null if it does not.
+// Returns a checker that keeps running and reads a line for each cut; null if it does not support
+// this.
 std::unique_ptr<Checker> loop_checker(const Command& command);
 
 // Captured output of a checker.
@@ -76,7 +77,7 @@ class Output {
   Output& operator=(const Output&) = delete;
   int write_end() const { return ends_[1]; }
   int read_end() const { return ends_[0]; }
-  // Lets the output end with the checker, and says whether it has.
+  // Ends the output if the checker has ended; returns whether it has.
   void close_write_end();
   bool ended() const { return ended_; }
   void drain();
@@ -90,14 +91,16 @@ class Output {
   bool ended_ = false;
 };
 
-// Starts words[0] in a new session with its output into `out` and its input from `in`, or none.
+// Starts words[0] in a new session, with its output to `out` and its input from `in` or from
+// nothing.
 pid_t start(const std::vector<std::string>& words, const std::vector<std::string>& variables,
             int out, int in = -1);
 std::string symptom_of(int wait_status);
-// Reads a message until the deadline and drains `output` meanwhile. 1: read, 0: timeout, -1: end.
+// Reads a message until the deadline, and drains `output` in the meantime. Returns 1: read, 0:
+// timeout, -1: end of input.
 int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t deadline_ms);
-// The same for what a checker does within its time limit: time in which it waited for a processor
-// does not count, so that a busy machine makes no hangs.
+// Does the same within the time limit of the checker. Time in which the checker waited for a
+// processor is excluded, so that a busy machine causes no false hangs.
 int await_checker(int file, void* into, std::size_t bytes, Output& output, int timeout_ms,
                   pid_t checker, std::int64_t begin_ms);
 std::int64_t now_ms();

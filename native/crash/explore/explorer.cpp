@@ -10,20 +10,21 @@ namespace nearfar::crash {
 
 namespace {
 
-// Visits of a stack that count as new: the first append to an empty log differs from the second.
+// So many visits of a stack count as new: the first append to an empty log differs from the second.
 constexpr unsigned max_new_visits = 3;
-// Points per chunk; a resumed exploration continues at a chunk.
+// Points per chunk. A resumed exploration continues at the start of a chunk.
 constexpr std::uint64_t chunk_points = 4;
-// Several workers judge equal states at chunk boundaries, so chunks are larger then; but each
-// worker is to get some of every rank.
+// Workers may judge equal states at chunk boundaries, so larger chunks save work; but each worker
+// should get some points of every rank.
 constexpr std::uint64_t max_shared_chunk_points = 64;
 constexpr std::uint64_t chunks_per_worker = 8;
 constexpr unsigned store_frames = 3;
-// A mistake shows where a later store survives: mostly within the next fences.
+// A bug shows where a later store survives, mostly within the next few fences.
 constexpr unsigned points_near_suspect = 3;
-// A number of states, not a time: nearfar ends an exploration of several workers at a tally.
+// States between tallies. This is a number of states, not a time, because nearfar ends an
+// exploration with several workers at a tally.
 constexpr std::uint64_t tally_states = 32;
-// Pseudo-stacks of points without a stack.
+// Artificial stack hashes for points without a stack.
 constexpr std::uint64_t operation_stack = 1;
 constexpr std::uint64_t end_stack = 2;
 
@@ -63,7 +64,7 @@ void Explorer::explore() {
   }
 }
 
-// Returns false once the budget is spent. It ends at the rank's last point.
+// Walks to the last point of the rank; returns false once the budget is used up.
 bool Explorer::walk(unsigned rank) {
   memory_.restart();
   rank_points_ = chunk_ = 0;
@@ -77,8 +78,8 @@ bool Explorer::walk(unsigned rank) {
   return going;
 }
 
-// Calls feed(event) for each event, and visit(point) for each point, before or after the event that
-// makes it, until it returns false.
+// Calls feed(event) for each event, and visit(point) for each failure point, before or after the
+// event that causes it. Stops when `visit` returns false.
 template <typename Feed, typename Visit>
 void Explorer::for_each_point(Feed feed, Visit visit) {
   visits_by_stack_.clear();
@@ -97,7 +98,7 @@ void Explorer::for_each_point(Feed feed, Visit visit) {
   };
   trace_.walk([&](const Event& event) {
     const auto kind = event.record->kind;
-    // Fences are distinguished by all callers.
+    // Fences are distinguished by their complete call stacks.
     const std::uint64_t stack =
         kind == NF_CRASH_STORE   ? store_place(event.frames, event.record->frames)
         : kind == NF_CRASH_FENCE ? stack_hash(event.frames, event.record->frames)
@@ -189,8 +190,8 @@ bool Explorer::explore_point(const Point& point, bool is_second) {
     main = 0;
     return going;
   };
-  // Each point has its own random numbers, so that one point's budget does not change the next
-  // point.
+  // Each point has random numbers of its own, so that the budget of one point does not change the
+  // next.
   return for_each_state(
              lines, mix(plan_.seed) ^ point.number,
              [&](const State& state) {

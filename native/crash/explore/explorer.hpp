@@ -20,10 +20,10 @@ struct Plan {
   std::uint64_t workers = 1;
   std::int64_t deadline_ms = 0;
   std::uint64_t max_states = 0;
-  std::uint64_t first_rank = 0;                // resume: earlier ranks are complete
-  bool shares_states = false;                  // with other workers or other orders of the threads
+  std::uint64_t first_rank = 0;                // resume: lower ranks are complete
+  bool shares_states = false;                  // there are other workers or other thread orders
   std::uint64_t first_chunk = 0;               // resume: earlier chunks of first_rank are complete
-  std::unordered_set<std::uint64_t> suspects;  // places of stores, as store_place() hashes them
+  std::unordered_set<std::uint64_t> suspects;  // results of store_place()
 };
 
 // Kinds of points, in the order of judging:
@@ -36,7 +36,8 @@ struct Plan {
 constexpr unsigned kinds_of_points = 7;
 constexpr unsigned ranks = 2 * kinds_of_points;
 
-// Hash of a store's place: its line and two callers, since helpers such as memcpy have many.
+// Returns the hash of a store's place: its line and two callers, since helpers such as memcpy have
+// many callers.
 std::uint64_t store_place(const std::uint64_t* frames, unsigned count);
 
 class Explorer {
@@ -51,7 +52,7 @@ class Explorer {
   //  C  rank, chunk: all of it is judged      Z  rank: all of it is judged
   //  X  1: the states are spent, 0: the time is
   void explore();
-  // Serves nearfar's requests at this point until it sends G.
+  // Serves nearfar's requests at this point until nearfar sends G.
   void serve_requests(std::uint64_t position);
 
  private:
@@ -66,7 +67,7 @@ class Explorer {
 
   template <typename Feed, typename Visit>
   void for_each_point(Feed feed, Visit visit);
-  // These return false once the budget is spent.
+  // These return false once the budget is used up.
   bool walk(unsigned rank);
   bool visit(const Point& point, unsigned rank);
   unsigned kind_of(const Point& point);
@@ -89,14 +90,14 @@ class Explorer {
   std::unordered_map<std::uint64_t, unsigned> stores_by_place_;
   std::vector<std::uint64_t> recent_stores_;
   std::unordered_map<std::uint64_t, unsigned> suspect_visits_;
-  unsigned near_suspect_ = 0;  // points left that count as near a suspect
-  std::uint64_t made_at_ = 0;  // events when libpmemobj had made the pool, or 0
+  unsigned near_suspect_ = 0;  // remaining points that count as near a suspect store
+  std::uint64_t made_at_ = 0;  // number of events when libpmemobj had created the pool, or 0
   std::uint64_t number_ = 0;
   std::uint64_t rank_points_ = 0;  // points of this rank so far
   std::uint64_t chunk_ = 0;
-  bool open_ = false;  // this worker judges the current chunk
+  bool open_ = false;  // whether this worker judges the current chunk
   std::uint64_t points_by_kind_[kinds_of_points] = {};
-  bool has_second_pass_ = true;  // of the rank before; unknown where a run is resumed
+  bool has_second_pass_ = true;  // the first pass had a long line; true if unknown
 
   std::uint64_t duplicates_ = 0;
   std::uint64_t points_ = 0;

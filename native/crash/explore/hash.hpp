@@ -17,8 +17,8 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 33);
 }
 
-// Hash of a line's content and offset. An image's hash is the exclusive or of its lines', so that
-// single lines can be replaced.
+// Returns the hash of a line's content and offset. The hash of an image is the exclusive or of its
+// lines' hashes, so a single line can be replaced.
 inline std::uint64_t line_hash(std::uint64_t offset, const char* content) {
   std::uint64_t hash = mix(offset + 1);
   for (std::size_t at = 0; at < NF_CRASH_LINE; at += 8) {

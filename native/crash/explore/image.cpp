@@ -14,7 +14,7 @@ namespace nearfar::crash {
 
 namespace {
 
-// A new mapping is cheaper than clearing more.
+// Above this size, a new mapping is cheaper than clearing.
 constexpr std::size_t max_cleared_pages = 256;
 
 }  // namespace
@@ -46,7 +46,7 @@ void Image::create() {
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(bytes_)) != 0) {
     throw std::runtime_error("cannot create the image " + path_ + ": " + strerror(errno));
   }
-  // Maps the rest of the file's last page, too.
+  // Also maps the rest of the file's last page.
   void* mapped = mmap(nullptr, whole_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (mapped == MAP_FAILED) throw std::runtime_error("cannot map the image " + path_);
   mapped_file_ = static_cast<char*>(mapped);
@@ -74,7 +74,7 @@ void Image::clear() {
     touched_.assign(touched_.size(), false);
     return;
   }
-  // A new mapping instead of writing zeros: untouched pages take no memory.
+  // A new mapping instead of writing zeros, because untouched pages use no memory.
   if (mmap(durable_, whole_, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
     throw std::runtime_error("no memory for an image of the pool");
@@ -127,7 +127,7 @@ void Image::compare() {
     }
     at = hole;
   }
-  // Restores punched holes.
+  // Allocates punched holes again.
   for (std::size_t page = 0; page < touched_.size(); ++page) {
     if (!touched_[page]) continue;
     const std::uint64_t at = page * NF_CRASH_PAGE;

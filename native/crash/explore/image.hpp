@@ -12,7 +12,7 @@ namespace nearfar::crash {
 
 class Image {
  public:
-  // Throws std::runtime_error with the reason.
+  // Throws std::runtime_error on failure.
   Image(std::string path, std::uint64_t bytes);
   ~Image();
   Image(const Image&) = delete;
@@ -20,19 +20,19 @@ class Image {
 
   // Resets the image to zeros.
   void clear();
-  // Sets the durable content at `offset`, a multiple of 64. A last line beyond the pool's end is
-  // cut.
+  // Sets the durable content at `offset`, a multiple of 64. A last line that extends beyond the
+  // pool's end is cut.
   void set(std::uint64_t offset, const char* line);
   const char* durable(std::uint64_t offset) const { return durable_ + offset; }
   // Writes a state's line into the file; `undo` restores the durable content.
   void patch(std::uint64_t offset, const char* line);
   void undo(std::uint64_t offset);
 
-  // Restores the file after a check. `private_maps`: the checker's mappings were private, so any
-  // change shows in the file's status.
+  // Restores the file after a check. `private_maps`: the checker's mappings were private, so the
+  // file's status shows every change.
   void restore(bool private_maps);
   const std::string& path() const { return path_; }
-  // Offsets of pages that may be non-zero.
+  // Returns the offsets of pages that may contain nonzero bytes.
   std::vector<std::uint64_t> pages() const;
   const char* mapped() const { return mapped_file_; }
 

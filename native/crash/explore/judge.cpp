@@ -132,7 +132,7 @@ std::vector<const Verdict*> Judge::judge_all(const Memory& memory, const std::ve
   std::vector<const Verdict*> verdicts;
   verdicts.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    // A check may have left out a state that is no main state.
+    // Some checks skip states that are not main states.
     if (shared_ != nullptr && results[i].symptom.empty() && (i < main || !some_are_main_only)) {
       shared_->add(keys[i]);
     }
@@ -159,12 +159,12 @@ void Judge::run_batch(Check& check, const Memory& memory, const std::vector<Stat
         accepted = check.served->accept(cut_of(memory), patches.data() + at, wanted.size() - at);
       } catch (const std::exception&) {
         check.served.reset();
-        // Any of the states may be in the image.
+        // The image may contain any of the states.
         accepted = {0, true};
       }
       at += accepted.states;
       if (at == wanted.size()) note_hang({}, begin_ns);
-      // Whoever ended in the middle has left a state in the image.
+      // A checker that ended in the middle of a check left its state in the image.
       if (at < wanted.size()) undo(batch[wanted[at]]);
       image_.restore(!accepted.may_have_changed);
       if (at == wanted.size()) return;
@@ -198,8 +198,8 @@ Verdict Judge::judge_by_plain(const Memory& memory, const State& state, std::uin
   return verdict;
 }
 
-// A hang that has been waited for once is expected again: later checks get a hundred times what the
-// slowest took that did not hang.
+// After one hang, more are likely: from then on, a check may take at most a hundred times as long
+// as the slowest check that did not hang.
 void Judge::note_hang(const Verdict& verdict, std::uint64_t begin_ns) {
   constexpr std::uint64_t times = 100;
   constexpr std::uint64_t least_ms = 50;
@@ -253,7 +253,7 @@ Verdict Judge::run_check(Check& check, const Cut& cut, bool plain) {
     try {
       return check.served->run(cut);
     } catch (const std::exception&) {
-      // The server ended: the checker ended it, or memory ran out.
+      // The server ended, because the checker ended it or memory ran out.
       check.served.reset();
     }
   }
@@ -287,7 +287,7 @@ Verdict Judge::ask_oracle(const Memory& memory, std::uint64_t position, const Ve
   judged.symptom = answer.text();
   judged.output = answer.text();
   judged.may_have_changed = verdict.may_have_changed;
-  // Keeps only few long outputs.
+  // Caches only a few long outputs.
   if (question.size() < (1u << 16) || answers_.size() < 64) answers_.emplace(question, judged);
   return judged;
 }

@@ -1,4 +1,4 @@
-// Judges states: each image once, by all checkers.
+// Judges states: each distinct image once, by all checkers.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Check {
   Command command;
   bool oracle = false;  // nearfar judges its output
   bool main_states_only = false;
-  bool by_operation = false;  // it receives the completed operations
+  bool by_operation = false;  // the checker receives the completed operations
   std::unique_ptr<Checker> served;
   std::unique_ptr<Checker> plain;
 };
@@ -38,19 +38,19 @@ class KeySet {
 
 class Judge {
  public:
-  // `accepted`: what all workers share, or null.
+  // `accepted`: accepted states shared by all workers, or null.
   Judge(Image& image, std::vector<Check>& checks, AcceptedStates* accepted)
       : image_(image), checks_(checks), shared_(accepted) {}
 
-  // Whether the state has an image of its own; from here on, equal ones are not new.
+  // Returns whether the state's image is new. From then on, equal images are not.
   bool claim(const Memory& memory, const State& state);
-  // Judges claimed states of one point, in their order; the first `main` are main states
-  // (states.hpp). `position`: number of events so far.
+  // Judges claimed states of one point in order; the first `main` are main states (states.hpp).
+  // `position`: number of events so far.
   std::vector<const Verdict*> judge_all(const Memory& memory, const std::vector<State>& batch,
                                         std::uint64_t position, std::size_t main);
-  // States that are worth judging together.
+  // Returns how many states are worth judging together.
   std::size_t batch_states() const;
-  // Returns the verdict, cached if known.
+  // Returns the verdict, from the cache if it is known.
   const Verdict& judge(const Memory& memory, const State& state, std::uint64_t position, bool main);
   // Judges by the plain commands, without the cache.
   Verdict judge_by_plain(const Memory& memory, const State& state, std::uint64_t position);
@@ -60,7 +60,8 @@ class Judge {
 
   std::uint64_t states = 0;
   std::uint64_t time_ns = 0;
-  // Whether checks get less time once one has hung; nearfar confirms each bug with the whole time.
+  // Whether later checks get less time once one has hung; nearfar confirms each bug with the full
+  // time.
   bool shortens_hangs = false;
 
  private:
@@ -82,9 +83,10 @@ class Judge {
   Image& image_;
   std::vector<Check>& checks_;
   AcceptedStates* shared_;
-  std::uint64_t slowest_ns_ = 0;  // check that did not hang
+  std::uint64_t slowest_ns_ = 0;  // slowest check that did not hang
   KeySet seen_;
-  // Each verdict once: thousands of images are rejected with the same output.
+  // Each distinct verdict is stored once, because thousands of images are rejected with the same
+  // output.
   std::unordered_map<std::uint64_t, const Verdict*> rejected_;
   std::unordered_map<std::string, Verdict> verdicts_;
   std::unordered_map<std::string, Verdict> answers_;

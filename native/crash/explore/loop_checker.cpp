@@ -27,7 +27,7 @@ class LoopChecker final : public Checker {
   explicit LoopChecker(const Command& command) : command_(command) {}
   ~LoopChecker() override { end(); }
 
-  // Returns false if it does not say that it is ready.
+  // Starts the checker; returns false if it does not report that it is ready.
   bool begin() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
@@ -47,7 +47,7 @@ class LoopChecker final : public Checker {
     const bool fresh = checker_ == 0;
     Verdict verdict = once(cut);
     if (verdict.symptom.empty() || fresh) return verdict;
-    // A refusal counts if a new process repeats it.
+    // A refusal counts only if a new process repeats it.
     end();
     return once(cut);
   }
@@ -68,13 +68,14 @@ class LoopChecker final : public Checker {
       return {"exit 1", std::move(output), true};
     }
     const int status = end();
-    // Ending without an answer accepts nothing.
+    // A checker that ends without an answer does not accept the image.
     std::string symptom = answer == "ended" ? symptom_of(status) : "hang";
     if (symptom.empty()) symptom = "exit 0 without an answer";
     return {std::move(symptom), std::move(output), true};
   }
 
-  // Waits until its last line is one of `answers`, and returns this, "ended" or "hang".
+  // Waits until the last line of its output is one of `answers` and returns that line, or returns
+  // "ended" or "hang".
   std::string await_line(std::initializer_list<const char*> answers, int timeout_ms) {
     const std::int64_t begin = now_ms();
     for (;;) {
@@ -93,7 +94,7 @@ class LoopChecker final : public Checker {
     }
   }
 
-  // Ends it and what it started; returns its wait status.
+  // Ends the checker and the processes that it started; returns its wait status.
   int end() {
     int status = 0;
     if (checker_ == 0) return status;

@@ -89,7 +89,7 @@ void judge_uncrashed(const TraceFile& trace, Image& image, std::vector<Check>& c
   }
 }
 
-// A number of stacks, each its number of frames and these.
+// A number of stacks, each with its number of frames and the frames.
 std::unordered_set<std::uint64_t> receive_suspects(Request& request) {
   std::unordered_set<std::uint64_t> suspects;
   for (std::uint64_t left = request.number(); left != 0; --left) {
@@ -145,7 +145,7 @@ void work(int count, char** words) {
   }
 }
 
-// A page of the image's file that cannot be made, since its disk is full.
+// A page of the image's file cannot be allocated, because the disk is full.
 void on_full_disk(int) {
   Frame('!')
       .text(

@@ -74,7 +74,7 @@ void Memory::store(const Event& event, std::uint64_t point) {
   Line& line = at->second;
   if (is_new) {
     line.durable_hash = line_hash(offset, image_.durable(offset));
-    // Above any number in a pending flush of an earlier line at this offset.
+    // Greater than any number in a pending flush of an earlier line at this offset.
     line.first = highest_;
   }
   line.point = point;

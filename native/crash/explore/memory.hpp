@@ -1,8 +1,8 @@
 // Durable data and pending stores at a point of a trace; nearfar/crash/memory.py is the Python
 // version.
 //
-// A line of 64 bytes is written back as a whole, at any time, with its first stores up to any
-// number. A thread's fence makes durable what that thread flushed, whichever thread stored it.
+// A line of 64 bytes is written back as a whole, at any time, with any prefix of its pending
+// stores. A thread's fence makes durable what that thread flushed, whichever thread stored it.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@
 namespace nearfar::crash {
 
 struct Store {
-  const char* content;   // of the line after the store; points into the trace
-  std::uint64_t record;  // position in the trace
-  std::uint64_t hash;    // of the content
+  const char* content;   // content of the line after the store, in the trace
+  std::uint64_t record;  // position of the store in the trace
+  std::uint64_t hash;    // hash of the content
 };
 
 struct Line {
-  std::uint64_t first = 0;    // number of stores[0]; a line's numbers only grow
-  std::uint64_t flushed = 0;  // number after the last store that a flush covered
+  std::uint64_t first = 0;    // number of stores[0]; the numbers of a line's stores only grow
+  std::uint64_t flushed = 0;  // 1 + number of the last store that a flush covered
   std::uint64_t durable_hash = 0;
-  std::uint64_t point = 0;  // first point after its last store
+  std::uint64_t point = 0;  // first point after the line's last store
   std::vector<Store> stores;
 
   unsigned count() const { return static_cast<unsigned>(stores.size()); }
@@ -49,7 +49,7 @@ class Memory {
  public:
   Memory(Image& image, bool eadr) : image_(image), eadr_(eadr) {}
 
-  // Resets to the state before the program, for another walk.
+  // Resets to the state before the program ran, for another walk.
   void restart();
   void feed(const Event& event, std::uint64_t point);
 
@@ -81,7 +81,7 @@ class Memory {
   Image& image_;
   bool eadr_;
   std::uint64_t key_ = 0;
-  std::uint64_t highest_ = 0;  // highest number in any flush
+  std::uint64_t highest_ = 0;  // highest number in any flush so far
   std::map<std::uint64_t, Line> lines_;
   std::unordered_map<std::uint32_t, std::vector<Pending>> pending_;
 };

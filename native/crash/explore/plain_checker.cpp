@@ -1,4 +1,4 @@
-// A checker started for each cut.
+// A checker that is started for each cut.
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -55,7 +55,7 @@ class PlainChecker final : public Checker {
     const int ended = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
     const bool in_time =
         await_checker(ended, nullptr, 0, output, *command_.limit_ms, child, now_ms()) == 1;
-    // Ends its remaining processes, too, which might hold the pool.
+    // Also ends the checker's remaining processes, which might keep the pool open.
     kill(-child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);

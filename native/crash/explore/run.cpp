@@ -138,8 +138,8 @@ int await(int file, void* into, std::size_t bytes, Output& output, std::int64_t 
 
 namespace {
 
-// Time that a process and its descendants waited for a processor so far:
-// proc(5), schedstat.
+// Returns the time that a process and its descendants have waited for a processor so far: proc(5),
+// schedstat.
 std::int64_t waited_ms(pid_t process, int depth = 0) {
   constexpr int max_depth = 8;
   const std::string folder = "/proc/" + std::to_string(process);
@@ -160,8 +160,8 @@ int await_checker(int file, void* into, std::size_t bytes, Output& output, int t
   for (;;) {
     const int result = await(file, into, bytes, output, deadline);
     if (result != 0) return result;
-    // At most the time since the begin: a checker that lives longer has waited
-    // before, too.
+    // A checker that lives longer than one check has also waited before it, so the wait is limited
+    // to the time since the start.
     const std::int64_t later = begin + timeout_ms + std::min(waited_ms(checker), now_ms() - begin);
     if (later - deadline < std::max(timeout_ms / 10, 1)) return 0;
     deadline = later;

@@ -1,5 +1,5 @@
-// A checker loaded once and stopped before its main: forked for each cut or, if it is a function,
-// called in a process that persists until a check fails.
+// A checker that is loaded once and stopped before its main. It is forked for each cut, or, if the
+// checker is a function, called in a process that persists until a check fails.
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -18,11 +18,12 @@ namespace nearfar::crash {
 
 namespace {
 
-// A loaded program that is not ready by then has no server.
+// A program that is not ready after this time contains no server.
 constexpr int start_timeout_ms = 20000;
 constexpr int end_timeout_ms = 1000;
 // A check that fails in a persistent process but not in a new one was affected by an earlier check.
-// After this many early cases in a row, processes are no longer kept.
+// If this happens so many times in a row within the first checks of a process, processes are no
+// longer kept.
 constexpr int max_affected = 3;
 constexpr unsigned early_checks = 16;
 
@@ -31,7 +32,7 @@ class Pipe {
   Pipe() {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
-    // High numbers, which the checker's own files do not reach.
+    // High numbers, so that they do not collide with the checker's own descriptors.
     for (int i = 0; i < 2; ++i) {
       const int high = fcntl(ends[i], F_DUPFD_CLOEXEC, 200);
       ends_[i] = high < 0 ? ends[i] : high;
@@ -54,7 +55,7 @@ class Pipe {
   int ends_[2];
 };
 
-// The memory of batches, shared with the server.
+// Memory of the batches, shared with the server.
 class BatchMemory {
  public:
   BatchMemory() : file_(memfd_create("nearfar-batch", MFD_CLOEXEC)) {
@@ -80,7 +81,7 @@ class BatchMemory {
     file_ = -1;
   }
   const Batch& batch() const { return *batch_; }
-  // Writes states, as many as fit; returns how many.
+  // Writes as many states as fit; returns their number.
   std::uint32_t write(const Patch* states, std::size_t count) {
     char* at = reinterpret_cast<char*>(batch_ + 1);
     const char* const end = reinterpret_cast<char*>(batch_) + max_batch_bytes;
@@ -111,7 +112,7 @@ class ServedChecker final : public Checker {
  public:
   explicit ServedChecker(const Command& command) : command_(command), output_(command.keep) {}
   ~ServedChecker() override {
-    // The server reaps its child first, so that the child's time is counted.
+    // The server reaps its child first, so that the child's time is included.
     if (child_ > 0) {
       kill(-child_, SIGKILL);
       kill(child_, SIGKILL);
@@ -125,7 +126,7 @@ class ServedChecker final : public Checker {
     waitpid(server_, nullptr, 0);
   }
 
-  // Returns false if it cannot be served.
+  // Starts the checker; returns false if it cannot be served.
   bool begin(bool& as_function) {
     // The checker inherits only its ends of the pipes.
     for (const int end : {control_.end(0), ask_.end(0), answer_.end(1), memory_.file()}) {
@@ -135,8 +136,7 @@ class ServedChecker final : public Checker {
         "LD_PRELOAD=" + command_.preload, NF_CRASH_IMAGE "=" + command_.image,
         NF_CRASH_SERVE "=" + std::to_string(control_.end(0)) + "," + std::to_string(ask_.end(0)) +
             "," + std::to_string(answer_.end(1)) + "," + std::to_string(memory_.file())};
-    // Opening and closing a pool takes most of its time in malloc and free, of the same sizes again
-    // and again.
+    // Opening and closing a pool mostly takes time in malloc and free, which repeat the same sizes.
     if (getenv("GLIBC_TUNABLES") == nullptr) {
       variables.emplace_back(
           "GLIBC_TUNABLES=glibc.malloc.tcache_count=60000:glibc.malloc.trim_threshold=1000000000:"
@@ -186,7 +186,7 @@ class ServedChecker final : public Checker {
       if (refused_) end_child();
       return {last.accepted, last.may_have_changed != 0};
     }
-    // It hangs, or it ended: the state is judged again in a new process.
+    // The check hangs or its process ended: a new process judges the state again.
     if (result == 0) {
       end_child();
     } else {
@@ -201,7 +201,7 @@ class ServedChecker final : public Checker {
     Verdict verdict = once(cut);
     if (fresh && refused_) note_repeated(verdict);
     if (!is_function_ || verdict.symptom.empty()) return verdict;
-    // A persistent process's rejection counts only if a new process confirms it.
+    // A rejection by a persistent process counts only if a new process confirms it.
     end_child();
     if (fresh) return verdict;
     Verdict again = once(cut);
@@ -212,7 +212,7 @@ class ServedChecker final : public Checker {
   }
 
  private:
-  // Notes what a new process says of a state that a persistent one refused.
+  // Notes the verdict of a new process on a state that a persistent process refused.
   void note_repeated(const Verdict& verdict) {
     refused_ = false;
     if (verdict.symptom.empty() && served_ < early_checks && ++affected_ == max_affected) {
@@ -265,7 +265,7 @@ class ServedChecker final : public Checker {
     // Ends its remaining processes.
     kill(-child, SIGKILL);
     std::string symptom = symptom_of(last.value);
-    // A checker function that ends its process has not accepted the image.
+    // A checker function that exits its process has not accepted the image.
     if (is_function_ && symptom.empty()) symptom = "exit 255";
     return {std::move(symptom), output_.take(), last.may_have_changed != 0};
   }
@@ -300,7 +300,7 @@ class ServedChecker final : public Checker {
   int affected_ = 0;
 };
 
-// Scripts and shell lines start programs that share the pool, so only ELF programs are served.
+// Scripts and shell lines start programs that share the pool, so only ELF programs can be served.
 bool is_elf(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;

@@ -8,15 +8,16 @@ namespace nearfar::crash {
 
 namespace {
 
-// All states of four lines with one store each.
+// All states of four lines with one store each are 16.
 constexpr std::uint64_t max_exhaustive = 16;
 constexpr int random_states = 8;
-// Lines that are varied one at a time: those of a page. More come from a large copy or a program
-// that never flushes, where every line shows the same.
+// At most the lines of one page are varied one at a time. More lines come from a large copy or from
+// a program that never flushes, where all lines show the same bug.
 constexpr std::size_t max_lines = 64;
-// States in the middle of a line's stores: each line of a page torn at each word would give 448.
+// Limit of states in the middle of a line's stores: tearing each line of a page at each word would
+// give 448.
 constexpr std::size_t max_torn_states = 512;
-// More of them at one point would keep the first report waiting.
+// More states at one point would delay the first report.
 constexpr std::size_t max_torn_at_once = 64;
 
 class Dice {
@@ -53,7 +54,7 @@ std::vector<Candidate> sample(const std::vector<Candidate>& lines, Dice& dice) {
   std::stable_sort(sampled.begin(), sampled.end(), [](const Candidate& a, const Candidate& b) {
     return a.line->point > b.line->point;
   });
-  // Half are the most recent, half are drawn from the others.
+  // Half of the lines are the most recent ones, half are drawn from the others.
   for (std::size_t i = max_lines / 2; i < max_lines; ++i) {
     std::swap(sampled[i], sampled[i + dice.up_to(static_cast<unsigned>(sampled.size() - i - 1))]);
   }
@@ -82,7 +83,7 @@ bool visit_single_lines(const std::vector<Candidate>& sampled, const State& whol
   return true;
 }
 
-// The first store of every line is tried before the second of any.
+// The first store of every line is tried before the second store of any line.
 bool visit_torn(const std::vector<Candidate>& sampled, const State& whole,
                 const std::function<bool(const State&)>& visit) {
   std::size_t torn_states = 0;

@@ -1,4 +1,4 @@
-// A trace, read in place: events point into the mapped file.
+// A trace that is read in place: events point into the mapped file.
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@ struct Event {
   const std::uint64_t* frames;
   const char* payload;
   std::uint64_t at;        // offset in the file
-  std::uint64_t position;  // index without modules and sizes
+  std::uint64_t position;  // index that does not count modules and sizes
 };
 
 class TraceFile {
  public:
-  // Throws std::runtime_error with the reason.
+  // Throws std::runtime_error on failure.
   explicit TraceFile(const std::string& path);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;

@@ -7,7 +7,7 @@
 
 namespace nearfar::crash {
 
-// The other end is closed.
+// The other end of the pipe is closed.
 struct EndOfInput {};
 
 class Frame {

@@ -1,4 +1,4 @@
-// Before a call: what it is about, while its arguments still say so.
+// Before a system call: notes what it refers to, while its arguments still show that.
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ namespace {
 
 int as_descriptor(std::uint64_t argument) { return static_cast<int>(argument); }
 
-// The last part of a path; empty: it names no entry of its folder.
+// Returns the last part of a path; empty if the path names no entry of its folder.
 std::string last_name(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');
   if (end == std::string::npos) return "";
@@ -30,7 +30,7 @@ std::string last_name(const std::string& path) {
   return name == "." || name == ".." ? "" : name;
 }
 
-// The file that is mapped at an address.
+// Returns the file that is mapped at an address.
 ino_t mapped_at(pid_t process, std::uint64_t address, std::uint64_t& offset) {
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
   std::string line;

@@ -1,4 +1,4 @@
-// After a call that worked: its record.
+// After a system call that succeeded: writes its record.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ constexpr std::uint64_t copied_at_once = 1 << 20;
 
 int descriptor_of(std::uint64_t argument) { return static_cast<int>(argument); }
 
-// Where a write without an offset of its own ended.
+// Returns where a write without an offset of its own ended.
 std::uint64_t position(int file) { return static_cast<std::uint64_t>(lseek(file, 0, SEEK_CUR)); }
 
 std::string two_names(const std::string& first, const std::string& second) {
@@ -155,7 +155,7 @@ void Recorder::ends_open(Tracee& tracee, const Call& call, int descriptor) {
       call.place.name);
 }
 
-// A file that comes from elsewhere, with its content.
+// Records a file that is moved into the data, with its content.
 void Recorder::created(Tracee& tracee, const Call& call, const std::string& path,
                        const Place& place) {
   const OwnedFile file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));

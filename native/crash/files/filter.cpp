@@ -18,7 +18,7 @@ namespace nearfar::crash::files {
 
 namespace {
 
-// Traced whatever their arguments are.
+// System calls that are traced whatever their arguments are.
 constexpr unsigned always[] = {
     SYS_write,     SYS_pwrite64,  SYS_writev,         SYS_pwritev,         SYS_pwritev2,
     SYS_sendfile,  SYS_splice,    SYS_fsync,          SYS_copy_file_range, SYS_fdatasync,
@@ -29,7 +29,7 @@ constexpr unsigned always[] = {
     SYS_msync,     SYS_io_setup,  SYS_io_uring_setup,
 };
 
-// Traced if this argument has one of these bits.
+// System calls that are traced if this argument has one of these bits.
 struct WithBits {
   unsigned call;
   unsigned argument;
@@ -38,8 +38,8 @@ struct WithBits {
 constexpr WithBits with_bits[] = {
     {SYS_open, 1, O_CREAT | O_TRUNC},
     {SYS_openat, 2, O_CREAT | O_TRUNC},
-    {SYS_mmap, 3, MAP_SHARED},  // a bit of MAP_SHARED_VALIDATE too, not of MAP_PRIVATE
-    {SYS_mmap, 2, PROT_EXEC},   // names of libraries on stacks
+    {SYS_mmap, 3, MAP_SHARED},  // also a bit of MAP_SHARED_VALIDATE, but not of MAP_PRIVATE
+    {SYS_mmap, 2, PROT_EXEC},   // shows the names of libraries on stacks
 };
 
 constexpr std::uint32_t clone_requests[] = {FICLONE, FICLONERANGE};
@@ -49,7 +49,7 @@ sock_filter load(std::size_t offset) {
 }
 
 sock_filter argument(unsigned number) {
-  return load(offsetof(seccomp_data, args) + std::size_t{8} * number);  // its lower half
+  return load(offsetof(seccomp_data, args) + std::size_t{8} * number);  // lower half
 }
 
 sock_filter answer(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
@@ -59,7 +59,7 @@ sock_filter answer(std::uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, acti
 bool install_filter() {
   const sock_filter trace = answer(SECCOMP_RET_TRACE);
   const sock_filter allow = answer(SECCOMP_RET_ALLOW);
-  // Programs of another architecture: any call stops.
+  // A call of a program for another architecture always stops.
   std::vector<sock_filter> code = {
       load(offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
@@ -84,7 +84,7 @@ bool install_filter() {
     code.push_back(trace);
   }
   code.push_back(allow);
-  // x32 calls have this bit.
+  // System calls of the x32 ABI have this bit.
   code.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x40000000, 0, 1));
   code.push_back(trace);
   code.push_back(allow);

@@ -3,7 +3,7 @@
 
 namespace nearfar::crash::files {
 
-// Installs the filter in this process and its children to come; returns false with errno set.
+// Installs the filter in this process and its future children; returns false with errno set.
 bool install_filter();
 
 }  // namespace nearfar::crash::files

@@ -4,7 +4,7 @@ namespace nearfar::crash::files {
 
 namespace {
 
-// Many records, whose data is mostly a page.
+// Space for many records, whose data is mostly a page.
 constexpr std::size_t buffer_bytes = 1 << 18;
 
 }  // namespace

@@ -31,12 +31,12 @@ enum class LogKind : std::uint16_t {
   symlink = 11,  // a: folder, b: link; payload: name, 0, target
   rename = 12,   // a: old folder, b: new folder, c: flags of renameat2; payload: name, 0, new name
   fsync = 13,    // a: file or folder, b: number of records when the call began, c: 1 if data only
-  sync = 14,     // all files; b: as of fsync
-  range = 15,    // sync_file_range, which makes nothing durable; a: file
-  output = 16,   // payload: what was printed on standard output
-  refused = 17,  // a call that cannot be recorded was answered by ENOSYS; payload: its name
-  outside = 18,  // a file elsewhere was written; payload: its path
-  unrecorded = 19  // calls that no record has; payload: what they are
+  sync = 14,     // all files were synchronised; b: as for fsync
+  range = 15,    // sync_file_range, which does not make data durable; a: file
+  output = 16,   // payload: text printed on standard output
+  refused = 17,  // a call that cannot be recorded failed with ENOSYS; payload: its name
+  outside = 18,  // a file outside the data was written; payload: its path
+  unrecorded = 19  // calls without a record type; payload: their names
 };
 
 enum WriteFlags : std::uint32_t {
@@ -56,7 +56,7 @@ struct LogRecord {
 };
 static_assert(sizeof(LogRecord) == 32);
 
-// The log's file. It ends for good at its limit.
+// The log's file. Once it reaches its limit, nothing more is written.
 class Log {
  public:
   Log(const char* path, std::uint64_t limit_bytes);

@@ -41,7 +41,7 @@ class Session {
  public:
   Session(Recorder& recorder, pid_t program) : recorder_(recorder), program_(program) {}
 
-  // Returns the program's exit code.
+  // Traces until the program ends; returns its exit code.
   int run();
 
  private:
@@ -96,7 +96,7 @@ void Session::stopped(pid_t thread, int status) {
     return resume(thread, false, 0);
   }
   if (event == PTRACE_EVENT_EXEC) {
-    // Its other threads are gone, and its files may be others.
+    // exec ended the other threads and may have closed files.
     threads_.erase(thread);
     known(thread).tracee->forget_code();
     return resume(thread, false, 0);
@@ -110,7 +110,7 @@ void Session::stopped(pid_t thread, int status) {
   resume(thread, false, event != 0 ? 0 : signal);
 }
 
-// The call returns an error instead of running.
+// Makes the call return an error instead of running.
 void answer(pid_t thread, int error) {
   user_regs_struct registers{};
   if (ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return;
@@ -162,7 +162,7 @@ void Session::ends(pid_t thread) {
   entry.call.written = OwnedFile();
 }
 
-// Waits until it is traced, then becomes the program.
+// Waits until this process is traced, then executes the program.
 [[noreturn]] void become(int ready, char** command) {
   char byte = 0;
   if (read(ready, &byte, 1) != 1) _exit(cannot_start);

@@ -61,7 +61,8 @@ MappedFiles::Page& MappedFiles::File::page(std::uint64_t number) {
   return *page;
 }
 
-// Pages in holes of the file are all zeros: only a call made them so, and `resized` knows it.
+// Pages in holes of the file are all zeros. Only a call can have made them so, and `resized`
+// handles such calls.
 void MappedFiles::File::compare(ino_t number, const Changed* changed) {
   static char chunk[chunk_bytes];
   struct stat status {};

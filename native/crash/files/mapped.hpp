@@ -1,4 +1,4 @@
-// Files that the program maps shared: what its stores changed since the last look.
+// Files that the program maps shared: finds what its stores changed since the last check.
 #pragma once
 
 #include <sys/types.h>
@@ -18,12 +18,12 @@ constexpr std::size_t page_bytes = 4096;
 
 class MappedFiles {
  public:
-  // Gets the file, the offset and the content of what changed in one page.
+  // Receives the file, the offset and the changed content within one page.
   using Changed = std::function<void(ino_t, std::uint64_t, const char*, std::size_t)>;
 
-  // Remembers the content before the first mapping. `file` is a descriptor of the program's.
+  // Remembers the content before the first mapping. `file` is a descriptor of the program.
   void add(ino_t number, int file);
-  // A call changed the file: its part, or the size, is as the call left it.
+  // Notes that a call changed part of the file or its size.
   void wrote(ino_t number, std::uint64_t offset, const char* data, std::size_t bytes);
   void resized(ino_t number, std::uint64_t size);
   // Reports the changes of all files.
@@ -32,8 +32,8 @@ class MappedFiles {
  private:
   using Page = std::array<char, page_bytes>;
   struct File {
-    OwnedFile file;  // an open file of its own: a copy of the program's would keep its locks
-    std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages;  // others are all zeros
+    OwnedFile file;  // opened separately: a copy of the program's descriptor would keep its locks
+    std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages;  // pages that are not all zeros
     Page& page(std::uint64_t number);
     void compare(ino_t number, const Changed* changed);
     void compare_page(ino_t number, std::uint64_t page, const char* now, std::size_t bytes,

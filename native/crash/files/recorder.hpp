@@ -1,4 +1,4 @@
-// What each system call of the program means for its data, and its record in the log.
+// Translates each system call of the program to its effect on the data, and logs it.
 #pragma once
 
 #include <sys/types.h>
@@ -16,8 +16,8 @@
 
 namespace nearfar::crash::files {
 
-// A file's place: the inode of its folder, and its name there. The folder is 0 if it is not in the
-// data.
+// Location of a file: the inode of its folder, and its name there. The folder is 0 if it is not in
+// the data.
 struct Place {
   ino_t folder = 0;
   std::string name;
@@ -29,26 +29,26 @@ struct Call {
   std::uint64_t arguments[6] = {};
   std::uint64_t instruction = 0;
   std::uint64_t stack_pointer = 0;
-  // Known only before the call.
+  // can only be determined before the call
   ino_t file = 0;
-  OwnedFile written{-1};  // the file that it writes to, until it ends
+  OwnedFile written{-1};  // file that the call writes to, until it ends
   Place place;
   Place target;
-  std::uint64_t begun = 0;  // records of the log
+  std::uint64_t begun = 0;  // records in the log when the call began
   bool existed = false;
 };
 
 class Recorder {
  public:
-  // `folder`: the data.
+  // `folder`: the folder with the data.
   Recorder(Log& log, const char* folder);
 
-  // Looks at a call before the kernel runs it; returns whether `ends` must be called.
+  // Examines a call before the kernel runs it; returns whether `ends` must be called afterwards.
   bool begins(Tracee& tracee, Call& call);
   void ends(Tracee& tracee, const Call& call, std::int64_t result);
   void refuse(std::string_view name);
   void unrecorded(std::string_view what);
-  // Records what stores through mappings changed.
+  // Records the changes by stores through mappings.
   void compare_mapped();
 
  private:
@@ -78,7 +78,7 @@ class Recorder {
 
   Log& log_;
   dev_t device_ = 0;
-  // What the program prints on: this process has it as standard output too.
+  // The file that the program prints to: it is also the standard output of this process.
   dev_t output_device_ = 0;
   ino_t output_ = 0;
   std::unordered_set<ino_t> files_;  // and links

@@ -59,7 +59,7 @@ std::string Tracee::text(std::uint64_t address) const {
   std::string text;
   char piece[256];
   while (address != 0 && text.size() < max_path) {
-    // Not beyond the page: the next may be unmapped.
+    // Does not read beyond the page, because the next one may be unmapped.
     const std::size_t left = 4096 - address % 4096;
     const std::size_t copied = read(address, piece, left < sizeof piece ? left : sizeof piece);
     const std::size_t length = strnlen(piece, copied);

@@ -1,4 +1,4 @@
-// Looks into a stopped process of the program: its memory, its open files, its stack.
+// Reads a stopped process of the program: its memory, its open files, its stack.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,8 @@
 
 namespace nearfar::crash::files {
 
-// Copies of file descriptors of the program are closed as soon as possible: they keep its locks.
+// Copies of the program's file descriptors are closed as soon as possible, because they keep its
+// locks.
 class OwnedFile {
  public:
   explicit OwnedFile(int file = -1) : file_(file) {}
@@ -37,15 +38,15 @@ class Tracee {
   // Copies memory; returns the bytes copied.
   std::size_t read(std::uint64_t address, void* to, std::size_t bytes) const;
   std::string text(std::uint64_t address) const;
-  // Returns a path by which this process reaches `path`, relative to the program's folder or to its
-  // file descriptor `folder`.
+  // Returns a path by which this process reaches `path`, which is relative to the program's folder
+  // or to its file descriptor `folder`.
   std::string path(int folder, std::uint64_t path) const;
 
-  // Finds return addresses on its stack: words behind a call instruction. Words of dead calls in
-  // unused parts of a live frame count too. `module` numbers files.
+  // Finds return addresses on the stack: words that point just behind a call instruction. Leftovers
+  // of earlier calls in unused parts of a live frame count too. `module` numbers files.
   std::vector<std::uint64_t> stack(std::uint64_t instruction, std::uint64_t stack_pointer,
                                    const std::function<std::uint64_t(const std::string&)>& module);
-  // Another program runs, or a library was loaded.
+  // Notes that another program runs, or that a library was loaded.
   void forget_code();
 
  private:
@@ -61,9 +62,9 @@ class Tracee {
 
   pid_t process_;
   OwnedFile descriptor_;                 // pidfd
-  std::map<std::uint64_t, Code> codes_;  // by begin
-  std::bitset<1 << 16> may_be_code_;     // by the number of the megabyte, modulo its size
-  // By return address, as frames of the log; 0: it is none.
+  std::map<std::uint64_t, Code> codes_;  // ordered by `begin`
+  std::bitset<1 << 16> may_be_code_;     // indexed by the megabyte's number modulo the size
+  // Places of return addresses, as frames of the log; 0: not a return address.
   std::unordered_map<std::uint64_t, std::uint64_t> places_;
   bool maps_are_fresh_ = false;
 };
