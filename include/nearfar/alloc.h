@@ -19,7 +19,7 @@
 
 #include "nearfar/mark.h"
 
-/* Barrier: compilers know malloc and would move it out of the tag's scope. */
+/* Barrier: without it, compilers could move malloc, which they know, out of the tag's scope. */
 #define NEARFAR_KEEP_IN_SCOPE(value) __asm__ volatile("" : "+r"(value) : : "memory")
 
 /* Like malloc, calloc, realloc and aligned_alloc. They return null if memory is exhausted. */

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 __attribute__((weak)) void nearfar_crash_begin(unsigned long operation);
 __attribute__((weak)) void nearfar_crash_end(unsigned long operation);
-/* The key and value are text; if both texts are null, they are the numbers. */
+/* The key and the value are texts; if both texts are null, the numbers are used. */
 __attribute__((weak)) void nearfar_crash_operation(const char* kind, const char* key_text,
                                                    const char* value_text, long long key,
                                                    long long value);
@@ -72,7 +72,8 @@ extern "C"
 #endif
     __attribute__((weak)) void
     nearfar_crash_checker(nearfar_crash_checker_function check);
-/* For checkers: returns the number of operations in flight, and their numbers in `operations`. */
+/* For checkers: returns the number of operations in flight and writes their numbers to
+ * `operations`. */
 #ifdef __cplusplus
 extern "C"
 #endif
@@ -96,12 +97,12 @@ extern "C"
 #include <stdio.h>
 
 struct nearfar_crash_map {
-  void* (*open)(const char* pool); /* runs recovery; null: failed */
+  void* (*open)(const char* pool); /* runs recovery; returns null on failure */
   /* Calls report(key, value) for each key. */
   void (*each)(void* map, void (*report)(long long key, long long value));
-  int (*insert)(void* map, long long key, long long value); /* 1: it is in the map now */
-  int (*get)(void* map, long long key, long long* value);   /* 1: found; sets keep *value */
-  int (*remove)(void* map, long long key);                  /* 1: it was in the map */
+  int (*insert)(void* map, long long key, long long value); /* 1: the key is in the map now */
+  int (*get)(void* map, long long key, long long* value); /* 1: found; sets do not change *value */
+  int (*remove)(void* map, long long key);                /* 1: the key was in the map */
   void (*close)(void* map);
 };
 
@@ -109,7 +110,7 @@ static inline void nearfar_crash_print(long long key, long long value) {
   printf("%lld %lld\n", key, value);
 }
 
-/* Finds an unused key. A map that has 1000 keys in a row from *key on is broken. */
+/* Finds an unused key. A map that contains 1000 keys in a row from *key on is broken. */
 static inline int nearfar_crash_free_key(const struct nearfar_crash_map* map, void* handle,
                                          long long* key) {
   long long value = 0, last = *key + 1000;

@@ -10,8 +10,8 @@
 
 #include <cstddef>
 
-// Declares `real`, the next definition in look-up order (the C library's, an allocator's or another
-// preload's); null if there is none.
+// Declares `real`, the next definition in look-up order (that of the C library, an allocator or
+// another preloaded library); null if there is none.
 #define NEARFAR_NEXT_AS(type, name) \
   static auto* const real = reinterpret_cast<type>(dlsym(RTLD_NEXT, #name))
 #define NEARFAR_NEXT(name) NEARFAR_NEXT_AS(decltype(&(name)), name)
@@ -39,7 +39,8 @@
 
 namespace nearfar::hooks {
 
-// These call the kernel directly: other libraries' hooks are bypassed, and nothing is allocated.
+// These functions call the kernel directly: they bypass the hooks of other libraries and allocate
+// nothing.
 inline void* system_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,
                          off_t offset) {
   return reinterpret_cast<void*>(syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset));

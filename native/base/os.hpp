@@ -82,7 +82,7 @@ inline std::byte* map_anonymous(Bytes size, Pages pages) {
   return aligned;
 }
 
-// Maps the file `descriptor` from `offset` on, shared. With `direct`, stores must reach the medium
+// Maps the file `descriptor` from `offset` on, shared. If `direct`, stores must reach the medium
 // without a page cache (DAX); returns nullptr if the file system does not support that.
 inline std::byte* map_file(int descriptor, Bytes size, bool direct, Bytes offset = {}) {
   const int flags = direct ? MAP_SHARED_VALIDATE | MAP_SYNC : MAP_SHARED;

@@ -1,7 +1,8 @@
-// What a compressor does with a page: an estimate of the size that it leaves and of its work.
+// Estimates the result of compressing a page: the compressed size and the compressor's work.
 //
-// The time of a compressor follows from its work, not from the size that it leaves: zram took 1.7
-// us for a page of noise and 9 to 11 for text and machine code, which leave about as much.
+// A compressor's time depends on its work, not on the compressed size: zram took 1.7 us for a page
+// of noise and 9 to 11 us for text and machine code, although all of these leave about the same
+// size.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +11,29 @@
 namespace nearfar {
 
 struct PageContent {
-  std::uint32_t bytes;  // after compression
-  // In places searched for a match. A match counts as 8 of them, and as 16 more where the bytes
-  // before it without a match are as many as before neither of the last two: a CPU does not foresee
-  // that branch. lz4 and lzo-rle took 1 to 11 us for 16 kinds of pages, this work times a constant
-  // within 0.4 us (root mean square; docs/paged.md).
+  std::uint32_t bytes;  // bytes after compression
+  // Work of the compressor, in places searched for a match. A match counts as 8 places. It counts
+  // as 16 more if the number of unmatched bytes before it differs from those before both previous
+  // matches, because the CPU then mispredicts a branch. lz4 and lzo-rle took 1 to 11 us for 16
+  // kinds of pages; this work times a constant gives these times within 0.4 us (root mean square;
+  // docs/paged.md).
   std::uint32_t work;
 };
 
-// Returns what LZ4 does with a page of 4096 bytes: from each place it looks at the last place with
-// the same four bytes, and passes over more bytes the longer it finds none. A match takes three
-// bytes.
-inline PageContent look_at_page(const unsigned char* page) {
+// Returns the result of LZ4 for a page of 4096 bytes. At each place, LZ4 looks up the last place
+// with the same four bytes; the longer it finds no match, the more bytes it skips. A match takes
+// three bytes.
+inline PageContent estimate_compression(const unsigned char* page) {
   constexpr std::uint32_t size = 4096;
   constexpr std::uint32_t match_work = 8;
-  constexpr std::uint32_t surprise_work = 16;
-  std::uint16_t seen[1024] = {};  // place + 1, by the hash of four bytes
+  constexpr std::uint32_t misprediction_work = 16;
+  std::uint16_t seen[1024] = {};  // last place + 1, by the hash of its four bytes
   PageContent content{};
   std::uint32_t at = 0;
   std::uint32_t literals_from = 0;
   std::uint32_t misses = 0;
-  std::uint32_t last = size;
-  std::uint32_t last_but_one = size;
+  std::uint32_t last_literals = size;
+  std::uint32_t earlier_literals = size;
   while (at + 4 <= size) {
     std::uint32_t word = 0;
     std::uint32_t other = 0;
@@ -55,9 +57,10 @@ inline PageContent look_at_page(const unsigned char* page) {
     const std::uint32_t literals = at - literals_from;
     content.bytes += literals + 3 + length / 255;
     content.work += match_work;
-    if (literals != last && literals != last_but_one) content.work += surprise_work;
-    last_but_one = last;
-    last = literals;
+    if (literals != last_literals && literals != earlier_literals)
+      content.work += misprediction_work;
+    earlier_literals = last_literals;
+    last_literals = literals;
     at += length;
     literals_from = at;
     misses = 0;

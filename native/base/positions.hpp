@@ -1,6 +1,6 @@
-// Positions of an object's large blocks: where a byte is within all memory of the object.
+// Positions of an object's large blocks: the offset of a byte within all memory of the object.
 //
-// A block gets the lowest free position that has space for it. So the same calls give the same
+// A block gets the lowest free position with enough space. So the same calls give the same
 // positions in every run, whatever addresses the blocks have: `nearfar profile` counts traffic by
 // position, and `nearfar run` places ranges of positions.
 #pragma once
@@ -12,11 +12,12 @@ namespace nearfar {
 class Positions {
  public:
   static constexpr std::uint64_t page = 4096;
-  // Free ranges that are remembered; smaller ones are forgotten beyond that.
+  // Maximum number of free ranges; if there are more, the smallest are forgotten.
   static constexpr unsigned max_holes = 16;
 
-  // Down to whole pages: allocators return up to a page more than was asked for, each another part
-  // of it. A block's last bytes have the positions of the next block then.
+  // Sizes are rounded down to whole pages, because allocators return up to a page more than was
+  // requested, and each adds a different amount. The last bytes of a block then share positions
+  // with the next block.
   static constexpr std::uint64_t whole_pages(std::uint64_t bytes) { return bytes / page * page; }
 
   // Returns the position of a new block.
@@ -35,7 +36,7 @@ class Positions {
     return position;
   }
 
-  // Frees the positions of a block or of a part of one.
+  // Frees the positions of a block or part of a block.
   void give(std::uint64_t begin, std::uint64_t bytes) {
     std::uint64_t end = begin + whole_pages(bytes);
     unsigned at = 0;

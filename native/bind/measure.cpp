@@ -36,7 +36,7 @@ os::Pages pages_of(const std::string& name) {
   return names.at(name);
 }
 
-// Converts std::system_error to OSError(errno, what), which Python code can distinguish.
+// Converts std::system_error to OSError(errno, what), so that Python code can distinguish errors.
 void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   try {
     std::rethrow_exception(pointer);

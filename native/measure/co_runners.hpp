@@ -15,10 +15,10 @@
 namespace nearfar::measure {
 
 // A co-runner pauses after this many lines (2 KiB), so that its traffic is even at the scale of 100
-// ns, which a chased load takes.
+// ns, the time of a dependent load.
 inline constexpr std::uint64_t co_runner_lines = 32;
 
-// Receives the kernels' results, so that no work is optimised away.
+// Receives the kernels' results, so that the compiler does not remove any work.
 inline std::atomic<std::uint64_t> sink;
 
 inline std::uint64_t co_runner_iterations(const Worker& worker) {
@@ -39,7 +39,7 @@ inline WorkerTraffic traffic_of(const Worker& worker, std::uint64_t iterations, 
   return {.read_gb_per_s = rate * loads, .written_gb_per_s = rate * (1 - loads)};
 }
 
-// A counter on a cache line of its own, written by one thread and read by others.
+// A counter on its own cache line, written by one thread and read by others.
 struct alignas(64) Count {
   std::atomic<std::uint64_t> iterations{0};
 };
@@ -68,7 +68,7 @@ class CoRunners {
   void rethrow() {
     if (threads_.stopping()) threads_.join();
   }
-  // Stops the threads now, so that their cores are free.
+  // Stops the threads now, so that their cores become free.
   void finish() {
     threads_.stop();
     threads_.join();

@@ -15,7 +15,7 @@
 namespace nearfar::measure {
 namespace {
 
-// Maximum lines of a chase: 32 KiB fit in a first-level cache and stay there.
+// Maximum number of chased lines: 32 KiB fit into a first-level cache and stay there.
 constexpr std::uint64_t max_lines = 512;
 constexpr std::uint64_t min_lines = 64;
 constexpr unsigned chases = 21;
@@ -27,7 +27,7 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-// Whose turn it is, and its action; on its own line in ordinary memory.
+// Which thread acts next, and its action; on a line of its own in ordinary memory.
 enum class Turn : std::uint8_t { mine, write_theirs, read_theirs, over };
 
 // Two threads that wait for each other's word in the measured memory, one line each way.
@@ -55,7 +55,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
   if (memory.lines() < min_lines) {
     throw std::invalid_argument("core to core needs at least 4 KiB of memory");
   }
-  // The chased lines begin behind the ping-pong's word, as far away as they are long.
+  // The chased lines begin behind the ping-pong's word, at a distance equal to their length.
   const std::uint64_t chased_lines = std::min(max_lines, memory.lines() / 2);
   memory.forget_links();
   PingPong ping_pong(memory);
@@ -104,7 +104,7 @@ HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory) {
         sink.store(reinterpret_cast<std::uintptr_t>(at), std::memory_order_relaxed);
         const auto ticks = static_cast<double>(ticks_after() - before);
         per_line.push_back(ticks * per_tick / static_cast<double>(chased_lines));
-        // Drops the lines from all caches, so that in the next round only the other core has them.
+        // Evicts the lines from all caches, so that in the next round only the other core has them.
         if (flush != nullptr) flush(base, chased_lines);
         store_fence();
       }

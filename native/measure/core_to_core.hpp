@@ -1,4 +1,4 @@
-// Time in which a core gets a line that another core has just written.
+// Time that a core needs to get a line that another core has just written.
 #pragma once
 
 #include "base/units.hpp"
@@ -7,19 +7,20 @@
 namespace nearfar::measure {
 
 struct HandOff {
-  // From a store on one core until another core sees it: half a round trip.
+  // Time from a store on one core until another core sees it: half a round trip.
   Nanoseconds line{};
-  // Chase over lines that the other core has just written (modified there).
+  // Time per line of a chase over lines that the other core has just written (modified in its
+  // cache).
   Nanoseconds modified{};
-  // Chase over lines that the other core has just read from memory (clean there); 0 if the
-  // processor has no instruction that drops a line from all caches.
+  // Time per line of a chase over lines that the other core has just read from memory (clean in its
+  // cache); 0 if the processor has no instruction that evicts a line from all caches.
   Nanoseconds clean{};
   bool disturbed = false;
 };
 
-// Measures between two different CPUs, on lines of `memory`, whose node matters and whose content
-// is lost. It needs at least 4 KiB, better 64. Takes some 10 ms; throws std::system_error for a
-// missing CPU.
+// Measures between two different CPUs, on lines of `memory`. The memory's node matters; its content
+// is lost. It must have at least 4 KiB, better 64 KiB. Takes some 10 ms; throws std::system_error
+// if a CPU does not exist.
 HandOff core_to_core(unsigned cpu_a, unsigned cpu_b, Memory& memory);
 
 }  // namespace nearfar::measure

@@ -8,7 +8,7 @@
 namespace nearfar::measure {
 namespace {
 
-// Marsaglia's xorshift64: sufficient to be unpredictable for a prefetcher.
+// Marsaglia's xorshift64: unpredictable enough for a prefetcher.
 class Xorshift {
  public:
   explicit Xorshift(std::uint64_t seed) : state_(seed * 2 + 1) {}
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, 
 
 std::vector<std::uint64_t> chain_starts(std::uint64_t lines, unsigned chains, std::uint64_t steps,
                                         std::uint64_t position) {
-  // Chains that would overlap are spread over the whole order instead.
+  // If chains would overlap, they are spread evenly over the whole order instead.
   const std::uint64_t spacing = steps * chains <= lines ? steps : lines / chains;
   std::vector<std::uint64_t> starts(chains);
   for (unsigned j = 0; j < chains; ++j) starts[j] = (position + j * spacing) % lines;

@@ -15,10 +15,11 @@ namespace nearfar::measure {
 std::vector<std::uint32_t> chase_order(std::uint64_t lines, const Shape& shape, bool random,
                                        std::uint64_t seed);
 
-// Returns the positions in an order of `lines` where `chains` chains of `steps` accesses start.
+// Returns the positions in an order of `lines` at which `chains` chains of `steps` accesses start.
 //
-// They are equally spaced; if they fit, each starts where the previous one ends. Consecutive runs
-// so visit consecutive parts of the order, and no line returns before all others were visited.
+// The starts are equally spaced. If the chains fit, each starts where the previous one ends, so
+// consecutive runs visit consecutive parts of the order, and no line is visited again before all
+// others were.
 std::vector<std::uint64_t> chain_starts(std::uint64_t lines, unsigned chains, std::uint64_t steps,
                                         std::uint64_t position);
 
@@ -30,7 +31,7 @@ constexpr std::uint64_t scatter_next(std::uint64_t state) noexcept {
   return state * 2862933555777941757U + 3037000493U;
 }
 
-// Returns the i-th state, counted from 0, in about 2 log2(i) steps, by squaring the step.
+// Returns the i-th state, counted from 0. Squaring the step needs about 2 log2(i) steps.
 constexpr std::uint64_t scatter_at(std::uint64_t i) noexcept {
   std::uint64_t state = 0;
   std::uint64_t multiplier = 2862933555777941757U;

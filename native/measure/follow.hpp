@@ -1,4 +1,4 @@
-// Dependent loads along links, shared by the chases.
+// Follows links by dependent loads; shared by the chases.
 #pragma once
 
 #include <cstdint>

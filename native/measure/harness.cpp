@@ -15,10 +15,10 @@
 namespace nearfar::measure {
 namespace {
 
-// Maximum ratio of time_alone's later stretches to the first.
+// Maximum length of later stretches of time_alone, as a ratio to the first.
 constexpr double max_growth = 10000;
-// CPU time is at least 1/20 of wall time. A smaller value comes from a clock that advances in
-// scheduler ticks (in some virtual machines); the next stretch must not become endless.
+// CPU time counts as at least 1/20 of wall time. In some virtual machines the clock advances in
+// scheduler ticks and can show less; the next stretch must not become endless.
 constexpr double max_wall_over_cpu = 20;
 
 // Counts how often the calling thread lost its core since construction.
@@ -47,7 +47,8 @@ void run_alone(const Worker& worker, std::span<const Worker> beside, Body body) 
   save_position(worker, lane);
 }
 
-// Returns the iterations of a part, at `each` per iteration: a multiple of the accesses per fence.
+// Returns the number of iterations in a part, at `each` per iteration: a multiple of the accesses
+// per fence.
 std::uint64_t part_size(const Worker& worker, std::uint64_t iterations, Nanoseconds each) {
   const auto timed = static_cast<std::uint64_t>(part_time.count / std::max(each.count, 1e-3));
   const std::uint64_t min_iterations = std::max((iterations + max_parts - 1) / max_parts, timed);

@@ -1,8 +1,7 @@
 // Times kernels: ns per access, or GB/s.
 //
-// The timed kernel runs in the calling thread, which is pinned for that time; threads next to it
-// are started, pinned and joined inside each call. Calls are short, so callers can stop between
-// two.
+// The timed kernel runs in the calling thread, which is pinned for that time. Each call starts,
+// pins and joins the co-running threads. Calls are short, so callers can stop between two calls.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +21,8 @@ struct Worker {
   const Kernel* kernel = nullptr;  // null: spins without touching memory, to keep its core awake
   Memory* memory = nullptr;
   Memory* second = nullptr;  // target of kernels that copy; null: the same memory
-  Bytes region{};            // size of the part of its memories that it uses; 0: all
-  unsigned part = 0;         // which of `parts` equal parts of the region it uses
+  Bytes region{};            // bytes of its memories that it uses, from the start; 0: all
+  unsigned part = 0;         // index of its part, if the region is divided into `parts` equal parts
   unsigned parts = 1;
   Shape shape{};
   unsigned chains = 1;
@@ -43,7 +42,7 @@ struct Timing {
   Nanoseconds per_iteration{};  // thread CPU time without the timer's overhead
   std::uint64_t iterations = 0;
   std::vector<WorkerTraffic> beside;  // bandwidth of each co-runner meanwhile (by wall time)
-  Nanoseconds in_loops{};             // time in the kernel's loop, warm-up included
+  Nanoseconds in_loops{};             // time in the kernel's loop, including the warm-up
   std::uint64_t warm_up_passes = 0;   // until a pass took as long as the previous one
   long switches = 0;                  // involuntary context switches of the timed thread
   // Whether switches affect per_iteration. time_alone leaves out affected parts, and is disturbed
@@ -51,7 +50,7 @@ struct Timing {
   bool disturbed = false;
 };
 
-// Untimed iterations: all at once, or in passes until a pass takes as long as the previous one.
+// Untimed iterations: all at once, or in passes until a pass takes as long as the previous pass.
 struct WarmUp {
   std::uint64_t iterations = 0;
   std::uint64_t pass = 0;  // iterations of a pass; 0: all at once
@@ -72,7 +71,7 @@ EachTiming time_each(const Worker& worker, std::uint64_t accesses, std::uint64_t
                      Nanoseconds rest, std::span<const Worker> beside);
 
 struct ParallelTiming {
-  std::vector<WorkerTraffic> each;  // by worker; zero for those that spin
+  std::vector<WorkerTraffic> each;  // one per worker; zero for workers that spin
   Nanoseconds in_loops{};           // as in Timing; minimum of all workers
   bool disturbed = false;           // whether a worker lost its core for too long
 };

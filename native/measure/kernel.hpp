@@ -40,16 +40,16 @@ struct Traffic {
   }
 };
 
-// Memory and state of one thread's kernel.
+// Memory and state of a kernel in one thread.
 struct Lane {
   std::byte* base;                       // first line
-  std::uint64_t lines;                   // number of lines it may touch
-  std::byte* target = nullptr;           // `lines` lines of another memory, for kernels that copy
+  std::uint64_t lines;                   // number of lines that it may touch
+  std::byte* target = nullptr;           // a second memory of this size, for kernels that copy
   const std::uint32_t* order = nullptr;  // order of linked lines; null: not linked
   std::uint64_t visits = 0;              // length of `order`
   unsigned link = 0;                     // word of each line that points at the next line
-  std::uint64_t position = 0;  // iterations done; the kernel continues there and adds its own
-  std::uint64_t skipped = 0;   // steps of the scattered sequence without an access
+  std::uint64_t position = 0;  // completed iterations; the kernel continues there and adds its own
+  std::uint64_t skipped = 0;   // steps of the scattered sequence that made no access
   unsigned chains = 1;         // independent chains
   Shape shape{};
   const Operations* operations = &measure::operations();
@@ -73,7 +73,7 @@ class Kernel {
   [[nodiscard]] virtual double loads_over_payload(const Shape& shape) const;
   // The links it needs (Memory::link); the lane of such a kernel is the whole region.
   [[nodiscard]] virtual Links links() const { return Links::none; }
-  // Maximum number of chains; 1: it has no chains.
+  // Maximum number of chains; 1: the kernel has no chains.
   [[nodiscard]] virtual unsigned max_chains() const { return 1; }
   // Whether it can write to a second memory (Lane::target).
   [[nodiscard]] virtual bool has_target() const { return false; }

@@ -62,8 +62,8 @@ Lane lane_of(const Worker& worker) {
     lines = std::min(lines, second / cache_line / worker.parts);
     target = worker.second->data() + worker.part * lines * cache_line.count;
   }
-  // Kernels divide their lane into up to four arrays or into groups of eight lines. Kernels with
-  // fences do not, and may wear out a single block.
+  // A kernel divides its lane into up to four arrays or into groups of eight lines. Kernels with
+  // fences do not divide it and can wear out a single block.
   const std::uint64_t min_accesses = worker.kernel->traffic(worker.shape).fences > 0 ? 1 : 8;
   if (lines < min_accesses * worker.shape.access_lines()) {
     throw std::invalid_argument("a thread's part of the region is smaller than " +

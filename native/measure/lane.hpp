@@ -9,8 +9,8 @@ namespace nearfar::measure {
 // smaller than an access, a missing instruction; std::logic_error for memory that is not linked.
 Lane lane_of(const Worker& worker);
 
-// Links the worker's memory if its kernel needs links, and forgets links that it will overwrite. No
-// other worker may run on the memory meanwhile.
+// Links the worker's memory if its kernel needs links, and marks links that the kernel will
+// overwrite as lost. No other worker may run on the memory at the same time.
 void prepare_memory(const Worker& worker);
 
 // Saves the lane's position, so that the next run continues there.

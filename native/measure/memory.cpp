@@ -22,7 +22,7 @@ Bytes unit_of(os::Pages pages) {
   return pages == os::Pages::reserved_giant ? os::giant_page : os::huge_page;
 }
 
-// Keeps the fields that an order of links depends on.
+// Keeps only the fields of a shape that determine an order of links.
 Shape order_shape(const Shape& shape) {
   return {.access = shape.access, .stride = shape.stride, .window = shape.window};
 }
@@ -73,9 +73,9 @@ LinkSet* Memory::linked(Bytes region, const Shape& shape, Links kind) {
   return match == sets_.end() ? nullptr : &*match;
 }
 
-// Frees the word of the link set that is cheapest to rebuild. A set's worth is its visits plus the
-// worth of the last dropped set, so that large unused sets are dropped too (GreedyDual; Young, "The
-// k-server dual and loose competitiveness for paging", 1994).
+// Frees the word of the set of links that is cheapest to rebuild. The worth of a set is its visits
+// plus the worth of the last dropped set, so that large unused sets are dropped too (GreedyDual;
+// Young, "The k-server dual and loose competitiveness for paging", 1994).
 unsigned Memory::free_word() {
   const auto is_order = [](const LinkSet& set) { return set.word != sequence_word; };
   if (std::ranges::count_if(sets_, is_order) >= order_words) {
@@ -112,7 +112,8 @@ bool Memory::link(Bytes region, const Shape& shape, Links kind, std::uint64_t se
     *word_of(line, word) = reinterpret_cast<std::byte*>(word_of(next, word));
   };
   if (is_sequence(shape, kind)) {
-    // Sequences of all regions share their links, but for the one that leads back to the begin.
+    // Sequential orders of all regions share their links, except the link from the last line back
+    // to the first.
     if (chain_end_ != 0 && chain_end_ < chained_)
       set_link(chain_end_ - 1, chain_end_, sequence_word);
     for (std::uint64_t i = std::max<std::uint64_t>(chained_, 1); i < count; ++i)

@@ -26,16 +26,16 @@ struct LinkSet {
   std::uint64_t worth = 0;     // cost of rebuilding it, see free_word
 };
 
-// Several regions are prefixes of one memory. Each line has eight words, for seven orders of links
-// and the sequential one, of one region at a time; the orders that are cheapest to rebuild are
-// dropped first.
+// Several regions are prefixes of one memory. Each line has eight words: seven for random orders of
+// links and one for the sequential order, which serves one region at a time. The orders that are
+// cheapest to rebuild are dropped first.
 class Memory {
  public:
   // `size` is rounded up to whole lines, the mapping to whole pages. All pages are allocated.
   static Memory anonymous(Bytes size, os::Pages pages, std::optional<unsigned> node);
-  // Maps an open file or device from `offset` on; `direct` as in os::map_file, but an error if the
-  // file system does not support it. The mapping is a multiple of `unit` (2 MiB for most DAX
-  // devices).
+  // Maps an open file or device from `offset` on. `direct` has the meaning of os::map_file, but
+  // throws if the file system does not support it. The mapping is a multiple of `unit` (2 MiB for
+  // most DAX devices).
   static Memory file(int descriptor, Bytes size, bool direct, Bytes offset = {},
                      Bytes unit = os::base_page);
 
@@ -54,7 +54,7 @@ class Memory {
   bool link(Bytes region, const Shape& shape, Links kind, std::uint64_t seed = 1);
   // Returns the links, or null if there are none.
   [[nodiscard]] LinkSet* linked(Bytes region, const Shape& shape, Links kind);
-  // Call it when a kernel stores to this memory.
+  // Must be called when a kernel stores to this memory.
   void forget_links() {
     sets_.clear();
     chained_ = chain_end_ = 0;
@@ -63,8 +63,8 @@ class Memory {
   // Returns the nodes of up to `samples` pages spread over the memory.
   [[nodiscard]] std::vector<int> nodes(std::size_t samples) const;
 
-  // Start of the next run without links, in iterations; consecutive runs so find no cached lines of
-  // the previous one. See Lane.
+  // Start of the next run without links, in iterations, so that a run finds no lines in the caches
+  // that the previous run left there. See Lane.
   std::uint64_t position = 0;
   std::uint64_t skipped = 0;
 
@@ -77,8 +77,8 @@ class Memory {
   Bytes mapped_;
   std::vector<LinkSet> sets_;
   std::uint64_t dropped_worth_ = 0;
-  std::uint64_t chained_ = 0;    // lines from the first on that the sequential order links
-  std::uint64_t chain_end_ = 0;  // the one before it leads back to the first; 0: none does
+  std::uint64_t chained_ = 0;    // the sequential order links so many lines, from the first on
+  std::uint64_t chain_end_ = 0;  // the line before it links back to the first; 0: none does
 };
 
 }  // namespace nearfar::measure

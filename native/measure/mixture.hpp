@@ -30,7 +30,8 @@ constexpr std::array<std::uint64_t, pattern_lines + 1> even_patterns() {
   return patterns;
 }
 
-// Lines read before group `group` of 64 lines; exact over any number of groups.
+// Returns the number of lines read before group `group` of 64 lines; exact over any number of
+// groups.
 inline std::uint64_t reads_before(double share, std::uint64_t group) {
   return static_cast<std::uint64_t>(std::floor(share * pattern_lines * static_cast<double>(group)));
 }

@@ -11,8 +11,8 @@
 
 namespace nearfar::measure {
 
-// Accesses `stride` apart. At the lane's end a strided order restarts one access further on, so
-// that it visits all lines.
+// Accesses `stride` apart. At the lane's end a strided order restarts one access later than before,
+// so that it visits all lines.
 class InOrder {
  public:
   explicit InOrder(Lane& lane)
@@ -65,7 +65,7 @@ class Scattered {
     window_ = shape.window.count == 0 ? slots : std::min(shape.window.count / bytes_, slots);
     windows_ = slots / window_;
     mask_ = std::bit_ceil(window_) - 1;
-    // Mixes the upper half of a number into the lower, whose own period is short.
+    // Mixes the upper half of a number into the lower half, whose period is short by itself.
     mix_ = std::max((static_cast<unsigned>(std::bit_width(mask_)) + 1) / 2, 1U);
     state_ = scatter_at(lane.position + lane.skipped);
     left_ = window_ - lane.position % window_;
@@ -133,7 +133,7 @@ void in_sequence(Lane& lane, std::uint64_t lines, std::uint64_t iterations, Bloc
 
 // Starts of parallel arrays in a memory whose size is a power of two.
 enum class Starts : std::uint8_t {
-  staggered,  // a few pages and lines beside powers of two, as arrays of programs are
+  staggered,  // offset from powers of two by a few pages and lines, as in most programs
   aliased,    // powers of two apart: same sets, banks and low address bits
 };
 
@@ -149,7 +149,8 @@ class Arrays {
     }
     target_ = lane.target == nullptr ? lane.line((count - 1) * lines_) : lane.target;
   }
-  // Lines that a lane without a target needs so that each of its arrays has `lines`.
+  // Returns the number of lines that a lane without a target needs so that each of its arrays has
+  // `lines`.
   [[nodiscard]] static std::uint64_t lane_lines(std::uint64_t lines, std::uint64_t count,
                                                 Starts starts) {
     const std::uint64_t room = lines + stagger_lines;
@@ -164,7 +165,7 @@ class Arrays {
   }
 
  private:
-  // 17 pages and 17 lines. Arrays of less than 4 MiB, which caches hold, lie as they come.
+  // 17 pages and 17 lines. Arrays below 4 MiB, which fit in caches, are not staggered.
   static constexpr std::uint64_t stagger_lines = 17 * (4096 / cache_line.count + 1);
   [[nodiscard]] static bool is_staggered(std::uint64_t lines, Starts starts) {
     return starts == Starts::staggered && lines >= stagger_lines * 64;

@@ -71,8 +71,8 @@ void fill_words(Page& page, std::mt19937_64& random) {
   }
 }
 
-// Time in which the calling thread could run and another had the CPU; 0 where the kernel does not
-// tell.
+// Returns the time in which the calling thread was runnable and another thread had the CPU; 0 if
+// the kernel does not report it.
 double waited_ns() {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       std::fopen("/proc/thread-self/schedstat", "r"), [](std::FILE* f) { return std::fclose(f); });
@@ -144,8 +144,9 @@ std::uint64_t PagedRegion::compression_work() const {
   std::uint64_t work = 0;
   const std::uint64_t count = std::min(pages(), contents_looked_at);
   for (std::uint64_t i = 0; i < count; ++i)
-    work +=
-        look_at_page(reinterpret_cast<const unsigned char*>(data_ + i * os::base_page.count)).work;
+    work += estimate_compression(
+                reinterpret_cast<const unsigned char*>(data_ + i * os::base_page.count))
+                .work;
   return work / count;
 }
 

@@ -46,7 +46,7 @@ Flushes detect() {
 
 void cvap(const std::byte* first, std::uint64_t lines) {
   for (std::uint64_t i = 0; i < lines; ++i) {
-    // DC CVAP by its encoding: assemblers accept its name only for ARMv8.2.
+    // DC CVAP is given by its encoding, because assemblers accept the name only for ARMv8.2.
     asm volatile("sys #3, c7, c12, #1, %0" ::"r"(first + i * cache_line.count) : "memory");
   }
 }

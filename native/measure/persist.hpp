@@ -26,8 +26,8 @@ inline void store_fence() noexcept {
 #endif
 }
 
-// A store fence after which later instructions wait too: a plain store fence delays only stores, so
-// a clock read behind it would not include it.
+// A store fence that later instructions also wait for. A plain store fence delays only stores, so a
+// clock that is read behind it would not include its time.
 inline void wait_for_stores() noexcept {
 #if defined(__x86_64__)
   _mm_mfence();

@@ -20,11 +20,12 @@ class Pinned {
   }
   Pinned(const Pinned&) = delete;
   Pinned& operator=(const Pinned&) = delete;
-  // Fails only if none of those CPUs exists any more; the kernel has then moved the thread.
+  // Restoring fails only if none of those CPUs exists any more; the kernel has then moved the
+  // thread.
   ~Pinned() { sched_setaffinity(0, sizeof(cpu_set_t) * previous_.size(), previous_.data()); }
 
  private:
-  // 16,384 CPUs: twice what Linux can be configured for.
+  // 16,384 CPUs, twice Linux's configurable maximum.
   std::vector<cpu_set_t> previous_ = std::vector<cpu_set_t>(16);
 };
 

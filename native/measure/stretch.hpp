@@ -16,9 +16,9 @@ inline constexpr Nanoseconds part_time{0.5e6};
 // Maximum parts of a stretch.
 inline constexpr std::uint64_t max_parts = 64;
 
-// Thread CPU time stops while a thread is switched out, but caches must be filled again afterwards.
-// Parts with a switch, or directly after one, are left out. If too few others remain, the whole
-// stretch counts and is disturbed.
+// Thread CPU time stops while a thread is preempted, but its caches must be filled again
+// afterwards. So parts with a preemption, or directly after one, are left out. If too few parts
+// remain, the whole stretch counts and is marked as disturbed.
 class Stretch {
  public:
   void begin() {

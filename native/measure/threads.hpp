@@ -55,7 +55,7 @@ class Threads {
   void wait_for(unsigned count) const {
     while (arrived_.load() < count && !stopping()) relax();
   }
-  // Sleeps until `count` threads have called arrive(): for a thread that may share its core with
+  // Sleeps until `count` threads have called arrive(). For a thread that may share its core with
   // one of them.
   void sleep_until(unsigned count) const {
     for (unsigned arrived = arrived_.load(); arrived < count && !stopping();

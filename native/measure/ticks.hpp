@@ -1,4 +1,4 @@
-// Clock for single accesses: reading it takes some 10 ns, less than a system clock.
+// Clock for single accesses: a reading takes some 10 ns, less than that of a system clock.
 #pragma once
 
 #include <cstdint>
@@ -56,10 +56,10 @@ struct TickClock {
   Nanoseconds store_wait{};  // time of wait_for_stores() without stores in flight
   Nanoseconds resolution{};  // smallest step of timings
 };
-// Measured by the first call, which takes some 20 ms.
+// Measured on the first call, which takes some 20 ms.
 const TickClock& tick_clock();
 
-// Mean of the middle half: without outliers and finer than the clock's step.
+// Mean of the middle half: it excludes outliers and is finer than the clock's step.
 double middle_mean(std::vector<std::uint32_t> ticks);
 
 // The loop of Kernel::each: times access(next()) for each of `ticks`.

@@ -9,9 +9,9 @@ struct Timer {
   Nanoseconds overhead{};    // median cost of a reading; subtracted once per timing
   Nanoseconds resolution{};  // smallest difference of two readings
 };
-// Timer of thread CPU time, measured by the first call.
+// Timer of thread CPU time, measured on the first call.
 const Timer& timer();
-// Timer of wall time, measured by the first call.
+// Timer of wall time, measured on the first call.
 const Timer& wall_timer();
 
 }  // namespace nearfar::measure

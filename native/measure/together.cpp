@@ -17,11 +17,12 @@
 namespace nearfar::measure {
 namespace {
 
-// Time between two readings of the clock, which take some 25 ns: less than 1 in 2,000.
+// Time between two readings of the clock; a reading takes some 25 ns, less than 1 in 2,000 of this.
 constexpr Nanoseconds block_time{50e3};
 
-// Share of time without a core above which a bandwidth is disturbed. A single worker is timed by
-// CPU time, so a loss hardly matters; several by wall time, so all of it counts.
+// Maximum share of time without a core; above it, a bandwidth is disturbed. A single worker is
+// timed by CPU time, so a lost core hardly matters; several workers are timed by wall time, so all
+// of the loss counts.
 constexpr double max_lost_alone = 0.75;
 constexpr double max_lost_together = 0.02;
 

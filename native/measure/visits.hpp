@@ -1,4 +1,4 @@
-// Kernels that perform one action on each access of an order.
+// Kernels that perform one action at each access of an order.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace nearfar::measure {
 
-// Actions have traffic() of an access, line() for a single line, lines() for more, and end() after
-// a run. line() is inlined and touches one word, which suffices to move the line: a call per line
-// would fill the core's window and hide how many misses it overlaps.
+// Actions have traffic() of an access, line() for a single line, lines() for more than one, and
+// end() after a run. line() is inlined and touches one word, which is enough to move the line: a
+// function call per line would fill the core's window and hide how many misses it overlaps.
 
 struct Load {
   static constexpr bool timeable = true;
@@ -59,7 +59,7 @@ struct Update {
   std::uint64_t sum;
 };
 
-// Whole lines only: a partially stored line would be read and merged.
+// Only whole lines are stored: a partially stored line would be read and merged.
 struct NtStore {
   static constexpr bool timeable = false;
   static constexpr bool non_temporal = true;

@@ -32,7 +32,7 @@ void report_event(nf_loop& loop) {
           stream.address + loop.iteration * static_cast<std::uint64_t>(stream.step);
       const std::uint64_t touched = at > stream.line ? at : stream.line;
       if (nf_sampled(stream.line, NF_FILTER_MASK(loop.rate_log2)) ||
-          nf_whole(stream.line))  // false where the search gave up
+          nf_whole(stream.line))  // false: the search was given up
         __nf_access(pointer(touched), stream.site, stream.is_store);
       find_next(stream, loop.rate_log2, loop.iteration, false);
     }

@@ -1,7 +1,7 @@
 // Finds the next sampled line that a stream of accesses, one every `step` bytes, enters.
 //
-// In a whole page (abi.h) its sampled line stands for the page, but for the stream's first access
-// and for streams that skip lines: there, each line they touch counts.
+// In a whole page (abi.h) the sampled line represents the page. Exceptions are the page of the
+// stream's first access, and streams that skip lines: for these, each line that they touch counts.
 #pragma once
 
 #include <algorithm>
@@ -14,22 +14,22 @@ namespace nearfar::profile {
 inline constexpr std::uint64_t line_bytes = 64;
 inline constexpr std::uint64_t page_bytes = 4096;
 
-// If a stream enters no sampled line in this many pages, it gets an event without an access, which
-// bounds the search. At rate 64 only streams that skip lines miss a page.
+// If a stream enters no sampled line in this many pages, it gets an event without an access, to
+// bound the search. At rate 64 only streams that skip lines can miss a page's sampled line.
 inline constexpr int pages_searched = 4096;
 
 inline std::uint64_t filter_hash(std::uint64_t address) {
   return ((address >> 12) * NF_HASH_MULTIPLIER) >> NF_HASH_SHIFT;
 }
 
-// Returns the lowest sampled line at or above `from` (a line's first byte) in its page, or the
+// Returns the lowest sampled line at or above `from` (the first byte of a line) in its page; the
 // page's end if there is none.
 inline std::uint64_t sampled_in_page(std::uint64_t from, unsigned rate_log2) {
   const std::uint64_t mask = NF_FILTER_MASK(rate_log2);
   const std::uint64_t page = from & ~(page_bytes - 1);
   const std::uint64_t end = page + page_bytes;
   const std::uint64_t hash = filter_hash(from);
-  if (((hash ^ page) & mask & ~(page_bytes - 1)) != 0) return end;  // rate > 64: not this page
+  if (((hash ^ page) & mask & ~(page_bytes - 1)) != 0) return end;  // rate > 64: not in this page
   const std::uint64_t in_page = mask & (page_bytes - 1);
   const std::uint64_t period = in_page + line_bytes;  // distance of sampled lines
   std::uint64_t line = (from & ~in_page) | (hash & in_page);
@@ -37,8 +37,8 @@ inline std::uint64_t sampled_in_page(std::uint64_t from, unsigned rate_log2) {
   return std::min(line, end);
 }
 
-// Returns the highest sampled line at or below `from` in its page, or the page's first byte minus
-// one line if there is none.
+// Returns the highest sampled line at or below `from` in its page; if there is none, the page's
+// first byte minus one line.
 inline std::uint64_t sampled_in_page_below(std::uint64_t from, unsigned rate_log2) {
   const std::uint64_t mask = NF_FILTER_MASK(rate_log2);
   const std::uint64_t page = from & ~(page_bytes - 1);
@@ -52,8 +52,8 @@ inline std::uint64_t sampled_in_page_below(std::uint64_t from, unsigned rate_log
   return line + line_bytes > page ? line : none;
 }
 
-// Sets stream.next and stream.line to the next event at or after iteration `from`. Skips lines up
-// to and including stream.line (in the stream's direction), unless `first`.
+// Sets stream.next and stream.line to the next event at or after iteration `from`. Unless `first`,
+// skips lines up to and including stream.line, in the stream's direction.
 inline void find_next(nf_stream& stream, unsigned rate_log2, std::uint64_t from, bool first) {
   const std::uint64_t at = stream.address + from * static_cast<std::uint64_t>(stream.step);
   const std::uint64_t last_byte = stream.bytes - 1u;

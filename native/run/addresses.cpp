@@ -11,7 +11,7 @@ namespace nearfar::run {
 
 namespace {
 
-// Next free address by purpose and target.
+// Next free address for each purpose and target.
 std::uint64_t next_address[3][NF_RUN_TARGETS];
 std::uint64_t slot_begin(unsigned target) {
   const std::uint64_t slot = target == 0 ? 0 : near_slots + target - 1;
@@ -59,11 +59,11 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, Purpo
   for (;;) {
     std::uint64_t seen = __atomic_load_n(&next, __ATOMIC_RELAXED);
     const std::uint64_t begin = round_up(seen == 0 ? range.begin : seen, unit);
-    // Whole huge pages: a device can map nothing smaller.
+    // Rounded up to whole huge pages, because a device can map nothing smaller.
     const std::uint64_t after = begin + round_up(bytes, huge_page);
     if (after > range.end || after < begin) return nullptr;
-    // Before reading `shadow`: a thread that maps it meanwhile sees this claim, or this thread sees
-    // the shadow.
+    // Done before reading `shadow`: a thread that maps it at the same time sees this claim, or this
+    // thread sees the shadow.
     if (!__atomic_compare_exchange_n(&next, &seen, after, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_RELAXED)) {
       continue;
@@ -77,7 +77,7 @@ void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, Purpo
       syscall(SYS_munmap, begin, bytes);
       return nullptr;
     }
-    if (errno != EEXIST) return nullptr;  // another mapping is there: try the next addresses
+    if (errno != EEXIST) return nullptr;  // another mapping is there: tries the next addresses
   }
 }
 

@@ -1,4 +1,4 @@
-// Addresses of blocks: each target has its own range, and no address is used twice.
+// Addresses of blocks. Each target has a range of its own, and no address is used twice.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,17 @@ void* map_at(std::uint64_t address, std::uint64_t bytes, int flags, int file, st
 // it exceeds what the machine could ever have. `nothing`: no memory yet, not counted.
 enum class Backing { memory, nothing };
 
-// What addresses are for: extents of a target, one block of it that is divided among memories, or
-// tables of the far heap, which are near.
+// Purpose of addresses: extents of a target, one block of a target that is divided among memories,
+// or tables of the far heap, which are in near memory.
 enum class Purpose : unsigned { extent, divided, heap_tables };
 
-// Returns unused addresses. Null: the kernel refuses, or all addresses are used.
+// Returns unused addresses; null if the kernel refuses or all addresses are used.
 void* claim(unsigned target, std::uint64_t bytes, std::uint64_t alignment, Purpose purpose,
             Backing backing);
-// Backs claimed addresses by anonymous memory if they have none; false: the kernel refuses.
+// Backs claimed addresses by anonymous memory if they have none; returns false if the kernel
+// refuses.
 bool back_with_memory(std::uint64_t begin, std::uint64_t bytes);
-// Returns the end of the near addresses that are claimed so far.
+// Returns the end of the near addresses claimed so far.
 std::uint64_t near_end();
 
 }  // namespace nearfar::run

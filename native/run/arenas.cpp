@@ -14,7 +14,7 @@
 #include "run/ranges.hpp"
 #include "run/state.hpp"
 
-// No sbrk: its addresses would not show their target.
+// sbrk is disabled, because its addresses would not show their target.
 extern "C" {
 const char* je_malloc_conf = "dss:disabled";
 }
@@ -23,7 +23,7 @@ namespace nearfar::run {
 
 namespace {
 
-// Arenas per target, which threads share. More than four seldom help: most blocks come from a
+// Arenas per target, shared by threads. More than four seldom help, because most blocks come from a
 // thread's cache.
 constexpr unsigned max_lanes = 4;
 
@@ -36,11 +36,12 @@ Lane lanes[NF_RUN_TARGETS][max_lanes];
 std::uint32_t lanes_lock;
 unsigned lane_count;
 unsigned next_lane;
-// Of a fork. Other threads of the parent may have written to free memory of a file while it was
-// copied, which the heaps take for zero.
+// Set in the child of a fork. Other threads of the parent may have written to free memory of a file
+// while it was copied, and the heaps assume that such memory is zero.
 bool is_child = false;
 
-// As in jemalloc 5.3: its own tables can stay in near memory while blocks go far.
+// Same value as in jemalloc 5.3. With these hooks, jemalloc's own tables stay in near memory while
+// blocks are far.
 struct ArenaConfig {
   extent_hooks_t* hooks;
   bool metadata_use_hooks;
@@ -48,7 +49,7 @@ struct ArenaConfig {
 
 constexpr unsigned no_cache = 0xFFFFFFFFu;
 
-// Starts as zero, so caches are numbered from one here.
+// Starts at zero, so caches are numbered from one here.
 struct ThreadCaches {
   unsigned lane_plus_one;
   bool ended;
@@ -62,13 +63,13 @@ unsigned target_of_hooks(extent_hooks_t* hooks) { return reinterpret_cast<Lane*>
 
 void* extent_alloc(extent_hooks_t* hooks, void* wanted, size_t bytes, size_t alignment, bool* zero,
                    bool* commit, unsigned) {
-  if (wanted != nullptr) return nullptr;  // jemalloc then requests any address
+  if (wanted != nullptr) return nullptr;  // jemalloc then accepts any address
   *zero = true;
   *commit = true;
   return place_extent(target_of_hooks(hooks), bytes, alignment);
 }
 
-// Returns true, "not freed": the addresses are kept for the next extent.
+// Returns true, "not freed", so that the addresses are kept for the next extent.
 bool extent_dalloc(extent_hooks_t*, void*, size_t, bool, unsigned) { return true; }
 void extent_destroy(extent_hooks_t*, void* begin, size_t bytes, bool, unsigned) {
   release_extent(begin, bytes);
@@ -134,7 +135,7 @@ unsigned arena_of(unsigned target) {
 
 unsigned make_cache(unsigned target) {
   unsigned& cache = caches.cache_plus_one[target];
-  cache = no_cache;  // until it is created, or for good if that fails
+  cache = no_cache;  // cache number; 0 until it is created, or always if that fails
   if (caches.ended || !has_key) return no_cache;
   unsigned index = 0;
   size_t size = sizeof index;
@@ -146,7 +147,7 @@ unsigned make_cache(unsigned target) {
 }
 
 int cache_flags(unsigned target) {
-  // Samples are few: caches per thread would use more memory than the samples.
+  // There are few samples, and a cache per thread would use more memory than they do.
   if (mode == Mode::samples) return MALLOCX_TCACHE_NONE;
   unsigned cache = caches.cache_plus_one[target];
   if (cache == 0) cache = make_cache(target);
@@ -158,12 +159,13 @@ int flags_of(unsigned target) {
   return arena == 0 ? -1 : (MALLOCX_ARENA(arena - 1) | cache_flags(target));
 }
 
-// Large blocks that are divided among memories in address order have their own extents, because
-// jemalloc's extents begin and end elsewhere. The page before the block contains this.
+// Large blocks that are divided among memories in address order have extents of their own, because
+// the borders of jemalloc's extents differ from those of blocks. This header is in the page before
+// the block.
 struct DividedHeader {
-  std::size_t whole;       // bytes from the kernel, this page included
+  std::size_t whole;       // bytes from the kernel, including this page
   std::size_t requested;   // bytes of the block
-  std::uint64_t position;  // of a block in ranges
+  std::uint64_t position;  // position of a block in ranges
 };
 constexpr std::size_t min_divided_bytes = 256u << 10;
 
@@ -181,7 +183,7 @@ void* divided_malloc(unsigned target, std::size_t size) {
   const std::size_t whole = (size + page_bytes - 1) / page_bytes * page_bytes + page_bytes;
   if (whole < size) return nullptr;
   const std::uint64_t position = take_position(target, size);
-  // The page before a block at position 0 is one more of its first range.
+  // The page before a block at position 0 is counted in the block's first range.
   const std::uint64_t before = position == 0 || position == no_position ? 0 : page_bytes;
   auto* begin = static_cast<char*>(place_divided(target, whole, position - before));
   if (begin == nullptr) {
@@ -192,7 +194,7 @@ void* divided_malloc(unsigned target, std::size_t size) {
   return begin + page_bytes;
 }
 
-// Before a realloc too: the new block may have the positions of the old one.
+// Also called before a realloc, so that the new block may get the positions of the old one.
 void forget_position(unsigned target, void* block) {
   DividedHeader& header = header_of(block);
   give_position(target, header.position, header.requested);
@@ -222,7 +224,7 @@ void give_heap(unsigned target) {
 void* far_malloc(unsigned target, std::size_t size, int flags) {
   const int alignment = flags & 63;  // as its logarithm
   if (is_to_divide(target, size) && alignment <= 12) {
-    // New from the kernel, so it is zero.
+    // The memory is new from the kernel, so it is zero.
     if (void* divided = divided_malloc(target, size); divided != nullptr) return divided;
   }
   const bool own_heap = target == far_heap_target;
@@ -234,7 +236,7 @@ void* far_malloc(unsigned target, std::size_t size, int flags) {
     if (is_child && (flags & MALLOCX_ZERO) != 0 && !is_purgeable(target)) memset(block, 0, size);
     return block;
   }
-  // The target is out of addresses or memory: near memory is better than none.
+  // The target has no addresses or memory left: near memory is better than none.
   block = je_mallocx(size == 0 ? 1 : size, flags);
   if (block != nullptr) add(state.fallback_bytes[target], static_cast<std::uint64_t>(size));
   return block;

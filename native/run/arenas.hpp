@@ -1,19 +1,20 @@
-// Blocks of far targets: jemalloc arenas with extents in the target's memory, and a cache of its
-// blocks per thread, because jemalloc's own cache would mix memories.
+// Blocks of far targets. jemalloc arenas have extents in the target's memory. Each thread has a
+// cache of the target's blocks, because jemalloc's own cache would mix memories.
 #pragma once
 
 #include <cstddef>
 
 namespace nearfar::run {
 
-// `flags` as for mallocx: alignment, zeroing. Null: no memory.
+// `flags` as for mallocx: alignment, zeroing. Returns null if there is no memory.
 void* far_malloc(unsigned target, std::size_t size, int flags);
 void* far_realloc(unsigned target, void* block, std::size_t size, int flags);
 void far_free(unsigned target, void* block);
-// Size of any block of this library, near or far.
+// Returns the size of any block of this library, near or far.
 std::size_t usable_size(void* block);
 
-// Gives a target its own heap, which is faster than arenas; once, when the library starts.
+// Gives a target a heap of its own, which is faster than arenas. Called once, when the library
+// starts.
 void give_heap(unsigned target);
 // Number of arenas that the threads of this machine share.
 unsigned lanes_wanted();

@@ -17,18 +17,19 @@ std::uint64_t plain_deleted_bytes = 0;
 
 namespace {
 
-// Where nothing is placed, sampled blocks have their own addresses, so that free detects them by
-// one comparison: those of this target, which is near memory too.
+// If nothing is placed, sampled blocks have separate addresses, so that free detects them by one
+// comparison: those of this target, which is also near memory.
 constexpr unsigned sampled = 1;
 
-// Bytes between checks while inert, because the library may wake up.
+// Bytes between checks while inert, because the library may become active.
 constexpr std::uint64_t inert_distance = 1 << 20;
-// A countdown of a thread that has begun, whose next block is recorded.
+// Countdown of a thread that has just started: its next block is recorded.
 constexpr std::uint64_t ended = 1;
-// The same where a block's page had another one: not its next, which may be on that page too.
+// Countdown after a block whose page already had a recorded block. The next block may be on that
+// page too, so a later one is recorded.
 constexpr std::uint64_t soon = page_bytes;
 
-// Flags of mallocx for a block alone on its page, whose word in the shadow is then only its own.
+// Flags of mallocx for a block that has its page, and so the page's word in the shadow, for itself.
 int own_page(int flags) {
   constexpr int page_log2 = 12;
   return (flags & 63) >= page_log2 ? flags : (flags & ~63) | MALLOCX_LG_ALIGN(page_log2);
@@ -39,9 +40,9 @@ void record_pages(void* block, std::size_t size, Recognised recognised) {
   request_snapshot_after_growth();
 }
 
-// Records a block where nothing is placed.
+// Records a block in a run that places nothing.
 void record_alone(void* block, std::size_t size, Recognised recognised) {
-  // A block outside the samples' addresses (when they are used up) could not be removed by free.
+  // free could not remove a block outside the samples' addresses (when these are used up).
   if (in_near_heap(block)) return;
   if (size < NF_RUN_CHOSEN_BYTES) {
     record_sample(block, recognised.object, true);
@@ -60,13 +61,14 @@ std::uint64_t roll() {
   return dice;
 }
 
-// Random, from half to one and a half of the mean, because programs allocate in patterns.
+// Random, between half and one and a half of the mean, because programs allocate in patterns.
 std::uint64_t next_distance(std::uint64_t mean) { return mean / 2 + roll() % mean; }
 
-// Whether a placed block is recorded, at the end of a countdown, which begins again.
+// At the end of a countdown: whether to record the placed block. Restarts the countdown.
 bool is_chosen(std::uint64_t& bytes, std::size_t size) {
   if (bytes == 0) {
-    // Anywhere within the first bytes: a thread's first block has no larger chance than others.
+    // Anywhere within the first countdown, so that a thread's first block is not more likely than
+    // others.
     bytes = ended + roll() % group_bytes;
     if (!countdown_ended(bytes, size)) return false;
   }
@@ -76,7 +78,7 @@ bool is_chosen(std::uint64_t& bytes, std::size_t size) {
   return true;
 }
 
-// Where nothing is placed, only samples are outside of the near heap.
+// If nothing is placed, only samples are outside the near heap.
 bool may_have_record(const void* block) {
   if (shadow == nullptr) return false;
   return mode == Mode::samples ? !in_near_heap(block) : may_be_recorded(block, page_of(block));
@@ -102,8 +104,8 @@ void* allocate_in(unsigned target, std::size_t size, int flags) {
   return block;
 }
 
-// Places and records a chosen block. If it was decided by its call alone, its whole stack may show
-// that the call decides too little: then the stacks of later blocks decide.
+// Places and records a chosen block. If its call alone decided the placement, the whole stack may
+// show that the call does not decide enough: then the stacks of later blocks decide.
 void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call call) {
   const Recognised recognised = recognise(call, size, false);
   if (size < min_interpreted_bytes) {
@@ -117,7 +119,7 @@ void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call ca
   return block;
 }
 
-// Serves a sampled block where nothing is placed, or any while inert.
+// Serves a sampled block in a run that places nothing, or any block while inert.
 void* allocate_near(std::uint64_t& bytes, std::size_t size, int flags, Call call) {
   if (mode == Mode::inert) {
     bytes = inert_distance;
@@ -159,7 +161,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
   const Recognised recognised =
       mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
   const unsigned wanted = mode == Mode::samples ? sampled : recognised.target;
-  // No target: a block that went near because its thread ended.
+  // No target: the block was placed near because its thread ended.
   const unsigned target =
       target_of(block) == 0 && !in_near_heap(block) ? NF_RUN_TARGETS : target_of(block);
   const int alignment = mode == Mode::samples ? own_page(0) : 0;
@@ -176,7 +178,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
     }
   }
   if (result == nullptr) {
-    // The old block stays, but its object is now known only by the verb's last snapshot.
+    // The old block stays, but only the verb's last snapshot still shows its object.
     errno = ENOMEM;
     return nullptr;
   }

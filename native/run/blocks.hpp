@@ -1,4 +1,4 @@
-// How blocks are served and given back: what the functions of C and the operators of C++ share.
+// Serving and freeing blocks: code shared by the C functions and the C++ operators.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace nearfar::run {
 
-// Bytes of addresses from the first on that free returns without a check: 0 where all blocks are
-// placed.
+// Size of the address range, from the first address on, in which free needs no check: 0 if all
+// blocks are placed.
 extern std::uint64_t plain_bytes __attribute__((visibility("hidden")));
-// The same of the operator delete: 0 too until it is known that no other library's has to serve.
+// The same for operator delete. Also 0 until it is known that no other library's operator must
+// serve.
 extern std::uint64_t plain_deleted_bytes __attribute__((visibility("hidden")));
 
 inline bool countdown_ended(std::uint64_t& bytes, std::size_t size) {
@@ -25,8 +26,8 @@ inline bool countdown_ended(std::uint64_t& bytes, std::size_t size) {
   return false;
 }
 
-// Serve a block at the end of a countdown, and one whose stack decides where blocks are placed.
-// `flags` as for mallocx. Null: no memory.
+// Serve a block at the end of a countdown, and a block whose stack decides its placement. `flags`
+// as for mallocx. Return null if there is no memory.
 void* allocate_at_countdown_end(std::uint64_t& bytes, std::size_t size, int flags,
                                 profile::Call call);
 void* allocate_recognised(std::size_t size, int flags, profile::Call call);
@@ -35,12 +36,12 @@ void* allocate_recognised(std::size_t size, int flags, profile::Call call);
 void* allocate(std::size_t size, int flags, profile::Call call);
 void* resize(void* block, std::size_t size, profile::Call call);
 
-// A small block of the far heap, or near where that has no addresses left.
+// Serves a small block of the far heap, or of near memory if the far heap has no addresses left.
 void* allocate_far(std::size_t size);
 
-// Serves a block by the small code that most blocks need: `serve_near` and `serve_far` where the
-// call decides, `recognised` where its stack does. A macro, and the call no variable of it: it
-// would be kept in registers, which have to be saved.
+// Serves a block by the short code that most blocks need: `serve_near` or `serve_far` if the call
+// decides, `recognised` if its stack does. This is a macro, and NEARFAR_THIS_CALL is not stored in
+// a variable, because that would occupy registers, which would have to be saved.
 #define NEARFAR_SERVE(size, bytes, is_every, serve_near, serve_far, at_end, recognised) \
   if (countdown_ended(bytes, size)) return at_end;                                      \
   if (!(is_every)) {                                                                    \
@@ -57,10 +58,11 @@ void* allocate_far(std::size_t size);
   }                                                                                     \
   return recognised;
 
-// Gives back what the small code does not: recorded blocks, those of other targets or allocators.
+// Frees blocks that the short code does not handle: recorded blocks, and those of other targets or
+// allocators.
 void free_otherwise(void* block);
 
-// Every call in it is its last, so that it needs no stack.
+// Every call in it is a tail call, so that it needs no stack.
 inline void free_placed(void* block, std::uint64_t offset) {
   const std::uint64_t page = offset / page_bytes;
   if (page < (std::uint64_t{heap_tables_slot} << slot_bits) / page_bytes) {

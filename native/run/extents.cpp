@@ -12,7 +12,7 @@ namespace {
 
 std::uint32_t extents_lock;
 
-// Returns a new row, an empty row if the table is full, or null if there is none.
+// Returns a new row, or an empty row if the table is full; null if there is none.
 nf_run_extent* free_row() {
   const std::uint32_t count = state.extent_count;
   if (count < NF_RUN_EXTENTS) {
@@ -67,7 +67,7 @@ void remove_extent(std::uint64_t begin, std::uint64_t bytes) {
     const nf_run_extent rest{last, extent_end - last, extent.target, memory,
                              advanced(extent.position, last - extent.begin)};
     if (table != nullptr) {
-      // Frees the file's blocks too, because the file stays until the program ends.
+      // Also frees the file's blocks, because the file exists until the program ends.
       if (is_file(memory)) madvise(reinterpret_cast<void*>(first), last - first, MADV_REMOVE);
       return_bytes(table->memories[memory], last - first);
     }

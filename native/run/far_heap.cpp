@@ -20,7 +20,7 @@ std::uint64_t far_heap_page = UINT64_MAX / 2;
 
 namespace {
 
-// Arena 0 has what jemalloc needs for itself. Arenas 1 to this number have the blocks.
+// Arena 0 contains jemalloc's own data. Arenas 1 to this number contain the blocks.
 unsigned block_arenas;
 unsigned next_arena;
 extent_hooks_t* block_hooks;
@@ -28,10 +28,10 @@ bool started;
 std::uint32_t start_lock;
 __thread bool starts __attribute__((tls_model("initial-exec")));
 
-// The heap's own handlers of a fork, once it has started.
+// The heap's own fork handlers, once it has started.
 using Handler = void (*)();
 Handler before, in_parent, in_child;
-__thread bool forks __attribute__((tls_model("initial-exec")));  // has the lock during its fork
+__thread bool forks __attribute__((tls_model("initial-exec")));  // holds the lock during its fork
 
 bool join(unsigned arena) {
   return jf_mallctl("thread.arena", nullptr, nullptr, &arena, sizeof arena) == 0;
@@ -39,7 +39,7 @@ bool join(unsigned arena) {
 
 void make_arenas() {
   block_arenas = lanes_wanted();
-  // Large blocks must not get an arena of their own, which would have other hooks.
+  // Large blocks must not get an arena of their own, because it would have other hooks.
   static char settings[96];
   snprintf(settings, sizeof settings,
            "dss:disabled,percpu_arena:disabled,oversize_threshold:0,narenas:%u", block_arenas + 1);
@@ -47,10 +47,10 @@ void make_arenas() {
   for (unsigned arena = 1; arena <= block_arenas; ++arena) {
     char name[32];
     snprintf(name, sizeof name, "arena.%u.extent_hooks", arena);
-    // Joining makes the arena; its tables keep the hooks that it is made with, so they are near.
+    // Joining creates the arena. Its tables keep the hooks with which it is created: they are near.
     // NOLINTNEXTLINE(bugprone-sizeof-expression) - jemalloc takes a pointer to the hooks.
     if (!join(arena) || jf_mallctl(name, nullptr, nullptr, &block_hooks, sizeof block_hooks) != 0) {
-      block_arenas = arena - 1;  // without memory for more
+      block_arenas = arena - 1;  // no memory for more arenas
     }
   }
 }
@@ -108,7 +108,7 @@ void far_heap_in_child() {
 
 }  // namespace nearfar::run
 
-// The heap's pthread_atfork: whenever it starts, its handlers run inside of this library's.
+// The heap's pthread_atfork. Whenever the heap starts, its handlers run inside this library's.
 #pragma GCC visibility push(hidden)
 extern "C" int nf_far_atfork(void (*before)(), void (*in_parent)(), void (*in_child)()) {
   nearfar::run::before = before;

@@ -1,5 +1,5 @@
-// The heap of the far target with most objects: a second jemalloc, whose fast path serves its
-// blocks as jemalloc serves near ones. Other far targets have arenas of the first (arenas.hpp).
+// The heap of the far target with the most objects: a second jemalloc, whose fast path serves far
+// blocks as fast as near ones. Other far targets have arenas of the first jemalloc (arenas.hpp).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 #include "run/jemalloc.hpp"
 #include "run/state.hpp"
 
-// CMakeLists.txt makes this copy of jemalloc. Hidden: its calls need no table of addresses.
+// CMakeLists.txt creates this copy of jemalloc. Its symbols are hidden, so calls need no look-up in
+// the offset table.
 #pragma GCC visibility push(hidden)
 extern "C" {
 void* jf_malloc(std::size_t size);
@@ -20,32 +21,33 @@ std::size_t jf_malloc_usable_size(void* block);
 
 namespace nearfar::run {
 
-// Target of the far heap; 0: there is none.
+// Target of the far heap; 0: there is no far heap.
 extern std::uint64_t far_heap_target __attribute__((visibility("hidden")));
-// First page of its blocks' addresses, from `first_address` on, beyond all without the heap;
-// divided blocks are above these pages.
+// First page of its blocks' addresses, counted from `first_address`; beyond all addresses if there
+// is no heap. Divided blocks are above these pages.
 extern std::uint64_t far_heap_page __attribute__((visibility("hidden")));
 inline constexpr std::uint64_t far_heap_pages = (std::uint64_t{1} << (slot_bits - 1)) / page_bytes;
 
-// Whether this library's block is of the far heap, or divided.
+// Whether a block of this library is in the far heap, or divided.
 inline bool in_far_heap(const void* block) {
   const std::uint64_t slot = (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;
   return slot == heap_tables_slot || (far_heap_target != 0 && target_of(block) == far_heap_target);
 }
 
-// Gives a target the heap, whose arenas for blocks will all have these hooks. It starts with its
-// first block, since most children have none.
+// Gives a target the heap; all its arenas for blocks will have these hooks. The heap starts with
+// its first block, because most child processes have none.
 void make_far_heap(unsigned target, extent_hooks_t* hooks);
 
-// Gives a thread one of the arenas; until then it has the first, which is near and has the tables.
+// Assigns one of the arenas to the calling thread. Until then it uses the first arena, which is
+// near and contains the tables.
 void join_far_heap();
 
-// Inside of this library's other handlers, as those of jemalloc.
+// Fork handlers. They must run inside this library's other handlers, as jemalloc's do.
 void far_heap_before_fork();
 void far_heap_in_parent();
 void far_heap_in_child();
 
-// Null: no memory. `flags` as for mallocx.
+// Return null if there is no memory. `flags` as for mallocx.
 inline void* far_heap_malloc(std::size_t size) {
   if (__builtin_expect(!this_thread.joined_far_heap, 0)) join_far_heap();
   return jf_malloc(size);

@@ -1,5 +1,5 @@
-// Blocks of other allocators, which go back to them: libc's from before this library was loaded, or
-// those of a library with its own malloc.
+// Blocks of other allocators, which must be freed by them: libc's, from before this library was
+// loaded, or those of a library with its own malloc.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace nearfar::run {
 
 namespace {
 
-// Pipe that the child closes once it has its copies. Threads may fork at the same time.
+// Pipe that the child closes once it has its copies. Several threads may fork at the same time.
 __thread int copied_pipe[2] __attribute__((tls_model("initial-exec"))) = {-1, -1};
 
 // Copies an extent that the kernel shares between parent and child into the child's own memory.
@@ -65,8 +65,8 @@ void places_in_child() {
   extents_in_child();
   memories_in_child();
   if (mode == Mode::inert) return;
-  // Detaches even if nothing is shared now: otherwise both processes' next mappings would use the
-  // same offsets.
+  // Detaches even if nothing is shared now: otherwise the next mappings of both processes would use
+  // the same offsets.
   const Inherited inherited = detach_files();
   for (std::uint32_t i = 0; i < state.extent_count; ++i) {
     if (is_shared(state.extents[i])) copy_to_child(state.extents[i]);

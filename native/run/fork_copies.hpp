@@ -1,5 +1,5 @@
-// Handlers around fork. A child shares memory of files and devices with its parent, so it makes
-// copies, and the parent waits until it has them.
+// Handlers around fork. A child shares the memory of files and devices with its parent, so it makes
+// copies, and the parent waits until the copies are complete.
 #pragma once
 
 namespace nearfar::run {

@@ -1,4 +1,4 @@
-// malloc and its family, which strdup and the like call.
+// malloc and its family, which strdup and similar functions call.
 #include <errno.h>
 #include <stdlib.h>
 
@@ -67,7 +67,7 @@ void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
 }
 
 void* memalign(std::size_t alignment, std::size_t size) noexcept {
-  // As glibc: round up to a power of two.
+  // As in glibc: rounds up to a power of two.
   std::size_t power = sizeof(void*);
   while (power < alignment && power << 1 != 0) power <<= 1;
   return allocate(size, MALLOCX_ALIGN(power), NEARFAR_THIS_CALL);

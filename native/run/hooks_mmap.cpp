@@ -17,7 +17,7 @@ using namespace nearfar::run;
 
 namespace {
 
-// Smaller mappings are seldom data, and each may need a separate kernel mapping.
+// Smaller mappings are seldom data, and each may need a separate mapping in the kernel.
 constexpr std::size_t min_data_bytes = 64u << 10;
 
 std::uint32_t mapped_lock;
@@ -57,7 +57,7 @@ void* recognise_mapping(void* begin, std::size_t bytes, int protection, int flag
   return begin;
 }
 
-// A shared mapping of a file that the plan names.
+// Whether this is a shared mapping of a file that the plan names.
 void recognise_file(void* begin, std::size_t bytes, int flags, int file, off_t offset) {
   if (mode == Mode::inert || table->file_count == 0 || begin == MAP_FAILED || file < 0) return;
   if ((flags & MAP_ANONYMOUS) != 0 || (flags & MAP_TYPE) == MAP_PRIVATE) return;
@@ -88,7 +88,8 @@ nf_run_mapped entry_of(void* begin) {
   return {};
 }
 
-// Removes [begin, begin+bytes) from the table; returns the previous entry that contained it all.
+// Removes [begin, begin+bytes) from the table; returns the previous entry if it contained the whole
+// range.
 nf_run_mapped remove_range(void* begin, std::size_t bytes) {
   nf_run_mapped covering{};
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) == 0) return covering;
@@ -129,8 +130,8 @@ nf_run_mapped remove_range(void* begin, std::size_t bytes) {
   return covering;
 }
 
-// Copies a mapping that is divided or in a file: the kernel moves only a single mapping, and the
-// next pages of a file belong to other objects.
+// Copies a mapping that is divided or in a file, because the kernel moves only a single mapping,
+// and the following pages of a file belong to other objects.
 void* copy_mapping(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, void* wanted,
                    const nf_run_mapped& entry) {
   if ((flags & MREMAP_MAYMOVE) == 0 && new_bytes > bytes) {
@@ -176,7 +177,7 @@ void* mremap(void* begin, std::size_t bytes, std::size_t new_bytes, int flags, .
   if (__atomic_load_n(&state.mapped_count, __ATOMIC_ACQUIRE) != 0) {
     const nf_run_mapped entry = entry_of(begin);
     if (entry.begin != 0 && is_planned_file(entry.object)) {
-      // The kernel moves a single mapping: without policies it is one again.
+      // The kernel moves only a single mapping; without policies it is a single one again.
       leave_mapped_file(begin, bytes);
     } else if (entry.begin != 0 && !is_one_mapping(entry.target)) {
       return copy_mapping(begin, bytes, new_bytes, flags, wanted, entry);

@@ -11,14 +11,15 @@ using namespace nearfar::run;
 
 namespace {
 
-// Whether the operators serve, and new has met Mode::every.
+// Whether the operators serve and operator new was called in Mode::every.
 bool operators_serve_every = false;
 
-// An own one: std::nothrow would need a C++ library.
+// A separate definition, because std::nothrow would need a C++ library.
 constexpr std::nothrow_t no_throw{};
 using New = void* (*)(std::size_t, const std::nothrow_t*);
 
-// Calls the C++ library's operator, which calls handlers. Without one, nothing can be thrown.
+// Calls the C++ library's operator, which calls the new-handlers. Without such a library, nothing
+// can be thrown.
 [[gnu::noinline]] void* new_without_memory(std::size_t size, Operator form, Call call) {
   const auto* caller = reinterpret_cast<const void*>(call.return_address);
   const auto next = reinterpret_cast<New>(operator_without_memory(form, caller));
@@ -62,7 +63,7 @@ inline bool serves_every() { return __atomic_load_n(&operators_serve_every, __AT
   const std::uint64_t bytes = __atomic_load_n(&plain_bytes, __ATOMIC_SEQ_CST);
   if (bytes != 0 && __atomic_load_n(&plain_deleted_bytes, __ATOMIC_RELAXED) == 0) {
     __atomic_store_n(&plain_deleted_bytes, bytes, __ATOMIC_SEQ_CST);
-    // Another thread may have woken the library meanwhile.
+    // Another thread may have activated the library in the meantime.
     if (__atomic_load_n(&plain_bytes, __ATOMIC_SEQ_CST) == 0) {
       __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
     }
@@ -86,8 +87,9 @@ inline void delete_block(void* block, std::size_t second, Operator form) {
 }  // namespace
 
 #pragma GCC visibility push(default)
-// Through the C++ library's operators, all blocks would come from one call of malloc, and only
-// their stacks could decide. Operators for alignments stay the library's: they are a set of theirs.
+// If blocks were allocated through the C++ library's operators, all would come from one call of
+// malloc, and only their stacks could decide. Operators with alignments remain the C++ library's:
+// they form a set of their own.
 void* operator new(std::size_t size) { NEARFAR_NEW(size, new_plain) }
 void* operator new[](std::size_t size) { NEARFAR_NEW(size, new_array) }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {

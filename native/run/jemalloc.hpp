@@ -1,5 +1,5 @@
-// jemalloc with the prefix je_: CMakeLists.txt renames the archive's public symbols, and its calls
-// of mmap go to nf_os_mmap (placement.cpp).
+// jemalloc with the prefix je_. CMakeLists.txt renames the archive's public symbols and redirects
+// its calls of mmap to nf_os_mmap (placement.cpp).
 #pragma once
 
 #define JEMALLOC_NO_RENAME

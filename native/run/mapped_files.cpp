@@ -23,7 +23,7 @@ namespace {
 // linux/mempolicy.h
 constexpr int mpol_default = 0;
 
-// Returns the row of the plan's file with this name; -1 if there is none.
+// Returns the index of the plan's file with this name; -1 if there is none.
 int planned_file(int file) {
   char link[64];
   char path[4096];
@@ -39,18 +39,20 @@ int planned_file(int file) {
   return -1;
 }
 
-// The kernel keeps to a mapping's policy for pages in memory alone: those of other file systems are
-// in the page cache, which ignores it, or on a device.
+// The kernel applies a mapping's policy only if the file system keeps its pages in memory alone.
+// Pages of other file systems are in the page cache, which ignores the policy, or on a device.
 bool has_policy(int file) {
   struct statfs status {};
   if (fstatfs(file, &status) != 0) return false;
   return status.f_type == TMPFS_MAGIC || status.f_type == HUGETLBFS_MAGIC;
 }
 
-// Brings the file's data, not its holes, into the page table: only pages that are there move.
+// Loads the file's data, but not its holes, into the page table, because only pages in it can be
+// moved.
 void touch_data(std::uint64_t begin, std::uint64_t bytes, int file) {
-  // SEEK_DATA would move a position that the program's threads and processes share. A second
-  // descriptor is no way out: closing it releases all locks (fcntl) of the process on the file.
+  // SEEK_DATA would move a file position that threads and processes of the program share. A second
+  // descriptor is not possible: closing it would release all locks (fcntl) of the process on the
+  // file.
   struct statfs system {};
   if (fstatfs(file, &system) != 0) return;
   if (system.f_type == HUGETLBFS_MAGIC) {  // its mappings reserve all their pages
@@ -59,12 +61,13 @@ void touch_data(std::uint64_t begin, std::uint64_t bytes, int file) {
   }
   struct stat status {};
   if (fstat(file, &status) != 0 || status.st_blocks == 0) return;
-  // To who may neither own nor write the file, mincore says that all its pages are there.
+  // For a process that neither owns nor may write the file, mincore reports all its pages as
+  // present.
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   if (status.st_uid != geteuid() && faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) != 0) return;
   unsigned char present[4096];
-  std::uint64_t run = 0;  // bytes present up to `done`
+  std::uint64_t run = 0;  // number of bytes up to `done` that were present
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t rest = (bytes - done) / page_bytes;
     const std::uint64_t pages = rest < sizeof present ? rest : sizeof present;
@@ -81,7 +84,7 @@ void touch_data(std::uint64_t begin, std::uint64_t bytes, int file) {
   }
 }
 
-// Moves the pages that the file has already: a policy is of new pages.
+// Moves the pages that the file already has, because a policy applies to new pages only.
 void move_data(std::uint64_t begin, std::uint64_t bytes, off_t offset, unsigned target) {
   const nf_run_range whole{UINT64_MAX, table->targets[target].memory[0], 0};
   for (std::uint64_t done = 0; done < bytes;) {

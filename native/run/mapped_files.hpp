@@ -1,4 +1,4 @@
-// Mapped files of the plan whose pages can be in several memories.
+// Mapped files of the plan, whose pages can be in several memories.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ Recognised place_mapped_file(void* begin, std::size_t bytes, int file, off_t off
 
 // Whether an object is such a file.
 bool is_planned_file(std::uint32_t object);
-// Leaves the pages of such a mapping to the kernel.
+// Removes the placement of such a mapping: the kernel places its pages again.
 void leave_mapped_file(void* begin, std::size_t bytes);
 
 }  // namespace nearfar::run

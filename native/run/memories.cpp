@@ -21,9 +21,9 @@ constexpr int mpol_preferred = 1;
 constexpr unsigned mpol_mf_move = 2;
 constexpr int mpol_local = 4;
 constexpr int mpol_preferred_many = 5;        // Linux 5.15
-constexpr int mpol_f_static_nodes = 1 << 15;  // matters only where a cpuset's nodes change
+constexpr int mpol_f_static_nodes = 1 << 15;  // has an effect only if the nodes of a cpuset change
 
-// Each memory's file in this process.
+// This process's descriptor of each memory's file.
 File files[NF_RUN_MEMORIES];
 std::uint32_t files_lock;
 
@@ -45,7 +45,7 @@ int set_policy(std::uint64_t begin, std::uint64_t bytes, int mode, const Nodes& 
       syscall(SYS_mbind, begin, bytes, mode, nodes.words, 16 * Nodes::bits, flags));
 }
 
-// Preferred, not bound: a bound page on a full node would end the program.
+// Preferred instead of bound, because a bound page on a full node would end the program.
 void bind(std::uint64_t begin, std::uint64_t bytes, int node, Policy policy, unsigned flags = 0) {
   Nodes nodes;
   if (node < 0 || static_cast<unsigned>(node) >= 16 * Nodes::bits) return;
@@ -68,13 +68,14 @@ void bind_near(std::uint64_t begin, std::uint64_t bytes, const nf_run_memory& me
     const int form = apart ? mpol_f_static_nodes : 0;
     if (set_policy(begin, bytes, mode | form, nodes, flags) == 0) return;
   }
-  // Before Linux 5.15 there is no policy for several nodes: those of the processor that asks.
+  // Before Linux 5.15 there is no such policy for several nodes; the node of the current processor
+  // is preferred.
   if (apart && syscall(SYS_mbind, begin, bytes, mpol_local, nullptr, 0ul, 0u) != 0) {
     count_bind_failure();
   }
 }
 
-// Locks pages from their first touch on, so that memory that is never used takes no room.
+// Locks pages from their first touch on, so that memory that is never used takes no space.
 bool lock_touched(std::uint64_t begin, std::uint64_t bytes) {
   if (mlock2(reinterpret_cast<void*>(begin), bytes, MLOCK_ONFAULT) == 0) return true;
   if (__atomic_fetch_add(&state.lock_failures, 1u, __ATOMIC_RELAXED) == 0) {
@@ -83,7 +84,7 @@ bool lock_touched(std::uint64_t begin, std::uint64_t bytes) {
   return false;
 }
 
-// Row of this process; null: there are more processes than rows.
+// Row of this process; null if there are more processes than rows.
 nf_run_user* user;
 
 std::uint64_t& used_of(nf_run_user& row, const nf_run_memory& memory) {
@@ -98,7 +99,8 @@ void clear(nf_run_user& row) {
   }
 }
 
-// Frees the bytes of processes that were killed or ended by _exit; returns whether there were any.
+// Frees the bytes of processes that were killed or ended by _exit; returns whether there were any
+// such processes.
 bool sweep() {
   bool freed = false;
   for (nf_run_user& row : table->users) {
@@ -128,8 +130,8 @@ bool reserve(nf_run_memory& memory, std::uint64_t bytes) {
   }
 }
 
-// Whether the bytes of an ended process can be reused. Offsets of a device are not reused, because
-// other processes' may follow.
+// Whether the bytes of an ended process can be reused. Offsets of a device cannot, because those of
+// other processes may follow.
 bool is_reusable(const nf_run_memory& memory) {
   return memory.kind == NF_RUN_NODE || memory.kind == NF_RUN_FILE || memory.kind == NF_RUN_LOCKED;
 }
@@ -147,15 +149,15 @@ File open_file(const nf_run_memory& memory) {
   return {file + 1, 0, status.st_dev, status.st_ino};
 }
 
-// Whether the descriptor is still this file: a program may close any descriptor, as daemons do, and
-// reuse its number.
+// Whether the descriptor still refers to this file. A program may close any descriptor, as daemons
+// do, and reuse its number.
 bool is_open(const File& file) {
   struct stat status {};
   return file.descriptor_plus_one != 0 && fstat(file.descriptor_plus_one - 1, &status) == 0 &&
          status.st_dev == file.device && status.st_ino == file.number;
 }
 
-// Maps the next bytes of a file or device. False: it is full or cannot be opened.
+// Maps the next bytes of a file or device; returns false if it is full or cannot be opened.
 bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
   nf_run_memory& memory = table->memories[number];
   const bool device = memory.kind == NF_RUN_DEVICE;
@@ -172,7 +174,7 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     if (!device) {
       if (!reserve(memory, bytes)) return false;
       offset = kept.next_offset;
-      // Reserves the space now, or a full disk would raise SIGBUS in the program later.
+      // Allocates the space now; otherwise a full disk would raise SIGBUS in the program later.
       if (posix_fallocate(file, static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {
         return_bytes(memory, bytes);
         return false;
@@ -181,13 +183,13 @@ bool map_file(std::uint32_t number, std::uint64_t begin, std::uint64_t bytes) {
     }
   }
   if (device) {
-    // All processes share the device: the table counts its used bytes.
+    // All processes share the device; the table counts its used bytes.
     offset = __atomic_fetch_add(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
     if (offset + bytes > limit_of(memory)) {
       __atomic_fetch_sub(&memory.used_bytes, bytes, __ATOMIC_RELAXED);
       return false;
     }
-    // Zeroed below: an earlier process may have left data.
+    // Cleared below, because an earlier process may have left data.
     if (map_at(begin, bytes, MAP_SHARED | MAP_FIXED, file, offset) == nullptr) return false;
     memset(reinterpret_cast<void*>(begin), 0, bytes);
     return true;
@@ -248,7 +250,7 @@ void register_process() {
   user = nullptr;
   for (nf_run_user& row : table->users) {
     if (__atomic_load_n(&row.pid, __ATOMIC_ACQUIRE) != pid) continue;
-    clear(row);  // of the program that this process ran before its exec
+    clear(row);  // row of the program that this process ran before its exec
     user = &row;
     return;
   }

@@ -37,12 +37,13 @@ bool is_in_runtime(const void* address) {
   if (dladdr(address, &its) == 0 || its.dli_fname == nullptr) return false;
   const char* slash = strrchr(its.dli_fname, '/');
   const char* name = slash == nullptr ? its.dli_fname : slash + 1;
-  // libc++abi too.
+  // This also matches libc++abi.
   return strncmp(name, "libstdc++", 9) == 0 || strncmp(name, "libc++", 6) == 0;
 }
 
-// Decides for all forms together: a replaced delete may only get blocks of its own new. The form
-// after this library is right for each: the C++ library's calls the plain form, replaced or not.
+// Decides for all forms together, because a replaced delete may only get blocks of its own new. For
+// each form, the next definition after this library is the right one: the form in the C++ library
+// calls the plain form, whether that is replaced or not.
 void decide() {
   bool any = false;
   void* nexts[operator_count] = {};
@@ -53,7 +54,7 @@ void decide() {
     any |= before || (nexts[form] != nullptr && !is_in_runtime(nexts[form]));
     if (nexts[form] == nullptr && before) nexts[form] = first;
   }
-  // A program with its C++ library inside may lack forms.
+  // A program with a statically linked C++ library may lack some forms.
   for (unsigned form = 0; form < operator_count; ++form) {
     void* plain = nexts[form < delete_plain ? new_plain : delete_plain];
     __atomic_store_n(&forms[form], nexts[form] == nullptr ? plain : nexts[form], __ATOMIC_RELAXED);
@@ -63,7 +64,7 @@ void decide() {
   __atomic_store_n(&decided, true, __ATOMIC_RELEASE);
 }
 
-// Returns the operator of the libraries that `file` needs; null if they have none but this one's.
+// Returns the operator in the libraries that `file` needs; null if only this library has it.
 void* operator_for(const char* file, Operator form) {
   void* library = file == nullptr ? nullptr : dlopen(file, RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return nullptr;
@@ -83,7 +84,7 @@ void* replaced_operator(Operator form) {
 
 void* operator_without_memory(Operator form, const void* caller) {
   if (void* next = dlsym(RTLD_NEXT, names[form])) return next;
-  // The C++ library came with a plugin: the program has no name of it.
+  // A plugin has loaded the C++ library, so its names are not visible to the program.
   Dl_info its{};
   void* address = dladdr(caller, &its) == 0 ? nullptr : operator_for(its.dli_fname, form);
   return address == nullptr ? operator_for("libstdc++.so.6", form) : address;

@@ -19,13 +19,14 @@ enum Operator : unsigned {
   operator_count
 };
 
-// Whether all operators of the program are known to be the C++ library's, which this one serves.
+// Whether all operators of the program are known to be the C++ library's, so that this library
+// serves instead.
 extern bool operators_served;
 
-// Returns the replaced operator that has to serve; null: this library.
+// Returns the replaced operator that must serve; null if this library serves.
 void* replaced_operator(Operator form);
 
-// Returns the C++ library's operator for the code at `caller`: it calls handlers and throws.
+// Returns the C++ library's operator for the code at `caller`; it calls new-handlers and throws.
 void* operator_without_memory(Operator form, const void* caller);
 
 }  // namespace nearfar::run

@@ -14,11 +14,11 @@ namespace nearfar::run {
 
 namespace {
 
-// Most chunks of an extent: each is a mapping, and the kernel allows 65,530 per process. A target's
-// first extent, one huge page, has smaller ones for the sake of small objects.
+// Maximum chunks of an extent: each chunk is a mapping, and the kernel allows 65,530 per process.
+// The first extent of a target, one huge page, has smaller chunks because small objects share it.
 constexpr std::uint64_t max_chunks = 64;
 constexpr std::uint64_t min_chunk = 16u << 10;
-// Most pieces of a block in ranges; what is beyond goes to the memory of the last.
+// Maximum pieces of a block in ranges; the rest goes to the memory of the last piece.
 constexpr unsigned max_pieces = 160;
 
 bool any_file(unsigned target) {
@@ -36,13 +36,13 @@ bool any_device(const nf_run_target& wanted) {
   return false;
 }
 
-// Whether addresses of this library have no memory before `place_in_memory`: files and devices are
-// mapped there, and the kernel does not count their bytes.
+// Whether addresses of this library have no memory before `place_in_memory`. This is so for files
+// and devices, which are mapped there and whose bytes the kernel does not count.
 bool is_empty(std::uint64_t begin, unsigned target) {
   return table != nullptr && any_file(target) && is_ours(reinterpret_cast<void*>(begin));
 }
 
-// Addresses of a target, their position and policy.
+// Addresses of a target, with their position and policy.
 struct Stretch {
   std::uint64_t begin;
   std::uint64_t bytes;
@@ -51,14 +51,14 @@ struct Stretch {
   Policy policy;
 };
 
-// What follows the first bytes.
+// Returns the part behind the first bytes.
 Stretch after(const Stretch& stretch, std::uint64_t bytes) {
   return {stretch.begin + bytes, stretch.bytes - bytes, stretch.target,
           advanced(stretch.position, bytes), stretch.policy};
 }
 
-// Places as much of the beginning in a memory as fits, or with `whole` all or nothing; returns the
-// bytes placed.
+// Places as much of the start as fits in a memory, or with `whole` all or nothing; returns the
+// number of bytes placed.
 std::uint64_t place_what_fits(const Stretch& wanted, std::uint32_t number, bool whole) {
   const auto [begin, bytes, target, position, policy] = wanted;
   if (!is_file(number) && is_empty(begin, target) && !back_with_memory(begin, bytes)) return 0;
@@ -70,23 +70,24 @@ std::uint64_t place_what_fits(const Stretch& wanted, std::uint32_t number, bool 
     const std::uint64_t used = __atomic_load_n(&memory.used_bytes, __ATOMIC_RELAXED);
     const std::uint64_t limit = limit_of(memory);
     fits = used < limit ? (limit - used) / unit * unit : 0;
-    // If everything would fit, the failure has another reason than space.
+    // If everything would fit, the failure has a reason other than space.
     if (fits == 0 || fits >= bytes || !place_in_memory(begin, fits, number, policy)) return 0;
   }
   record_extent({begin, fits, target, number, position});
   return fits;
 }
 
-// Whether a memory may take what does not fit the target's memory. Near memory comes last. A device
-// maps only whole huge pages, which a remainder is not, and jemalloc must not purge files.
+// Whether a memory may take bytes that do not fit into the target's memory. Near memory is tried
+// last. A device maps only whole huge pages, which the remainder is not, and jemalloc must not
+// purge files.
 bool can_replace(std::uint32_t number, unsigned target) {
   const std::uint32_t kind = table->memories[number].kind;
   return number != table->targets[0].memory[0] &&
          (kind == NF_RUN_NODE || (kind == NF_RUN_FILE && any_file(target)));
 }
 
-// Places what does not fit the target's memory in another far memory with space, else near.
-// `whole`: never in several memories. Returns false if no memory has space.
+// Places bytes that do not fit into the target's memory: in another far memory with space, else
+// near. `whole`: not in several memories. Returns false if no memory has space.
 bool place_or_fall_back(const Stretch& wanted, std::uint32_t memory, bool whole) {
   const unsigned target = wanted.target;
   Stretch rest = after(wanted, place_what_fits(wanted, memory, whole));
@@ -105,7 +106,7 @@ bool place_or_fall_back(const Stretch& wanted, std::uint32_t memory, bool whole)
   return true;
 }
 
-// Whether the kernel would map so much anonymous memory: it refuses more than the machine could
+// Whether the kernel would map so much anonymous memory. It refuses more than the machine could
 // ever have, and programs rely on that.
 bool kernel_would_map(std::uint64_t bytes) {
   constexpr std::uint64_t always_mapped_bytes = 1u << 30;
@@ -128,7 +129,8 @@ struct Pieces {
   unsigned count;
 };
 
-// Adjacent bytes in one memory are one piece, because each piece costs one or two system calls.
+// Merges adjacent bytes in one memory into one piece, because each piece costs one or two system
+// calls.
 void append(Pieces& pieces, Piece piece) {
   Piece* const last = pieces.count == 0 ? nullptr : &pieces.piece[pieces.count - 1];
   const bool alike =
@@ -140,7 +142,7 @@ void append(Pieces& pieces, Piece piece) {
   }
 }
 
-// Interleaves chunks over the memories, so that each has its weight in any long range.
+// Interleaves chunks over the memories, so that each has its share, by weight, of any long range.
 void interleave(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   std::uint64_t chunk = round_up(round_up(bytes, max_chunks) / max_chunks, page_bytes);
   if (bytes <= huge_page) chunk = min_chunk;
@@ -180,7 +182,7 @@ void divide(Pieces& pieces, std::uint64_t bytes, const nf_run_target& wanted) {
   }
 }
 
-// Divides the bytes from a position on by the ranges of the target.
+// Divides bytes, from a position on, by the ranges of the target.
 void divide_by_range(Pieces& pieces, std::uint64_t bytes, unsigned target, std::uint64_t position) {
   const std::uint64_t unit = any_device(table->targets[target]) ? huge_page : page_bytes;
   for (std::uint64_t done = 0; done < bytes;) {
@@ -197,7 +199,7 @@ void divide_by_range(Pieces& pieces, std::uint64_t bytes, unsigned target, std::
 bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target,
                   std::uint64_t position = no_position) {
   if (is_empty(begin, target)) {
-    // The sum counts: the kernel might not refuse each piece alone.
+    // The sum is checked, because the kernel might not refuse each piece by itself.
     std::uint64_t anonymous = 0;
     for (unsigned i = 0; i < pieces.count; ++i) {
       if (!is_file(pieces.piece[i].memory)) anonymous += pieces.piece[i].bytes;
@@ -217,7 +219,7 @@ bool place_pieces(std::uint64_t begin, const Pieces& pieces, unsigned target,
 bool place_target(std::uint64_t begin, std::uint64_t bytes, unsigned target, bool whole,
                   std::uint64_t position) {
   const nf_run_target& wanted = table->targets[target];
-  // Objects that move have a target of their own.
+  // Objects that move have targets of their own.
   const Policy policy = table->adapts != 0 && target != 0 ? Policy::moves : Policy::of_memory;
   const Stretch all{begin, bytes, target, no_position, policy};
   Pieces pieces;
@@ -277,7 +279,8 @@ void place_again(void* begin, std::size_t bytes) {
   ask_for_huge_pages(begin, bytes);
 }
 
-// New near memory for a heap, or addresses that it maps memory over later (`place_again`).
+// Maps new near memory for a heap, or addresses over which the heap maps memory later
+// (`place_again`).
 void* place_near(Purpose purpose, std::size_t bytes, bool backed) {
   void* begin = claim(0, bytes, page_bytes, purpose, backed ? Backing::memory : Backing::nothing);
   return begin == nullptr ? nullptr : placed(0, begin, bytes);
@@ -293,8 +296,7 @@ void* map_for_heap(Purpose purpose, void* wanted, std::size_t bytes, int protect
     return MAP_FAILED;
   }
   const long result = syscall(SYS_mmap, wanted, bytes, protection, flags, file, offset);
-  // Where the kernel never overcommits, jemalloc maps its addresses again when it begins to use
-  // them.
+  // If the kernel never overcommits, jemalloc maps its addresses again when it begins to use them.
   if (result != -1 && written && is_ours(wanted)) place_again(wanted, bytes);
   return reinterpret_cast<void*>(result);
 }
@@ -323,8 +325,9 @@ void mapping_gone(void* begin, std::size_t bytes) {
 
 void place_mapping(unsigned target, void* begin, std::size_t bytes, std::uint64_t position) {
   bytes = round_up(bytes, page_bytes);
-  // One mapping where possible, because the program may mremap it, which works on single mappings
-  // only. The mapping exists already: what fits no memory stays near and is counted.
+  // Uses one mapping where possible, because the program may mremap it, and that works only on a
+  // single mapping. The mapping exists already: bytes that fit into no memory stay near and are
+  // counted.
   place_target(reinterpret_cast<std::uint64_t>(begin), bytes, target, is_one_mapping(target),
                position);
   ask_for_huge_pages(begin, bytes);
@@ -338,7 +341,7 @@ bool is_purgeable(unsigned target) { return !any_file(target); }
 
 }  // namespace nearfar::run
 
-// mmap of the two heaps: near memory and their tables.
+// mmap of the two heaps, for near memory and their tables.
 #pragma GCC visibility push(hidden)
 extern "C" {
 void* nf_os_mmap(void* wanted, std::size_t bytes, int protection, int flags, int file,

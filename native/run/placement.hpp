@@ -1,4 +1,4 @@
-// Placement of targets: their addresses, and the memory behind these.
+// Placement of targets: their addresses, and the memory that backs these.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,27 @@
 namespace nearfar::run {
 
 // Returns new zeroed memory of a target, a multiple of pages; null if addresses or memory are used
-// up. What does not fit the target's memories goes near and is counted.
+// up. Bytes that do not fit into the target's memories go near and are counted.
 void* place_extent(unsigned target, std::size_t bytes, std::size_t alignment);
 void release_extent(void* begin, std::size_t bytes);
 
-// Places a mapping of the program in `target`, which has ranges if it has a position; forgets an
+// Places a mapping of the program in `target`, by its ranges if it has a position; and forgets an
 // unmapped one.
 void place_mapping(unsigned target, void* begin, std::size_t bytes, std::uint64_t position);
 void mapping_gone(void* begin, std::size_t bytes);
 
-// Memory for one block of a target in parts, or in ranges from a position on; whether an address is
-// in such a block.
+// Returns memory for one block of a target in parts, or in ranges from a position on; and whether
+// an address is in such a block.
 void* place_divided(unsigned target, std::size_t bytes, std::uint64_t position);
 inline bool is_divided(const void* block) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;
   return offset >> slot_bits >= near_slots && (offset >> (slot_bits - 1) & 1) != 0;
 }
 
-// Whether memory of the target is one mapping that can grow.
+// Whether the target's memory is a single mapping that can grow.
 bool is_one_mapping(unsigned target);
 
-// Whether pages of the target can be freed to the kernel and are zero afterwards.
+// Whether pages of the target can be returned to the kernel and are zero afterwards.
 bool is_purgeable(unsigned target);
 
 }  // namespace nearfar::run

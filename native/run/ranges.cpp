@@ -10,8 +10,8 @@ namespace {
 Positions positions[NF_RUN_TARGETS];
 std::uint32_t positions_lock;
 
-// A request leaves out what the allocator of the profile added up to its page: with it, sizes are
-// rounded down alike.
+// The profile counts usable sizes, which exceed the requested ones by what its allocator adds. With
+// this addition, both sizes round down to the same number of pages.
 constexpr std::uint64_t allocator_bytes = 15;
 
 }  // namespace
@@ -33,7 +33,7 @@ const nf_run_range& range_at(unsigned target, std::uint64_t position, std::uint6
   const nf_run_range* range = table->ranges + wanted.first_range;
   const nf_run_range* const last = range + wanted.range_count - 1;
   while (range != last && range->end <= position) ++range;
-  // What is beyond the profile's object is like its end.
+  // Bytes beyond the object's size in the profile are treated like its end.
   bytes = range == last ? UINT64_MAX - position : range->end - position;
   return *range;
 }

@@ -15,20 +15,20 @@ inline bool is_ranged(unsigned target) {
   return table != nullptr && table->targets[target].style == NF_RUN_IN_RANGES;
 }
 
-// Whether the profile counted a block of this size by position: it is 1 MiB with the allocator's
-// rounding.
+// Whether the profile counted a block of this size by position: it has 1 MiB, including the
+// allocator's rounding.
 inline bool has_position(std::size_t size) { return size + 16 > (1u << 20); }
 
 // Returns the position of a new block or mapping; `no_position` if the target has no ranges.
 std::uint64_t take_position(unsigned target, std::uint64_t bytes);
 void give_position(unsigned target, std::uint64_t position, std::uint64_t bytes);
 
-// The position so many bytes after another.
+// Returns the position that is this many bytes after another.
 inline std::uint64_t advanced(std::uint64_t position, std::uint64_t bytes) {
   return position == no_position ? no_position : position + bytes;
 }
 
-// Returns the range at a position, and sets `bytes` to those until another range follows.
+// Returns the range at a position, and sets `bytes` to the number of bytes until the next range.
 const nf_run_range& range_at(unsigned target, std::uint64_t position, std::uint64_t& bytes);
 
 // Policy of a range's pages.

@@ -14,15 +14,15 @@ namespace {
 
 std::uint32_t* entry_of(std::uint64_t page) { return shadow + (page - first_address / page_bytes); }
 
-// The address that decides whose a page is: one in each group of eight pages, so its page is the
-// sampled one. Hashed, because programs allocate in patterns.
+// Returns the address that decides the owner of a page: one in each group of eight pages, so its
+// page is the sampled one. It is hashed, because programs allocate in patterns.
 constexpr unsigned group_bits = 12 + NF_RUN_PAGE_BITS;
 std::uint64_t place_in(std::uint64_t group) {
   const std::uint64_t hash = group * NF_RUN_PAGE_FACTOR;
   return group << group_bits | (hash >> (64 - group_bits) & ~std::uint64_t{7});
 }
 
-// Calls `f` for each sampled page whose decisive place is in the block, in order.
+// Calls `f` for each sampled page whose deciding address is in the block, in order.
 template <typename F>
 void for_each_page(const void* block, std::size_t size, F f) {
   const auto begin = reinterpret_cast<std::uint64_t>(block);
@@ -33,11 +33,11 @@ void for_each_page(const void* block, std::size_t size, F f) {
   }
 }
 
-// What a chosen block represents where nothing is placed, in sampled pages.
+// Sampled pages that a chosen block represents in a run that places nothing.
 constexpr std::uint64_t sample_pages = NF_RUN_CHOSEN_BYTES / group_bytes;
 constexpr std::uint32_t object_mask = (1u << start_shift) - 1;
 
-// Forgets a block that begins here; returns the pages it represented.
+// Removes a block that begins here; returns the number of pages that it represented.
 std::uint64_t forget_start(std::uint64_t first, std::uint32_t start) {
   std::uint32_t& entry = *entry_of(first);
   const std::uint32_t word = entry;
@@ -52,15 +52,16 @@ std::uint64_t forget_start(std::uint64_t first, std::uint32_t start) {
 bool map_shadow() {
   constexpr std::uint64_t pages = (end_address - first_address) / page_bytes;
   constexpr std::uint64_t bytes = pages * sizeof *shadow;
-  // Read-only, or a kernel that never overcommits (or RLIMIT_DATA) would count all of it.
+  // Mapped read-only, because otherwise a kernel that never overcommits (or RLIMIT_DATA) would
+  // count all of it.
   const long result =
       syscall(SYS_mmap, nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
   if (result == -1) return false;
-  // A huge page of it covers 2 GiB of blocks, most of which may not exist.
+  // A huge page of the table covers 2 GiB of blocks, most of which may not exist.
   madvise(reinterpret_cast<void*>(result), pages * sizeof *shadow, MADV_NOHUGEPAGE);
   madvise(reinterpret_cast<void*>(result), pages * sizeof *shadow, MADV_DONTDUMP);
   __atomic_store_n(&shadow, reinterpret_cast<std::uint32_t*>(result), __ATOMIC_SEQ_CST);
-  // Addresses that were claimed before.
+  // Enables the part for addresses that were claimed before.
   if (shadow_of(first_address, near_end() - first_address)) return true;
   shadow = nullptr;
   syscall(SYS_munmap, result, bytes);

@@ -7,7 +7,7 @@
 #include "profile/runtime/interpreter.hpp"
 #include "run/state.hpp"
 
-// Finds the file of an address without a lock; in glibc since 2.35.
+// Finds the file of an address without taking a lock; in glibc since 2.35.
 extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 
 namespace nearfar::run {
@@ -23,8 +23,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-// A file of code in this process. Processes see the same file by its inode, and by its time, since
-// a build may replace it.
+// A file with code in this process. All processes identify it by its inode and its time, because a
+// build may replace the file.
 struct CodeFile {
   const void* begin;  // written last; null: free
   std::uint64_t identity;
@@ -33,14 +33,14 @@ CodeFile code_files[256];
 
 std::uint64_t identity_of(const link_map& map) {
   struct stat status {};
-  // The program itself has no name.
+  // The program itself has an empty name here.
   if (stat(map.l_name[0] == '\0' ? "/proc/self/exe" : map.l_name, &status) != 0) return 0;
   std::uint64_t hash = mix(mix(1, status.st_dev), status.st_ino);
   hash = mix(hash, static_cast<std::uint64_t>(status.st_mtim.tv_sec));
   return mix(hash, static_cast<std::uint64_t>(status.st_mtim.tv_nsec)) | 1;
 }
 
-// Returns 0 if it is unknown which file this is.
+// Returns 0 if the file cannot be identified.
 std::uint64_t file_identity(const dl_find_object& object) {
   const auto start = reinterpret_cast<std::uint64_t>(object.dlfo_map_start) / page_bytes;
   CodeFile& file = code_files[mix(0, start) >> 56];
@@ -49,7 +49,7 @@ std::uint64_t file_identity(const dl_find_object& object) {
   }
   const std::uint64_t identity = identity_of(*object.dlfo_link_map);
   const void* nobody = nullptr;
-  // Two files may share an entry: only the first is kept.
+  // If two files share an entry, only the first is cached.
   static const char claimed = 0;
   if (identity != 0 && __atomic_compare_exchange_n(&file.begin, &nobody, &claimed, false,
                                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
@@ -59,7 +59,7 @@ std::uint64_t file_identity(const dl_find_object& object) {
   return identity;
 }
 
-// Returns 0 for a frame that other processes cannot have.
+// Returns the hash of a frame; 0 if other processes cannot have the frame.
 std::uint64_t frame_hash(std::uint64_t frame) {
   if ((frame & profile::named_frame_bit) != 0) {
     std::uint64_t hash = 2;
@@ -80,7 +80,7 @@ nf_run_shared& slot_of(std::uint64_t key, unsigned probe) {
   return table->answers[((key >> 32) + probe) % NF_RUN_ANSWERS];
 }
 
-// Whether the table has an entry of this key now; false if there is no room for one.
+// Adds an entry unless its key exists; returns false if there is no space.
 bool write_entry(const nf_run_shared& entry) {
   for (unsigned probe = 0; probe < max_shared_probes; ++probe) {
     nf_run_shared& shared = slot_of(entry.key, probe);
@@ -148,7 +148,8 @@ bool share(const SharedKeys& keys, const nf_run_answer& answer) {
 }
 
 void share_step(std::uint64_t key, std::uint32_t step) {
-  // A way saves time, an answer a question: the other half is for answers.
+  // A step only saves time, but an answer saves a question: half of the table is reserved for
+  // answers.
   if (__atomic_load_n(&table->answers_used, __ATOMIC_RELAXED) >= NF_RUN_ANSWERS / 2) return;
   write_entry({key, NF_RUN_NO_OBJECT, NF_RUN_STEP, step});
 }

@@ -9,8 +9,8 @@ namespace nearfar::run {
 
 namespace {
 
-// In sampled pages, each of which stands for eight: from 2 MiB on, at each growth by 30 %, so that
-// a heap of 1 TiB takes about fifty snapshots.
+// In sampled pages, each of which represents eight pages. A snapshot is requested from 2 MiB on,
+// after each growth by 30 %, so a heap of 1 TiB causes about fifty snapshots.
 constexpr std::uint64_t first_snapshot = 64;
 constexpr std::uint64_t growth_percent = 130;
 constexpr std::size_t large_bytes = 256u << 10;

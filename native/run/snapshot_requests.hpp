@@ -1,4 +1,4 @@
-// Requests for snapshots: the verb takes some by itself, but a program may be faster.
+// Requests for snapshots. The verb takes some by itself, but a program may change faster.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@ namespace nearfar::run {
 
 // Requests a snapshot when the heap has grown enough.
 void request_snapshot_after_growth();
-// Requests a snapshot before the first large block is freed after growth: the snapshot at the
-// growth was before the program's first access to its new blocks.
+// Requests a snapshot before the first large block is freed after growth, because the snapshot at
+// the growth preceded the program's first access to the new blocks.
 void request_snapshot_before_free(std::size_t bytes);
-// Makes the next free of a large block request a snapshot, after a large mapping.
+// After a large mapping: makes the next free of a large block request a snapshot.
 void mark_snapshot_due();
 
 }  // namespace nearfar::run

@@ -1,8 +1,8 @@
-// The verb's answers are stored in a tree of return addresses. From the root (the thread's tag, and
-// the size class if sizes matter) each return address leads to the next node, with the distance to
-// the next return address on the stack, until the object is determined. So a known call costs a
-// look-up and a load per frame, two or three if the program has a wrapper of malloc. The verb's
-// answer contains the number of frames that determine the object.
+// The verb's answers are stored in a tree of return addresses. The root depends on the thread's
+// tag, and on the size class if sizes matter. From it, each return address leads to the next node,
+// with the distance to the next return address on the stack, until the object is determined. So a
+// known call costs one look-up and one load per frame; two or three frames are enough if the
+// program wraps malloc. The verb's answer contains the number of frames that determine the object.
 #include "run/stack_objects.hpp"
 
 #include <errno.h>
@@ -24,34 +24,34 @@ namespace {
 using profile::Call;
 using profile::walk_stack;
 
-// A large program has some thousands of paths to its allocations; beyond half of this, new ones go
-// near. A small program has hundreds, and a small table, because accesses are spread over all of
-// it.
+// A large program has some thousands of paths to its allocations. Beyond half of this table's size,
+// blocks from new paths are placed near. A small program has hundreds of paths and gets a small
+// table, because accesses are spread over the whole table.
 constexpr std::uint32_t max_edges = 1u << 17;
 constexpr std::uint32_t first_edges = 1u << 8;
 constexpr unsigned max_probes = 16;
 
 constexpr std::uint32_t leaf = 1u << 31;
-// The frame's size changes between calls: its stacks are unwound each time.
+// The size of the frame changes between calls, so its stacks are unwound each time.
 constexpr std::uint32_t varies = UINT32_MAX;
 
-// One return address after the path to its node.
+// One return address, following the path to its node.
 struct Edge {
   std::uint64_t key;   // written last; 0: free
-  std::uint32_t next;  // a node, or with `leaf` the object and target
-  std::uint32_t step;  // bytes from this frame's end to the next one's
+  std::uint32_t next;  // the next node, or with `leaf` the object and target
+  std::uint32_t step;  // bytes from the end of this frame to the end of the next one
 };
 // Tables of doubling sizes, one after another: the table of N edges begins at edge N.
 Edge edges[2 * max_edges];
-std::uint32_t edges_size = first_edges;  // of the one in use
+std::uint32_t edges_size = first_edges;  // size of the table in use
 std::uint32_t nodes = 1;
 std::uint64_t edges_used;
 std::uint32_t edges_lock;
 
 struct Thread {
   const char* tag;
-  bool inside;  // has the lock: a signal handler on this thread must not wait for it
-  bool forks;   // has the lock during its fork
+  bool inside;  // holds the lock: a signal handler on this thread must not wait for it
+  bool forks;   // holds the lock during its fork
 };
 __thread Thread thread __attribute__((tls_model("initial-exec")));
 
@@ -92,7 +92,8 @@ Edge* insert(std::uint64_t key, std::uint32_t next, std::uint32_t step, std::uin
   return nullptr;
 }
 
-// A thread that still reads the smaller table finds its entries, and requests the others.
+// A thread that still reads the smaller table finds its entries there, and asks the verb for the
+// others.
 void grow() {
   const std::uint32_t size = edges_size;
   for (std::uint32_t i = size; i < 2 * size; ++i) {
@@ -117,7 +118,7 @@ Recognised from_leaf(std::uint32_t next) {
   return {static_cast<std::uint16_t>(next), static_cast<std::uint16_t>((next & ~leaf) >> 16)};
 }
 
-// Decides for a call, unless its stacks have to.
+// Stores the target for a call, unless its stacks must decide.
 void decide(std::uint64_t return_address, unsigned target) {
   if (table->split_sizes != 0) return;
   std::uint64_t& word = decision_of(return_address);
@@ -125,7 +126,7 @@ void decide(std::uint64_t return_address, unsigned target) {
   __atomic_store_n(&word, return_address << target_bits | target, __ATOMIC_RELAXED);
 }
 
-// Returns the root node; 0 without tag and size classes.
+// Returns the root node; 0 without tag and size class.
 std::uint32_t root_of(std::size_t size, bool mapped) {
   std::uint32_t root = this_thread.tag_root;
   if (mapped) root ^= 1u << 30;
@@ -135,7 +136,7 @@ std::uint32_t root_of(std::size_t size, bool mapped) {
   return root;
 }
 
-// Sets `answer` to the verb's; returns false if it does not answer.
+// Sets `answer` to the verb's answer; returns false if it does not answer.
 bool ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, bool mapped,
               nf_run_answer& answer) {
   nf_run_ask question{};
@@ -156,7 +157,7 @@ bool ask_verb(const std::uint64_t* frames, unsigned count, std::size_t size, boo
   return true;
 }
 
-// Whether the tree has the path of these frames; sets `recognised` to its object.
+// Returns whether the tree has a path for these frames; if so, sets `recognised` to its object.
 bool follow(std::uint32_t root, const std::uint64_t* frames, unsigned count,
             Recognised& recognised) {
   std::uint32_t node = root;
@@ -193,7 +194,7 @@ void insert_path(std::uint32_t root, const std::uint64_t* frames, const Call* ca
   }
 }
 
-// Stores an answer in the tree, with the lock. `calls`: null if a frame's size varies.
+// Stores an answer in the tree; the lock is held. `calls` is null if the size of a frame varies.
 Recognised learn(std::uint32_t root, const std::uint64_t* frames, bool native, const Call* calls,
                  const nf_run_answer& answer) {
   const Recognised recognised{answer.object, answer.target};
@@ -204,15 +205,15 @@ Recognised learn(std::uint32_t root, const std::uint64_t* frames, bool native, c
   return recognised;
 }
 
-// Returns the object of these frames, and asks the verb at the first time. `call`: of a native
-// stack.
+// Returns the object of these frames; asks the verb the first time. `call`: the call, if the stack
+// is native.
 Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* call,
                      std::uint32_t root, std::size_t size, bool mapped) {
   Recognised recognised = unknown;
   if (follow(root, frames, count, recognised)) return recognised;
   const SharedKeys keys = shared_keys(root, frames, count);
   Lock const lock(edges_lock);
-  // Another thread may have requested the same stack meanwhile.
+  // Another thread may have stored the same stack in the meantime.
   if (follow(root, frames, count, recognised)) return recognised;
   nf_run_answer answer{};
   bool shared = find_shared(keys, answer);
@@ -230,8 +231,8 @@ Recognised object_of(const std::uint64_t* frames, unsigned count, const Call* ca
   return learn(root, frames, call != nullptr, fixed ? calls : nullptr, answer);
 }
 
-// Follows the way of another process to an answer: a child need not unwind. Returns false where
-// none leads to one.
+// Follows the steps that another process has shared, so that a child need not unwind. Returns false
+// if they do not lead to an answer.
 bool follow_shared(Call call, std::uint32_t root, Recognised& recognised) {
   std::uint64_t frames[NF_RUN_FRAMES];
   Call calls[NF_RUN_FRAMES];
@@ -270,8 +271,8 @@ bool follow_shared(Call call, std::uint32_t root, Recognised& recognised) {
   return recognised;
 }
 
-// Sets `recognised` to the object of the interpreted code that allocates; returns false if none
-// does. The frames are texts in this process, which the verb reads.
+// Sets `recognised` to the object of the interpreted code that allocates; returns false if no
+// interpreted code does. The frames are texts in this process, which the verb reads.
 bool recognise_interpreted(Call call, std::uint32_t root, std::size_t size, bool mapped,
                            Recognised& recognised) {
   if (thread.inside) return false;
@@ -301,7 +302,8 @@ Recognised recognise(Call call, std::size_t size, bool mapped) {
     return recognised;
   }
   std::uint32_t node = root;
-  // Not a copy of `call`: a compiler would load it as a whole from two stores, which is slow.
+  // Not a copy of `call`, because a compiler would load the copy as a whole from two separate
+  // stores, which is slow.
   std::uint64_t return_address = call.return_address;
   std::uint64_t frame_end = call.frame_end;
   for (unsigned i = 0; i < NF_RUN_FRAMES; ++i) {
@@ -343,7 +345,7 @@ void forget_stacks() {
 }
 
 void recognise_before_fork() {
-  // A fork in a signal handler during an update copies the tree as it is: some edges may be
+  // A fork in a signal handler during an update copies the tree as it is; some edges may be
   // missing.
   thread.forks = !thread.inside;
   if (!thread.forks) return;

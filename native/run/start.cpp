@@ -34,7 +34,7 @@ void check_next_allocation();
 
 namespace {
 
-// Sampled pages that a process got from its parent.
+// Number of sampled pages that this process inherited from its parent.
 std::uint64_t pages_before;
 // Whether this process is the program that the verb started.
 bool is_first;
@@ -62,9 +62,9 @@ nf_run_table* map_table(const char* folder) {
   return candidate;
 }
 
-// A lock that other code takes while it has jemalloc's locks (extents, files) must not be taken
-// here: jemalloc's own fork handler runs after this one, and both would wait for each other. The
-// lock of the stacks is not one of these.
+// Fork handlers must not take locks that other code takes while it holds jemalloc's locks (extents,
+// files): jemalloc's own fork handler runs after this one, and both would wait for each other. The
+// lock of the stacks is not such a lock.
 void before_fork() {
   recognise_before_fork();
   places_before_fork();
@@ -92,8 +92,8 @@ void in_child() {
   if (table->adapts != 0) introduce();
 }
 
-// Whether the verb has to look at this process before it ends: the program itself, one that found
-// an object of the plan first, or one that is larger than those before.
+// Whether the verb must read this process before it ends: the program itself, the first process
+// with an object of the plan, or a process that is larger than those before.
 bool is_worth_a_snapshot() {
   constexpr std::uint64_t min_pages = 8;  // 256 KiB
   const std::uint64_t pages = state.sampled_pages;
@@ -107,8 +107,8 @@ bool is_worth_a_snapshot() {
   return is_first || found_an_object() || larger;
 }
 
-// For programs that allocate nothing before main. The operators are looked up before any thread
-// could wait for one that holds the linker's lock.
+// For programs that allocate nothing before main. The operators are looked up early, because later
+// a thread that holds the linker's lock might be waited for.
 __attribute__((constructor(101))) void wake_at_start() {
   wake();
   replaced_operator(new_plain);
@@ -128,7 +128,7 @@ __attribute__((destructor(101))) void end() {
 void wake() {
   static bool tried;
   if (environ == nullptr || __atomic_exchange_n(&tried, true, __ATOMIC_ACQ_REL)) return;
-  // jemalloc registers its fork handlers first, so that they run inside of this library's.
+  // jemalloc registers its fork handlers first, so that they run inside this library's handlers.
   je_free(je_malloc(1));
   state.first_address = first_address;
   const char* folder = getauxval(AT_SECURE) != 0 ? nullptr : getenv(NF_RUN_VARIABLE);
@@ -145,7 +145,8 @@ void wake() {
   register_process();
   if (mapped->heap_target != 0) give_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);
-  // The first process is the program; without it the verb would not know that the library runs.
+  // The first process is the program; if it did not report, the verb would not notice that the
+  // library runs.
   is_first = __atomic_fetch_add(&mapped->process_count, 1u, __ATOMIC_RELAXED) == 0;
   if (is_first || mapped->adapts != 0) introduce();
   mode = mapped->recognise_every != 0 ? Mode::every : Mode::samples;

@@ -8,22 +8,24 @@
 
 namespace nearfar::run {
 
-// `inert` until the verb's table is mapped; then `every` if each allocation is recognised, or
-// `samples` if all objects go near and only sampled blocks are recognised for the record.
+// Mode of the library: `inert` until the verb's table is mapped; then `every` if each allocation is
+// recognised, or `samples` if all objects are placed near and only sampled blocks are recognised,
+// for the record.
 enum class Mode : std::uint32_t { inert, samples, every };
 
 extern Mode mode __attribute__((visibility("hidden")));
-// Leaves `inert` if there is a table; only the first call after libc is set up has an effect.
+// Leaves `inert` if there is a table. Only the first call after libc is set up has an effect.
 void wake();
 
-// What malloc reads of its thread, in one place: each thread variable costs a load of its offset.
+// Thread variables that malloc reads, in one structure, because each thread variable costs a load
+// of its offset.
 struct ThreadState {
-  // Bytes until this thread's next sampled allocation. Starts as zero, so a thread's first
-  // allocation is served by the slow path, which sets it for the mode.
+  // Bytes until this thread's next sampled allocation. It starts at zero, so a thread's first
+  // allocation takes the slow path, which sets it according to the mode.
   std::uint64_t countdown;
-  // The same of the operator new. It stays zero where another library's operator has to serve.
+  // The same for operator new. It stays zero if another library's operator must serve.
   std::uint64_t new_countdown;
-  std::uint32_t tag_root;  // of the thread's tag; 0 without
+  std::uint32_t tag_root;  // hash of the thread's tag; 0 without a tag
   bool joined_far_heap;
 };
 extern __thread ThreadState this_thread __attribute__((tls_model("initial-exec")))
@@ -32,12 +34,12 @@ __attribute__((visibility("hidden")));
 extern nf_run_table* table;
 extern nf_run_state state;
 
-// Block addresses: consecutive slots from here, a target's slots together. The kernel places
-// nothing here by itself: it maps downwards from the stack, and programs are above.
+// Block addresses: consecutive slots starting here; the slots of a target are adjacent. The kernel
+// places nothing here by itself: it maps downwards from the stack, and programs are above.
 inline constexpr std::uint64_t first_address = 1ull << 44;
 inline constexpr unsigned slot_bits = 40;  // 1 TiB
 inline constexpr unsigned near_slots = 8;
-// The last of them has the tables of the far heap (far_heap.hpp).
+// The last slot contains the tables of the far heap (far_heap.hpp).
 inline constexpr unsigned heap_tables_slot = near_slots - 1;
 inline constexpr unsigned slots = near_slots + NF_RUN_TARGETS - 1;
 inline constexpr std::uint64_t end_address = first_address + (std::uint64_t{slots} << slot_bits);
@@ -47,13 +49,14 @@ inline bool is_ours(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < end_address - first_address;
 }
 
-// Whether an address is a block of the near heap: the first slots, so one comparison is enough.
+// Whether an address is a block of the near heap. It has the first slots, so one comparison is
+// enough.
 inline bool in_near_heap(const void* block) {
   return reinterpret_cast<std::uint64_t>(block) - first_address < std::uint64_t{heap_tables_slot}
                                                                       << slot_bits;
 }
 
-// The target of an address in this library's range.
+// Returns the target of an address in this library's range.
 inline unsigned target_of(const void* block) {
   const std::uint64_t slot = (reinterpret_cast<std::uint64_t>(block) - first_address) >> slot_bits;
   return slot < near_slots ? 0 : static_cast<unsigned>(slot - near_slots + 1);

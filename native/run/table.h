@@ -21,7 +21,8 @@
 #define NF_RUN_VARIABLE "NEARFAR_RUN_PLACES"
 
 #define NF_RUN_MEMORIES 16
-/* Near memory, the plan's combinations, and one for each object that moves between phases. */
+/* Near memory, the plan's combinations, and one target for each object that moves between phases.
+ */
 #define NF_RUN_TARGETS 48
 #define NF_RUN_PARTS 8
 /* Ranges of all objects together, and mapped files that the plan places. */
@@ -29,9 +30,9 @@
 #define NF_RUN_FILES 16
 #define NF_RUN_EXTENTS 16384
 #define NF_RUN_MAPPED 1024
-/* Processes at a time whose bytes are freed when they end, however they end. */
+/* Maximum number of simultaneous processes whose bytes are freed however they end. */
 #define NF_RUN_USERS 256
-/* Answers that processes share; where there is no room for more, each process asks itself. */
+/* Answers that processes share. If there is no space for more, each process asks for itself. */
 #define NF_RUN_ANSWERS 16384
 
 enum nf_run_kind {
@@ -46,17 +47,17 @@ enum nf_run_style {
   NF_RUN_SINGLE = 0,
   NF_RUN_INTERLEAVE = 1,
   NF_RUN_IN_PARTS = 2,
-  NF_RUN_IN_RANGES = 3, /* large blocks by position; smaller ones in memory[0] */
+  NF_RUN_IN_RANGES = 3, /* large blocks by position; smaller ones are in memory[0] */
 };
 
 struct nf_run_memory {
   uint32_t kind;
-  int32_t node;        /* for NF_RUN_NODE */
+  int32_t node;        /* node, for NF_RUN_NODE */
   uint64_t near_nodes; /* for near memory that is no NF_RUN_NODE: a bit per node; 0: not known */
-  uint32_t near_mode;  /* of the policy on near_nodes; 0: preferred */
+  uint32_t near_mode;  /* mode of the policy on near_nodes; 0: preferred */
   uint32_t unused;
   uint64_t capacity_bytes; /* 0: no limit */
-  uint64_t used_bytes;     /* by all processes */
+  uint64_t used_bytes;     /* bytes used by all processes */
   uint64_t size_bytes;     /* for NF_RUN_DEVICE */
   char path[232];          /* folder for NF_RUN_FILE, device for NF_RUN_DEVICE */
 };
@@ -70,69 +71,71 @@ struct nf_run_target {
   uint32_t range_count;
 };
 
-/* Positions of an object's large blocks up to `end`, from the range before. */
+/* A range of positions of an object's large blocks: from the previous range's end up to `end`. */
 struct nf_run_range {
   uint64_t end;
   uint32_t memory;
-  /* 1: pages have another policy than those of ranges with 0, to the same effect: the kernel counts
-   * neighbours that differ here apart. */
+  /* 1: the pages have another policy than ranges with 0, with the same effect, because the kernel
+   * counts adjacent pages with different policies separately. */
   uint32_t apart;
 };
 
 struct nf_run_file {
-  char name[252]; /* without its folder */
+  char name[252]; /* name without its folder */
   uint16_t object;
   uint16_t target;
 };
 
-/* Bytes of one process in each memory. */
+/* Bytes that one process uses in each memory. */
 struct nf_run_user {
   int32_t pid; /* 0: free; negative: another process is clearing it */
   uint32_t unused;
   uint64_t used_bytes[NF_RUN_MEMORIES];
 };
 
-/* An answer of the verb, for all processes: children seldom have a stack that none had before. Or
- * the way to it: the distance from the end of the frame to that of the next. */
+/* An answer of the verb for all processes, because children seldom have a stack that no other
+ * process had. Or a step on the way to an answer: the distance from the end of the frame to that of
+ * the next. */
 struct nf_run_shared {
-  uint64_t key; /* of the frames that decided, relative to their files; 0: free, 1: being written */
+  uint64_t key; /* key of the deciding frames, relative to their files; 0: free, 1: being written */
   uint16_t object;
-  uint16_t target; /* NF_RUN_STEP: the way to an answer */
+  uint16_t target; /* NF_RUN_STEP: a step on the way to an answer */
   uint32_t alike;  /* with NF_RUN_STEP: the distance */
 };
 
 struct nf_run_table {
   char magic[8];
   uint32_t version;
-  /* 1: each allocation is recognised. 0: all blocks go near and only samples are recognised; they
-   * have the addresses of target 1, which is near memory then. */
+  /* 1: each allocation is recognised. 0: all blocks are placed near and only samples are
+   * recognised; these then have the addresses of target 1, which is near memory. */
   uint32_t recognise_every;
   uint32_t memory_count;
   uint32_t target_count;
   uint32_t split_sizes; /* 1: objects also differ by block size */
   uint32_t huge_pages; /* 1: requested by madvise; 2: refused by madvise; 0: the system's setting */
-  uint32_t heap_target;   /* far target with most objects, which has a heap of its own; 0: none */
-  uint32_t adapts;        /* 1: pages move, so the verb has to know each child at once */
-  uint32_t process_count; /* processes that ran under the plan so far */
-  uint32_t fullest_pages; /* most sampled pages of a process that has ended */
+  uint32_t heap_target;   /* far target with the most objects; it has its own heap; 0: none */
+  uint32_t adapts;        /* 1: pages move, so the verb must be told about each child immediately */
+  uint32_t process_count; /* processes that have run under the plan so far */
+  uint32_t fullest_pages; /* maximum number of sampled pages of an ended process */
   struct nf_run_memory memories[NF_RUN_MEMORIES];
   struct nf_run_target targets[NF_RUN_TARGETS];
   struct nf_run_user users[NF_RUN_USERS];
   struct nf_run_shared answers[NF_RUN_ANSWERS];
   struct nf_run_range ranges[NF_RUN_RANGES];
   uint32_t file_count;
-  uint32_t answers_used; /* rows of answers that are not free */
+  uint32_t answers_used; /* number of used rows of answers */
   struct nf_run_file files[NF_RUN_FILES];
 };
 
-/* One page in each group of 2^NF_RUN_PAGE_BITS is sampled: the first bits of the group's number
- * times the factor are its number in the group. The next nine bits choose eight bytes of it. */
+/* One page in each group of 2^NF_RUN_PAGE_BITS is sampled. The group's number times the factor is a
+ * hash: its first bits are the page's number in the group, and its next nine bits choose eight
+ * bytes of the page. */
 #define NF_RUN_PAGE_FACTOR 0x9E3779B97F4A7C15ull
 #define NF_RUN_PAGE_BITS 3
 #define NF_RUN_NO_OBJECT 0xFFFFu
 #define NF_RUN_STEP 0xFFFFu
-/* Bit of a word of the shadow: the word stands for this many allocated bytes, not for the page. A
- * heap of 100 MB has 200 such blocks, each alone on a page: less than 1 % of memory. */
+/* Bit of a word of the shadow: the word represents this many allocated bytes, not the page. A heap
+ * of 100 MB has 200 such blocks, each alone on a page: less than 1 % of memory. */
 #define NF_RUN_CHOSEN 0x80000000u
 #define NF_RUN_CHOSEN_BYTES (512u << 10)
 
@@ -140,8 +143,8 @@ struct nf_run_extent {
   uint64_t begin;
   uint64_t bytes;
   uint32_t target;
-  uint32_t memory;   /* actual memory: another one if the target's was full */
-  uint64_t position; /* in ranges; UINT64_MAX: none */
+  uint32_t memory;   /* actual memory, which differs if the target's was full */
+  uint64_t position; /* position of a block in ranges; UINT64_MAX: none */
 };
 
 /* A recognised mapping of the program. */
@@ -150,15 +153,15 @@ struct nf_run_mapped {
   uint64_t bytes;
   uint32_t target;
   uint32_t object;
-  uint64_t position; /* of a mapping in ranges; UINT64_MAX: none */
+  uint64_t position; /* position of a mapping in ranges; UINT64_MAX: none */
 };
 
 struct nf_run_state {
   char magic[8];
-  uint64_t first_address; /* begin of near memory, page 0 of the shadow */
+  uint64_t first_address; /* start of near memory, page 0 of the shadow */
   uint64_t shadow; /* address of one uint32_t per page: object in the low half, block start above */
-  uint64_t sampled_pages; /* sampled pages that hold a block now */
-  uint64_t heap_bytes;    /* from the kernel for blocks, near memory included */
+  uint64_t sampled_pages; /* number of sampled pages that contain a block now */
+  uint64_t heap_bytes;    /* bytes from the kernel for blocks, including near memory */
   uint64_t stacks_asked;
   uint64_t stacks_unanswered;
   uint64_t foreign_frees;
@@ -168,11 +171,11 @@ struct nf_run_state {
   uint32_t bind_errno;      /* of the first failure */
   uint32_t advice_errno;    /* of the first failure */
   uint32_t lock_errno;      /* of the first failure */
-  uint32_t extents_lost;    /* extents that did not fit into the table */
+  uint32_t extents_lost;    /* number of extents that did not fit into the table */
   uint32_t extent_count;
   uint64_t fallback_bytes[NF_RUN_TARGETS];
   uint32_t mapped_count;
-  uint32_t files_refused; /* bit i: files[i] was mapped where no policy works */
+  uint32_t files_refused; /* bit i: files[i] was mapped on a file system where no policy works */
   uint32_t unused;
   struct nf_run_mapped mapped[NF_RUN_MAPPED];
   struct nf_run_extent extents[NF_RUN_EXTENTS];
@@ -192,11 +195,11 @@ struct nf_run_ask {
   uint32_t message;
   int32_t pid;
   uint64_t state;  /* address of the nf_run_state */
-  uint64_t size;   /* of the block, for NF_RUN_STACK */
+  uint64_t size;   /* size of the block, for NF_RUN_STACK */
   uint32_t mapped; /* 1: mmap, 0: malloc */
-  uint32_t count;  /* of frames */
-  /* Return addresses, innermost first; with the highest bit set, addresses of a named frame's text
-   * (native/profile/runtime/interpreter.hpp). */
+  uint32_t count;  /* number of frames */
+  /* Return addresses, innermost first. With the highest bit set: address of the text of a named
+   * frame (native/profile/runtime/interpreter.hpp). */
   uint64_t frames[NF_RUN_FRAMES];
   char tag[64];
 };

@@ -19,8 +19,8 @@ sockaddr_un address{};
 bool known = false;
 bool introduced = false;
 
-// Longer than the verb needs to read the symbols of a large program. After this time, the verb has
-// ended or stopped.
+// Longer than the verb needs to read the symbols of a large program. After this time, it must have
+// ended or been stopped.
 constexpr time_t timeout_s = 60;
 
 bool exchange(int descriptor, nf_run_ask& question, nf_run_answer& answer) {

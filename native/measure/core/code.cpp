@@ -45,8 +45,8 @@ class Emitter {
   std::vector<std::uint8_t> code_;
 };
 
-// Emits the i-th filler. Fillers use r8 to r11 and xmm2 to xmm7 in turn, and lines of the stack's
-// page.
+// Emits the i-th filler instruction. Fillers use r8 to r11 and xmm2 to xmm7 in turn, and lines of
+// the page on the stack.
 using Emit = void (*)(Emitter&, unsigned i);
 
 std::int32_t line(unsigned i) { return static_cast<std::int32_t>(i % 60) * 64; }
@@ -66,7 +66,7 @@ const std::map<std::string, Emit>& fillers() {
        [](Emitter& e, unsigned) {
          e.bytes({0x85, 0xc0});
        }},
-      // These need no physical register on cores that eliminate them by renaming.
+      // These need no physical register on cores that eliminate them during renaming.
       {"move",
        [](Emitter& e, unsigned i) {
          e.bytes({0x41, 0x89, 0xc0U | (i & 3U)});

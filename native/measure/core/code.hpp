@@ -11,7 +11,7 @@
 
 namespace nearfar::measure {
 
-// Executable memory with a function of (pointers, data, rounds).
+// Executable memory that contains a function of (pointers, data, rounds).
 class Code {
  public:
   using Function = void (*)(void** pointers, const void* data, std::uint64_t rounds);
@@ -32,18 +32,18 @@ class Code {
 // Why code cannot be generated here, as a sentence without its subject; empty if it can.
 std::string missing_code();
 
-// Names of instructions to place between two misses, and of operations that can depend on each
-// other.
+// Names of instructions that can be placed between two misses, and of operations that can form a
+// dependent chain.
 std::vector<std::string> filler_names();
 std::vector<std::string> operation_names();
 
 // A round loads from two chains, each load followed by `count` fillers.
 Code overlap_code(const std::vector<std::string>& fillers, unsigned count);
-// A round loads from `chains` chains at once.
+// A round issues one load of each of `chains` chains.
 Code chains_code(unsigned chains);
-// A round is `count` independent fillers.
+// A round consists of `count` independent fillers.
 Code filler_code(const std::string& filler, unsigned count);
-// A round is a chain of `count` dependent operations.
+// A round consists of a chain of `count` dependent operations.
 Code dependent_code(const std::string& operation, unsigned count);
 // A round reads 64 bits of data and branches on each.
 Code branch_code();

@@ -23,7 +23,7 @@ constexpr unsigned unrolled = 64;
 constexpr unsigned independent = 240;
 constexpr double pause_ns = 2000;  // for prefetched lines to arrive
 
-// Links the lines `lines` of `base` into a cycle.
+// Links the given lines of `base` into a cycle.
 void link(std::byte* base, const std::vector<std::uint32_t>& lines) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::uint64_t next = lines[i + 1 == lines.size() ? 0 : i + 1];
@@ -43,7 +43,7 @@ float time_per(std::uint64_t count, Run run) {
   return static_cast<float>(took / static_cast<double>(count));
 }
 
-// Measures every point once per trial; each trial begins at another point.
+// Measures every point once per trial; each trial begins at a different point.
 template <class Run>
 Trials in_turn(std::size_t points, unsigned trials, Run run) {
   Trials times(points * trials);
@@ -82,7 +82,7 @@ Trials CoreProbe::overlap(const std::vector<std::string>& fillers,
   for (const unsigned count : counts) codes.push_back(overlap_code(fillers, count));
   const Pinned pinned(cpu_);
   return in_turn(codes.size(), trials, [&](std::size_t i) {
-    codes[i].run(starts_.data(), nullptr, 2);  // brings its instructions into the caches
+    codes[i].run(starts_.data(), nullptr, 2);  // runs once to fill the instruction caches
     return time_per(rounds, [&] { codes[i].run(starts_.data(), nullptr, rounds); });
   });
 }
@@ -129,7 +129,7 @@ Trials CoreProbe::branches(unsigned trials) {
 
 Trials CoreProbe::after_stream(unsigned length, std::uint64_t stride_bytes, int ahead,
                                bool at_page_end, unsigned trials) {
-  // A stream may continue into the next page; it stays within one huge page.
+  // A stream may continue into the next page, but stays within one huge page.
   const std::uint64_t reach = (length + static_cast<unsigned>(std::max(ahead, 0))) * stride_bytes;
   const std::uint64_t region_bytes = os::huge_page.count;
   if (length == 0 || stride_bytes == 0 || reach > region_bytes / 4)
@@ -144,7 +144,7 @@ Trials CoreProbe::after_stream(unsigned length, std::uint64_t stride_bytes, int 
     std::byte* first = region + region_bytes / 4 + random() % pages * os::base_page.count;
     if (at_page_end) first -= length * stride_bytes;
     touch(region +
-          random() % (region_bytes / 8));  // brings the huge page's translation into the TLB
+          random() % (region_bytes / 8));  // loads the huge page's translation into the TLB
     for (unsigned i = 0; i < length; ++i) {
       touch(first + i * stride_bytes);
       static_cast<void>(ticks_after());  // serialises the reads

@@ -1,5 +1,6 @@
-// Timings that show what a core holds in flight. Trials are short, so that most run undisturbed,
-// and points take turns; a low percentile of each shows the core's behaviour.
+// Timings that show what a core holds in flight. Trials are short, so that most of them are
+// undisturbed, and points are measured in turn; a low percentile of each shows the core's
+// behaviour.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ using Trials = std::vector<float>;
 
 class CoreProbe {
  public:
-  // Prepares chains of misses over `chain_bytes`, several times the last-level cache, for `cpu`.
+  // Prepares chains of misses over `chain_bytes`, several times the size of the last-level cache,
+  // for `cpu`.
   CoreProbe(Bytes chain_bytes, unsigned cpu, std::uint64_t seed);
 
   // ns per round of two misses, each followed by `count` fillers.

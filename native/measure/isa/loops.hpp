@@ -80,8 +80,8 @@ struct Loops {
     return Wide::sum(sum);
   }
 
-  // Returns the sum of the stored values, which depend on all loaded ones: summing both would cost
-  // another addition.
+  // Returns the sum of the stored values. They depend on all loaded values, and a sum of both would
+  // cost another addition.
   template <bool nt, typename Compute>
   static std::uint64_t stream_all(std::byte* to, std::uint64_t count, Compute compute) {
     Vector* at = out(to);
@@ -179,7 +179,7 @@ struct Loops {
   }
 };
 
-// Each is in its own file; only those for this processor family are linked.
+// Each table is in its own file; only those for this processor family are linked.
 const Operations& scalar_operations();
 const Operations& sse2_operations();
 const Operations& avx2_operations();

@@ -1,4 +1,4 @@
-// Loads one word of each of eight random lines, by one instruction if the set has it.
+// Loads one word of each of eight random lines, by one instruction if the instruction set has it.
 #include <array>
 
 #include "measure/kernel.hpp"

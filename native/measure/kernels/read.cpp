@@ -30,7 +30,7 @@ NEARFAR_KERNEL(ReadRandom, "read-random", "independent loads, one per line, in r
 using ReadStrided = Visits<InOrder, Load>;
 NEARFAR_KERNEL(ReadStrided, "read-strided", "independent loads, --stride apart")
 
-// Sum of an array, which STREAM lacks: bandwidth of a program that only reads.
+// Sum of an array, which STREAM does not measure: the bandwidth of a program that only reads.
 using StreamSum = Read;
 NEARFAR_KERNEL(StreamSum, "stream-sum", "the sum of an array: loads only")
 

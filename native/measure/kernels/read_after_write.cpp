@@ -31,7 +31,7 @@ class ReadAfterWrite final : public Kernel {
     }
     return sum;
   }
-  // Accesses can be timed only without a window, which separates store and load.
+  // Single accesses can be timed only without a window, because a window separates store and load.
   [[nodiscard]] bool can_time_each() const override { return true; }
   std::uint64_t each(Lane& lane, std::span<std::uint32_t> ticks,
                      std::uint64_t rest) const override {

@@ -1,4 +1,4 @@
-// Stores one word to each of eight random lines, by one instruction if the set has it.
+// Stores one word to each of eight random lines, by one instruction if the instruction set has it.
 #include <array>
 
 #include "measure/kernel.hpp"

@@ -29,7 +29,7 @@ std::vector<Counter> counters;
 std::vector<int> descriptors;
 std::vector<SampledRing> rings;
 std::vector<std::byte> copy;
-std::vector<PerfSample> pending;  // read but not attributed yet; ordered by time
+std::vector<PerfSample> pending;  // samples that were read but not attributed yet; ordered by time
 std::uint64_t sample_type = 0;
 int instructions_index = -1;
 PerfTally tally;
@@ -41,13 +41,13 @@ bool read_count(int descriptor, nf_perf_count& count) {
   return read(descriptor, &count, sizeof count) == sizeof count;
 }
 
-// User space on x86-64 with four levels of pages ends here, as do the tables.
+// On x86-64 with four levels of page tables, user space ends here, and so do the profiler's tables.
 constexpr std::uint64_t user_end = 1ull << 47;
 
 void count(const PerfSample& sample) {
   if (!attributing) return;
   const bool has_source = (sample_type & PERF_SAMPLE_DATA_SRC) != 0;
-  // Processors that sample any instruction (IBS) also sample those without memory access.
+  // Processors that sample any instruction (IBS) also sample instructions without memory access.
   if (has_source && !is_memory_access(sample.data_source)) return;
   if (sample.address == 0 || sample.address >= user_end) return;
   if (sample.process != static_cast<std::uint32_t>(runtime.control->target_pid)) {
@@ -74,7 +74,7 @@ void read_samples() {
       return decode_records(bytes, sample_type, 0, tally, keep, nullptr);
     });
   }
-  // Each ring is ordered, but not all together.
+  // Each ring is ordered by itself, but the rings together are not.
   if (any) std::ranges::stable_sort(pending, {}, &PerfSample::time_ns);
 }
 

@@ -14,7 +14,7 @@ void read_samples();
 void count_samples_until(std::uint64_t time_ns);
 // Attributes the counts since the last call to `phase`; returns the instructions so far.
 std::uint64_t read_counters(std::uint32_t phase, bool wanted);
-// Closes everything and keeps what nf_perf_read_facts returns.
+// Closes all counters and keeps the data that nf_perf_read_facts returns.
 void close_counters();
 void reset_counters();
 

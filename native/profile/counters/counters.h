@@ -23,7 +23,7 @@ struct nf_perf_event {
   uint64_t sample_type; /* 0: only counted */
   uint64_t period;      /* events per sample, or samples per second if `is_rate` */
   uint32_t is_rate;
-  uint32_t with_kernel; /* 1: kernel events cannot be excluded */
+  uint32_t with_kernel; /* 1: events in the kernel cannot be excluded */
 };
 
 /* Opens an event for the calling thread and its future children, on `cpu` (-1: any; sampling needs

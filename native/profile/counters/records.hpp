@@ -1,7 +1,7 @@
 // Parser of a perf event's ring (include/uapi/linux/perf_event.h).
 //
-// Its input is bytes, so it is tested on files with such rings, and on software events. It was
-// never run on records of a processor with PEBS or IBS.
+// Its input is bytes, so it is tested on files with such rings, and on software events. It has
+// never been run on records of a processor with PEBS or IBS.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct PerfSample {
 struct PerfTally {
   std::uint64_t samples;
   std::uint64_t lost;       // samples that did not fit into the ring
-  std::uint64_t throttled;  // times that the kernel stopped a too frequent event
+  std::uint64_t throttled;  // times that the kernel throttled an event
   std::uint64_t others;     // records of other kinds
   std::uint64_t broken;     // bytes of invalid records and truncated samples
 };
@@ -41,7 +41,7 @@ bool decode_sample(std::span<const std::byte> body, std::uint64_t sample_type,
                    std::uint64_t read_format, PerfSample& sample);
 
 // Reads complete records from the start of `bytes` and calls `on_sample(sample, data)` for each
-// sample; returns the bytes read. The rest is the beginning of a record, or broken.
+// sample. Returns the number of bytes read; the rest is the beginning of a record, or invalid.
 using OnSample = void (*)(const PerfSample& sample, void* data);
 std::size_t decode_records(std::span<const std::byte> bytes, std::uint64_t sample_type,
                            std::uint64_t read_format, PerfTally& tally, OnSample on_sample,
@@ -50,8 +50,9 @@ std::size_t decode_records(std::span<const std::byte> bytes, std::uint64_t sampl
 // Contents of PERF_SAMPLE_DATA_SRC.
 bool is_store(std::uint64_t data_source);
 bool is_memory_access(std::uint64_t data_source);
-// Whether the line came from beyond this socket's last-level cache: from memory or another socket's
-// cache. A line that is already being fetched (LFB) counts as the first request's miss.
+// Whether the line came from beyond this socket's last-level cache: from memory or from another
+// socket's cache. A line that is already being fetched (LFB) belongs to the miss of the first
+// request.
 bool missed_last_level(std::uint64_t data_source);
 
 // Scales a counter's value to the whole time: with more events than counters, events take turns.

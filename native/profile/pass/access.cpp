@@ -15,7 +15,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// Local variables up to one page belong to a frame that the core touches constantly.
+// Local variables up to one page are in the stack frame, which is nearly always cached.
 constexpr std::uint64_t small_local_bytes = 4096;
 
 bool is_fixed_global(const Value* pointer, const DataLayout& layout) {
@@ -111,7 +111,7 @@ void add_intrinsic(IntrinsicInst& call, const DataLayout& layout, Accesses& acce
 void add_waiting(Instruction& instruction, Accesses& accesses) {
   const auto* store = dyn_cast<StoreInst>(&instruction);
   const auto* fence = dyn_cast<FenceInst>(&instruction);
-  // Weaker stores and fences do not wait on this processor.
+  // Weaker stores and fences do not wait on x86-64.
   constexpr auto strongest = AtomicOrdering::SequentiallyConsistent;
   if (isa<AtomicRMWInst>(instruction) || isa<AtomicCmpXchgInst>(instruction) ||
       (store != nullptr && store->getOrdering() == strongest) ||

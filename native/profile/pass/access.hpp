@@ -28,8 +28,8 @@ struct LaneAccess {
   bool stores = false;
 };
 
-// memcpy and similar functions: bytes touched in order, whose number is known before the call or
-// from its result.
+// memcpy and similar functions: they touch bytes in order, and their number is known before the
+// call or from its result.
 struct RangeAccess {
   llvm::Instruction* instruction = nullptr;
   llvm::Value* pointer = nullptr;
@@ -38,11 +38,11 @@ struct RangeAccess {
   enum class Length {
     given,      // `bytes`
     returned,   // the result, plus 1 for the NUL (strlen)
-    to_result,  // up to and including the result's target; `bytes` if it is null (memchr)
+    to_result,  // up to and including the byte at the result; `bytes` if it is null (memchr)
   } length = Length::given;
 };
 
-// A function that reads until it finds something: strcmp, memchr ...
+// A function that reads until it finds something: strcmp, memchr, ...
 struct StringAccess {
   llvm::CallBase* call = nullptr;
   llvm::Value* first = nullptr;
@@ -73,7 +73,7 @@ struct Accesses {
   std::vector<Flush> flushes;
   std::vector<StreamStore> stream_stores;
   std::vector<llvm::Instruction*> fences;
-  // Instructions with lock prefixes wait like fences; used only if the module flushes.
+  // Instructions with a lock prefix wait like fences; used only if the module flushes.
   std::vector<llvm::Instruction*> locked;
   bool inline_assembly = false;
   bool unknown_intrinsic = false;
@@ -85,7 +85,7 @@ struct Accesses {
   }
 };
 
-// Whether `pointer` is practically always cached: a small local variable, a fixed place in a
+// Whether `pointer` is practically always cached: a small local variable, or a fixed place in a
 // global.
 bool stays_near_core(llvm::Value* pointer, const llvm::DataLayout& layout);
 

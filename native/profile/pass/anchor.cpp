@@ -9,10 +9,9 @@ using namespace llvm;
 namespace nearfar::pass {
 
 namespace {
-// If an access dominates another with the same base, both see the same value of the base. Limited
-// to a line: twice as much would cause three times as many unnecessary calls.
 
-// One line's worth: twice as much would call in vain three times as often.
+// Maximum bytes that an anchor covers, one line. Twice as much would cause three times as many
+// unnecessary calls.
 constexpr std::int64_t max_reach_bytes = 64;
 
 }  // namespace

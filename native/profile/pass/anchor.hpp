@@ -1,8 +1,8 @@
-// Groups with one base in different blocks, which share the expensive part of their tests.
+// Groups with one base in different blocks share the expensive part of their tests.
 //
-// The first group computes the distance to the base's next sampled line; the others, which it
-// dominates, only compare this distance with their own bytes. Each still reports its own access in
-// its cold call.
+// The first group computes the distance to the base's next sampled line. The groups that it
+// dominates only compare this distance with their own bytes. Each group still reports its own
+// access in its cold call.
 #pragma once
 
 #include <llvm/IR/Dominators.h>
@@ -15,7 +15,7 @@ namespace nearfar::pass {
 
 struct Anchor {
   std::size_t group;  // the group that computes the distance
-  std::int64_t low;   // byte range from the base that the groups touch, at most a line
+  std::int64_t low;   // byte range from the base that the groups touch, at most a line long
   std::int64_t high;
   std::size_t members;
   llvm::Value* distance = nullptr;
@@ -32,7 +32,8 @@ struct Anchors {
   Anchor* shared_by(std::size_t group);
 };
 
-// `groups` must be ordered so that dominating ones come first; `taken` ones are skipped.
+// `groups` must be ordered so that dominating groups are first; groups that are already `taken` are
+// skipped.
 Anchors find_anchors(const std::vector<Group>& groups, const std::vector<bool>& taken,
                      const llvm::DominatorTree& dominators);
 

@@ -11,7 +11,8 @@ namespace nearfar::pass {
 
 namespace {
 
-// Inputs of a value's computation within a loop (or, without a loop, within the function).
+// Collects the inputs of a value's computation within a loop (or, without a loop, within the
+// function).
 struct Slice {
   SmallPtrSet<const Value*, 32> seen;
   SmallVector<const LoadInst*, 8> loads;

@@ -12,11 +12,11 @@ namespace nearfar::pass {
 
 namespace {
 
-constexpr unsigned max_steps = 4;   // loads, calls and joins of paths followed to a typed pointer
-constexpr unsigned max_chain = 64;  // address computations followed, one from the other
-constexpr unsigned max_joined = 8;  // paths looked at where several join
+constexpr unsigned max_steps = 4;   // followed loads, calls and joins of paths to a typed pointer
+constexpr unsigned max_chain = 64;  // followed address computations in a chain
+constexpr unsigned max_joined = 8;  // examined paths at a join
 
-// Returns the place of a TBAA tag: the type's node, and the offset in it.
+// Returns the place that a TBAA tag describes: the type's node, and the offset in it.
 std::pair<const MDNode*, std::uint64_t> struct_path(const Instruction& instruction) {
   const MDNode* tag = instruction.getMetadata(LLVMContext::MD_tbaa);
   if (tag == nullptr || tag->getNumOperands() < 3) return {nullptr, 0};
@@ -33,7 +33,8 @@ StringRef name_of_node(const MDNode& type) {
   return name != nullptr ? name->getString() : "";
 }
 
-// Returns an LLVM type's name without "struct." and the number that tells equal names apart.
+// Returns an LLVM type's name without "struct." and without the number that distinguishes equal
+// names.
 StringRef source_name(const StructType& type) {
   if (!type.hasName()) return "";
   StringRef name = type.getName();
@@ -122,7 +123,7 @@ std::string Fields::of_access(const Instruction& instruction, const Value* point
   return text;
 }
 
-// A type that contains TBAA's at that place is what a split would change.
+// A type that contains TBAA's type at that place is the one that a split would change.
 std::optional<Place> Fields::place_of(const Instruction& instruction, const Value* pointer) const {
   const auto tagged = by_tbaa(instruction);
   const auto pointed = by_pointer(pointer, 0);
@@ -150,7 +151,7 @@ std::optional<Place> Fields::in_llvm_type(const GEPOperator& gep, std::int64_t b
   if (type == nullptr || type->isOpaque() || !type->isSized()) return std::nullopt;
   const TypeSize size = layout_.getTypeAllocSize(type);
   if (size.isScalable() || size.getFixedValue() == 0) return std::nullopt;
-  // Indices after the first lead into the structure; an array's element counts as its first.
+  // Indices after the first lead into the structure; the elements of an array count as its first.
   SmallVector<Value*, 4> indices;
   for (const Use& index : gep.indices()) {
     const bool is_first = indices.empty();
@@ -183,13 +184,13 @@ std::optional<Place> Fields::by_pointer(const Value* pointer, unsigned depth) co
       at = gep->getPointerOperand();
       continue;
     }
-    // An element of an array: of structures, or in a field.
+    // An element of an array: an array of structures, or an array in a field.
     if (depth == max_steps) return by_name;
     const auto outer = by_pointer(gep->getPointerOperand(), depth + 1);
     if (!outer || outer->type == nullptr) return by_name;
     const Type* element = gep->getSourceElementType();
     const TypeSize size =
-        layout_.getTypeAllocSize(const_cast<Type*>(element));  // of what the index counts
+        layout_.getTypeAllocSize(const_cast<Type*>(element));  // size of an element
     if (!size.isScalable() && size.getFixedValue() == outer->size)
       return layouts_.place(*outer->type, modulo(by_name ? by_name->offset : offset, outer->size));
     const Leaf leaf = layouts_.leaf(*outer->type, static_cast<std::uint64_t>(outer->offset), 1);
@@ -212,7 +213,7 @@ const DIType* Fields::variable_type(const Value* value) const {
 }
 
 const DIType* Fields::pointee_of(const Value* base, unsigned depth) const {
-  // At -O0 the variable is the memory that the pointer is loaded from.
+  // At -O0 the pointer is loaded from the variable's memory.
   if (!isa<AllocaInst>(base))
     if (const DIType* type = Layouts::pointee(variable_type(base))) return type;
   if (const auto* global = dyn_cast<GlobalVariable>(base)) {

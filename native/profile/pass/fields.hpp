@@ -24,8 +24,8 @@ class Fields {
   // Collects the debug variables of `function`, whose accesses are described next.
   void enter(const llvm::Function& function);
 
-  // Each of these returns one line per touched field (abi.h), the first touched one first; empty
-  // if neither TBAA nor debug information tells the type.
+  // Each of these returns one line per touched field (abi.h), in the order of touching. The result
+  // is empty if neither TBAA nor debug information determines the type.
   std::string of_group(const Group& group) const;
   std::string of_groups(llvm::ArrayRef<const Group*> groups) const;
   std::string of_access(const llvm::Instruction& instruction, const llvm::Value* pointer,
@@ -46,7 +46,7 @@ class Fields {
   Layouts layouts_;
   struct Variable {
     const llvm::DIType* type;
-    std::uint64_t offset;  // bytes of the variable that the value is at
+    std::uint64_t offset;  // bytes of the variable that contains the value
   };
   llvm::DenseMap<const llvm::Value*, Variable> variables_;
 };

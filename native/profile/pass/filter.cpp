@@ -38,8 +38,9 @@ Value* Filter::whole(IRBuilder<>& builder, Value* mixed) const {
                               ConstantInt::get(type, 0), "nf.whole");
 }
 
-// The last byte's line minus the sampled line; only the bits that the rate compares count. It is 0
-// if the last line is sampled, 1 if the line before it is, and 0 anywhere in a whole page.
+// Number of the last byte's line minus that of the sampled line; only the bits that the rate
+// compares count. It is 0 if the last line is sampled, 1 if the line before it is, and 0 anywhere
+// in a whole page.
 Value* Filter::distance(IRBuilder<>& builder, Value* address, std::uint64_t bytes) const {
   Value* last = builder.CreateAdd(address, builder.getInt64(bytes - 1));
   Value* hashed = hash(builder, address);
@@ -60,8 +61,8 @@ Value* Filter::span(IRBuilder<>& builder, Value* address, std::uint64_t bytes) c
   return within(builder, distance(builder, address, bytes));
 }
 
-// Ranges that leave their first page count as sampled: few short ranges do, and a second hash would
-// slow down all.
+// Ranges that leave their first page count as sampled: few short ranges do so, and a second hash
+// would slow down all ranges.
 Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
   if (period_bytes() < page_bytes) return builder.getTrue();
   Value* crosses =
@@ -78,8 +79,8 @@ Value* Filter::range(IRBuilder<>& builder, Value* first, Value* last) const {
 std::uint64_t Filter::short_bytes() const { return page_bytes; }
 
 MDNode* Filter::weights(LLVMContext& context) const {
-  // Also at rates near 1, where it is not rare: the code layout must not depend on the rate, or the
-  // error-against-cost curve would compare different code.
+  // The branch is marked as rare even at rates near 1, where it is not: the code layout must not
+  // depend on the rate, or the error-against-cost curve would compare different code.
   return MDBuilder(context).createBranchWeights(1, 1000);
 }
 

@@ -32,7 +32,7 @@ class Filter {
   // Maximum bytes of each stream in a short loop.
   std::uint64_t short_bytes() const;
 
-  // Branch weights of "sampled", a rare case that must not slow down the others.
+  // Branch weights of the rare case "sampled", which must not slow down the others.
   llvm::MDNode* weights(llvm::LLVMContext& context) const;
 
  private:

@@ -43,7 +43,7 @@ std::uint64_t base_alignment(const Access& access, std::int64_t offset) {
   return offset % static_cast<std::int64_t>(alignment) == 0 ? alignment : 1;
 }
 
-// Whether the lines covered by the group's test include [low, high).
+// Whether the lines that the group's test covers include [low, high).
 bool covers(const Group& group, std::int64_t low, std::int64_t high) {
   return low >= round_down(group.low, group.alignment) &&
          high <= round_down(group.high + static_cast<std::int64_t>(group.alignment) - 1,
@@ -67,7 +67,7 @@ bool join_in_block(Group& group, const Access& access, std::int64_t offset) {
 }
 
 bool join_from_before(Group& group, const Access& access, std::int64_t offset) {
-  // A store would have to make the line dirty, but this block may not run.
+  // A store would have to make the line dirty, but this block may not be executed.
   if (access.stores && !group.stores) return false;
   if (!covers(group, offset, offset + static_cast<std::int64_t>(access.bytes))) return false;
   group.members.push_back({access, false});

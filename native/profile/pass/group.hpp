@@ -13,7 +13,7 @@ namespace nearfar::pass {
 
 struct Member {
   Access access;
-  bool always;  // whether it follows whenever the group's test runs
+  bool always;  // whether it always follows when the group's test runs
 };
 
 struct Group {
@@ -25,15 +25,15 @@ struct Group {
   std::uint64_t alignment = 1;  // known alignment of the base
   bool stores = false;
   nf_operation operation = NF_LOAD;
-  std::vector<Member> members;  // the leader first
+  std::vector<Member> members;  // all accesses, the leader first
 
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(high - low); }
-  // Whether the bytes may lie in two lines.
+  // Whether the bytes may be in two lines.
   bool may_straddle() const;
 };
 
-// Merges accesses of a block that have no call between them and lie within a line, and loads in a
-// block whose only predecessor tested the same line. Without `merge`, each access is a group.
+// Merges accesses of a block that have no call between them and are within one line, and loads in a
+// block whose only predecessor tested the same line. If `merge` is false, each access is a group.
 std::vector<Group> group_accesses(llvm::Function& function, const std::vector<Access>& accesses,
                                   llvm::ScalarEvolution& evolution, bool merge);
 

@@ -9,10 +9,11 @@ namespace nearfar::pass {
 namespace {
 
 // Bytes of a string that are tested for a sampled line: the length is unknown before the call, and
-// few compared strings are longer. Longer ones are reported only if a line before is sampled.
+// few compared strings are longer. A longer string is reported only if one of these bytes' lines is
+// sampled.
 constexpr std::uint64_t string_window_bytes = 128;
 
-// For calls on hot paths, unlike `declare`.
+// For calls on hot paths; compare `declare`.
 FunctionCallee declare_warm(Module& module, const Twine& name, FunctionType* type) {
   FunctionCallee callee = module.getOrInsertFunction(name.str(), type);
   cast<Function>(callee.getCallee()->stripPointerCasts())->addFnAttr(Attribute::NoUnwind);

@@ -32,13 +32,14 @@ class Inserter {
  public:
   Inserter(llvm::Module& module, const Options& options, Sites& sites, const Fields& fields);
 
-  // `anchor` is shared with other groups' tests (may be null); `is_first`: this group computes it.
+  // `anchor` is shared with the tests of other groups (may be null); `is_first`: this group
+  // computes the distance.
   void group(const Group& group, nf_class access_class, Anchor* anchor, bool is_first);
   void lanes(const LaneAccess& access, nf_class access_class);
   void range(const RangeAccess& access, nf_class access_class);
   void string(const StringAccess& access, nf_class access_class);
 
-  // These are reported for every line.
+  // These are reported for every line, sampled or not.
   void flush(const Flush& flush);
   void stream_store(const StreamStore& store);
   void fence(llvm::Instruction* before);

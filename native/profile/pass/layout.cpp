@@ -9,7 +9,7 @@ namespace nearfar::pass {
 
 namespace {
 
-constexpr unsigned max_depth = 16;  // of structures in structures; types cannot contain themselves
+constexpr unsigned max_depth = 16;  // maximum nesting of structures
 
 bool is_structure(const DICompositeType& type) {
   switch (type.getTag()) {
@@ -22,7 +22,7 @@ bool is_structure(const DICompositeType& type) {
   }
 }
 
-// C has a name space of its own for structures.
+// In C, structures have a name space of their own.
 bool is_c(const Module& module) {
   for (const DICompileUnit* unit : module.debug_compile_units()) {
     switch (unit->getSourceLanguage()) {
@@ -44,7 +44,7 @@ bool has_members(const DICompositeType& type) {
 
 std::uint64_t bytes_of(const DIType& type) { return (type.getSizeInBits() + 7) / 8; }
 
-// Containers of standard libraries move as a whole: their own fields say nothing to users.
+// Containers of the standard libraries are moved as a whole: users do not know their fields.
 bool is_of_standard_library(const DICompositeType& type) {
   const DIScope* scope = type.getScope();
   StringRef outermost;
@@ -90,7 +90,7 @@ void Layouts::add(const DICompositeType& type) {
   if (type.getName().empty()) return;
   const std::string full = scope_of(type.getScope()) + type.getName().str();
   by_name_[full].push_back(&type);
-  // LLVM's names of types lack the arguments of templates.
+  // LLVM's type names have no template arguments.
   const std::string without_arguments = full.substr(0, full.find('<'));
   if (without_arguments != full) by_name_[without_arguments].push_back(&type);
 }
@@ -172,7 +172,8 @@ const DIDerivedType* Layouts::member_at(const DICompositeType& type, std::uint64
     const std::uint64_t begin = member->getOffsetInBits() / 8;
     const std::uint64_t end = (member->getOffsetInBits() + size_bits + 7) / 8;
     if (offset < begin || offset >= end) continue;
-    // Of a union's members, and of empty bases, one that holds all of the access.
+    // Members of a union overlap, and bases may be empty: prefers a member that contains the whole
+    // access.
     if (offset + bytes <= end) return member;
     if (best == nullptr) best = member;
   }
@@ -203,12 +204,12 @@ Leaf Layouts::leaf(const DICompositeType& type, std::uint64_t offset, std::uint6
     const DICompositeType* whole = structure(composite);
     if (whole == nullptr) break;
     if (member->getTag() == dwarf::DW_TAG_member && is_of_standard_library(*whole)) break;
-    // All of a part is copied at once.
+    // The access copies the whole part at once.
     if (offset == begin && bytes >= size && size > 8) break;
     inside = whole;
   }
   if (offset + bytes > result.offset + std::max(result.bytes, std::uint64_t{1}))
-    return {"", offset, bytes, nullptr};  // several fields
+    return {"", offset, bytes, nullptr};  // the access covers several fields
   return result;
 }
 
@@ -243,7 +244,7 @@ bool Layouts::contains(const DICompositeType& type, const DICompositeType& part,
     offset -= member->getOffsetInBits() / 8;
     const DIType* of = bare(member->getBaseType());
     at = structure(of);
-    if (at != nullptr && bytes_of(*at) != 0) offset %= bytes_of(*at);  // an array's element
+    if (at != nullptr && bytes_of(*at) != 0) offset %= bytes_of(*at);  // within one array element
   }
   return false;
 }

@@ -13,12 +13,12 @@
 
 namespace nearfar::pass {
 
-// A place in a type; without debug information of the type, `type` is null.
+// A place in a type; `type` is null if there is no debug information of the type.
 struct Place {
   const llvm::DICompositeType* type = nullptr;
   std::string name;
-  std::uint64_t size = 0;   // of the type, bytes; 0: unknown
-  std::int64_t offset = 0;  // bytes from its start
+  std::uint64_t size = 0;   // bytes of the type; 0: unknown
+  std::int64_t offset = 0;  // bytes from the type's start
 };
 
 // A field that a split of its type would move as a whole.
@@ -33,24 +33,26 @@ class Layouts {
  public:
   explicit Layouts(const llvm::Module& module);
 
-  // Returns the type without typedef, const and the like.
+  // Returns the type without typedef, const and similar wrappers.
   static const llvm::DIType* bare(const llvm::DIType* type);
   // Returns what `type` points or refers to, or null.
   static const llvm::DIType* pointee(const llvm::DIType* type);
-  // Returns the structure that `type` is, or an array of, with its members; or null.
+  // If `type` is a structure with known members, or an array of such structures, returns the
+  // structure; else null.
   const llvm::DICompositeType* structure(const llvm::DIType* type) const;
-  // Returns the structure with an identifier (C++) or a name (C, LLVM); `size` 0: any.
+  // Returns the structure with this identifier (C++) or name (C, LLVM); `size` 0 matches any size.
   const llvm::DICompositeType* find(llvm::StringRef name, std::uint64_t size) const;
 
-  // Returns the name that users know: with namespaces, a typedef's for one without a name.
+  // Returns the name that users know: with namespaces; for an unnamed type, the name of its
+  // typedef.
   std::string name_of(const llvm::DICompositeType& type) const;
   Place place(const llvm::DICompositeType& type, std::int64_t offset) const;
 
-  // Returns the field at `offset`, in structures of the program itself down to their fields.
+  // Returns the field at `offset`. Structures of the program are resolved down to their fields.
   Leaf leaf(const llvm::DICompositeType& type, std::uint64_t offset, std::uint64_t bytes) const;
-  // Returns the type of the value at `offset`, down to pointers and numbers, or null.
+  // Returns the innermost type at `offset`, such as a pointer or number; null if unknown.
   const llvm::DIType* value_type(const llvm::DIType* type, std::uint64_t offset) const;
-  // Whether `type` has `part` at `offset`, directly or in its own parts.
+  // Whether `type` contains `part` at `offset`, directly or inside one of its parts.
   bool contains(const llvm::DICompositeType& type, const llvm::DICompositeType& part,
                 std::uint64_t offset) const;
 

@@ -18,7 +18,7 @@ enum class Kind {
   strings,      // (first, second)
   bounded,      // (first, second, limit), ends at NUL
   find,         // (first, byte, limit)
-  find_nul,     // (first, byte), ends at the byte or at NUL
+  find_nul,     // (first, byte), ends at the byte or at the NUL
   length,       // (first) -> length
   copy_string,  // (destination, source) or (source): reads the source until NUL; the writes are
                 // counted when they are next touched, since their length is unknown here
@@ -30,7 +30,8 @@ struct Function {
   unsigned arguments;
 };
 
-// _FORTIFY_SOURCE calls these functions __x_chk, with the object's size as the last argument.
+// With _FORTIFY_SOURCE these functions are called __x_chk and get the object's size as the last
+// argument.
 constexpr std::array functions{
     Function{"memcpy", Kind::copy, 3},         Function{"memmove", Kind::copy, 3},
     Function{"mempcpy", Kind::copy, 3},        Function{"__memcpy_chk", Kind::copy, 4},

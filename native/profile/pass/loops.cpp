@@ -184,7 +184,7 @@ void LoopPlan::compute_extents(Hoisted& hoisted, const Filter& filter) {
   hoisted.is_long = builder.CreateICmpUGT(count, builder.getInt64(longest_short), "nf.long");
 }
 
-// For a short loop: reports each stream's sampled line, if any, before the loop.
+// For a short loop: reports the sampled line of each stream, if there is one, before the loop.
 void LoopPlan::report_rows(const Hoisted& hoisted, Instruction* at, Inserter& inserter) {
   for (const Stream& stream : hoisted.streams) {
     IRBuilder<> builder(at);
@@ -232,7 +232,7 @@ Value* LoopPlan::fill_frame(const Hoisted& hoisted, Instruction* at, Inserter& i
   return call_loop(builder, inserter.entries(), frame);
 }
 
-// Counts down from `first` in the loop; at 0, reports and gets the next event.
+// Counts down from `first` in the loop; at 0, reports the event and gets the next count.
 void LoopPlan::count_down(const Hoisted& hoisted, PHINode* first, Inserter& inserter,
                           Value* frame) {
   BasicBlock* header = hoisted.loop->getHeader();

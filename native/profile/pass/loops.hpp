@@ -50,7 +50,7 @@ class LoopPlan {
   };
   struct Hoisted {
     llvm::Loop* loop;
-    const llvm::SCEV* back_edges;  // number of back edges taken, i64
+    const llvm::SCEV* back_edges;  // number of back edges that the loop takes, i64
     std::vector<Stream> streams;
     llvm::Value* is_long = nullptr;
   };

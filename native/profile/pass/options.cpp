@@ -6,7 +6,8 @@
 namespace nearfar::pass {
 
 namespace {
-// 4096: one line in 64 pages; with fewer, a profile of a few seconds has too few events.
+// 4096: one sampled line in 64 pages. At higher rates a profile of a few seconds has too few
+// events.
 constexpr unsigned max_rate_log2 = 12;
 }  // namespace
 

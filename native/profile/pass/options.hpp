@@ -15,9 +15,9 @@ namespace nearfar::pass {
 struct Options {
   unsigned rate_log2 = 6;   // one line in 2^6 is sampled: one per page
   bool loops = true;        // whether streams are hoisted out of loops
-  bool only_lines = false;  // whether to leave only line tables of the debug information
+  bool only_lines = false;  // whether to keep only the line tables of the debug information
 
-  // At rate 1 every access calls the runtime, without merging: the reference for other rates.
+  // At rate 1, every access calls the runtime and nothing is merged: the reference for other rates.
   bool every_access() const { return rate_log2 == 0; }
 };
 

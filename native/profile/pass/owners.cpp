@@ -16,7 +16,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// flang's names of modules' and programs' entities.
+// flang's symbol names of entities in modules and programs.
 bool is_of_fortran(StringRef name) { return name.take_front(2) == "_Q"; }
 
 bool is_fortran(const Module& module) {
@@ -25,7 +25,7 @@ bool is_fortran(const Module& module) {
   return false;
 }
 
-// The variable's name in its source, with file and line where debug information has them.
+// Returns the variable's name in the source, with file and line if debug information contains them.
 std::string name_of(const GlobalVariable& variable, bool fortran) {
   SmallVector<DIGlobalVariableExpression*, 1> known;
   variable.getDebugInfo(known);
@@ -62,7 +62,8 @@ const GlobalVariable* receiver_of(const CallInst& allocation) {
   return nullptr;
 }
 
-// A call of malloc, or of the function that allocates by a descriptor, in a function without lines.
+// Whether this is a call of malloc, or of flang's allocation by a descriptor, in a function without
+// line numbers.
 bool allocates(const CallInst& call) {
   const Function* callee = call.getCalledFunction();
   if (callee == nullptr || call.getDebugLoc()) return false;

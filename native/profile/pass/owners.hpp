@@ -1,5 +1,5 @@
-// Names of memory that only the compiler knows: large variables, and what Fortran allocates, whose
-// source lines flang may not give.
+// Names memory that only the compiler can name: large variables, and Fortran allocations, for which
+// flang may not give source lines.
 #pragma once
 
 #include <llvm/IR/Function.h>
@@ -8,11 +8,11 @@
 
 namespace nearfar::pass {
 
-// Lets the runtime know each large variable that the module defines; `builder` is in the module's
-// constructor, after its registration.
+// Registers each large variable that the module defines with the runtime; `builder` is in the
+// module's constructor, after the module's registration.
 void register_variables(llvm::Module& module, llvm::IRBuilder<>& builder);
 
-// Tags what a Fortran function allocates by the variable that receives it.
+// Tags each allocation in a Fortran function with the name of the variable that receives it.
 void tag_allocations(llvm::Function& function);
 
 }  // namespace nearfar::pass

@@ -41,7 +41,8 @@ bool add_persist_assembly(CallBase& call, Accesses& accesses) {
   StringRef(assembly->getAsmString()).split(lines, '\n');
   for (const StringRef line : lines) line.split(statements, ';');
   bool all_known = true;
-  // For assemblers without clflushopt and clwb, programs write clflush and xsaveopt with a prefix.
+  // Assemblers without clflushopt and clwb: programs write clflush and xsaveopt with a prefix
+  // instead.
   bool prefixed = false;
   for (StringRef statement : statements) {
     statement = statement.trim();

@@ -1,4 +1,4 @@
-// Inline assembly that flushes, fences or does not touch memory.
+// Inline assembly that flushes, fences, or does not touch memory.
 #pragma once
 
 #include <llvm/IR/InstrTypes.h>
@@ -7,8 +7,8 @@
 
 namespace nearfar::pass {
 
-// Adds the assembly's flushes and fences, in order. Returns false if it contains any other
-// instruction; the known ones count all the same.
+// Adds the flushes and fences in the assembly, in order. Returns false if it contains any other
+// instruction; the known ones are added in any case.
 bool add_persist_assembly(llvm::CallBase& call, Accesses& accesses);
 
 }  // namespace nearfar::pass

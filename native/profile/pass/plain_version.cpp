@@ -17,7 +17,8 @@ namespace nearfar::pass {
 
 namespace {
 
-// Whether an assembly statement may define a symbol, which may exist once only. Numbers are local.
+// Whether an assembly statement may define a symbol, which must exist only once. Numeric labels are
+// local.
 bool may_define_symbol(StringRef assembly) {
   if (assembly.contains(".glob") || assembly.contains(".set") || assembly.contains("="))
     return true;
@@ -34,9 +35,9 @@ bool may_define_symbol(StringRef assembly) {
   return assembly.contains(".macro") || assembly.contains(".comm");
 }
 
-// Whether an entry can leave for a version by a tail call. An argument that is passed as a copy on
-// the stack cannot be passed on: LLVM writes the copy over the return address. A result that needs
-// the caller's memory allows no tail call.
+// Whether an entry can jump to a version by a tail call. This is impossible for an argument that is
+// passed as a copy on the stack: LLVM writes the copy over the return address. It is also
+// impossible if the result is stored in the caller's memory.
 bool may_leave_by_tail_call(const Function& function) {
   for (const Argument& argument : function.args())
     if (argument.hasPassPointeeByValueCopyAttr()) return false;
@@ -61,8 +62,8 @@ bool may_be_copied(const Function& function) {
   return true;
 }
 
-// Finds the variables whose value contains `constant`; returns false if anything else uses it but
-// instructions of `function`.
+// Finds the variables whose value contains `constant`. Returns false if anything else uses it,
+// except instructions of `function`.
 bool find_tables(const Constant& constant, const Function& function,
                  SmallPtrSetImpl<GlobalVariable*>& tables) {
   for (const User* user : constant.users()) {
@@ -78,7 +79,8 @@ bool find_tables(const Constant& constant, const Function& function,
   return true;
 }
 
-// Finds the tables of labels that `function` jumps through; returns false if others use its labels.
+// Finds the tables of labels through which `function` jumps; returns false if other functions use
+// its labels.
 bool find_label_tables(Function& function, SmallPtrSetImpl<GlobalVariable*>& tables) {
   for (BasicBlock& block : function) {
     if (!block.hasAddressTaken()) continue;
@@ -88,7 +90,7 @@ bool find_label_tables(Function& function, SmallPtrSetImpl<GlobalVariable*>& tab
   return true;
 }
 
-// Makes `copy` exist and be discarded with `function`, where another file's is linked.
+// If another file's version of `function` is linked, `copy` is discarded together with `function`.
 void keep_beside(Function& copy, const Function& function) {
   copy.setLinkage(GlobalValue::InternalLinkage);
   copy.setVisibility(GlobalValue::DefaultVisibility);
@@ -114,13 +116,13 @@ Function* make_plain(Function& function, const SmallPtrSetImpl<GlobalVariable*>&
   return plain;
 }
 
-// Whether calls in `caller` may skip the symbol of `callee`.
+// Whether calls in `caller` may bypass the symbol of `callee`.
 bool is_bound(const Function& caller, const Function& callee) {
   return !callee.isInterposable() &&
          (!callee.hasComdat() || callee.getComdat() == caller.getComdat());
 }
 
-// Leaves for `target` without a frame of its own.
+// Tail-calls `target`, without a stack frame of its own.
 void leave_for(IRBuilder<>& builder, Function& target, Function& entry) {
   SmallVector<Value*, 8> arguments;
   for (Argument& argument : entry.args()) arguments.push_back(&argument);
@@ -134,7 +136,7 @@ void leave_for(IRBuilder<>& builder, Function& target, Function& entry) {
     builder.CreateRet(call);
 }
 
-// Gives the name, linkage and attributes of `function` to a new one.
+// Gives a new function the name, linkage and attributes of `function`.
 Function* take_place(Function& function) {
   Function* entry = Function::Create(function.getFunctionType(), function.getLinkage(),
                                      function.getAddressSpace(), "", function.getParent());
@@ -169,7 +171,7 @@ void PlainVersions::bind_plain_calls() {
 
 void PlainVersions::choose_on_entry(const Versions& versions) {
   Function& traced = *versions.traced;
-  // A call of a traced function by another needs no choice.
+  // If a traced function calls another one, no choice is needed.
   SmallPtrSet<const Use*, 8> bound;
   for (const Use& use : traced.uses())
     if (const auto* call = dyn_cast<CallBase>(use.getUser());

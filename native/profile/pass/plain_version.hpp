@@ -1,7 +1,7 @@
 // A copy of each instrumented function without tests, which runs while the program is not traced.
 //
-// Whether it is traced is decided when the module registers, so a function asks once, on entry: the
-// module's first site is 0 unless it was registered with an active runtime.
+// The choice is made when the module registers: the module's first site is 0 unless it was
+// registered with an active runtime. A function tests this once, on entry.
 #pragma once
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -17,10 +17,11 @@ class PlainVersions {
  public:
   explicit PlainVersions(Sites& sites) : sites_(sites) {}
 
-  // Copies `function`, which is not instrumented yet, unless its code must exist once only.
+  // Copies `function`, which is not instrumented yet, unless its code must exist only once.
   void keep(llvm::Function& function);
 
-  // Makes the entries of all copied functions choose, and the versions call their like.
+  // Makes the entry of each copied function choose a version, and lets each version call versions
+  // of its own kind.
   void finish();
 
  private:

@@ -27,7 +27,8 @@ namespace nearfar::pass {
 
 namespace {
 
-// Returns why a function must not call the runtime library, in words for users; empty if it may.
+// Returns the reason, in words for users, why a function must not call the runtime library; empty
+// if it may.
 StringRef reason_to_skip(const Function& function) {
   if (function.hasFnAttribute(Attribute::Naked)) return "is naked (only assembly)";
   if (function.hasFnAttribute(Attribute::DisableSanitizerInstrumentation))
@@ -60,7 +61,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
   static bool isRequired() { return true; }  // also at -O0 and in optnone functions
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
-    // The stubs are x86-64 code with 64-bit addresses (the driver passes -m32 through).
+    // The stubs are x86-64 code with 64-bit addresses; the driver passes -m32 through.
     const Triple triple(module.getTargetTriple());
     if (triple.getArch() != Triple::x86_64 || module.getDataLayout().getPointerSizeInBits() != 64)
       return PreservedAnalyses::all();
@@ -120,7 +121,7 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
     std::vector<nf_class> lane_classes;
     for (const LaneAccess& access : accesses.lanes)
       lane_classes.push_back(class_of(*access.instruction, access.pointers));
-    // A long range is a stream; the class of a short one is its address's.
+    // A long range is a stream; a short one has the class of its address.
     std::vector<nf_class> range_classes;
     for (const RangeAccess& access : accesses.ranges)
       range_classes.push_back(is_short(access) ? class_of(*access.instruction, access.pointer)

@@ -14,7 +14,7 @@ namespace nearfar::pass {
 
 namespace {
 
-// Before the program's constructors (100 and above), whose accesses need the IDs.
+// Runs before the program's constructors (100 and above), whose accesses need the IDs.
 constexpr int constructor_priority = 1;
 
 StructType* site_type(LLVMContext& context) {
@@ -54,8 +54,8 @@ std::string assembly_string(StringRef text) {
   return result;
 }
 
-// Merged and moved instructions lose their location, or have line 0: uses the nearest location
-// then.
+// Merged and moved instructions lose their location, or have line 0; in these cases the nearest
+// location is used.
 DebugLoc nearest_location(const Instruction& instruction) {
   for (const Instruction* at = &instruction; at != nullptr; at = at->getNextNode())
     if (const DebugLoc& location = at->getDebugLoc(); location && location.getLine() != 0)
@@ -109,7 +109,7 @@ std::uint32_t Sites::add(const Instruction& instruction, std::uint64_t bytes,
   if (const DebugLoc& location = nearest_location(instruction)) {
     line = location.getLine();
     column = location.getCol();
-    // The innermost inlined function, whose source contains the line.
+    // Uses the innermost inlined function, whose source contains the line.
     if (const auto* scope = cast<DIScope>(location.getScope())) {
       if (const DIFile* in = scope->getFile()) file = path_of(*in);
       if (const DISubprogram* program = cast<DILocalScope>(scope)->getSubprogram())

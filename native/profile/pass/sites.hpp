@@ -1,4 +1,4 @@
-// The module's table of sites, its registration, and the note on uninstrumented functions.
+// The module's table of sites, its registration, and the note on functions without instrumentation.
 #pragma once
 
 #include <llvm/ADT/DenseMap.h>
@@ -44,7 +44,7 @@ class Sites {
   unsigned rate_log2_;
   llvm::GlobalVariable* record_;  // struct nf_module
   std::vector<llvm::Constant*> sites_;
-  // Equal accesses of a source location (of an unrolled loop) are one site.
+  // Equal accesses at one source location (of an unrolled loop) are one site.
   llvm::DenseMap<llvm::Constant*, std::uint32_t> indices_;
   llvm::StringMap<llvm::Constant*> strings_;
   std::string note_;

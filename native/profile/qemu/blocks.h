@@ -10,13 +10,13 @@
 #include <stdint.h>
 
 #define NF_BLOCKS_FILE "blocks"
-/* A power of two. Blocks beyond are not counted. */
+/* A power of two. Further blocks are not counted. */
 #define NF_BLOCKS 65536u
 
 struct nf_block {
   uint64_t address; /* 0: unused */
   uint64_t bytes;
-  uint64_t count; /* of executions, approximately: concurrent updates may be lost */
+  uint64_t count; /* number of executions, approximate: concurrent updates may be lost */
 };
 
 #endif

@@ -23,19 +23,19 @@
 
 EXPORTED int qemu_plugin_version = 1;
 
-/* Too few accesses to learn from. */
+/* Bursts with fewer accesses are dropped. */
 #define MIN_ACCESSES 64u
 
 static struct nf_bursts* file;
-static const struct nf_ring* ring; /* has the addresses of the preloaded library's code */
+static const struct nf_ring* ring; /* shows the addresses of the preloaded library's code */
 static const uint32_t* phase_word;
 static const uint32_t* counting_word;
 static bool silent; /* in the child of a fork */
 static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER;
-/* Instructions are stored once: their indices + 1 by address, 0 for none. */
+/* Instructions are stored once. Hash table: their indices + 1 by address, 0 for a free entry. */
 static uint32_t indices_by_address[NF_BURST_CODE * 2];
 
-/* One burst at a time: the thread that records it, 0 for none. */
+/* Only one burst is recorded at a time: ID of its thread, 0 for none. */
 static uint32_t recording;
 static struct nf_burst* burst;
 static uint32_t burst_phase;
@@ -73,7 +73,7 @@ static void drop_every_second(struct nf_burst_phase* phase) {
   phase->interval *= 2;
 }
 
-/* Jitter: bursts at equal distances would sample only some phases of a periodic loop. */
+/* Jitter: at equal distances, bursts would sample only some phases of a periodic loop. */
 static uint64_t jittered(uint64_t interval, uint64_t at) {
   const uint64_t dice = (at * 0x9E3779B97F4A7C15ull) >> 48;
   return interval / 4 * 3 + interval / 2 * dice / 65536;
@@ -142,7 +142,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
   const uint32_t block = burst->block_count - 1;
   const uint8_t store = qemu_plugin_mem_is_store(info);
   if (burst->access_count > 0) {
-    /* QEMU splits wide accesses; merges them again, except across lines. */
+    /* QEMU splits wide accesses; this merges them again, except across lines. */
     struct nf_burst_access* last = &burst->accesses[burst->access_count - 1];
     if (last->block == block && last->instruction == instruction && last->store == store &&
         last->address + last->bytes == address && address % 64 != 0) {
@@ -159,7 +159,8 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
   access->store = store;
 }
 
-/* Returns the instruction's index, added if it is new; UINT32_MAX if the table is full. */
+/* Returns the instruction's index and adds the instruction if it is new; UINT32_MAX if the table is
+ * full. */
 static uint32_t intern_instruction(const struct qemu_plugin_insn* instruction) {
   const uint64_t address = qemu_plugin_insn_vaddr(instruction);
   const size_t size = qemu_plugin_insn_size(instruction);

@@ -17,16 +17,16 @@
 #define NF_BURST_PHASES 256
 /* Number of phases with bursts: the first ones entered. */
 #define NF_BURST_TRACED 16
-/* Bursts per phase, spread over the whole phase: at this number, every second one is dropped and
+/* Bursts per phase, spread over the whole phase. At this number, every second one is dropped and
  * the interval doubles. */
 #define NF_BURSTS_PER_PHASE 32
 #define NF_BURST_ACCESSES 2000
-/* A burst also ends at this number, in code that hardly touches memory. */
+/* A burst also ends after this many instructions, in code that hardly touches memory. */
 #define NF_BURST_BLOCKS 6000
 #define NF_BURST_CODE (1u << 16)
 #define NF_BURST_CODE_BLOCKS (1u << 15)
-/* Initial distance of bursts in instructions: little more than a burst's length, so that a phase of
- * a millisecond has some. */
+/* Initial distance between bursts in instructions. It is little more than a burst's length, so that
+ * a phase of a millisecond has some bursts. */
 #define NF_BURST_INTERVAL 16000u
 
 struct nf_burst_instruction {
@@ -44,9 +44,9 @@ struct nf_burst_block {
 
 struct nf_burst_access {
   uint64_t address;
-  uint64_t value;       /* loaded value of 8 bytes; 0 if it could not be read */
+  uint64_t value;       /* loaded 8-byte value; 0 if it could not be read */
   uint32_t block;       /* index in the burst's list of blocks */
-  uint16_t instruction; /* index in that block */
+  uint16_t instruction; /* index in the block of that entry */
   uint8_t bytes;
   uint8_t store;
 };
@@ -56,7 +56,7 @@ struct nf_burst {
   uint32_t block_count;
   uint32_t access_count;
   uint32_t closed;
-  uint64_t at; /* instructions of the phase executed before it */
+  uint64_t at; /* instructions that the phase executed before it */
   uint32_t blocks[NF_BURST_BLOCKS];
   struct nf_burst_access accesses[NF_BURST_ACCESSES];
 };
@@ -67,12 +67,12 @@ struct nf_burst_phase {
   uint64_t interval;
   uint32_t base;                      /* index of its first burst, plus 1; 0: none */
   uint32_t count;                     /* number of bursts */
-  uint8_t order[NF_BURSTS_PER_PHASE]; /* indices of its bursts, in order of time */
+  uint8_t order[NF_BURSTS_PER_PHASE]; /* indices of the phase's bursts, in order of time */
 };
 
 struct nf_bursts {
   uint64_t magic;
-  /* Offsets of the current phase, and of whether it counts, in the file `control`. */
+  /* Offsets in the file `control` of the current phase and of the flag that it counts. */
   uint32_t phase_offset;
   uint32_t counting_offset;
   uint32_t traced;

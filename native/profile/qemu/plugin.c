@@ -23,14 +23,14 @@
 
 EXPORTED int qemu_plugin_version = 1;
 
-/* An instruction; it stays allocated until the end, because QEMU may translate it again. */
+/* An instruction. It is never freed, because QEMU may translate it again. */
 struct place {
   uint64_t instruction;
   uint64_t block;
 };
 
 static struct nf_ring* ring;
-/* Counted blocks by address, in an open hash table; NULL: none are counted. */
+/* Counted blocks by address, in an open hash table; NULL: blocks are not counted. */
 static struct nf_block* blocks;
 static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 /* True in the child of a fork, which must not write into its parent's ring. */
@@ -101,7 +101,7 @@ static bool sampled(uint64_t address) {
 static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address, void* place) {
   (void)cpu;
   if (__builtin_expect(sampled(address), 0)) report(address, place, info);
-  /* The widest access has 16 bytes, so only accesses at the end of a line can reach the next line.
+  /* The widest access has 16 bytes, so an access reaches the next line only at the end of a line.
    */
   if (__builtin_expect((address & 63) > 48, 0)) {
     const uint64_t last = address + (1ull << qemu_plugin_mem_size_shift(info)) - 1;
@@ -136,7 +136,7 @@ enum { call_execve = 59, call_execveat = 322 };
 
 static bool is_exec(int64_t number) { return number == call_execve || number == call_execveat; }
 
-/* Arguments of this thread's current call. */
+/* Arguments of this thread's current system call. */
 static __thread uint64_t arguments[5];
 
 static void send(enum nf_ring_kind kind, const uint64_t* words, unsigned count) {
@@ -155,7 +155,7 @@ static void send_mapped(uint64_t address, uint64_t bytes, bool accessible, uint6
   send(NF_RING_MAPPED, words, sizeof words / sizeof *words);
 }
 
-/* The program's files are open in this process, by the same numbers. */
+/* The program's files are open in this process under the same numbers. */
 static uint64_t path_of(int file) {
   char link[64];
   char path[512];
@@ -199,7 +199,7 @@ static void on_call(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64_t 
   memcpy(arguments, words, sizeof words);
 }
 
-/* An exec that returns has failed. */
+/* If exec returns, it has failed. */
 static void on_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t result) {
   (void)id, (void)cpu;
   if (silent) return;

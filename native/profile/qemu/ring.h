@@ -30,12 +30,12 @@ extern "C" {
 #define NF_RING_MAGIC 0x37474E4952464E00ull /* "\0NFRING7" */
 /* An invalid call number, by which the program detects the plugin. */
 #define NF_RING_HELLO 0x4E460001l
-/* Holds 40 ms of sampled accesses of a program that does nothing else. */
+/* Holds 40 ms of sampled accesses of a program that does nothing but access memory. */
 #define NF_RING_EVENTS (1u << 15)
-/* Paths of mapped files; some thousands. */
+/* Paths of mapped files: space for some thousands. */
 #define NF_RING_TEXT (1u << 20)
 #define NF_RING_FRAMES 8
-#define NF_RING_TIME 13 /* index among the words */
+#define NF_RING_TIME 13 /* index among the event's words */
 /* Threads whose accesses are temporarily not reported, by the low bits of their number. */
 #define NF_RING_MUTES 4096u
 
@@ -43,7 +43,7 @@ enum nf_ring_kind {
   NF_RING_ACCESS = 1, /* address, instruction, block of instructions, is_store, bytes */
   NF_RING_ALLOCATED,  /* address, bytes, tag, depth, frames */
   NF_RING_FREED,      /* address, bytes */
-  NF_RING_KEPT,       /* address, bytes: the preceding free did not happen */
+  NF_RING_KEPT,       /* address, bytes: the preceding free was undone */
   NF_RING_MAPPED,     /* address, bytes, page of the file * 2 + accessible, path, depth, frames */
   NF_RING_UNMAPPED,   /* address, bytes */
   NF_RING_MOVED,      /* from, bytes, to, bytes */
@@ -52,7 +52,7 @@ enum nf_ring_kind {
   NF_RING_SEGMENT,    /* address, bytes, path, is_code */
   NF_RING_STACK,      /* begin, end */
   NF_RING_NAMED,      /* address, bytes, tag or 0 */
-  NF_RING_PIECE,      /* address, bytes, tag, depth, frames: a block in a mapping */
+  NF_RING_PIECE,      /* address, bytes, tag, depth, frames: a block inside a mapping */
   NF_RING_LOOK        /* the phase is about to change: counts so far belong to the current one */
 };
 
@@ -60,35 +60,35 @@ struct nf_ring_event {
   uint64_t turn; /* slot: free; slot + 1: contains the slot's event */
   uint32_t kind;
   uint32_t thread;
-  uint64_t words[14]; /* the last: time in ns of CLOCK_MONOTONIC; 0 under QEMU */
+  uint64_t words[14]; /* the last word: time in ns of CLOCK_MONOTONIC; 0 under QEMU */
 };
 
 struct nf_ring {
   uint64_t magic;
   uint32_t sampling;     /* 1 until enough accesses were sampled */
   uint32_t closed;       /* 1: the reader has ended; events are dropped */
-  uint32_t attached;     /* hellos that the plugin received */
+  uint32_t attached;     /* number of hellos that the plugin received */
   uint32_t open;         /* 1: accesses are reported */
   uint32_t forks;        /* number of children, which are not profiled */
   uint32_t threads;      /* number of threads that the program started */
   uint32_t replaced;     /* 1: the program called exec, which QEMU does not follow */
   uint32_t native;       /* 1: without QEMU: the first process that attaches reports */
   int32_t process;       /* ID of that process */
-  uint64_t instructions; /* executed so far, approximately: concurrent updates may be lost */
+  uint64_t instructions; /* executed so far, approximate: concurrent updates may be lost */
   /* An access is reported if ((((a >> 12) * multiplier) >> shift) ^ a) & mask is 0. */
   uint64_t mask;
-  uint64_t page_mask; /* or if the same & page_mask is 0 */
+  uint64_t page_mask; /* or if the same expression & page_mask is 0 */
   uint64_t multiplier;
   uint64_t shift;
   /* An access is reported while `instructions` is below this. */
   uint64_t sample_until;
-  /* Instructions sampled from the first mark; 0: all. The first mark sets `sample_until` by it,
-   * unless they are sampled from the start. */
+  /* Instructions to sample from the first mark on; 0: all. The first mark sets `sample_until`
+   * accordingly, unless sampling began at the start. */
   uint64_t sample_instructions;
-  uint64_t own_begin; /* code of the preloaded library, which is not profiled */
+  uint64_t own_begin; /* address range of the preloaded library's code, which is not profiled */
   uint64_t own_end;
-  /* Frame of memory that the program maps by system calls of its own, not by the C library's
-   * functions, which the plugin then reports; 0: the preloaded library reports mappings. */
+  /* Frame for memory that the program maps by system calls of its own instead of C library
+   * functions; the plugin reports these mappings. 0: the preloaded library reports mappings. */
   uint64_t own_calls;
   uint32_t text_used;
   int32_t reader; /* ID of the reading process */

@@ -101,18 +101,19 @@ bool is_repeated(const nf_pending_access& access, std::uint32_t phase, const Rec
   return true;
 }
 
-// What a list is simulated with.
+// State of the simulation of one list.
 struct List {
   List(std::uint32_t phase_of_all, CounterBatch* batch_of_thread)
       : phase(phase_of_all), batch(batch_of_thread) {}
 
   std::uint32_t phase;
   CounterBatch* batch;
-  // Memory of the last misses of some objects, in which their next ones often lie.
+  // Cached memory ranges of some objects' last misses, which the next misses often hit too.
   static constexpr unsigned cursors = 4;
   RangeCursor fetched[cursors]{};
   RangeCursor evicted[cursors]{};
-  // What all threads count in one table: all at the end, with one wait for the others.
+  // Touches that all threads count in one table. They are counted at the end of the list, with a
+  // single wait for other threads.
   unsigned reuse_count = 0;
   unsigned page_count = 0;
   ReuseTouch reuses[NF_PENDING_ACCESSES];
@@ -156,15 +157,15 @@ void count_miss(const nf_pending_access& access, std::uint16_t owner, CounterRec
 }
 
 struct Place {
-  bool whole;    // in a whole page
-  bool in_line;  // in a sampled line; only then the rest is known
-  bool reused;   // its reuse distances are computed
+  bool whole;    // the address is in a whole page
+  bool in_line;  // the address is in a sampled line; only then are the other fields set
+  bool reused;   // reuse distances of the line are computed
   std::uint16_t* tag;
   std::uint64_t line;
   std::uint64_t set;
 };
 
-// Fetches what simulate_access will read.
+// Prefetches the data that simulate_access will read.
 Place find_place(std::uint64_t address) {
   Place place{nf_whole(address) != 0, runtime.lines.sampled(address), false, nullptr, 0, 0};
   if (!place.in_line) return place;
@@ -224,11 +225,11 @@ void simulate_pending() {
   std::uint32_t found = first;
   do {
     while (nf_pending.done < nf_pending.count) {
-      // A signal handler may append meanwhile.
+      // A signal handler may append at the same time.
       for (; found < nf_pending.count; ++found)
         places[found] = find_place(nf_pending.list[found].address);
       const Place& place = places[nf_pending.done];
-      // Copied and passed over first: a handler may jump out of the simulation.
+      // Copied and counted as done first, because a handler may jump out of the simulation.
       const nf_pending_access access = nf_pending.list[nf_pending.done++];
       RecentAccess* const recent =
           recents == nullptr ? nullptr : &recents[recent_place(access.address >> 4, access.site)];
@@ -236,7 +237,7 @@ void simulate_pending() {
         simulate_access(access, place, list, recent);
     }
     list.finish();
-    // A signal handler may have appended since the last look.
+    // A signal handler may have appended since the last check.
   } while (nf_pending.done < nf_pending.count);
   sample_live_sometimes(nf_pending.count - first);
   nf_pending.count = nf_pending.done = nf_pending.owned = 0;
@@ -275,7 +276,7 @@ void append_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
 
 void forget_accesses() {
   nf_pending.count = nf_pending.done = nf_pending.owned = NF_PENDING_ACCESSES;
-  nf_recent_page = 0;  // its touch may be among those forgotten
+  nf_recent_page = 0;  // the page's touch may be one of the dropped accesses
 }
 
 void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uint16_t owner) {
@@ -313,8 +314,8 @@ extern "C" void nf_append_slowly(std::uint64_t address, std::uint32_t site,
 
 namespace nearfar::profile {
 
-// The exiting thread's list, and its time since the last miss. Other threads simulate theirs when
-// they end (register_new_thread), or lose them.
+// Simulates the exiting thread's list and accounts for its time since the last miss. Other threads
+// simulate their lists when they end (register_new_thread), or lose them.
 __attribute__((destructor)) static void settle_at_exit() {
   nf_settle_accesses();
   settle_before_mark();
@@ -333,7 +334,8 @@ extern "C" void __nf_range(const void* address, size_t bytes, std::uint32_t site
 #pragma GCC visibility push(default)
 extern "C" {
 
-// Children of a fork often end so, without the destructors that simulate their last accesses.
+// Children of a fork often end this way, without the destructors that would simulate their last
+// accesses.
 void _exit(int status) {
   nearfar::profile::need_real_functions();
   nf_settle_accesses();
@@ -343,7 +345,8 @@ void _exit(int status) {
 
 void _Exit(int status) noexcept { _exit(status); }
 
-// Until now the list held no owners: another thread may change them from here on.
+// Until now the listed accesses had no owners noted; from here on, another thread may change the
+// owners.
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                    void* argument) noexcept {
   nearfar::profile::need_real_functions();

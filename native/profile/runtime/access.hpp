@@ -8,21 +8,22 @@
 
 namespace nearfar::profile {
 
-// Handles an access to a sampled line, later (pending_access.h); `owner`, if given, overrides the
-// memory's site.
+// Lists an access to a sampled line for simulation (pending_access.h). `owner`, if given, replaces
+// the memory's site.
 void access_line(std::uint64_t address, std::uint32_t site, bool store,
                  std::uint16_t owner = site_none);
 // Handles an access to every sampled line of a range.
 void access_range(std::uint64_t address, std::uint64_t size, std::uint32_t site, bool store);
 
-// Drops this thread's accesses that are not simulated yet: they are the parent's, in a child.
+// For the child of a fork: drops listed accesses that are not simulated yet, because they are the
+// parent's.
 void forget_accesses();
 
 // Counts a write-back of a line of this site.
 void count_write_back(std::uint32_t phase, std::uint16_t site, CounterBatch* batch = nullptr);
 
 // Instruction IDs of accesses that the pass does not see: those of the C library's allocator, and
-// of uninstrumented libraries by memcpy and similar functions.
+// those of uninstrumented libraries by memcpy and similar functions.
 enum LibrarySite : std::uint32_t {
   in_malloc,
   in_calloc,

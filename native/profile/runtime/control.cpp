@@ -81,7 +81,7 @@ std::uint32_t self() { return static_cast<std::uint32_t>(gettid()); }
 nf_control* nf_control_create(const char* path) {
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return nullptr;
-  // Reserves the space now, or a full disk would raise SIGBUS in the program later.
+  // Allocates the space now; otherwise a full disk would raise SIGBUS in the program later.
   const int error = posix_fallocate(file, 0, sizeof(nf_control));
   if (error != 0) {
     close(file);

@@ -19,7 +19,7 @@ extern "C" {
 
 #define NF_CONTROL_MAGIC "NFCTRL\0"
 #define NF_CONTROL_VERSION 1u
-/* A phase takes 8 bits in the counters' keys; the last phase collects all further ones. */
+/* A phase has 8 bits in the counters' keys; the last phase collects all further ones. */
 #define NF_PHASES 256
 #define NF_SLOTS 64
 #define NF_PHASE_NAME 64
@@ -39,9 +39,9 @@ struct nf_phase {
 };
 
 struct nf_slot {
-  int32_t pid; /* 0: free */
+  int32_t pid; /* process of the slot; 0: free */
   uint32_t phase;
-  uint64_t last_cpu_ns; /* of process `pid`, at its last mark */
+  uint64_t last_cpu_ns; /* CPU time of process `pid` at its last mark */
   uint64_t last_wall_ns;
 };
 
@@ -51,7 +51,7 @@ struct nf_control {
   uint32_t counting; /* 0 until --after has passed */
   uint32_t lock;
   uint32_t phase_count;
-  uint32_t lost_marks;     /* marks of processes beyond NF_SLOTS */
+  uint32_t lost_marks;     /* marks by processes without a slot (beyond NF_SLOTS) */
   uint32_t lost_processes; /* processes whose tables could not be created; `message` has the first
                               reason */
   int32_t target_pid;      /* 0 until the program runs */

@@ -16,10 +16,10 @@
 
 namespace nearfar::profile {
 
-// Walks per thread: as many as hot loops have instructions; they fill a page of memory.
+// Walks per thread: as many as hot loops have instructions. They fill a page of memory.
 constexpr unsigned max_walks = 64;
 
-// Instructions whose misses a thread follows at once; further ones take turns.
+// Number of instructions whose misses a thread tracks at the same time; further ones take turns.
 constexpr unsigned max_streams = 256;
 
 struct CoreCaches {
@@ -29,7 +29,7 @@ struct CoreCaches {
     sim::Translations::Walk large;
   };
   std::uint32_t thread;
-  std::uint64_t last_line;  // of the last access; ordinal + 1
+  std::uint64_t last_line;  // ordinal of the last accessed line, plus 1
   sim::ReuseStack lines;
   sim::Translations small_pages;
   sim::Translations large_pages;
@@ -43,16 +43,16 @@ namespace {
 
 constexpr unsigned small_page_log2 = 12;
 constexpr unsigned large_page_log2 = 21;
-// With more threads at once, the last ones are not simulated.
+// If there are more threads at the same time, the last ones are not simulated.
 constexpr std::uint32_t max_cores = 256;
-// Recently written lines: as many as the sampled lines of the largest caches.
+// Recently written lines: as many as there are sampled lines in the largest caches.
 constexpr std::uint64_t written_lines = 1u << 16;
 
 char* memory = nullptr;
 std::uint64_t* written = nullptr;  // by hash of the line: line << 16 | core + 1
 std::uint32_t cores_used = 0;
 std::uint32_t next_core = 0;
-std::uint64_t private_lines = 0;  // sampled lines that fit a private cache
+std::uint64_t private_lines = 0;  // number of sampled lines that fit into a private cache
 unsigned sampling_log2 = 0;
 
 std::uint32_t stack_capacity() {
@@ -93,10 +93,10 @@ bool has_ended(std::uint32_t thread) {
   return syscall(SYS_tgkill, getpid(), static_cast<int>(thread), 0) != 0;
 }
 
-// Marks threads without a core, because all were taken; it has no memory.
+// Marks threads without a core, because all cores were taken; it has no memory.
 CoreCaches* no_core() { return &core_at(max_cores); }
 
-// Claims a core that no thread uses.
+// Claims a core that no other thread uses.
 CoreCaches* claim_core() {
   std::uint32_t place = __atomic_fetch_add(&cores_used, 1, __ATOMIC_RELAXED);
   if (place < max_cores) {
@@ -104,7 +104,7 @@ CoreCaches* claim_core() {
     return &core_at(place);
   }
   __atomic_store_n(&cores_used, max_cores, __ATOMIC_RELAXED);
-  // Short-lived threads often end in order, so the next index is usually free.
+  // Short-lived threads often end in order of their start, so the next index is usually free.
   for (unsigned attempt = 0; attempt < max_cores; ++attempt) {
     place = __atomic_fetch_add(&next_core, 1, __ATOMIC_RELAXED) % max_cores;
     CoreCaches& core = core_at(place);
@@ -119,12 +119,13 @@ CoreCaches* claim_core() {
   return no_core();
 }
 
-// Whether another core wrote the line last, and its cache or the shared one still holds it.
+// Whether another core was the last to write the line, and its cache or the shared cache still
+// contains it.
 bool is_transferred(const CoreAccess& access, std::uint64_t self) {
   std::uint64_t& entry = written[(access.line * 0x9E3779B97F4A7C15ull) >> 48];
   const std::uint64_t by_self = access.line << 16 | self;
   if (__atomic_load_n(&cores_used, __ATOMIC_RELAXED) == 1) {
-    // Nobody else wrote it. Reading the entry, which is rarely cached, would take long.
+    // No other core wrote it. The entry is rarely cached, so reading it would take long.
     if (access.store) __atomic_store_n(&entry, by_self, __ATOMIC_RELAXED);
     return false;
   }
@@ -134,7 +135,7 @@ bool is_transferred(const CoreAccess& access, std::uint64_t self) {
   if (access.store) {
     __atomic_store_n(&entry, by_self, __ATOMIC_RELAXED);
   } else if (by_other) {
-    __atomic_store_n(&entry, std::uint64_t{0}, __ATOMIC_RELAXED);  // both caches now hold it, clean
+    __atomic_store_n(&entry, std::uint64_t{0}, __ATOMIC_RELAXED);  // now clean in both caches
   }
   return by_other && access.shared_hit;
 }
@@ -195,7 +196,7 @@ CounterBatch* batch_of_core() {
 void count_in_core(const CoreAccess& access) {
   if (recents_of_core() == nullptr) return;
   CoreCaches& core = *this_thread.caches;
-  // The same line again: both TLBs hit, and its page stays the most recent of its set.
+  // The same line again: both TLBs hit, and its page remains the most recent in its set.
   const bool repeated = core.last_line == access.line + 1;
   core.last_line = access.line + 1;
   if (!repeated) count_translations(core, access);

@@ -4,7 +4,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Returns the time outside memory, ns, for which the total is `near_ns`.
+// Returns the time outside memory, in ns, for which the total is `near_ns`.
 double other_ns(double near_ns, const LineCost& memory) {
   double low = 0.0;
   double high = near_ns;
@@ -23,8 +23,8 @@ LineCost between(const LineCost& first, const LineCost& second, double fraction)
           at(first.all_lines, second.all_lines)};
 }
 
-// Returns the fraction of the way from costs that explain `near_ns` or more to costs that explain
-// less at which they explain exactly `near_ns`, 0..1.
+// Interpolates between costs that explain at least `near_ns` (0) and costs that explain less (1).
+// Returns the fraction at which they explain exactly `near_ns`, 0..1.
 double fraction_to(const LineCost& more, const LineCost& less, double near_ns) {
   double low = 0.0;
   double high = 1.0;
@@ -43,7 +43,7 @@ double far_time_ns(double near_ns, const double (&lines)[charges], const double 
   const auto memory_ns = [&](std::size_t factor) {
     return core_time_ns(0.0, cost_of(lines, near + factor * charges), {});
   };
-  // The highest overlap at which memory explains all of near time.
+  // The highest overlap at which memory explains the whole near time.
   std::size_t factor = 0;
   for (std::size_t step = 1u << 31; step != 0; step >>= 1) {
     if (factor + step < factors && memory_ns(factor + step) >= near_ns) factor += step;
@@ -59,8 +59,8 @@ double far_time_ns(double near_ns, const double (&lines)[charges], const double 
     return between(cost_of(some_lines, costs + factor * charges),
                    cost_of(some_lines, costs + next * charges), fraction);
   };
-  // Memory explains more than near time at this factor and less at the next. If no factor explains
-  // less, the near costs are too high by that ratio, and so are the far costs.
+  // At this factor memory explains more than near time, at the next factor less. If no factor
+  // explains less, the near costs are too high by that ratio, and the far costs are too.
   const double fraction = explained > near_ns && next != factor
                               ? fraction_to(interpolated_cost(lines, near, 0.0),
                                             interpolated_cost(lines, near, 1.0), near_ns)

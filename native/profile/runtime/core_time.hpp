@@ -1,4 +1,5 @@
-// CPU time while lines of two memories overlap: nearfar/predict/core_time.py for single values.
+// CPU time when lines of two memories overlap. nearfar/predict/core_time.py has the same model with
+// explanations.
 #pragma once
 
 #include <bit>
@@ -11,8 +12,8 @@ namespace nearfar::profile {
 
 inline double larger(double a, double b) { return a > b ? a : b; }
 
-// Instrumented programs may lack libm's cbrt. A third of the exponent and mantissa bits is within 6
-// %; each Newton step squares that error.
+// Cube root, because instrumented programs may lack libm's cbrt. A third of the exponent and
+// mantissa bits is within 6 %; each Newton step squares that error.
 inline double cube_root(double x) {
   if (x <= 0.0) return 0.0;
   constexpr std::uint64_t two_thirds_of_bias = 0x2A9F7893782DA1CEull;
@@ -23,7 +24,7 @@ inline double cube_root(double x) {
 
 inline double cubed(double x) { return x * x * x; }
 
-// Cost of `lines` (unsampled counts, by charge) at one degree of overlap.
+// Returns the cost of `lines` (unsampled counts, by charge) at one degree of overlap.
 inline LineCost cost_of(const double (&lines)[charges], const LineCost* costs) {
   LineCost sum{};
   for (unsigned charge = 0; charge < charges; ++charge) {
@@ -36,7 +37,7 @@ inline LineCost cost_of(const double (&lines)[charges], const LineCost* costs) {
   return sum;
 }
 
-// CPU time in ns: `other_ns` outside memory, plus the cost of two memories with separate
+// Returns CPU time in ns: `other_ns` outside memory, plus the cost of two memories with separate
 // bandwidths.
 inline double core_time_ns(double other_ns, const LineCost& first, const LineCost& second) {
   const double loads = first.loads + second.loads;
@@ -50,15 +51,15 @@ inline double core_time_ns(double other_ns, const LineCost& first, const LineCos
   return larger(all_lines, cube_root(waiting * rise));
 }
 
-// Maximum shortfall of a batch that the next one makes up for, as a share of the memory time at the
-// highest overlap. Sampling scatters a batch by 6 %; a larger shortfall means that near costs are
-// too high and are scaled.
+// Maximum shortfall of a batch that is carried over to the next one, as a share of the memory time
+// at the highest overlap. Sampling scatters batches by 6 %; a larger shortfall means that near
+// costs are too high and must be scaled.
 inline constexpr double max_carried = 0.1;
 
-// Near time used for a batch; near memory explains at least `min_ns`. Batches that are too short
-// and too long by chance do not cancel out: missing time is stretched like memory time, and excess
-// time hides behind a stream. So missing time is subtracted from the next batch, in `carried_ns`
-// (<= 0).
+// Returns the near time to use for a batch; near memory explains at least `min_ns`. Batches that
+// are too short and too long by chance do not cancel out: missing time is stretched like memory
+// time, but excess time is hidden behind a stream. So missing time is subtracted from the next
+// batch, in `carried_ns` (<= 0).
 inline double even_out(double near_ns, double min_ns, double& carried_ns) {
   const double with_carried_ns = near_ns + carried_ns;
   const double missing_ns = larger(min_ns - with_carried_ns, 0.0);
@@ -67,14 +68,15 @@ inline double even_out(double near_ns, double min_ns, double& carried_ns) {
   return larger(with_carried_ns - kept_ns, 0.0);
 }
 
-// Minimum time of `lines` in near memory: what memory explains at the highest overlap.
+// Returns the minimum time of `lines` in near memory: the time that memory explains at the highest
+// overlap.
 inline double min_time_ns(const double (&lines)[charges], const LineCost* near,
                           std::size_t factors) {
   return core_time_ns(0.0, cost_of(lines, near + (factors - 1) * charges), {});
 }
 
-// Time of a batch that took `near_ns` with all `lines` near, with `moved` of them far. `near` and
-// `far` are [factors][charges].
+// Returns the time of a batch that took `near_ns` with all `lines` near, if `moved` of them are
+// far. `near` and `far` are [factors][charges].
 double far_time_ns(double near_ns, const double (&lines)[charges], const double (&moved)[charges],
                    const LineCost* near, const LineCost* far, std::size_t factors);
 

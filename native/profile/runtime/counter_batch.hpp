@@ -9,11 +9,11 @@
 
 namespace nearfar::profile {
 
-// Collects what one thread adds while it simulates a list: threads that share a hot counter would
-// else take its cache line from one another at every access, which takes longer than all the rest.
-// Plain data that starts as zeros.
+// Collects the counts of one thread while it simulates a list. Without it, threads that share a hot
+// counter would take its cache line from each other at every access, which takes longer than
+// everything else. Plain data that starts as zeros.
 struct CounterBatch {
-  // A list of 32 accesses has few hot instructions, each with some counters.
+  // A list of 32 accesses comes from few hot instructions, each with some counters.
   static constexpr unsigned places = 32;
 
   void count(std::uint64_t& counter, std::uint64_t amount) {
@@ -22,7 +22,7 @@ struct CounterBatch {
     Sum& sum = sums[place];
     if (sum.counter != &counter) {
       if (sum.counter != nullptr) add(*sum.counter, sum.amount);
-      // In this order a signal handler that jumps away leaves a place that flush() looks at.
+      // This order ensures that flush() looks at the place even if a signal handler jumps away.
       used |= 1u << place;
       sum = {&counter, 0};
     }
@@ -43,10 +43,10 @@ struct CounterBatch {
     std::uint64_t amount;
   };
   Sum sums[places];
-  std::uint32_t used;  // places that have a sum, by bits
+  std::uint32_t used;  // bit mask of places with a sum
 };
 
-// Adds to a counter at once if nobody else adds, or without a batch (null).
+// Adds to a counter immediately if no other thread adds, or without a batch (null).
 inline void count(CounterBatch* batch, std::uint64_t& counter, std::uint64_t amount) {
   if (batch == nullptr || __libc_single_threaded != 0) {
     add(counter, amount);

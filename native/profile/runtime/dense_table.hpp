@@ -10,9 +10,9 @@
 namespace nearfar::profile {
 
 // The records are dense in the shared file: few pages, easy to read. Their index is private, uses
-// open addressing, and doubles when half full. Readers take no lock: a superseded index stays
-// mapped (all of them together are as large as the last); at worst it misses the newest keys, and
-// then the look-up is repeated under the lock.
+// open addressing, and doubles when half full. Readers take no lock. A superseded index stays
+// mapped (all of them together are as large as the last). At worst it lacks the newest keys; the
+// look-up is then repeated under the lock.
 template <typename Record>
 class DenseTable {
  public:

@@ -17,11 +17,11 @@ Emulation emulation;
 
 namespace {
 
-// A thread's batch; thread-local data must be plain data here.
+// State of a thread's current batch. Thread-local data must be plain data here.
 struct Batch {
-  std::uint64_t began_ns;  // thread's CPU time at the begin; 0: not begun
-  double debt_ns;          // delay owed; negative: tracing took longer
-  double carried_ns;       // shortfall of the last batch's near time, see even_out
+  std::uint64_t began_ns;  // thread's CPU time at the start of the batch; 0: not started
+  double debt_ns;          // delay still to wait; negative: tracing took longer
+  double carried_ns;       // shortfall of near time in the last batch, see even_out
   std::uint32_t phase;
   std::uint32_t lines_seen;
   std::uint32_t near[charges];
@@ -67,7 +67,7 @@ std::uint64_t wait_until(std::uint64_t due_ns) {
   return now;
 }
 
-// A phase's credit and shortfall do not carry over to the next phase.
+// Credit and shortfall of a phase are not carried over to the next phase.
 void end_phase() {
   if (batch.debt_ns < 0.0) {
     add(emulation.file->unpaid_ns[batch.phase % max_phases],
@@ -96,7 +96,7 @@ void settle(std::uint64_t now) {
   std::uint64_t end = now;
   if (batch.debt_ns > 0.0) {
     end = wait_until(now + static_cast<std::uint64_t>(batch.debt_ns));
-    // A wait may be slightly too long; the excess is subtracted from the next.
+    // A wait may be slightly too long; the excess is subtracted from the next one.
     batch.debt_ns -= static_cast<double>(end - now);
     add(file.delayed_ns, end - now);
     add(file.waited_ns[batch.phase % max_phases], end - now);

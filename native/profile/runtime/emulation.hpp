@@ -11,7 +11,7 @@
 
 namespace nearfar::profile {
 
-// Kind of cost of a line, in the order of nearfar/predict/traffic.py.
+// Kinds of line costs, in the order of nearfar/predict/traffic.py.
 enum class Charge : std::uint8_t {
   chase,
   independent,
@@ -23,7 +23,7 @@ enum class Charge : std::uint8_t {
 };
 inline constexpr unsigned charges = 7;
 
-// ns that a line adds to each term of a core's time (nearfar/predict/core_time.py).
+// Time in ns that a line adds to each term of a core's time (nearfar/predict/core_time.py).
 struct LineCost {
   double loads;
   double stream;
@@ -41,10 +41,10 @@ struct EmulationFile {
   char magic[8];
   std::uint32_t version;
   std::uint32_t factors;  // degrees of overlap, ascending: costs fall
-  std::uint32_t batch;    // sampled misses of one thread before it checks whether to settle
+  std::uint32_t batch;    // number of sampled misses after which a thread checks whether to settle
   std::uint32_t near_sites;
-  // Factor by which the whole program is slowed beyond the far memory: room for delays where
-  // tracing takes longer than the far memory adds. 1: no slow motion.
+  // Factor of slow motion: the whole program is slowed by it, beyond the far memory. This leaves
+  // time for delays if tracing takes longer than the far memory adds. 1: no slow motion.
   double slow_motion;
   std::uint64_t min_ns;  // shortest batch, which limits the cost of settling
   // Sums of all threads, updated when they settle.
@@ -53,15 +53,16 @@ struct EmulationFile {
   double share[max_phases];  // near time of a phase over its traced time, 0..1
   // Time waited, by phase. Caches hold less after a wait, so tracing then takes longer.
   std::uint64_t waited_ns[max_phases];
-  // Time by which tracing exceeded the far memory, by phase.
+  // Time, by phase, by which tracing took longer than the far memory adds.
   std::uint64_t unpaid_ns[max_phases];
 };
 inline constexpr std::uint32_t emulation_version = 5;
 
-// A short batch may grow to this many batches: its lines hardly cost anything.
+// Maximum size of a short batch, in batches: it may grow to this size, because its lines cost
+// hardly anything.
 inline constexpr std::uint32_t max_merged_batches = 64;
 
-// Whether to settle a thread's `lines_seen` sampled misses, a multiple of `batch`, which took
+// Whether to settle the `lines_seen` sampled misses of a thread, a multiple of `batch`, which took
 // `took_ns`.
 inline bool is_due(const EmulationFile& file, std::uint32_t lines_seen, std::uint64_t took_ns) {
   return took_ns >= file.min_ns || lines_seen >= max_merged_batches * file.batch;

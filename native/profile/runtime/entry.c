@@ -1,18 +1,18 @@
-/* Entry from instrumented code, which expects its registers to be preserved; clang supports that.
+/* Entry from instrumented code, which expects its registers to be preserved. Clang supports that.
  */
 #include <sys/single_threaded.h>
 
 #include "profile/abi.h"
 #include "profile/runtime/pending_access.h"
 
-/* Separate function that saves all registers, so that the fast path needs few. */
+/* A separate function that saves all registers, so that the fast path needs few. */
 __attribute__((noinline)) NF_PRESERVE_MOST static void append_slowly(const void* address,
                                                                      uint32_t site,
                                                                      uint32_t is_store) {
   nf_append_slowly((uint64_t)address, site, is_store);
 }
 
-/* Another one, for threads that note owners. */
+/* The same for threads that note owners. */
 __attribute__((noinline)) NF_PRESERVE_MOST static void append_with_owner(const void* address,
                                                                          uint32_t site,
                                                                          uint32_t is_store) {

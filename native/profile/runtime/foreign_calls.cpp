@@ -13,7 +13,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Accesses of at least a page count as a stream: prefetchers have detected it by then.
+// Accesses of at least a page count as a stream, because prefetchers have detected it by then.
 constexpr size_t stream_bytes = 4096;
 
 }  // namespace
@@ -89,11 +89,11 @@ void* counting(const char* name) {
   return nullptr;
 }
 
-// Used parts of a file's dynamic section.
+// The needed parts of a file's dynamic section.
 struct Dynamic {
   const ElfW(Sym) * symbols;
   const char* names;
-  const ElfW(Rela) * tables[2];  // relocations of called functions; of address constants
+  const ElfW(Rela) * tables[2];  // relocations of called functions, and of address constants
   size_t sizes[2];               // bytes
 };
 
@@ -104,7 +104,7 @@ Dynamic dynamic_of(const dl_phdr_info& info) {
     const auto* entry =
         reinterpret_cast<const ElfW(Dyn)*>(info.dlpi_addr + info.dlpi_phdr[i].p_vaddr);
     for (; entry->d_tag != DT_NULL; ++entry) {
-      // The loader has relocated most of these addresses; the vDSO has offsets.
+      // The loader has relocated most of these addresses; in the vDSO they are still offsets.
       const auto value = entry->d_un.d_ptr;
       const auto address = value < info.dlpi_addr ? value + info.dlpi_addr : value;
       switch (entry->d_tag) {
@@ -161,9 +161,9 @@ bool is_excluded(const char* path) {
   return false;
 }
 
-// The page stays writable, because a loader that is still active writes to it too.
+// The page stays writable, because a loader that has not finished also writes to it.
 void redirect(ElfW(Addr) slot, void* function) {
-  // An unresolved weak reference: the program tests whether the function exists.
+  // An unresolved weak reference stays null: the program tests whether the function exists.
   if (*reinterpret_cast<void**>(slot) == nullptr) return;
   constexpr ElfW(Addr) page = 4096;
   syscall(SYS_mprotect, slot & ~(page - 1), page, PROT_READ | PROT_WRITE);
@@ -182,7 +182,7 @@ void count_calls_of(const dl_phdr_info& info) {
   for_each_function(dynamic, [&](const char* name, bool undefined, ElfW(Addr) offset) {
     if (!undefined) return;
     void* function = counting_persistence(name);
-    // Instrumented code reports its own calls of the C library.
+    // Instrumented code reports its own calls to the C library.
     if (function == nullptr && !instrumented) function = counting(name);
     if (function != nullptr) redirect(info.dlpi_addr + offset, function);
   });

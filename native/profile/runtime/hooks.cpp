@@ -43,7 +43,7 @@ bool has_known_layout() {
   return same;
 }
 
-// Runs before main, with one thread; later calls use its result.
+// Runs before main, in the only thread; later calls use its result.
 __attribute__((constructor(101))) void find_early() {
   find_real_functions();
   if (has_known_layout()) header_bytes = 8;

@@ -1,8 +1,9 @@
 // All interposed functions: name, result, parameters.
 //
 // The library is linked before libc, so its functions are found first. operator new and delete,
-// strdup, getline and others call malloc, and the stack walk sees through them. Known allocators
-// inside the program are seen by wrapped entry points (allocators/); the verb warns of others.
+// strdup, getline and others call malloc, and the stack walk skips their frames. Known allocators
+// inside the program are observed through wrapped entry points (allocators/); nearfar warns about
+// others.
 #pragma once
 
 #include <pthread.h>
@@ -34,7 +35,7 @@
 
 namespace nearfar::profile {
 
-// The next definition of each: libc's, or that of an allocator that the program links.
+// The next definition of each function: libc's, or that of an allocator that the program links.
 struct RealFunctions {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
   NEARFAR_HOOKS(NEARFAR_MEMBER)
@@ -48,22 +49,22 @@ extern std::uint64_t header_bytes;
 inline constexpr std::uint64_t mapped_separately = 2;
 inline std::uint64_t header_of(void* block) { return *(static_cast<std::uint64_t*>(block) - 1); }
 
-// Usable bytes of a block. malloc and free must agree on it, so it is not the requested size. Every
-// free computes it: glibc's own function takes half as long as its free.
+// Returns the usable bytes of a block. malloc and free must agree on this number, so it is not the
+// requested size. Every free computes it, and glibc's own function takes half as long as its free.
 inline std::uint64_t block_size_of_glibc(void* block) {
   const std::uint64_t head = header_of(block);
   const std::uint64_t overhead =
-      (head & mapped_separately) != 0 ? 16 : 8;  // a separate mapping has no neighbour
+      (head & mapped_separately) != 0 ? 16 : 8;  // a block in a separate mapping has no neighbour
   return (head & ~7ull) - overhead;
 }
 inline std::uint64_t block_size(void* block) {
   return header_bytes == 0 ? real.malloc_usable_size(block) : block_size_of_glibc(block);
 }
 
-// The address of this library's malloc, also where the program has another.
+// Returns the address of this library's malloc, even if the program has another one.
 void* own_malloc();
 
-// Looks the functions up; the first hook that runs calls it.
+// Looks up the functions; the first hook that runs calls it.
 void find_real_functions();
 inline void need_real_functions() {
   if (real.malloc == nullptr) find_real_functions();

@@ -1,5 +1,5 @@
-// malloc and related functions. While inert, each is a test and a jump. While active, most blocks
-// touch no sampled line, which is another test.
+// malloc and related functions. While the runtime is inert, each is a test and a jump. While it is
+// active, most blocks touch no sampled line, which costs one more test.
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ inline void* report_allocation(void* block, Call call) {
   }
 }
 
-// glibc rounds sizes from here on to pages, and the cost of the check is negligible.
+// From this size on, glibc rounds sizes to pages, and the cost of the check is negligible.
 constexpr std::uint64_t large_request = 64 << 10;
 
 bool is_mapped_separately(void* block) {

@@ -13,7 +13,7 @@ using namespace nearfar::profile;
 
 namespace {
 
-// Gets the path of the open `file`; returns false if it is unknown.
+// Writes the path of the open `file`; returns false if it is unknown.
 bool path_of(int file, char (&path)[4096]) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -84,8 +84,8 @@ int mprotect(void* address, size_t size, int protection) noexcept {
   return result;
 }
 
-// Locking all memory would allocate the shadow of the whole address space, so pages are locked when
-// they are touched.
+// mlockall would allocate the shadow of the whole address space, so pages are locked only when they
+// are touched.
 int mlockall(int flags) noexcept {
   need_real_functions();
   return real.mlockall(active() ? flags | MCL_ONFAULT : flags);

@@ -11,13 +11,14 @@ namespace nearfar::profile {
 
 namespace {
 
-// Description of a module, whose own memory dlclose may unmap. Ordered by first_site.
+// Description of a module. It is a copy, because dlclose may unmap the module's own memory. Ordered
+// by first_site.
 struct InstrumentedModule {
   const nf_site* sites;
   std::uint32_t first_site;
   std::uint32_t site_count;
 };
-// One per translation unit: the largest known programs have some ten thousand.
+// One module per translation unit; the largest known programs have some ten thousand.
 constexpr std::uint32_t max_modules = 1u << 16;
 // The first module contains the sites of library functions.
 const nf_site sites_of_libraries[library_sites] = {
@@ -76,7 +77,7 @@ extern "C" void __nf_register(nf_module* module) {
   Guard const guard;
   if (module->abi_version == NF_ABI_VERSION && !active()) activate(module->rate_log2);
   if (!active()) return;
-  map_modules();  // a module loaded late may allocate before its data is touched
+  map_modules();  // a module that was loaded late may allocate before its data is touched
   ProcessHeader& header = *runtime.header;
   Lock const lock(lock_word, thread_id());
   if (module->abi_version != NF_ABI_VERSION) {

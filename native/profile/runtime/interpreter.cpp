@@ -1,10 +1,11 @@
 // Reads CPython's frames through its C API (3.9 and newer), without internals of a version.
 //
-// The thread must hold the interpreter's lock, or the objects might change meanwhile. It takes the
-// lock if it released it (as NumPy does while it clears an array) and is the only Python thread: a
+// The thread must hold the interpreter's lock, because otherwise the objects might change during
+// the reading. If the thread has released the lock (as NumPy does while it clears an array) and is
+// the only Python thread, the lock is taken here. With other Python threads this could deadlock: a
 // thread that has the lock might wait for one that this thread holds. The calls may create frame
-// objects, so garbage collection, which would run the program's finalizers inside an allocation, is
-// stopped, and an exception that is being raised is put aside.
+// objects. So garbage collection, which would run the program's finalizers inside an allocation, is
+// disabled during the reading, and an exception that is being raised is saved and restored.
 #include "profile/runtime/interpreter.hpp"
 
 #include <dlfcn.h>
@@ -43,7 +44,7 @@ struct Python {
 #define NEARFAR_MEMBER(name, result, parameters) result(*name) parameters;
   NEARFAR_PYTHON(NEARFAR_MEMBER)
 #undef NEARFAR_MEMBER
-  void* (*holder)();                 // the thread that has the lock; renamed in 3.13
+  void* (*holder)();                 // the thread that holds the lock; renamed in 3.13
   int (*PyFrame_GetLasti)(Object*);  // since 3.11
   // Since 3.10; before, frame objects always existed.
   int (*PyGC_Disable)();
@@ -76,7 +77,7 @@ Extent file_of(std::uint64_t address) {
   return search.extent;
 }
 
-// Looks for CPython, which is usually there from the start; later at ever longer intervals, because
+// Looks up CPython. It is usually loaded from the start. Later attempts become ever rarer, because
 // the look-up takes the loader's lock.
 bool find_python() {
   if (__atomic_load_n(&python_known, __ATOMIC_ACQUIRE)) return true;
@@ -101,14 +102,14 @@ bool find_python() {
   return true;
 }
 
-// Named frames, found by their text: of each hash, the number of the newest frame, plus one, and
-// the others after it. A large program has some thousands; the few of a short-lived one are on one
-// page.
+// Named frames, found by the hash of their text. Each hash has the number of its newest frame, plus
+// one, and each frame that of the next older one. A large program has some thousands of frames;
+// those of a short-lived one fit on one page.
 constexpr unsigned max_names = 1u << 14;
 constexpr std::size_t text_size = 1u << 20;
 struct Name {
   NamedFrame frame;
-  std::uint16_t next;  // of the same hash
+  std::uint16_t next;  // next frame with the same hash
 };
 Name names[max_names];
 std::uint16_t newest_names[1u << 11];
@@ -141,8 +142,8 @@ NamedFrame* find_or_add(const char* text) {
   return &name.frame;
 }
 
-// Returns null if the table is full, or busy: interpreters with locks of their own are rare, and
-// the child of a fork must not wait for a thread that it does not have.
+// Returns null if the table is full or in use. Several interpreters with separate locks are rare,
+// and the child of a fork must not wait for a thread that it does not have.
 NamedFrame* named(const char* text) {
   if (__atomic_exchange_n(&names_lock, 1u, __ATOMIC_ACQUIRE) != 0) return nullptr;
   NamedFrame* const frame = find_or_add(text);
@@ -154,14 +155,15 @@ bool starts_with(const char* text, const char* start) {
   return strncmp(text, start, strlen(start)) == 0;
 }
 
-// Whether code is of Python itself or of an installed package: its caller owns what it allocates.
+// Whether the code belongs to Python itself or to an installed package. Its allocations are
+// attributed to its caller.
 bool is_library(const char* file) {
   return strstr(file, "/site-packages/") != nullptr || strstr(file, "/dist-packages/") != nullptr ||
          strstr(file, "/lib/python3") != nullptr || starts_with(file, "<frozen") ||
          starts_with(file, "<__array_function__");
 }
 
-// Writes a text attribute of a code object; returns false if there is none.
+// Copies a text attribute of a code object; returns false if there is none.
 bool read_text(Object* code, const char* attribute, char* text, std::size_t size) {
   Object* const value = python.PyObject_GetAttrString(code, attribute);
   if (value == nullptr) return false;
@@ -175,12 +177,12 @@ struct Frames {
   NamedFrame** frames;
   unsigned max_count;
   unsigned count;
-  bool users;  // of the user's files
+  bool users;  // whether it is in the user's files
 };
 
-// Places of code that were read before, by the code object, which is kept, and the instruction, or
-// before 3.11 the line: reading the texts and finding the line take most of the time. Each hash has
-// the number of one place, plus one, written once and after the place.
+// Cache of places, because reading the texts and finding the line take most of the time. The key is
+// the code object, which is kept alive, and the instruction (before 3.11: the line). Each hash has
+// the number of one place, plus one, which is written once, after the place.
 struct Place {
   Object* code;
   int at;
@@ -250,7 +252,7 @@ void add_frame(Frames& found, Object* frame) {
 }
 
 void read_frames(Frames& found) {
-  // Callers further away would not name an object.
+  // Callers further away are not useful as an object's name.
   constexpr unsigned max_walked = 64;
   Object* frame = python.PyEval_GetFrame();
   if (frame != nullptr) python.Py_IncRef(frame);
@@ -270,7 +272,8 @@ bool is_only_thread(void* thread) {
          python.PyThreadState_Next(thread) == nullptr;
 }
 
-// The interpreter's lock, if this thread runs the interpreter and has the lock, or it may be taken.
+// Holds the interpreter's lock for a scope, if this thread runs the interpreter and either has the
+// lock or may take it.
 class InterpreterLock {
  public:
   explicit InterpreterLock(bool may_take) {
@@ -301,26 +304,26 @@ bool is_arena(Call call) {
     void (*release)(void*, void*, std::size_t);
   } arenas{};
   python.PyObject_GetArenaAllocator(&arenas);
-  // The function that maps an arena and does little else.
+  // The call is inside the function that maps an arena, which is short.
   constexpr std::uint64_t function_bytes = 256;
   return call.return_address - reinterpret_cast<std::uint64_t>(arenas.allocate) < function_bytes;
 }
 
-// Whether CPython may call for what wraps its allocators, as tracemalloc does: that has a lock
-// while its tables grow, for which objects that are freed here would wait. Extensions do not have
-// it.
+// Whether CPython may call on behalf of a tool that wraps its allocators, such as tracemalloc. Such
+// a tool holds a lock while its tables grow, and objects that are freed here would wait for this
+// lock. Extension modules do not have it.
 bool may_be_locked(Call call) {
   if (in_python_allocator || call.return_address < python_file.begin ||
       call.return_address >= python_file.end) {
     return false;
   }
   constexpr int raw = 0;    // PYMEM_DOMAIN_RAW
-  void* allocator[5] = {};  // PyMemAllocatorEx: the context, which Python's own lacks; functions
+  void* allocator[5] = {};  // PyMemAllocatorEx: context (null in Python's own) and functions
   python.PyMem_GetAllocator(raw, allocator);
   return allocator[0] != nullptr;
 }
 
-// This thread reads frames: what that allocates has a native stack.
+// True while this thread reads frames: allocations then get a native stack.
 __thread bool reading __attribute__((tls_model("initial-exec"))) = false;
 
 }  // namespace
@@ -334,7 +337,7 @@ bool maps_python_arena(Call call) {
 unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count) {
   if (!find_python()) return 0;
   const bool in_python = call.return_address == 0;
-  // Also while frames are read, which makes objects and so may map an arena.
+  // Also needed while frames are read, because that creates objects and so may map an arena.
   if (!in_python && is_arena(call)) {
     frames[0] = named("0\tCPython arenas\t");
     return frames[0] == nullptr ? 0 : 1;

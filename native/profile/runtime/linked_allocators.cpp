@@ -1,5 +1,5 @@
-// Blocks of allocators that the program links: reported by the entry points that the linker wraps
-// (allocators/entry.hpp), whose memory is otherwise one mapping.
+// Blocks of allocators that the program links. The entry points that the linker wraps
+// (allocators/entry.hpp) report them; otherwise their memory would be a single mapping.
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@ namespace nearfar::profile {
 
 namespace {
 
-// One entry point may call another: only the outer is reported.
+// One entry point may call another; only the outer call is reported.
 __thread const void* last_allocated __attribute__((tls_model("initial-exec")));
 __thread const void* last_freed __attribute__((tls_model("initial-exec")));
 
-// The site of the mappings that hold such blocks.
+// The site of the mappings that contain such blocks.
 std::uint16_t mapping_site = site_none;
 
 std::uint16_t mapping_at(std::uint64_t address) {
@@ -31,7 +31,8 @@ std::uint16_t mapping_at(std::uint64_t address) {
   return site;
 }
 
-// Counts a small block's bytes for it rather than for the mapping around it, or back.
+// Subtracts a small block's bytes from the mapping around it, because the block is counted
+// separately. `back` undoes this.
 void move_from_mapping(std::uint64_t address, std::uint64_t size, bool back) {
   Guard const guard;
   if (!guard || size >= large_block) return;
@@ -46,7 +47,7 @@ void move_from_mapping(std::uint64_t address, std::uint64_t size, bool back) {
   }
 }
 
-// A freed large block is the allocator's again.
+// Gives a freed large block back to the allocator's mapping.
 void return_to_mapping(std::uint64_t address, std::uint64_t size) {
   const std::uint16_t site = __atomic_load_n(&mapping_site, __ATOMIC_RELAXED);
   Guard const guard;
@@ -112,11 +113,11 @@ void __nf_freed(void* block, std::size_t usable) {
 
 bool __nf_reports_itself(const void* real) {
   using namespace nearfar::profile;
-  // The program has a malloc of its own: nothing reaches the hooks.
+  // The program has its own malloc, so no allocation reaches the hooks.
   if (dlsym(RTLD_DEFAULT, "malloc") != own_malloc()) return false;
   Dl_info info{};
   if (dladdr(real, &info) == 0 || info.dli_fname == nullptr) return false;
-  // The hooks themselves, or an operator new that calls them.
+  // The function is a hook itself, or an operator new that calls a hook.
   return strstr(info.dli_fname, "/libnearfar_") != nullptr ||
          strstr(info.dli_fname, "/libstdc++.so") != nullptr ||
          strstr(info.dli_fname, "/libc++") != nullptr ||

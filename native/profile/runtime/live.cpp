@@ -14,8 +14,8 @@ std::uint64_t next_sample_ns = 0;
 std::uint64_t interval_ns = 0;
 std::int64_t next_snapshot = 0;
 
-// The composition of the peak is recorded each time the total has grown by 1 % and this much: so it
-// is known within 1 %, at a cost that does not depend on how memory grows.
+// The composition of the peak is recorded each time the total has grown by 1 % plus this many
+// bytes. So it is known within 1 %, at a cost that does not depend on how memory grows.
 constexpr std::int64_t min_growth = 64 << 10;
 
 std::uint64_t since_start_ns() {
@@ -30,7 +30,7 @@ void snapshot_peak() {
   }
 }
 
-// Keeps the sites with the most bytes by replacing the smallest.
+// Keeps the sites with the most bytes: a new site replaces the smallest one.
 void fill_sample(LiveRecord& sample) {
   const std::uint32_t used = runtime.sites.used();
   std::uint32_t smallest = 0;

@@ -7,13 +7,14 @@
 
 namespace nearfar::profile {
 
-// Called whenever the process's live bytes change; records the composition of the peak.
+// Called whenever the live bytes of the process change; records the composition of the peak.
 void update_live_total(std::int64_t total_bytes);
 
-// Takes a sample if the interval has passed. The interval starts at the control page's value; when
+// Takes a sample if the interval has passed. The first interval is given in the control page. When
 // the table is full, every second sample is dropped and the interval doubles.
 void sample_live();
-// Samples at some events only: reading the clock costs more than counting an access.
+// Tries to sample at some events only, because reading the clock costs more than counting an
+// access.
 inline void sample_live_sometimes(std::uint32_t events = 1) {
   constexpr std::uint32_t events_per_clock = 256;
   const std::uint32_t before = this_thread.events;

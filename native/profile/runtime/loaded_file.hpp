@@ -8,7 +8,7 @@
 
 namespace nearfar::profile {
 
-// The main program has no name in the loader's data.
+// The main program has an empty name in the loader's data.
 inline const char* name_of(const dl_phdr_info& info, char (&path_buffer)[4096]) {
   if (info.dlpi_name != nullptr && *info.dlpi_name != '\0') return info.dlpi_name;
   const ssize_t length = readlink("/proc/self/exe", path_buffer, sizeof path_buffer - 1);
@@ -32,7 +32,8 @@ void for_each_segment(const dl_phdr_info& info, F visit) {
   }
 }
 
-// Range from a file's first segment to the end of its last; begin > end without segments.
+// Range from the start of a file's first segment to the end of its last; begin > end without
+// segments.
 struct Extent {
   std::uint64_t begin = UINT64_MAX;
   std::uint64_t end = 0;
@@ -46,13 +47,13 @@ inline Extent extent_of(const dl_phdr_info& info) {
   return extent;
 }
 
-// Calls `visit(info)` for every loaded file if any was loaded since the last call, according to
-// glibc's count of loads.
+// Calls `visit(info)` for every loaded file if any file was loaded since the last call, according
+// to glibc's count of loads.
 template <void (*visit)(const dl_phdr_info&)>
 void visit_loaded_files() {
   static unsigned long long loads_seen = 0;
   unsigned long long loads = loads_seen;
-  // Takes the loader's lock first, like a dlopen whose constructors call this.
+  // Takes the loader's lock first, in the same order as a dlopen whose constructors call this.
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* data) {
         auto& latest = *static_cast<unsigned long long*>(data);

@@ -12,15 +12,17 @@
 
 namespace nearfar::profile {
 
-// A lock word contains its holder's ID. A holder that locks again was interrupted by a signal,
-// whose handler runs to its end or jumps away, so it may continue. A holder that has ended (killed,
-// or this is the child of a fork) is overridden: the tables hold integers, so at worst a count is
-// missed. A live holder is waited for, because a hypervisor may deschedule it for long.
+// A lock word contains its holder's ID.
 //
-// The wait is bounded: the holder's ID may be reused, a debugger may have stopped it, or it jumped
-// out of the lock for good. These cases look like a descheduled holder, so each costs the first
-// waiter ten seconds once; then the lock works again. A holder that returns later does not release
-// the new holder's lock.
+// If the holder tries to lock again, a signal handler has interrupted it. The handler runs to its
+// end or jumps away, so it may continue. If the holder has ended (killed, or this is the child of a
+// fork), its lock is taken over: the tables hold integers, so at worst a count is lost. A live
+// holder is waited for, because a hypervisor may deschedule it for long.
+//
+// The wait is bounded, because the holder's ID may be reused, a debugger may have stopped the
+// holder, or it may have jumped out of the lock for good. These cases look like a descheduled
+// holder, so each costs the first waiter ten seconds once; then the lock works again. A holder that
+// returns later does not release the new holder's lock.
 enum class Shared { by_threads, by_processes };
 
 class Lock {
@@ -34,7 +36,8 @@ class Lock {
     std::uint32_t holder = 0;
     for (unsigned wait = 0; wait < max_waits; ++wait) {
       for (unsigned turn = 0; turn < max_turns; ++turn) {
-        // Only looked at while it is held: each try would take the word's line from its holder.
+        // Only reads while the lock is held: each attempt to take it would move the word's line
+        // away from the holder.
         holder = turn == 0 ? 0 : __atomic_load_n(&word_, __ATOMIC_RELAXED);
         if (holder == self ||
             (holder == 0 && (__atomic_compare_exchange_n(&word_, &holder, self, false,
@@ -68,7 +71,7 @@ class Lock {
   }
 
   // Returns false if the thread has ended, as a parent's threads have in the child of a fork;
-  // otherwise waits a millisecond.
+  // otherwise waits for a millisecond.
   static bool wait_if_alive(std::uint32_t thread, Shared shared) {
     const int error = errno;
     const long result = shared == Shared::by_threads ? syscall(SYS_tgkill, getpid(), thread, 0)
@@ -80,7 +83,7 @@ class Lock {
     return !ended;
   }
 
-  // Less than a millisecond if processors are free.
+  // Takes less than a millisecond if processors are free.
   static constexpr unsigned max_turns = 1u << 14;
   static constexpr unsigned turns_per_yield = 1u << 7;
   // Ten seconds plus the attempts.
@@ -89,7 +92,7 @@ class Lock {
   std::uint32_t self_;
 };
 
-// Adds to a counter that other threads may be adding to; returns the sum.
+// Adds to a counter to which other threads may add; returns the sum.
 template <typename Integer>
 Integer add(Integer& counter, Integer amount) {
   if (__libc_single_threaded != 0) return counter += amount;

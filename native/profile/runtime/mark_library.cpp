@@ -1,4 +1,4 @@
-// libnearfar_mark.so: phases and their times in a plain build; the profiling library has the same
+// libnearfar_mark.so: phases and their times in a plain build. The profiling library has the same
 // functions.
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 namespace {
 
-// Mapped at the first mark, if there is a run folder.
+// The control page, mapped at the first mark if there is a run folder.
 nf_control* control() {
   static nf_control* mapped = nullptr;
   static bool tried = false;

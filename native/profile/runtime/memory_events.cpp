@@ -13,11 +13,11 @@ namespace {
 
 std::uint64_t whole_pages(std::uint64_t size) { return (size + 4095) & ~4095ull; }
 
-// Some memory was named (range_named, piece_allocated): the sampled lines of a block or region may
-// have other owners.
+// Whether any memory was named (range_named, piece_allocated). If so, sampled lines of a block or
+// region may have other owners than the block.
 bool any_named = false;
 
-// Bytes that have one owner (shadow.hpp).
+// Unit of ownership in bytes (shadow.hpp).
 constexpr std::uint64_t granule = 16;
 std::uint64_t granule_weight() { return granule * runtime.lines.rate(); }
 
@@ -31,8 +31,8 @@ void for_each_granule(std::uint64_t begin, std::uint64_t size, F f) {
   });
 }
 
-// Counts the end of [begin, end), which was counted as `bytes`: those of other owners in it for
-// them, the others for `site`.
+// Counts [begin, end), which was counted as `bytes`, as freed. Parts that belong to other owners
+// are subtracted from these, the rest from `site`.
 void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site, std::uint64_t bytes) {
   if (any_named) {
     const std::uint64_t each = granule_weight();
@@ -47,7 +47,7 @@ void count_end(std::uint64_t begin, std::uint64_t end, std::uint16_t site, std::
   count_freed(site, bytes);
 }
 
-// `of_block`: regions of a block are counted with it.
+// `of_block`: the range is a block, whose regions are counted with it.
 void drop_range(std::uint64_t begin, std::uint64_t end, bool of_block = false) {
   runtime.regions.remove(begin, end, [&](const Region& part) {
     if (part.counted || of_block) count_end(part.begin, part.end, part.site, part.end - part.begin);
@@ -60,7 +60,7 @@ void add_range(const Region& region) {
   if (!runtime.regions.insert(region)) add(runtime.header->lost_regions, std::uint64_t{1});
 }
 
-// Tags a block; returns its weight.
+// Tags a block with its site; returns its weight.
 Weight place_block(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
   if (size < large_block) {
     return weight_of(address, size, runtime.shadow.tag(address, size, site));
@@ -93,7 +93,7 @@ void block_allocated(std::uint64_t address, std::uint64_t size, std::uint64_t he
 
 namespace {
 
-// Blocks allocated before the runtime was active have no site.
+// Blocks that were allocated before the runtime was active have no site.
 bool is_counted(std::uint16_t site) { return site == site_other || site >= first_free_site; }
 
 }  // namespace
@@ -117,8 +117,8 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
       count_freed(site, bytes);
     }
   }
-  // Freed memory is not touched, and the next allocation overwrites the tags: only memory that may
-  // be unmapped is untagged.
+  // Freed memory is not touched, and the next allocation overwrites the tags. So tags are removed
+  // only from memory that may be unmapped.
   if (size >= unmappable_block) runtime.shadow.tag(address, size, site_none);
   return is_counted(site) ? site : std::uint16_t{site_none};
 }
@@ -190,7 +190,8 @@ void range_moved(std::uint64_t from, std::uint64_t from_size, std::uint64_t to,
 void range_accessible(std::uint64_t address, std::uint64_t size) {
   Guard const guard;
   if (!guard) return;
-  // Parts that become counted regions; reserved ranges are opened in a few pieces.
+  // Maximum number of parts that become counted regions; reserved ranges are made accessible in a
+  // few parts.
   constexpr unsigned max_parts = 16;
   Region parts[max_parts];
   unsigned count = 0;
@@ -263,7 +264,7 @@ std::uint16_t site_of_untagged(std::uint64_t address) {
     site = runtime.regions.find(address);
   }
   if (site == site_none) site = site_unknown;
-  // Stacks are large ranges of which little is used: touched memory counts.
+  // Stacks are large ranges of which little is used, so only touched memory counts.
   if (site == site_stack) count_allocated(site, {0, 64 * runtime.lines.rate()});
   *runtime.shadow.entry(address) = site;
   return site;

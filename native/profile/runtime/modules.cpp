@@ -13,7 +13,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Begins the path of a site that is a variable, where others have the path of their file.
+// Prefix of the path of a site that is a variable; other sites have the path of their file.
 constexpr char variable_mark = '\t';
 
 void add_module(const dl_phdr_info& info) {
@@ -62,7 +62,7 @@ void __nf_register_variable(const void* address, uint64_t bytes, const char* nam
   const std::uint16_t whole = runtime.regions.find(begin);
   if (whole < first_free_site) return;
   SiteRecord& module = runtime.sites[whole];
-  // Found to be a variable already: another file defines it too.
+  // The region is a variable already: another file defines it too.
   if (module.kind != ObjectKind::globals || module.path == 0 ||
       runtime.strings.text(static_cast<std::uint32_t>(module.path))[0] == variable_mark) {
     return;
@@ -73,7 +73,7 @@ void __nf_register_variable(const void* address, uint64_t bytes, const char* nam
   runtime.regions.remove(begin, begin + bytes, [](const Region&) {});
   runtime.regions.insert({begin, begin + bytes, site, false});
   runtime.shadow.clear(begin, bytes);
-  // The file's other data is counted without it, and was never more.
+  // The variable is subtracted from the file's data, also at the peak.
   count_freed(whole, bytes);
   add(module.allocated_bytes, std::uint64_t{0} - bytes);
   const auto moved = static_cast<std::int64_t>(bytes);

@@ -1,4 +1,4 @@
-// Memory from the kernel, without the program's (and our) hooks.
+// Memory from the kernel, without the hooks of the program and of this library.
 #pragma once
 
 #include <errno.h>
@@ -22,9 +22,9 @@ inline void* reserve_memory(std::uint64_t size) {
   return map_memory(size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE);
 }
 
-// Reserves zeroed memory for tables that every sampled access reads, on a huge page as far as that
-// has room: a program that misses its caches leaves no translations of small pages to the runtime.
-// For one thread at a time.
+// Reserves zeroed memory for tables that every sampled access reads, as far as possible on a huge
+// page: a program that misses its caches also displaces the runtime's translations of small pages.
+// Only one thread may call this at a time.
 inline void* reserve_hot_memory(std::uint64_t size) {
   constexpr std::uint64_t huge_page = 2ull << 20;
   static char* next = nullptr;

@@ -1,5 +1,5 @@
-// Stack distances of whole pages, by SHARDS (Waldspurger et al., FAST 2015). A traced line per page
-// cannot tell them: a page is touched up to 64 times as often as any line of it.
+// Stack distances of whole pages, by SHARDS (Waldspurger et al., FAST 2015). The traced line of
+// each page is not enough: a page is touched up to 64 times as often as any of its lines.
 #include "profile/runtime/pages.hpp"
 
 #include <string.h>
@@ -19,14 +19,14 @@ namespace nearfar::profile {
 
 namespace {
 
-// Pages followed at once: those of 2 GiB. Beyond, half as many are, and so on.
+// Pages tracked at the same time: those of 2 GiB. Beyond that, half as many are tracked, and so on.
 constexpr std::uint32_t max_pages = 4096;
 constexpr std::uint32_t entries = 4 * max_pages;
 constexpr std::uint32_t never_stored = UINT32_MAX;
 
 struct PageState {
   std::uint64_t tagged;   // page + 1; 0: free
-  std::uint64_t time;     // of its last touch, in touches
+  std::uint64_t time;     // time of its last touch, in touches
   std::uint32_t longest;  // distance since the last store, in pages
   // While the page's first touch counts for unknown memory: the phase of that touch + 1, and the
   // number of pages it stands for; else 0.
@@ -81,8 +81,8 @@ std::uint64_t key_of(std::uint64_t phase, std::uint16_t owner) {
   return phase << 48 | std::uint64_t{owner} << 32;
 }
 
-// Gives the first touch of a page to its owner, in the phase of that touch. In a heap of small
-// blocks a page is touched before the block on its sampled line is allocated.
+// Attributes the first touch of a page to its owner, in the phase of that touch. In a heap of small
+// blocks, a page is touched before the block on its sampled line is allocated.
 void give_first_touch(PageState& state, std::uint16_t owner) {
   if (owner == site_unknown) return;
   const std::uint64_t phase = state.ownerless_phase - 1u;
@@ -95,8 +95,8 @@ void give_first_touch(PageState& state, std::uint16_t owner) {
   state.ownerless_phase = 0;
 }
 
-// The distance in pages; `followed_pages` were followed in between, and the page's own share of the
-// others is a half.
+// Estimates the distance in pages: each of the `followed_pages` tracked in between represents
+// 2^share_log2 pages, and half as many are added for the untracked rest.
 std::uint32_t pages_between(std::uint32_t followed_pages) {
   if (followed_pages == 0) return 0;
   const unsigned share_log2 = NF_PAGE_RATE_LOG2 + thinning_log2;
@@ -114,7 +114,7 @@ void count_reuse_of(PageRecord& record, PageState& state, std::uint32_t distance
   state.longest = distance;
 }
 
-// Counts a touch; the caller holds the lock.
+// Counts a touch. The caller holds the lock.
 void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
   const std::uint64_t page = address >> 12;
   if (!followed(page)) return;
@@ -139,7 +139,7 @@ void count_page(std::uint32_t phase, std::uint64_t address, bool store) {
       count_reuse_of(*record, state, distance);
       if (looks && distance != 0 && std::has_single_bit(record->touches)) {
         const PageContent content =
-            look_at_page(reinterpret_cast<const unsigned char*>(page << 12));
+            estimate_compression(reinterpret_cast<const unsigned char*>(page << 12));
         ++record->looked_at;
         record->compressed_bytes += content.bytes;
         record->compression_work += content.work;
@@ -168,7 +168,7 @@ bool reserve_pages(bool look) {
 
 void continue_pages_in_child() {
   pages_lock = 0;
-  // Their first touches are in the parent's file.
+  // The first touches of these pages are in the parent's file.
   for (std::uint32_t at = 0; at < entries; ++at) states[at].ownerless_phase = 0;
 }
 
@@ -178,7 +178,7 @@ void touch_page(std::uint32_t phase, std::uint64_t address, bool store) {
 }
 
 void touch_pages(std::uint32_t phase, const PageTouch* touches, unsigned touch_count) {
-  // Above rate 64 most pages have no sampled line, so nobody knows whose they are.
+  // Above rate 64 most pages have no sampled line, so their owner is unknown.
   if (runtime.lines.rate_log2() > sim::SampledLines::usual_rate_log2) return;
   Lock const lock(pages_lock, this_thread.id);
   for (unsigned i = 0; i < touch_count; ++i)

@@ -1,4 +1,4 @@
-// Reuse of whole pages (abi.h): what a memory that is moved in pages would fault on.
+// Reuse of whole pages (abi.h), from which the faults of a memory that is moved in pages follow.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace nearfar::profile {
 
-// Returns false if address space is short. `look`: addresses are this process's own, so that pages'
-// content can be compressed.
+// Returns false if address space cannot be reserved. `look`: addresses are those of this process,
+// so the pages' content can be read and compressed.
 bool reserve_pages(bool look);
 void continue_pages_in_child();
 
@@ -20,7 +20,7 @@ struct PageTouch {
   std::uint64_t address;
   bool store;
 };
-// Counts touches in this order, with one wait for the other threads.
+// Counts touches in this order, with a single wait for other threads.
 void touch_pages(std::uint32_t phase, const PageTouch* touches, unsigned touch_count);
 
 // Calls `f(address)` for each whole page in a range that does not touch the page's sampled line.

@@ -1,15 +1,14 @@
-/* Accesses that a thread reported and that are not simulated yet.
+/* Accesses that a thread has reported and that are not simulated yet.
  *
- * Reporting an access appends it here, in a few instructions. The runtime simulates a full list at
- * once: it can fetch what all of them need from its tables beforehand, and the program's own misses
- * go on to overlap between two lists. A list is also simulated before large memory changes owners,
- * before marks, and when its thread ends; a process that is killed loses at most one list per
- * thread.
+ * Reporting an access appends it to this list, in a few instructions. The runtime simulates a full
+ * list at once. So it can prefetch the entries of its tables that all of them need, and the
+ * program's own misses still overlap between two lists. A list is also simulated before large
+ * memory changes owners, before marks, and when its thread ends. A killed process loses at most one
+ * list per thread.
  *
- * While there are several threads, one may give the memory of another one's listed accesses to
- * somebody else. Owners are then noted with the access; where memory has none yet, because it is
- * touched for the first time, the list is simulated at once.
- */
+ * While there are several threads, one may assign the memory of another thread's listed accesses to
+ * another owner. So the owner is noted with each access. If memory has no owner yet, because it is
+ * touched for the first time, the list is simulated immediately. */
 #ifndef NEARFAR_PROFILE_PENDING_ACCESS_H
 #define NEARFAR_PROFILE_PENDING_ACCESS_H
 
@@ -24,7 +23,7 @@ extern "C" {
 struct nf_pending_access {
   uint64_t address;
   uint32_t site;
-  uint16_t owner; /* 0: the memory's, when it is simulated */
+  uint16_t owner; /* 0: the owner of the memory when the access is simulated */
   uint16_t is_store;
 };
 
@@ -35,29 +34,29 @@ static inline uint16_t nf_owner_at(uint64_t address) {
   return nf_owners[nf_ordinal(address, nf_owners_inner_log2) * 4 + (address >> 4 & 3)];
 }
 
-/* More would exceed the static TLS available to a library that is loaded late. */
+/* A longer list would exceed the static TLS available to a library that is loaded late. */
 #define NF_PENDING_ACCESSES 32
 
 struct nf_pending {
   uint32_t count;
-  uint32_t done;  /* simulated so far, while the list is being simulated */
-  uint32_t owned; /* entries whose owner is known or will not change */
+  uint32_t done;  /* number of simulated entries, while the list is being simulated */
+  uint32_t owned; /* number of entries whose owner is known or will not change */
   struct nf_pending_access list[NF_PENDING_ACCESSES];
 };
-/* Full and simulated at first, so that a thread's first access registers the thread. */
+/* At first the list is full and simulated, so that a thread's first access registers the thread. */
 extern __thread struct nf_pending nf_pending __attribute__((tls_model("initial-exec")));
 
-/* Simulates the list and empties it. Returns 0 if this thread is already doing so, and was
- * interrupted by a signal. */
+/* Simulates the list and empties it. Returns 0 if a signal has interrupted this thread while it was
+ * already doing so. */
 int nf_settle_accesses(void);
 
-/* The whole page (abi.h) of the last access that was appended: page << 1 | stored to. */
+/* The whole page (abi.h) of the last appended access: page << 1 | 1 if it was stored to. */
 extern __thread uint64_t nf_recent_page __attribute__((tls_model("initial-exec")));
-/* NF_FILTER_MASK of the process: the one of the instrumented code. */
+/* NF_FILTER_MASK of the process, as in the instrumented code. */
 extern uint64_t nf_line_mask;
 
-/* Tells whether an access adds nothing: it touches the whole page of the last one again, outside
- * the page's sampled line. A hot page would otherwise append every access to it. */
+/* Returns whether an access adds nothing: it touches the same whole page as the last one, outside
+ * the page's sampled line. Otherwise every access to a hot page would be appended. */
 static inline int nf_repeats_page(uint64_t address, uint32_t is_store) {
   const uint64_t touched = address >> 12 << 1 | is_store;
   if (nf_recent_page == touched || nf_recent_page == (touched | 1))
@@ -66,14 +65,15 @@ static inline int nf_repeats_page(uint64_t address, uint32_t is_store) {
   return 0;
 }
 
-/* Appends an access to a list that may be full, or to memory that may have no owner yet. */
+/* Appends an access if the list may be full or the memory may have no owner yet. */
 void nf_append_slowly(uint64_t address, uint32_t site, uint32_t is_store);
 
 /* Notes the owners of the listed accesses, before a small block's memory changes its owner. */
 void nf_keep_owners(void);
 
-/* `place` is the count, below the list's size, and is read once: a signal handler may append too.
- * If it does so before the count is stored, its own accesses are lost. */
+/* Writes an entry. `place` is the count, which is below the list's size and read only once, because
+ * a signal handler may append too. If a handler does so before the count is stored, its own
+ * accesses are lost. */
 static inline void nf_append_access(uint32_t place, uint64_t address, uint32_t site, uint16_t owner,
                                     uint16_t is_store) {
   struct nf_pending_access* access = &nf_pending.list[place];

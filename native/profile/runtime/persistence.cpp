@@ -18,8 +18,8 @@ constexpr std::uint64_t line_bytes = 64;
 // Flushes the sampled lines of a range from the simulated cache, and counts them for their sites if
 // `site` is site_none.
 
-// Writes the sampled lines of a range from the simulated cache to memory, and counts `weigh(bytes)`
-// for their sites where `site` does not say.
+// Writes the sampled lines of a range from the simulated cache to memory. Counts `weigh(bytes)` for
+// their sites if `site` is site_none.
 void write_sampled(std::uint32_t phase, std::uint16_t site, std::uint64_t address,
                    std::uint64_t size, bool stay, bool write_backs,
                    std::uint64_t EventRecord::*sampled, bool by_bytes) {

@@ -17,7 +17,7 @@ namespace {
 
 std::uint64_t number(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
 
-// Returns the library's own function; a call is counted only if the library is loaded.
+// Returns the library's own function. A call is counted only if the library is loaded.
 template <typename Function>
 Function* real(Function*& known, const char* name) {
   Function* function = __atomic_load_n(&known, __ATOMIC_RELAXED);
@@ -25,7 +25,7 @@ Function* real(Function*& known, const char* name) {
   void* symbol = dlsym(RTLD_DEFAULT, name);
   for (const char* library : {"libpmem.so.1", "libpmemobj.so.1"}) {
     if (symbol != nullptr) break;
-    // Loaded by a plugin, so not visible globally.
+    // The library was loaded by a plugin, so it is not visible globally.
     void* file = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     if (file != nullptr) symbol = dlsym(file, name);
   }
@@ -37,7 +37,7 @@ Function* real(Function*& known, const char* name) {
   static decltype(called_##name)* f; \
   auto* const real_function = real(f, #name)
 
-// libpmem(7): it uses clwb if the processor has it, so lines stay.
+// libpmem(7): libpmem uses clwb if the processor has it, so lines stay cached.
 constexpr bool stay = true;
 
 void called_pmem_flush(const void* address, size_t size) {
@@ -87,12 +87,12 @@ enum : unsigned {
   back = 1u << 4,
   no_flush = 1u << 5
 };
-// libpmem(7), PMEM_MOVNT_THRESHOLD: smallest copy with non-temporal stores by default.
+// libpmem(7), PMEM_MOVNT_THRESHOLD: smallest copy that uses non-temporal stores by default.
 constexpr size_t streamed_bytes = 256;
 constexpr std::uint64_t line_bytes = 64;
 
-// Counts a copy as libpmem writes it: non-temporal stores of whole lines, ordinary stores at both
-// ends.
+// Counts a copy in the way libpmem writes it: non-temporal stores of whole lines, ordinary stores
+// at both ends.
 void count_copy(const void* address, size_t size, unsigned flags) {
   if (size == 0) return;
   const std::uint64_t begin = number(address);
@@ -154,7 +154,7 @@ std::uint64_t direct(Oid object) {
   using Direct = void*(Oid);
   static Direct* f;
   Direct* const real_function = real(f, "pmemobj_direct");
-  // Inline in older headers, but the library exports it all the same.
+  // Inline in older headers, but the library exports it too.
   return real_function != nullptr ? number(real_function(object)) : 0;
 }
 
@@ -183,7 +183,7 @@ int called_pmemobj_tx_xadd_range_direct(const void* address, size_t size, std::u
   return real_function(address, size, flags);
 }
 
-// pmem_msync calls it, too.
+// pmem_msync also calls it.
 int called_msync(void* address, size_t size, int flags) {
   const int error = errno;
   range_synced(number(address), size);
@@ -224,7 +224,7 @@ void* counting_persistence(const char* name) {
       NEARFAR_COUNTED(msync),
   };
 #undef NEARFAR_COUNTED
-  // Most other names differ in the first letter.
+  // Most other names differ from these in the first letter.
   if (*name != 'p' && *name != 'm') return nullptr;
   for (const CountingFunction& counting_function : all) {
     if (strcmp(counting_function.name, name) == 0) return counting_function.function;

@@ -3,8 +3,8 @@
 
 namespace nearfar::profile {
 
-// Returns the function that counts the effects of `name` and calls it; null for other names.
-// Includes msync, which persists without these libraries.
+// Returns the function that counts the effects of `name` and calls the original; null for other
+// names. msync is included, because it persists data without these libraries.
 void* counting_persistence(const char* name);
 
 }  // namespace nearfar::profile

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 
-// Gives the next table `share`/64 of the memory, in whole pages.
+// Assigns `share`/64 of the memory to the next table, in whole pages.
 template <typename T>
 void place(Table& table, std::uint64_t& offset, std::uint64_t memory, std::uint64_t share,
            std::uint64_t max_capacity = UINT32_MAX) {
@@ -45,7 +45,7 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
                                    std::uint64_t message_size) {
   int file = -1;
   char path[path_size];
-  // A program that execs itself keeps its process ID: the second number distinguishes its images.
+  // A program that execs itself keeps its process ID; the second number distinguishes its images.
   for (int image = 0; image < 10000 && file < 0; ++image) {
     char name[64];
     snprintf(name, sizeof name, "process.%d.%d", getpid(), image);
@@ -60,8 +60,8 @@ ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
   const std::uint64_t size = process_file_size(memory_bytes);
   struct statvfs disk {};
   void* memory = nullptr;
-  // The file is sparse, because most of the tables stays untouched; but a full disk would raise
-  // SIGBUS.
+  // The file is sparse, because most of the tables stays untouched. Its space is still reserved,
+  // because a full disk would raise SIGBUS.
   if (fstatvfs(file, &disk) == 0 && disk.f_bavail * disk.f_frsize < size) {
     errno = ENOSPC;
   } else if (ftruncate(file, static_cast<off_t>(size)) == 0) {

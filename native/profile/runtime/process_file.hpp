@@ -1,9 +1,9 @@
 // The file `process.PID.N` in the run folder: the counters of a process, in tables of fixed size.
 //
-// It is mapped shared, so that counts survive _exit, abort and SIGKILL, but for a thread's last
-// list of accesses (pending_access.h). Every table is an array that fills from its start; `Table`
-// contains its offset and its used size. nearfar/profile/run_file.py reads the same layout. All
-// little-endian; sizes in bytes.
+// It is mapped shared, so counts survive _exit, abort and SIGKILL, except those of a thread's last
+// list of accesses (pending_access.h). Every table is an array that is filled from its start;
+// `Table` contains its offset and its used size. nearfar/profile/run_file.py reads the same layout.
+// All numbers are little-endian, sizes in bytes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr unsigned max_frames = 8;
 // Misses are also counted by groups of lines, chosen by hash: the spread of the groups is the
 // sampling error. 256 groups give that spread within 5 %.
 inline constexpr unsigned error_groups = 256;
-// Sites per sample of live bytes: those with the most bytes.
+// Number of sites per sample of live bytes: the ones with the most bytes.
 inline constexpr unsigned sites_per_sample = 128;
 
 enum class ObjectKind : std::uint32_t { unknown, heap, mmap, file, stack, globals };
@@ -31,10 +31,10 @@ struct Table {
   std::uint64_t offset;
   std::uint32_t capacity;  // in records
   std::uint32_t used;
-  std::uint64_t lost;  // records that did not fit
+  std::uint64_t lost;  // records that did not fit into the table
 };
 
-// An instrumented load or store, copied from its module when it first touches a sampled line.
+// An instrumented load or store. It is copied from its module when it first touches a sampled line.
 struct InstructionRecord {
   std::uint64_t key;       // instruction id + 1
   std::uint32_t function;  // offsets into `strings`
@@ -49,8 +49,8 @@ struct InstructionRecord {
   std::uint32_t reserved;
 };
 
-// An allocation site and its bytes. Blocks below 8 KiB are estimated from those that touch sampled
-// lines, larger ones are counted individually.
+// An allocation site and its bytes. Bytes in blocks below 8 KiB are estimated from blocks that
+// touch sampled lines; larger blocks are counted individually.
 struct SiteRecord {
   std::uint64_t key;
   ObjectKind kind;
@@ -64,7 +64,7 @@ struct SiteRecord {
   std::uint64_t allocated_bytes;
   std::int64_t live_bytes;
   std::int64_t peak_bytes;
-  std::int64_t bytes_at_peak;  // at the process's peak, within 1 %
+  std::int64_t bytes_at_peak;  // bytes when the process's total was at its peak, within 1 %
 };
 
 // Counts of an instruction on a site's memory in a phase.
@@ -78,7 +78,7 @@ struct CounterRecord {
   std::uint64_t accesses;
   std::uint64_t read_misses;
   std::uint64_t write_misses;
-  std::uint64_t in_sequence;  // of read and write misses
+  std::uint64_t in_sequence;  // read and write misses that are in sequence
   std::uint64_t
       recent[recent_lines];  // ordinals of the sampled lines that missed last; most recent first
 };
@@ -93,10 +93,10 @@ struct CurveRecord {
   std::uint64_t beyond;               // touches beyond the near stack
   std::uint64_t near[curve_buckets];  // touches within the near stack
   std::uint64_t
-      far[curve_buckets];  // all touches of the far stack; only those beyond the near stack matter
+      far[curve_buckets];  // all touches of the far stack; only those beyond the near one count
 };
-// Buckets: below 4 KiB; then two per octave, [1, 1.5) and [1.5, 2) times a power of two, up to 8
-// TiB.
+// Buckets: the first is below 4 KiB; then two per octave, [1, 1.5) and [1.5, 2) times a power of
+// two, up to 8 TiB.
 constexpr unsigned curve_bucket(std::uint64_t bytes) {
   if (bytes < 4096) return 0;
   const unsigned octave = 63 - static_cast<unsigned>(__builtin_clzll(bytes));
@@ -117,8 +117,8 @@ inline constexpr unsigned page_buckets = 290;
 inline constexpr unsigned time_buckets = 64;
 struct PageRecord {
   std::uint64_t key;
-  std::uint64_t first;      // first touches: pages
-  std::uint64_t touches;    // unweighted, first ones included
+  std::uint64_t first;      // first touches, in pages
+  std::uint64_t touches;    // touches without weights, including first ones
   std::uint64_t looked_at;  // pages whose content was compressed
   std::uint64_t compressed_bytes;
   std::uint64_t compression_work;  // PageContent::work
@@ -126,7 +126,7 @@ struct PageRecord {
   std::int32_t written[page_buckets];
   std::uint32_t times[time_buckets];
 };
-// Buckets: below 64 pages; then 16 per octave.
+// Buckets: the first is below 64 pages; then 16 per octave.
 constexpr unsigned page_bucket(std::uint64_t pages) {
   if (pages < 64) return 0;
   const unsigned octave = 63 - static_cast<unsigned>(__builtin_clzll(pages));
@@ -153,8 +153,8 @@ struct RangeRecord {
   std::uint32_t counts[2][range_kinds][ranges_per_site];
 };
 
-// A large block of a site gets or frees its positions; in the order of the run. Several sites may
-// be one object, whose positions follow from this.
+// A large block of a site gets or frees its positions; events are in the order of the run. Several
+// sites may be one object, whose positions follow from these events.
 struct PositionRecord {
   std::uint32_t site;
   std::uint32_t freed;
@@ -171,17 +171,17 @@ struct PositionRecord {
 struct EventRecord {
   std::uint64_t key;
   std::uint64_t flushes;  // lines
-  std::uint64_t fences;   // fences whose last flushed line was of this site
+  std::uint64_t fences;   // fences for which the last flushed line belonged to this site
   std::uint64_t nt_bytes;
   std::uint64_t sampled_flushes;
   std::uint64_t sampled_nt_bytes;
-  std::uint64_t log_bytes;  // bytes snapshotted by transactions
+  std::uint64_t log_bytes;  // bytes of which transactions took snapshots
   std::uint64_t syncs;      // calls of msync
   std::uint64_t sync_bytes;
   std::uint64_t small_page_misses;  // misses of the core's last-level TLB with 4 KiB pages
   std::uint64_t large_page_misses;  // the same with 2 MiB pages
   std::uint64_t private_misses;     // misses of the core's private cache
-  std::uint64_t transfers;          // lines last written by another thread and still cached
+  std::uint64_t transfers;          // lines last written by another thread that are still cached
   std::uint64_t reserved[3];
 };
 
@@ -210,13 +210,13 @@ struct ProcessHeader {
   std::uint32_t rate_log2;
   std::int32_t pid;
   std::int32_t parent_pid;
-  std::uint32_t forked;  // 1: continues its parent's allocations
+  std::uint32_t forked;  // 1: it has its parent's allocations
   std::uint32_t threads;
   std::uint64_t compiler;  // offset into `strings`
   std::uint64_t cache_sets;
   std::uint32_t cache_ways;
-  std::uint32_t mixed_rates;    // modules instrumented at another rate: not counted
-  std::uint32_t wrong_modules;  // modules of another interface version: not counted
+  std::uint32_t mixed_rates;    // modules instrumented at another rate, not counted
+  std::uint32_t wrong_modules;  // modules with another interface version, which are not counted
   std::uint32_t instrumented_modules;
   std::uint64_t dropped;       // accesses by signal handlers inside the runtime
   std::uint64_t lost_regions;  // mappings beyond the table
@@ -224,7 +224,7 @@ struct ProcessHeader {
   std::int64_t peak_bytes;
   std::uint64_t private_bytes;       // a core's private cache, simulated per thread; 0: none
   std::uint32_t translations;        // entries of its last-level TLB; 0: none
-  std::uint32_t translations_known;  // 1: reported by the processor; 0: a usual size
+  std::uint32_t translations_known;  // 1: reported by the processor; 0: a typical size
   std::uint32_t counts_flushes;      // 1: flushes, fences and non-temporal stores are counted
   std::uint32_t reserved;
   Table instructions;
@@ -237,12 +237,12 @@ struct ProcessHeader {
   Table events;
   Table ranges;
   Table positions;
-  Table strings;  // zero-terminated, the first one empty
+  Table strings;  // zero-terminated texts, the first one empty
   std::uint64_t group_misses[error_groups];
 };
 
-// Maps a new file for this process, zero except for the tables' positions. `memory_bytes` is the
-// size of all tables. Returns null on failure, with the reason in `message` if there is one.
+// Maps a new file for this process; it is zero except for the tables' positions. `memory_bytes` is
+// the size of all tables. Returns null on failure, with the reason in `message` if there is one.
 ProcessHeader* create_process_file(std::uint64_t memory_bytes, char* message,
                                    std::uint64_t message_size);
 // Size of the mapping.

@@ -9,7 +9,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Sites with positions of their own; blocks of further sites have none.
+// Sites with separate positions; blocks of further sites have none.
 constexpr unsigned max_spaces = 1024;
 enum : std::uint16_t { no_space = 0, file_space = 1, first_space = 2 };
 
@@ -38,7 +38,7 @@ void log_position(const Region& region, std::uint64_t position, bool freed) {
                                                                    region.end - region.begin};
 }
 
-// Doubles the bytes of each range until the position is in one.
+// Doubles the bytes of each range until the last range includes the position.
 void coarsen(RangeRecord& record, std::uint64_t position) {
   Lock const lock(records_lock, thread_id());
   while (position >> record.bytes_log2 >= ranges_per_site) {

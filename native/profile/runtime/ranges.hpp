@@ -8,15 +8,15 @@
 
 namespace nearfar::profile {
 
-// Gives a new region its position within its site's memory: the offset of a file, the lowest free
-// position of a block (base/positions.hpp).
+// Sets the position of a new region within its site's memory: the offset in a file, or the lowest
+// free position of a block (base/positions.hpp).
 void set_position(Region& region);
 void set_file_position(Region& region, std::uint64_t offset);
 // Frees the position of a removed region.
 void free_position(const Region& region);
 
-// Where the last count went: the next one often goes there too. A cursor does not see changes of
-// the regions, so it serves a few counts.
+// Caches the range of the last count, because the next count often belongs to it too. A cursor does
+// not notice changes of regions, so it must be used for a few counts only.
 struct RangeCursor {
   Region region{};
   std::uint64_t key = 0;

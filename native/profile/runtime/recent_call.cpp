@@ -33,12 +33,12 @@ struct RecentCall {
   }
 };
 
-// Entries for the inner loops of some threads. Shared by threads, since a library that is loaded
-// late, with a plugin, gets little thread-local storage.
+// Entries for the inner loops of some threads. Threads share them, because a library that is loaded
+// late, by a plugin, gets little thread-local storage.
 RecentCall recent_calls[64];
 
 RecentCall& place_of(Call call) {
-  // Stacks are aligned to 16 bytes and end at round addresses.
+  // Stacks are aligned to 16 bytes and end at round addresses, so low bits are shifted out.
   const std::uint64_t hash = (call.return_address ^ call.frame_end << 20) * 0x9E3779B97F4A7C15ull;
   return recent_calls[hash >> 58];
 }

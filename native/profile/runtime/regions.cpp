@@ -11,7 +11,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Leaves out what lies before `begin`.
+// Removes the part below `begin`.
 void skip(Region& region, std::uint64_t begin) {
   if (region.position != no_position) region.position += begin - region.begin;
   region.begin = begin;
@@ -19,8 +19,8 @@ void skip(Region& region, std::uint64_t begin) {
 
 }  // namespace
 
-// Holds the lock. A handler that jumps away leaves an odd version: readers then take the lock until
-// the next change.
+// Holds the lock and makes the version odd. If a signal handler jumps away, the version stays odd,
+// and readers take the lock until the next change.
 class Regions::Change {
  public:
   explicit Change(Regions& regions) : regions_(regions), lock_(regions.lock_, thread_id()) {

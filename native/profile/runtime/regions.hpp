@@ -15,8 +15,8 @@ struct Region {
   std::uint64_t position = no_position;  // of `begin` within the site's memory (ranges.hpp)
 };
 
-// Sorted and disjoint. A region's lines are tagged in the shadow when first touched, so a region of
-// a terabyte costs as much as one of a page.
+// Sorted and disjoint regions. A region's lines are tagged in the shadow when they are first
+// touched, so a region of a terabyte costs as much as one of a page.
 class Regions {
  public:
   static constexpr std::uint32_t capacity = 1u << 16;
@@ -30,10 +30,10 @@ class Regions {
   bool fill(Region region);
   // Returns the site at `address`; site_none if there is no region.
   std::uint16_t find(std::uint64_t address) const { return region_at(address).site; }
-  // Returns the region at `address`; one of site_none if there is none.
+  // Returns the region at `address`, or a region of site_none if there is none.
   Region region_at(std::uint64_t address) const;
 
-  // Removes the range; calls `removed(part)` for each part that had a region.
+  // Removes the range; calls `removed(part)` for each part that belonged to a region.
   template <typename F>
   void remove(std::uint64_t begin, std::uint64_t end, F removed) {
     Region part{};
@@ -44,10 +44,10 @@ class Regions {
   class Change;
 
   Region look_up(std::uint64_t address) const;
-  std::uint32_t lower_bound(std::uint64_t address) const;  // first region that ends after it
+  std::uint32_t lower_bound(std::uint64_t address) const;  // first region that ends above it
   bool insert_at(std::uint32_t at, Region region);
   void erase(std::uint32_t at);
-  // Removes the first part of the range that has a region; returns false if there is none.
+  // Removes the first part of the range that belongs to a region; returns false if there is none.
   bool cut(std::uint64_t begin, std::uint64_t end, Region& part);
 
   Region* regions_ = nullptr;

@@ -31,22 +31,23 @@ namespace {
 
 const std::uint32_t no_phase = 0;
 
-// One of the first keys, for which the C library needs no memory.
+// One of the first keys, because the C library needs no memory for these.
 pthread_key_t at_thread_end;
 
 void settle_at_end(void* value) {
   nf_settle_accesses();
-  // Once more, after other destructors; the C library ends that after a few rounds.
+  // Requests another round, after other destructors; the C library stops after a few rounds.
   pthread_setspecific(at_thread_end, value);
 }
 
-// Uses the slot of this process's own marks, or the program's.
+// Uses the slot of this process if it has marked itself, or else the program's slot.
 void follow_slot() {
   __atomic_store_n(&nf_phase_word, &nf_control_slot(runtime.control, getpid(), 0)->phase,
                    __ATOMIC_RELAXED);
 }
 
-// Arguments and environment lie above the first frame: 128 KiB is a generous environment.
+// Arguments and environment are above the first frame; 128 KiB are enough for nearly all
+// environments.
 constexpr std::uint64_t above_first_frame = 128 << 10;
 // Used if the limit is "unlimited".
 constexpr std::uint64_t max_stack = 64ull << 20;
@@ -75,7 +76,7 @@ void add_reserved_sites() {
   const ObjectKind kinds[first_free_site] = {ObjectKind::unknown, ObjectKind::heap,
                                              ObjectKind::unknown, ObjectKind::stack};
   for (std::uint32_t site = 0; site < first_free_site; ++site) {
-    // Other keys are hashes, so small numbers do not collide.
+    // Other keys are hashes, so a small number does not collide with them.
     runtime.sites.find_or_add(site + 1, thread_id(),
                               [&](SiteRecord& record) { record.kind = kinds[site]; });
   }
@@ -127,8 +128,8 @@ void copy_used(ProcessHeader& to, Table& table, const ProcessHeader& from, const
   table.used = source.used;
 }
 
-// The child of a fork continues in its own file, mapped at the address of its parent's. It inherits
-// the parent's allocations, and counts its own accesses.
+// The child of a fork continues in a file of its own, mapped at the address of its parent's file.
+// It inherits the parent's allocations but counts its own accesses.
 void continue_in_child() {
   if (!active()) return;
   this_thread.inside = 0;
@@ -214,8 +215,8 @@ void register_new_thread() {
   pthread_setspecific(at_thread_end, &runtime);
   __atomic_fetch_add(&runtime.header->threads, 1, __ATOMIC_RELAXED);
   if (gettid() == getpid()) return;
-  // glibc puts a thread's descriptor at the top of its stack. Only free addresses are added, since
-  // the stack may be smaller.
+  // glibc puts a thread's descriptor at the top of its stack. Only free addresses are added,
+  // because the stack may be smaller.
   constexpr std::uint64_t usual_stack = 8ull << 20;
   constexpr std::uint64_t descriptor = 4096;
   const std::uint64_t top = reinterpret_cast<std::uint64_t>(pthread_self()) + descriptor;

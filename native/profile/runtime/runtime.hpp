@@ -1,4 +1,4 @@
-// Global state of the runtime, and its stages: inert, active, continued in the child of a fork.
+// Global state of the runtime, and its stages: inert, active, and continued in the child of a fork.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,10 @@ extern const std::uint32_t* nf_counting_word;
 namespace nearfar::profile {
 
 struct Runtime {
-  // True if `nearfar profile` runs this program and everything could be created.
+  // True if `nearfar profile` runs this program and all resources could be created.
   bool active;
-  // Active at the default rate with glibc's block layout: malloc and free have a fast path.
+  // True if active at the default rate and with glibc's block layout: malloc and free then have a
+  // fast path.
   bool usual;
   nf_control* control;
   ProcessHeader* header;
@@ -51,7 +52,7 @@ inline std::uint32_t nf_current_phase() {
              : 0;
 }
 
-// Returns the simulated cache's set of a sampled line, by its ordinal.
+// Returns the set of a sampled line in the simulated cache, by the line's ordinal.
 inline std::uint64_t last_level_set(std::uint64_t line) {
   return runtime.cache.physical_set_of(runtime.lines.index(line), runtime.lines.lines_per_page());
 }
@@ -61,7 +62,7 @@ inline bool active() { return __atomic_load_n(&runtime.active, __ATOMIC_RELAXED)
 // Activates the runtime if a run requests it; called by the first module that registers.
 void activate(unsigned rate_log2);
 
-// Registers a thread and its stack at its first event.
+// Registers a thread and its stack at the thread's first event.
 void register_new_thread();
 inline void register_thread() {
   if (this_thread.id == 0) register_new_thread();

@@ -13,7 +13,7 @@ namespace {
 // User space of x86-64 with four-level page tables; with five levels, Linux's default.
 constexpr std::uint64_t address_space = 1ull << 47;
 
-// Four entries at once; entries are accessed as 16-bit numbers elsewhere.
+// Tags four granules at once; elsewhere entries are accessed as 16-bit numbers.
 using Word [[gnu::may_alias]] = std::uint64_t;
 
 std::uint64_t round_up(std::uint64_t address) { return (address + 4095) & ~4095ull; }
@@ -53,7 +53,7 @@ std::uint64_t Shadow::tag(std::uint64_t begin, std::uint64_t size, std::uint16_t
 void Shadow::clear(std::uint64_t begin, std::uint64_t size) const {
   if (begin >= address_space) return;
   if (begin + size > address_space) size = address_space - begin;
-  // A system call is cheaper than writing zeros only for several shadow pages.
+  // A system call is cheaper than writing zeros only for several pages of the shadow.
   constexpr std::uint64_t page = 4096;
   constexpr long min_madvise_bytes = 16 * page;
   const std::uint64_t end = begin + size;

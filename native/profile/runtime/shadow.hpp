@@ -7,9 +7,9 @@
 
 namespace nearfar::profile {
 
-// Small objects of different sites share lines, so a page or a line would be too coarse; 16 bytes
-// is malloc's granule. It is reserved for the whole address space and touched only where the
-// program has memory: 8 bytes per page at rate 64.
+// Objects of different sites share lines, so a page or a line would be too coarse; 16 bytes is the
+// granularity of malloc. The shadow is reserved for the whole address space, but touched only where
+// the program has memory: 8 bytes per page at rate 64.
 class Shadow {
  public:
   // Returns false if the address space is refused (RLIMIT_AS, strict overcommit).
@@ -23,7 +23,7 @@ class Shadow {
   // the range's bytes in sampled lines.
   std::uint64_t tag(std::uint64_t begin, std::uint64_t size, std::uint16_t site) const;
 
-  // Clears a large range and frees the shadow's own pages.
+  // Clears the tags of a large range and frees the shadow's pages.
   void clear(std::uint64_t begin, std::uint64_t size) const;
 
  private:

@@ -15,7 +15,8 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return hash ^ hash >> 29;
 }
 
-// Recursion creates countless call stacks: as the table fills, fewer frames distinguish sites.
+// Recursion creates countless call stacks. So the fuller the table is, the fewer frames distinguish
+// sites.
 unsigned significant_frames() {
   const Table& table = runtime.header->sites;
   if (table.used < table.capacity / 2) return max_frames;
@@ -57,10 +58,10 @@ std::uint32_t size_class_of(std::uint64_t size) {
   return size == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(size));
 }
 
-// The whole of each part; 0: a whole.
+// For each part, the whole site that it belongs to; 0: it is a whole.
 std::uint16_t wholes[1u << 16];
 
-// Returns the part of a site with blocks of one size class, or of one tag.
+// Returns the part of a site that contains blocks of one size class or of one tag.
 std::uint16_t part_of(std::uint16_t site, std::uint32_t size_class, std::uint32_t tag) {
   if ((size_class == 0 && tag == 0) || site < first_free_site) return site;
   const SiteRecord& whole = runtime.sites[site];
@@ -106,7 +107,7 @@ std::uint16_t site_of_call(ObjectKind kind, Call call, const char* path) {
   std::uint64_t key = mix(hash_of(path), static_cast<std::uint64_t>(kind));
   unsigned kept = 0;
   for (unsigned i = 0; i < depth; ++i) {
-    // Direct recursion is one frame.
+    // Direct recursion counts as one frame.
     if (kept > 0 && frames[kept - 1] == frames[i]) continue;
     frames[kept++] = frames[i];
     key = mix(key, frames[i]);

@@ -1,8 +1,8 @@
-// Fast stack walks: a return address nearly always implies the distance to the next one. The result
-// of libgcc's unwinder is stored per return address; a walk is then a look-up and a load per frame.
-// Frames of varying size (alloca, realigned stacks) lead to an unknown next return address, or to a
-// different distance: these are always unwound by the tables. Unwinding ends where all callers are
-// known.
+// Fast stack walks. A return address nearly always implies the distance to the next one on the
+// stack. The results of libgcc's unwinder are stored per return address, so a walk needs one
+// look-up and one load per frame. Frames of varying size (alloca, realigned stacks) lead to an
+// unknown next return address or to a different distance: these are always unwound by the tables.
+// Unwinding stops as soon as all further callers are known.
 #include "profile/runtime/stack_walk.hpp"
 
 #include <unwind.h>
@@ -14,8 +14,9 @@ namespace nearfar::profile {
 
 namespace {
 
-// Return addresses of all call paths to allocations; a large program has some thousands. A
-// short-lived one has hundreds: the first table is all it touches, since each page costs a fault.
+// Maximum number of return addresses on all paths to allocations; a large program has some
+// thousands. A short-lived program has hundreds: it touches only the first table, because each page
+// costs a fault.
 constexpr unsigned table_bits[] = {11, 15};
 constexpr std::uint32_t varies = UINT32_MAX;
 constexpr std::uint32_t outermost = UINT32_MAX - 1;
@@ -26,7 +27,7 @@ struct KnownStep {
   std::uint64_t return_address;  // written last: the entry is then complete
   std::uint32_t step;            // distance from this frame's end to the next frame's end
 };
-// The table of N entries begins at entry N.
+// The table with N entries begins at entry N.
 KnownStep known_steps[2u << table_bits[1]];
 
 KnownStep* find(std::uint64_t return_address, bool claim) {
@@ -58,13 +59,14 @@ void store_step(std::uint64_t return_address, std::uint64_t step) {
   __atomic_store_n(&entry->return_address, return_address, __ATOMIC_RELEASE);
 }
 
-// What stored steps led to: the number of all calls, or 0 and the number of one that has none.
+// Result of following stored steps: the number of all calls, or 0 and the number of the first call
+// without a stored step.
 struct Known {
   unsigned count;
   unsigned unknown;
 };
 
-// Goes on from `here`, call number `count`.
+// Follows stored steps from `here`, which is call number `count`.
 Known go_on(Call here, unsigned count, std::uint64_t* frames, unsigned max_count) {
   for (; count < max_count; ++count) {
     const KnownStep* entry = find(here.return_address, false);
@@ -83,8 +85,8 @@ struct Walk {
   unsigned max_count;
   std::uint64_t first;  // frame_end of the first frame to include
   std::uint64_t* frames;
-  unsigned unknown;  // number of a frame that has to be unwound
-  unsigned whole;    // number of all calls, if stored steps led to the last; else 0
+  unsigned unknown;  // number of the frame that must be unwound
+  unsigned whole;    // number of all calls, if stored steps led to the last one; else 0
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
@@ -95,10 +97,11 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   if (address == 0) return _URC_END_OF_STACK;
   const unsigned number = walk.count++;
   walk.calls[number] = {address, frame_end};
-  // One more frame than requested gives the last frame's end.
+  // The frame after the requested ones gives the end of the last one.
   if (number == walk.max_count) return _URC_END_OF_STACK;
   if (number <= walk.unknown) return _URC_NO_REASON;
-  // Callers are known sooner than what they call, and unwinding takes a microsecond a frame.
+  // The steps of callers may be stored before those of the functions that they call, and unwinding
+  // takes a microsecond per frame.
   const Known known = go_on(walk.calls[number], number, walk.frames, walk.max_count);
   walk.whole = known.count;
   walk.unknown = known.unknown;
@@ -148,7 +151,7 @@ unsigned fixed_stack(Call call, Call* calls, unsigned max_count) {
 
 void reset_steps() {
   for (KnownStep& entry : known_steps) {
-    // Pages that were never used stay so.
+    // Pages that were never used stay untouched.
     if (entry.return_address != 0) {
       __atomic_store_n(&entry.return_address, std::uint64_t{0}, __ATOMIC_RELEASE);
     }

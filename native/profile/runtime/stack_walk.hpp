@@ -5,13 +5,14 @@
 
 namespace nearfar::profile {
 
-// A call, seen from the called function.
+// A call, as seen from the called function.
 struct Call {
   std::uint64_t return_address;
-  std::uint64_t frame_end;  // stack address just above the slot that holds the return address
+  std::uint64_t frame_end;  // stack address just above the return address
 };
 
-// Call of the function that uses this macro. The builtin is the canonical frame address of DWARF.
+// The call of the function that uses this macro. The builtin is the canonical frame address of
+// DWARF.
 #define NEARFAR_THIS_CALL                                                                 \
   (::nearfar::profile::Call{reinterpret_cast<std::uint64_t>(__builtin_return_address(0)), \
                             reinterpret_cast<std::uint64_t>(__builtin_dwarf_cfa())})
@@ -20,8 +21,8 @@ struct Call {
 // and without frame pointers; does not allocate.
 unsigned walk_stack(Call call, std::uint64_t* frames, unsigned max_count);
 
-// Also writes the calls' frame ends; returns 0 if a frame's size varies, because return addresses
-// may then lie elsewhere next time.
+// Also writes the frame ends of the calls. Returns 0 if the size of a frame varies, because return
+// addresses may then be elsewhere next time.
 unsigned fixed_stack(Call call, Call* calls, unsigned max_count);
 
 // Forgets all distances after a library was closed, because its addresses may be reused.

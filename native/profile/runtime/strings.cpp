@@ -20,7 +20,7 @@ std::uint32_t Strings::intern(const char* text) {
   Lock const lock(lock_, thread_id());
   const auto hash = (reinterpret_cast<std::uintptr_t>(text) * 0x9E3779B97F4A7C15ull) >> 48;
   Known* known = known_ == nullptr ? nullptr : &known_[hash % known_size];
-  // A closed module's address may now contain another text.
+  // The address may contain another text by now, because its module was closed.
   if (known != nullptr && known->text == text && strcmp(text_ + known->offset, text) == 0) {
     return known->offset;
   }

@@ -1,4 +1,4 @@
-// Texts in the process file, nearly without duplicates.
+// Texts in the process file, mostly without duplicates.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ class Strings {
   const char* text(std::uint32_t offset) const { return text_ + offset; }
 
  private:
-  // Compilers merge equal literals, so the pointer identifies most duplicates. A quarter of the
-  // entries suffices for function and file names of 10,000 functions; with more, texts are
-  // duplicated.
+  // Cache by pointer: compilers merge equal literals, so the pointer identifies most duplicates. A
+  // quarter of the entries is enough for the function and file names of 10,000 functions; beyond
+  // that, texts are duplicated.
   static constexpr std::uint32_t known_size = 1u << 16;
   struct Known {
     const char* text;

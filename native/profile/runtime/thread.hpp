@@ -10,7 +10,7 @@ namespace nearfar::profile {
 struct CoreCaches;
 
 struct Thread {
-  // Stack address of the call that is inside the runtime; 0: none.
+  // Stack address of the call that is inside the runtime now; 0: none.
   std::uintptr_t inside;
   std::uint32_t id;  // the kernel's ID; 0 until the thread's first event
   std::uint32_t events;
@@ -18,15 +18,15 @@ struct Thread {
   // Whether lines were flushed since the last fence, and the site of the last one.
   std::uint16_t flushed;
   std::uint16_t flushed_site;
-  CoreCaches* caches;  // of the thread's assumed core; null until first needed
+  CoreCaches* caches;  // caches of the thread's assumed core; null until first needed
 };
 
-// Plain data in the static TLS block, which is small for a library that is loaded late, with a
+// Plain data in the static TLS block, which is small for a library that is loaded late, by a
 // plugin: no constructor, no destructor, no allocation.
 extern __thread Thread this_thread __attribute__((tls_model("initial-exec")));
 
-// Held while this thread is inside the runtime. Memory accesses of a signal handler are rejected
-// meanwhile, unless the interrupted call is gone: handlers that longjmp leave `inside` set to an
+// Held while this thread is inside the runtime. Meanwhile, memory accesses of a signal handler are
+// rejected, unless the interrupted call is gone: a handler that longjmps leaves `inside` set to an
 // address below the stack pointer, in the free part of the stack.
 class Guard {
  public:

@@ -8,7 +8,7 @@ namespace nearfar::profile {
 
 namespace {
 
-// Skylake to Ice Lake and Zen have 1536 to 2048; virtual machines may hide the number.
+// Skylake to Ice Lake and Zen have 1536 to 2048 entries; virtual machines may hide the number.
 constexpr TranslationSize usual{1536, false};
 
 struct Registers {
@@ -85,7 +85,7 @@ TranslationSize translation_size() {
   } else if (amd) {
     entries = from_amd();
   }
-  // Fewer than 256 entries are a first level: the processor hides the second.
+  // Fewer than 256 entries are a first-level TLB: the processor hides the second level.
   constexpr std::uint32_t min_entries = 256;
   return entries < min_entries ? usual : TranslationSize{entries, true};
 }

@@ -7,7 +7,7 @@ namespace nearfar::profile {
 
 struct TranslationSize {
   std::uint32_t entries;
-  bool known;  // false: not reported by the processor; a usual size
+  bool known;  // false: a typical size, not reported by the processor
 };
 
 TranslationSize translation_size();

@@ -1,13 +1,14 @@
-// nearfar_block_cost ROUNDS: times pairs of malloc and free of small blocks, by two functions that
-// a plan may have near and far, and prints ns for a pair of each. What `nearfar run` adds is the
-// difference to the same without its library.
+// nearfar_block_cost ROUNDS: times pairs of malloc and free of small blocks, in two functions whose
+// blocks a plan may place near and far, and prints ns per pair for each. The cost of `nearfar run`
+// is the difference to the same times without its library.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
 extern "C" {
-// Each writes to its block, so that malloc is not its last call: then it is on the call stack.
+// Each function writes to its block, so that malloc is not a tail call and the function is on the
+// call stack.
 [[gnu::noinline, gnu::visibility("default")]] char* nearfar_near_block(std::size_t size) {
   auto* block = static_cast<char*>(malloc(size));
   if (block != nullptr) *static_cast<volatile char*>(block) = 1;
@@ -25,7 +26,7 @@ namespace {
 constexpr std::size_t blocks = 64;
 constexpr int tries = 7;
 
-// Returns ns for a pair, of the quickest of some tries.
+// Returns ns per pair in the fastest of several attempts.
 double pair_ns(char* (*make)(std::size_t), long rounds) {
   double best = 1e18;
   for (int attempt = 0; attempt < tries; ++attempt) {

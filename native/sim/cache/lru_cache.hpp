@@ -9,7 +9,7 @@
 namespace nearfar::sim {
 
 // The caller provides the memory of the ways (lines() zeroed words), because the profiler's runtime
-// must not allocate. Not synchronised: callers that share a cache lock `set_of(line)`.
+// must not allocate. Not synchronised: callers that share a cache must lock `set_of(line)`.
 class LruCache {
  public:
   LruCache() = default;

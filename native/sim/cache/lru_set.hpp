@@ -12,9 +12,9 @@ struct Outcome {
   LineWord evicted;  // empty if no line was evicted
 };
 
-// Looks `line` up among `count` ways, allocates it on a miss and makes it the most recent. A
+// Looks up `line` among `count` ways, allocates it on a miss and makes it the most recent. A
 // write-back is charged to the line's last owner, because cached memory can be freed and
-// reallocated. The loop is scalar: most hits are in the first ways.
+// reallocated. The loop is scalar, because most hits are in the first ways.
 inline Outcome access_lru_set(LineWord* ways, unsigned count, std::uint64_t line,
                               std::uint16_t owner, bool store) {
   if (ways[0].holds(line)) {
@@ -35,8 +35,8 @@ inline Outcome access_lru_set(LineWord* ways, unsigned count, std::uint64_t line
   return {false, moved};
 }
 
-// Writes `line` back if it is cached; it then stays, clean (clwb), or leaves (clflush). Returns
-// whether it was dirty.
+// Writes `line` back if it is cached. The line then stays, clean (clwb), or is removed (clflush).
+// Returns whether it was dirty.
 inline bool flush_lru_set(LineWord* ways, unsigned count, std::uint64_t line, bool stays) {
   unsigned way = 0;
   while (way < count && !ways[way].holds(line)) ++way;

@@ -56,7 +56,8 @@ class SampledLines {
   static constexpr unsigned usual_rate_log2 = 6;
   // `size` is not 0.
   [[gnu::always_inline]] static bool any_in_at_usual_rate(std::uint64_t begin, std::uint64_t size) {
-    // No branch: a block's place in its page is random, so half of them would be mispredicted.
+    // No branch: a block's place within its page is random, so half of the branches would be
+    // mispredicted.
     constexpr std::uint64_t line_in_page = 63 << 6;
     const std::uint64_t page = begin & ~std::uint64_t{4095};
     const std::uint64_t product = (begin >> 12) * NF_HASH_MULTIPLIER;
@@ -90,7 +91,7 @@ class SampledLines {
   }
 
   struct Overlap {
-    std::uint64_t bytes = 0;  // bytes of the range that lie in sampled lines
+    std::uint64_t bytes = 0;  // bytes of the range within sampled lines
     std::uint64_t first = 0;  // address of the first of these bytes
   };
   Overlap overlap(std::uint64_t begin, std::uint64_t size) const {

@@ -8,14 +8,13 @@
 namespace nearfar::sim {
 
 // It sees only pages with sampled lines, and one access in `rate` to them. How many misses a
-// sampled miss represents depends on the access pattern: a walk through memory missed once on every
-// page since the previous miss; at random addresses every access that was not sampled missed as
-// well.
+// sampled miss represents depends on the access pattern. A sequential walk missed once on every
+// page since its previous miss; at random addresses, every access that was not sampled missed too.
 class Translations {
  public:
   static constexpr unsigned ways = 12;  // Skylake to Ice Lake; Golden Cove's 16 behave alike
 
-  // `entries` is the processor's number; `memory` holds the ways.
+  // `entries` is the number of entries of the processor's TLB; `memory` contains the ways.
   Translations() = default;
   Translations(std::uint64_t entries, unsigned page_log2, unsigned rate_log2, LineWord* memory)
       : page_log2_(page_log2),
@@ -57,15 +56,15 @@ class Translations {
     if (!walks) closest = 1;
     if (closest == 1) walk.pages[1] = walk.pages[0];
     walk.pages[0] = here;
-    // A jump may begin a walk. It is a random miss only if the walk does not continue from there.
+    // A jump may begin a walk. It counts as a random miss only if no walk continues from there.
     if (begins) return std::uint64_t{1} << hidden;
     return walks && gap < every_access ? gap : every_access;
   }
 
  private:
   static constexpr unsigned line_log2 = 6;
-  // A walk may skip some sampled pages (by its stride or by chance). Random misses are rarely so
-  // close.
+  // A walk may skip some sampled pages, because of its stride or by chance. Random misses are
+  // rarely so close together.
   static constexpr std::uint64_t near_pages = 16;
 
   static std::uint64_t distance(std::uint64_t here, std::uint64_t before) {

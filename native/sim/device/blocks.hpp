@@ -20,7 +20,7 @@ struct Shape {
 
 inline constexpr unsigned max_row_ways = 16;  // one 64-byte row
 inline constexpr unsigned max_scanned_ways =
-    128;  // blocks searched one by one; above, a hash table
+    128;  // maximum number of blocks that are searched one by one; above it, a hash table is used
 
 // Allocates on every miss, in an empty way if there is one.
 class Blocks {
@@ -60,7 +60,8 @@ class Blocks {
     const Request::Kind dirtying = first ? Request::store : Request::write_back;
     std::size_t emitted = 0;
     const auto emit = [&](const Request& request, const LookupResult& result) {
-      // Writes both and counts those that apply: no branch on hit or miss.
+      // Writes both requests and counts those that apply, so that there is no branch on hit or
+      // miss.
       out[emitted] = {result.evicted_block(), Request::write_back};
       emitted += result.evicted_dirty() ? 1 : 0;
       out[emitted] = {request.line, Request::load};
@@ -82,13 +83,14 @@ class Blocks {
       return emitted;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      // Beyond the end this prefetches an arbitrary row, which does no harm.
+      // Beyond the end of the input this prefetches an arbitrary row, which does no harm.
       __builtin_prefetch(words_ + row_at(in[i + prefetch_distance].line), 1);
       look(in[i]);
     }
     return emitted;
   }
-  // Fetches what the search for a block will read, where that may not be in the first-level cache.
+  // Prefetches the data that the search for a block will read, if it may not be in the first-level
+  // cache.
   void prefetch(std::uint32_t block) const {
     if (kind_ == Kind::rows || kind_ == Kind::random_rows)
       __builtin_prefetch(words_ + row_at(block), 1);

@@ -12,10 +12,11 @@
 
 namespace nearfar::sim {
 
-// A block goes to the medium when its last line is written; one that evict the buffer before
-// costs the medium a whole block too. Their ratio to the lines written is the write amplification.
-// (Waiting until every line was written would join halves written in different passes, of which the
-// published curve shows nothing: tests/native/sim/device/write_amplification_test.cpp.)
+// A block is written to the medium when its last line is written. A block that is evicted earlier
+// costs the medium a whole block too. The ratio of these to the written lines is the write
+// amplification. (Waiting until every line was written would merge halves written in different
+// passes, which the published curve does not show:
+// tests/native/sim/device/write_amplification_test.cpp.)
 class Combiner {
  public:
   explicit Combiner(unsigned block_log2) : last_line_((1U << (block_log2 - 6U)) - 1) {}

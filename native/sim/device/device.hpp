@@ -35,13 +35,13 @@ class Device {
     return level;
   }
 
-  // Fetches what a read or write of this address will look at.
+  // Prefetches the data that a read or write of this address will use.
   void prefetch(std::uint64_t address) const {
     for (const Buffer& buffer : buffers_)
       buffer.blocks.prefetch(static_cast<std::uint32_t>(address >> buffer.block_log2));
   }
 
-  // `level` is where the line was written: 0 the queue, 1 the first buffer, ..., then the medium.
+  // `level` says where the line was written: 0 the queue, 1 the first buffer, ..., then the medium.
   struct Written {
     unsigned level;
     Nanoseconds accepted;

@@ -8,8 +8,8 @@
 
 namespace nearfar::sim {
 
-// `flatten` inlines everything that the job calls, so that the vector look-ups can be inlined too:
-// a function compiled for a smaller instruction set could only call them.
+// `flatten` inlines everything that the job calls, so that the vector look-ups can be inlined too.
+// A function compiled for a smaller instruction set could only call them.
 template <typename Job, typename... Arguments>
 NEARFAR_AVX512 __attribute__((flatten)) auto with_avx512(Arguments&&... arguments) {
   return Job::template with<Avx512>(std::forward<Arguments>(arguments)...);

@@ -83,7 +83,7 @@ class Memory {
       std::swap(in, out);
     }
     for (std::size_t k = 0; k < count; ++k) {
-      // Beyond the end this prefetches arbitrary rows, which does no harm.
+      // Beyond the end of the input this prefetches arbitrary rows, which does no harm.
       const std::uint64_t next = in[k + Blocks::prefetch_distance].line;
       const Place place = place_of(next << 6U);
       devices_[place.device].prefetch(place.address);
@@ -97,7 +97,7 @@ class Memory {
     }
     now_.count += cached_ns;
   }
-  // Buffer for a batch of up to `max_batch` requests and those that caches add.
+  // Memory for a batch of up to `max_batch` requests and the requests that caches add.
   [[nodiscard]] Request* requests() { return requests_[0].data(); }
   static constexpr std::size_t max_batch = 512;
 
@@ -167,7 +167,7 @@ class Memory {
     }
     post<Vector>(line);
   }
-  // Sends a line to its device; the cause waits only if the queue is full.
+  // Writes a line to its device; the request that caused this waits only if the queue is full.
   template <typename Vector>
   [[gnu::noinline]] void post(std::uint32_t line) {
     const Place place = place_of(std::uint64_t{line} << 6U);

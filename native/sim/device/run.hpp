@@ -19,13 +19,13 @@ enum class Operation {
 struct Run {
   Operation operation = Operation::load;
   std::uint64_t first = 0;     // index of the first access in the order
-  std::uint64_t warm_up = 0;   // accesses before the timed ones
-  std::uint64_t accesses = 1;  // timed
+  std::uint64_t warm_up = 0;   // untimed accesses before the timed ones
+  std::uint64_t accesses = 1;  // timed accesses
   std::uint64_t fence_every = 1;
   Nanoseconds fence{};   // cost of a fence
-  Nanoseconds rest{};    // after each access, not timed
+  Nanoseconds rest{};    // rest after each access, not timed
   Bytes wear_unit{256};  // size of a write, as wear counts them
-  bool each = false;     // keep the time of every access
+  bool each = false;     // record the time of every access
 };
 
 struct RunResult {
@@ -36,7 +36,7 @@ struct RunResult {
   std::uint64_t media_writes = 0;
   std::uint64_t wear_stalls = 0;
   std::uint64_t refresh_stalls = 0;
-  Nanoseconds elapsed{};  // without rests
+  Nanoseconds elapsed{};  // time without rests
   std::vector<float> each_ns{};
 };
 

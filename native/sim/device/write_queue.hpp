@@ -15,7 +15,7 @@ class WriteQueue {
   explicit WriteQueue(const QueueParameters& parameters)
       : parameters_(parameters), waiting_(parameters.lines) {}
 
-  // Returns whether `line` waits at `now`, and so merges at no cost.
+  // Returns whether `line` is in the queue at `now`, so that another write to it merges at no cost.
   bool merges(std::uint64_t line, Nanoseconds now) {
     drain_until(now);
     for (std::uint32_t i = 0; i < used_; ++i) {
@@ -23,8 +23,8 @@ class WriteQueue {
     }
     return false;
   }
-  // Queues a line that takes `drain` to drain; returns when it is accepted (`now` if there is
-  // room).
+  // Queues a line that takes `drain` to drain; returns the time at which it is accepted (`now` if
+  // the queue has space).
   Nanoseconds put(std::uint64_t line, Nanoseconds drain, Nanoseconds now) {
     if (parameters_.lines == 0) {
       drained_ = {std::max(drained_.count, now.count) + drain.count};
@@ -38,7 +38,7 @@ class WriteQueue {
     waiting_[at(used_++)] = {line, drained_};
     return now;
   }
-  // Stops draining for `length`.
+  // Pauses draining for `length`.
   void stall(Nanoseconds length, Nanoseconds now) {
     drained_ = {std::max(drained_.count, now.count) + length.count};
     for (std::uint32_t i = 0; i < used_; ++i) waiting_[at(i)].done.count += length.count;
@@ -64,7 +64,7 @@ class WriteQueue {
   std::vector<Waiting> waiting_;
   std::uint32_t head_ = 0;
   std::uint32_t used_ = 0;
-  Nanoseconds drained_;  // when the last line is drained
+  Nanoseconds drained_;  // time at which the last line is drained
 };
 
 }  // namespace nearfar::sim

@@ -1,5 +1,5 @@
-// Memory Mode: DRAM as a direct-mapped cache of lines in front of persistent memory. Not validated
-// on hardware: no raw measurement of it is published.
+// Memory Mode: DRAM as a direct-mapped cache of lines in front of persistent memory. It is not
+// validated on hardware, because no raw measurement of Memory Mode is published.
 #pragma once
 
 #include <cstdint>

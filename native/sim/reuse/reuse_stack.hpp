@@ -42,13 +42,13 @@ class ReuseStack {
   std::uint32_t live() const { return live_; }
   bool over() const { return live_ > capacity_; }
 
-  // Fetches what `touch` reads first.
+  // Prefetches the data that `touch` reads first.
   void prefetch(std::uint64_t line) const { __builtin_prefetch(&table_[first_entry(line + 1)], 1); }
 
   // Makes `line` the most recent; returns the distinct lines touched since its last touch, or
   // `unseen`.
   std::uint32_t touch(std::uint64_t line) {
-    if (next_ > 0 && lines_[next_ - 1] == line + 1) return 0;  // it is the most recent
+    if (next_ > 0 && lines_[next_ - 1] == line + 1) return 0;  // it is the newest
     if (next_ == slots_) compact();
     std::uint32_t* const entry = find(line + 1);
     std::uint32_t distance = unseen;
@@ -98,8 +98,8 @@ class ReuseStack {
     return static_cast<std::uint32_t>(hash(tagged) >> 32) & last_entry();
   }
 
-  // An entry is slot + 1 and, in the bits above, some of the line's hash: nearly every other line's
-  // entry is passed over without reading that line. `2 * slots_ - 1` covers slot + 1.
+  // An entry is slot + 1 and, in the bits above, some bits of the line's hash, so that nearly all
+  // entries of other lines are skipped without reading the line. `2 * slots_ - 1` covers slot + 1.
   std::uint32_t mark_of(std::uint64_t tagged) const {
     return static_cast<std::uint32_t>(hash(tagged)) & ~(2 * slots_ - 1);
   }
@@ -138,7 +138,7 @@ class ReuseStack {
     return later_words + bit_count(live_bits_[word] >> slot % word_bits >> 1);
   }
 
-  // Without an instruction for it, which the runtime may not assume.
+  // Bit count without the instruction for it, which the runtime may not assume to exist.
   static std::uint32_t bit_count(std::uint64_t bits) {
     bits -= bits >> 1 & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);

@@ -19,12 +19,12 @@ class ReuseTracker {
   static constexpr unsigned min_thinning_log2 = 2;
   static constexpr std::uint64_t bytes() { return 2 * ReuseStack::bytes_for(lines); }
 
-  // Result of a touch. Distances count traced lines: multiply by the tracing rate and 64 bytes for
-  // the memory touched in between.
+  // Result of a touch. Distances count traced lines: a distance times the tracing rate and 64 bytes
+  // is the memory touched in between.
   struct Touch {
     std::uint64_t distance = 0;
-    unsigned weight_log2 = 0;  // log2 of the touches of traced lines it represents
-    bool known = false;        // false: beyond the near stack's reach
+    unsigned weight_log2 = 0;  // log2 of the number of traced touches that it represents
+    bool known = false;        // false: the distance exceeds the reach of the near stack
     bool far = false;          // whether the far stack samples this line
     std::uint64_t far_distance = 0;
     unsigned far_weight_log2 = 0;
@@ -39,7 +39,7 @@ class ReuseTracker {
   // Returns whether a line (an ordinal of traced lines) is sampled.
   static bool sampled(std::uint64_t line) { return chosen(line, min_thinning_log2); }
 
-  // Fetches what `touch` reads first.
+  // Prefetches the data that `touch` reads first.
   void prefetch(std::uint64_t line) const {
     near_.prefetch(line);
     if (chosen(line, thinning_log2_)) far_.prefetch(line);

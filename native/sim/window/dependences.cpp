@@ -21,7 +21,7 @@ std::uint32_t newest_of(const RegisterLists& lists, std::uint32_t row, const New
 
 std::vector<std::uint32_t> dependences(const Trace& trace, const Burst& burst) {
   std::vector<std::uint32_t> distances(burst.accesses.size(), 0);
-  // Per register: the newest load that its value depends on, plus 1.
+  // Per register: 1 + the newest load that its value depends on.
   Newest newest{};
   // Per store: the same for the stored value.
   std::vector<std::uint32_t> stored(burst.accesses.size(), 0);

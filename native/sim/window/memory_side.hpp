@@ -11,11 +11,12 @@
 
 namespace nearfar::sim {
 
-// The core's miss buffers. Requests come in program order, so their times jump and gaps fill later.
+// The core's miss buffers. Requests are simulated in program order, so their times are not
+// monotonic and gaps are filled later.
 class MissBuffers {
  public:
   explicit MissBuffers(std::uint32_t count) : count_(std::clamp(count, 1u, max_in_flight)) {}
-  // Returns when a buffer is free, at the earliest at `requested`.
+  // Returns the time, `requested` or later, at which a buffer is free.
   Cycles free(Cycles requested) {
     const std::size_t first = at(requested);
     if (first >= in_use_.size() || in_use_[first] < count_) return requested;
@@ -34,7 +35,8 @@ class MissBuffers {
   void occupy(Cycles begin, Cycles end) {
     const std::size_t last = std::max(at(begin) + 1, at(end));
     if (last > in_use_.size()) in_use_.resize(2 * last, 0);
-    // A pointer of its own: a byte may alias anything, and the loop is then not vectorised.
+    // A local copy of the pointer: a byte may alias anything, and without the copy the loop is not
+    // vectorised.
     std::uint8_t* const slots = in_use_.data();
     for (std::size_t slot = at(begin); slot < last; ++slot) {
       slots[slot] = static_cast<std::uint8_t>(slots[slot] + (slots[slot] < UINT8_MAX ? 1 : 0));
@@ -52,10 +54,10 @@ class MissBuffers {
   std::size_t full_end_ = 0;
 };
 
-// A bus that each line occupies for some time; gaps are filled later.
+// A bus that each line occupies for some time. Gaps are filled later.
 class Bus {
  public:
-  // Returns when a line that starts at `from` has crossed the bus.
+  // Returns the time at which a line that starts at `from` has crossed the bus.
   Cycles carry(Cycles from, Cycles takes) {
     auto slot = static_cast<std::size_t>(from / width);
     for (Cycles left = takes;; ++slot) {
@@ -69,7 +71,7 @@ class Bus {
   }
 
  private:
-  // Time of a few lines; their order within a slot does not matter.
+  // Slot length: the time of a few lines. The order of lines within a slot does not matter.
   static constexpr Cycles width = 64;
   std::vector<Cycles> used_;
 };
@@ -79,8 +81,8 @@ class MemorySide {
   MemorySide(const Medium& medium, std::uint32_t miss_buffers)
       : medium_(medium), miss_buffers_(miss_buffers) {}
 
-  // Arrival of a line. `in_sequence`: the previous line has opened its DRAM row, so it does not
-  // queue.
+  // Returns the arrival time of a line. `in_sequence`: the previous line has opened its DRAM row,
+  // so the line does not queue.
   Cycles arrives(Cycles requested, bool in_sequence) {
     const Cycles begin = miss_buffers_.free(requested);
     const unsigned in_flight =
@@ -90,11 +92,11 @@ class MemorySide {
     miss_buffers_.occupy(begin, arrival);
     return arrival;
   }
-  // Arrival of a prefetched line of a stream whose last line arrived at `before`.
+  // Returns the arrival time of a prefetched line of a stream whose last line arrived at `before`.
   Cycles arrives_in_stream(Cycles requested, Cycles before) {
     return std::max({requested + medium_.latency[1], before + medium_.stream, on_bus(requested)});
   }
-  // Prefetch distance in lines: as many as cover the latency.
+  // Prefetch distance in lines: enough to cover the latency.
   unsigned depth() const {
     return static_cast<unsigned>(std::clamp(medium_.latency[1] / medium_.stream, 1.0, 63.0));
   }
@@ -128,12 +130,13 @@ class Streams {
     std::uint32_t length = 0;
     std::uint64_t used = 0;
     Cycles arrived = 0;
-    // By line number. Only lines that this stream had are read, so a new stream clears none.
+    // Arrival times by line number. Only entries that this stream wrote are read, so a new stream
+    // need not clear them.
     std::array<Cycles, 64> requested;
   };
   static constexpr std::uint32_t followed_from = 3;
 
-  // The stream that `line` continues, or a new one.
+  // Returns the stream that `line` continues, or a new one.
   Stream& of(std::uint32_t line) {
     ++now_;
     Stream* oldest = streams_.data();
@@ -160,7 +163,7 @@ class Streams {
   }
 
  private:
-  // As many as cores follow (Intel's streamer: 32).
+  // As many streams as cores track (Intel's streamer: 32).
   std::array<Stream, 32> streams_{};
   std::uint64_t now_ = 0;
 };

@@ -27,7 +27,7 @@ class Counters {
 
 class Predictor {
  public:
-  // Returns whether the branch is mispredicted, and learns its direction.
+  // Returns whether the branch is mispredicted, and updates the tables with its direction.
   bool mispredicts(std::uint64_t address, bool taken) {
     const auto index =
         static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15ull) >> 40) % entries;
@@ -65,8 +65,8 @@ void predict_burst(const Trace& trace, Burst& burst, Predictor& predictor) {
 void predict(Trace& trace) {
   if (trace.bursts.empty()) return;
   Predictor predictor;
-  // Warms the predictor up with one burst. All bursts would be too many: the tables would learn by
-  // heart what no predictor can know.
+  // Trains the predictor with one burst. All bursts would be too many: the tables would memorise
+  // what no predictor can know in advance.
   if (trace.bursts.size() > 1) predict_burst(trace, trace.bursts.back(), predictor);
   for (Burst& burst : trace.bursts) predict_burst(trace, burst, predictor);
 }

@@ -1,4 +1,5 @@
-// First-level cache of a core (LRU sets). The next level needs no model: it holds a whole burst.
+// First-level cache of a core (LRU sets). The next level needs no model, because it can hold a
+// whole burst.
 #pragma once
 
 #include <array>

@@ -33,21 +33,21 @@ struct Code {
 struct Block {
   std::uint32_t first;
   std::uint32_t count;
-  std::uint64_t begin;  // addresses; they tell whether a branch was taken
+  std::uint64_t begin;  // addresses; they show whether a branch was taken
   std::uint64_t end;
 };
 
 struct Access {
-  std::uint32_t instruction;  // index in the burst
+  std::uint32_t instruction;  // index of its instruction in the burst
   std::uint32_t line;
   bool store;
-  std::uint32_t stored_by;  // index + 1 of the store whose value it loads; 0: none in the burst
+  std::uint32_t stored_by;  // 1 + index of the store whose value it loads; 0: not in this burst
 };
 
 struct Burst {
   std::vector<std::uint32_t> blocks;
   std::vector<Access> accesses;
-  std::vector<bool> mispredicted;  // per block, of its last instruction; set by `predict`
+  std::vector<bool> mispredicted;  // whether a block's last instruction is; set by `predict`
 };
 
 enum class Served : std::uint8_t { private_cache, last_level, near, far };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double warm_up_share = 0.1;
 
-// Times of the last instructions retired or stores drained, for a buffer's length.
+// Times of the last retired instructions or drained stores, as many as the buffer's length.
 class History {
  public:
   explicit History(std::uint32_t length) : times_(std::max(length, 1u), 0.0) {}
@@ -175,7 +175,8 @@ class Simulation {
     if (!follows || !memory.has_prefetcher()) {
       arrival = memory.arrives(requested, follows);
     } else {
-      // Prefetched when the line `depth` before it was used, or when the stream was detected.
+      // The line was prefetched when the line `depth` before it was used, or when the stream was
+      // detected.
       const std::uint32_t back = std::min(memory.depth(), stream.length - 2);
       const Cycles prefetched = stream.requested[(stream.length - back) % stream.requested.size()];
       arrival = memory.arrives_in_stream(std::min(prefetched, requested), stream.arrived);

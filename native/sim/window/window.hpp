@@ -21,11 +21,11 @@ using Cycles = double;
 inline constexpr unsigned max_in_flight = 64;
 
 struct Medium {
-  // Latency with `count` misses in flight, itself included, at [count]; [0] is not used.
+  // Latency at [count] with `count` misses in flight, including this one; [0] is not used.
   std::array<Cycles, max_in_flight + 1> latency{};
   Cycles line = 0;        // bus time of a line read
   Cycles write = 0;       // bus time of a line written back
-  Cycles write_back = 0;  // mean bus time of write-backs per line read
+  Cycles write_back = 0;  // mean bus time of write-backs, per line read
   Cycles stream = 0;      // time between prefetched lines of a stream; 0: no prefetcher
 };
 
@@ -46,7 +46,7 @@ struct WindowResult {
   Cycles cycles = 0;
   std::uint64_t instructions = 0;
   std::uint64_t mispredictions = 0;
-  // Accesses by level (`Served`).
+  // Accesses by the level that served them (`Served`).
   std::array<std::uint64_t, 4> served{};
   // Accesses to near and far memory that the prefetcher covered.
   std::uint64_t prefetched = 0;

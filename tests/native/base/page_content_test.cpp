@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-using nearfar::look_at_page;
+using nearfar::estimate_compression;
 using nearfar::PageContent;
 
 namespace {
@@ -23,7 +23,7 @@ Page records(std::size_t size, std::size_t noisy) {
   return page;
 }
 
-PageContent look(const Page& page) { return look_at_page(page.data()); }
+PageContent look(const Page& page) { return estimate_compression(page.data()); }
 }  // namespace
 
 TEST_CASE("a page of zeros is one match") {

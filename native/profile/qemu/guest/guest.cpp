@@ -30,7 +30,8 @@ nf_ring* ring = nullptr;
 
 namespace {
 
-// Arguments and environment lie above the first frame: 128 KiB is a generous environment.
+// Arguments and environment are above the first frame; 128 KiB are enough for nearly all
+// environments.
 constexpr std::uint64_t above_first_frame = 128 << 10;
 // Used if the limit is "unlimited".
 constexpr std::uint64_t max_stack = 64ull << 20;
@@ -38,7 +39,7 @@ constexpr std::uint64_t max_stack = 64ull << 20;
 // which QEMU takes 15 s and 6 GiB, and tries less if that fails; Java's heap is up to a quarter of
 // memory.
 constexpr std::uint64_t max_reserved = 128ull << 30;
-// The line and its caller: each frame that is read takes time, and small blocks are many.
+// The allocating line and its caller. Reading a frame takes time, and there are many small blocks.
 constexpr unsigned max_piece_frames = 2;
 
 nf_ring* map_ring() {
@@ -57,7 +58,7 @@ bool plugin_answers(nf_ring& shared) {
   return __atomic_load_n(&shared.attached, __ATOMIC_RELAXED) != before;
 }
 
-// A program that execs itself keeps its process ID and continues.
+// A program that execs itself keeps its process ID and is still profiled.
 bool claim_process(nf_ring& shared) {
   std::int32_t nobody = 0;
   const std::int32_t self = getpid();
@@ -131,7 +132,7 @@ std::uint64_t place_of(NamedFrame& frame) {
   return frame.place;
 }
 
-// The stack of an allocation: of the interpreter's code if that allocates, else native.
+// The stack of an allocation: that of the interpreted code if it allocates, else the native stack.
 class Stack {
  public:
   explicit Stack(Call call, unsigned max_count = max_interpreted) : call_(call) {
@@ -139,7 +140,7 @@ class Stack {
       Guard const guard;
       if (!guard) return;
     }
-    // Outside the guard: what the interpreter allocates meanwhile is reported too.
+    // Outside the guard, so that allocations by the interpreter itself are reported too.
     Muted const muted;
     count_ = interpreter_frames(call, frames_, max_count);
   }
@@ -152,7 +153,7 @@ class Stack {
       if (place != 0) frames[depth++] = named_frame_bit | place;
     }
     if (depth == 0) {
-      if (kind == NF_RING_PIECE) return;  // the mapping's
+      if (kind == NF_RING_PIECE) return;  // counted for the mapping
       depth = walk_stack(call_, frames, max_frames);
     }
     profile::send(kind, words, depth, frames);
@@ -180,7 +181,7 @@ std::uint16_t block_freed(std::uint64_t address, std::uint64_t size) {
   if (!guard) return site_none;
   Muted const muted;
   send(NF_RING_FREED, {address, size});
-  return site_unknown;  // the reader knows the site
+  return site_unknown;  // the reader looks up the site
 }
 
 void block_kept(std::uint64_t address, std::uint64_t size, std::uint16_t site) {
@@ -212,7 +213,7 @@ void piece_allocated(std::uint64_t address, std::uint64_t size, Call call) {
   std::uint64_t tag = __atomic_load_n(&place, __ATOMIC_RELAXED);
   if (tag == 0) {
     tag = text_of(python_pieces);
-    if (tag == 0) return;  // no room for texts: the mapping's, as it was
+    if (tag == 0) return;  // no space for texts: the block is counted for the mapping, as before
     __atomic_store_n(&place, tag, __ATOMIC_RELAXED);
   }
   stack.send(NF_RING_PIECE, {address, size, tag});

@@ -1,11 +1,12 @@
 // Wraps CPython's allocators for objects and for memory of objects.
 //
-// They are wrapped when an arena is mapped, usually at the first object; so not where Python does
-// not use arenas (PYTHONMALLOC=malloc, builds without the interpreter's lock), nor where the
-// functions are missing. Blocks are not changed: those made before are freed like the others, and
-// Python may set other allocators at any time. What wraps allocators later, as tracemalloc does,
-// wraps these in turn. A wrapper costs a test unless the block has a sampled line. Frees are not
-// reported: the arena keeps the memory, which counts for the last block there.
+// They are wrapped when an arena is mapped, which usually happens at the first object. So they are
+// not wrapped if Python does not use arenas (PYTHONMALLOC=malloc, builds without the interpreter's
+// lock) or if the functions are missing. Blocks are not changed: earlier blocks are freed like the
+// others, and Python may set other allocators at any time. Wrappers that are set later, such as
+// those of tracemalloc, wrap these. A wrapper costs one test unless the block contains a sampled
+// line. Frees are not reported: the arena keeps the memory, which counts for the last block at that
+// place.
 #include "profile/qemu/guest/python_blocks.hpp"
 
 #include <dlfcn.h>
@@ -30,7 +31,7 @@ struct Allocator {
   void (*release)(void*, void*);
 };
 
-// PyMemAllocatorDomain: those that use arenas.
+// PyMemAllocatorDomain: the domains that use arenas.
 constexpr int domains[] = {1, 2};  // PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ
 Allocator originals[2];            // never changed after they are wrapped
 
@@ -53,7 +54,7 @@ inline void* reported(void* block, std::size_t size) {
   return block;
 }
 
-// Lets frames be read where the allocator calls malloc, which it does for large blocks.
+// Allows frames to be read if the allocator calls malloc, as it does for large blocks.
 template <typename F>
 inline void* allocated(std::size_t size, F call) {
   if (size <= max_small) return call();
@@ -70,7 +71,7 @@ void* allocate(void* context, std::size_t size) {
 
 void* allocate_cleared(void* context, std::size_t count, std::size_t size) {
   const auto& original = *static_cast<const Allocator*>(context);
-  // The product does not overflow if there is a block.
+  // If there is a block, the product did not overflow.
   void* const block = allocated(
       count * size, [&] { return original.allocate_cleared(original.context, count, size); });
   return reported(block, count * size);

@@ -25,7 +25,7 @@ Muted::~Muted() { __atomic_store_n(mute_, 0, __ATOMIC_SEQ_CST); }
 
 void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigned depth,
           const std::uint64_t* frames) {
-  // Read before waiting for a slot: later samples come after the event.
+  // Read before waiting for a slot, so that later samples are attributed to later events.
   const std::uint64_t when = ring->native != 0 ? now_ns() : 0;
   std::uint64_t slot = 0;
   if (nf_ring_take(ring, &slot) == 0) return;
@@ -56,6 +56,6 @@ void drain() {
 
 }  // namespace nearfar::profile
 
-// No access waits here: QEMU's plugin, or the processor, reports them.
+// No accesses are listed here: QEMU's plugin, or the processor, reports them.
 extern "C" int nf_settle_accesses(void) { return 1; }
 extern "C" void nf_keep_owners(void) {}

@@ -11,8 +11,9 @@ namespace nearfar::profile {
 
 extern nf_ring* ring;
 
-// While an instance exists, the plugin does not report this thread's accesses: those of unwinding,
-// and of a signal handler, which might wait for a slot that the interrupted call has taken.
+// While an instance exists, the plugin does not report this thread's accesses. It covers accesses
+// of unwinding, and of a signal handler, which might wait for a slot that the interrupted call has
+// taken.
 class Muted {
  public:
   Muted();
@@ -30,7 +31,7 @@ void send(nf_ring_kind kind, std::initializer_list<std::uint64_t> words, unsigne
 // Returns the offset of a copy of `text` in the ring; 0 for none.
 std::uint64_t text_of(const char* text);
 
-// Waits until everything sent so far is read.
+// Waits until the reader has read everything sent so far.
 void drain();
 
 }  // namespace nearfar::profile

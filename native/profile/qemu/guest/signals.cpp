@@ -1,9 +1,9 @@
-// Calls the program's signal handlers on a stack with the alignment that their code was compiled
-// for.
+// Calls the program's signal handlers with the stack alignment for which their code was compiled.
 //
-// Code expects a stack whose top is 8 bytes below a multiple of 16 when a function begins, and
-// stores pairs of words by instructions that fault elsewhere. QEMU 7.2 begins handlers at a
-// multiple of 16 (fixed in QEMU 9.1), and Haskell's timer ends programs with SIGSEGV there.
+// When a function begins, code expects the top of the stack 8 bytes below a multiple of 16, and
+// stores pairs of words by instructions that fault at other alignments. QEMU 7.2 starts handlers at
+// a multiple of 16 (fixed in QEMU 9.1), so that, for example, the timer of Haskell's runtime ends
+// programs with SIGSEGV.
 #include <signal.h>
 
 #include <bit>
@@ -19,11 +19,11 @@ using Handler = void(int, siginfo_t*, void*);
 using SetAction = int(int, const struct sigaction*, struct sigaction*);
 using SetHandler = sighandler_t(int, sighandler_t) noexcept;
 
-// By signal, the program's handler. It stays when the signal's default action is set, because
-// another thread may be about to call it.
+// The program's handler for each signal. It is kept when the signal's default action is set,
+// because another thread may be about to call it.
 Handler* handlers[NSIG];
 
-// Aligns its own stack, and with it that of its callee.
+// Aligns its own stack and so that of its callee.
 __attribute__((force_align_arg_pointer)) void call_handler(int number, siginfo_t* info,
                                                            void* context) {
   __atomic_load_n(&handlers[number], __ATOMIC_ACQUIRE)(number, info, context);
@@ -40,21 +40,21 @@ bool is_function(sighandler_t handler) {
   return handler != SIG_DFL && handler != SIG_IGN && handler != SIG_HOLD && handler != SIG_ERR;
 }
 
-// A change of a signal's action, which the kernel makes.
+// A change of a signal's action by a system call.
 class Change {
  public:
   explicit Change(int number)
       : kept_(handlers[number]), before_(__atomic_load_n(&kept_, __ATOMIC_ACQUIRE)) {}
 
-  // Keeps the program's handler, and returns what is called for it. `call_handler` comes from a
-  // program that asked the C library for the action by a function without a hook.
+  // Stores the program's handler and returns the handler for the kernel. If the new handler is
+  // `call_handler` itself, the program got it from a function of the C library without a hook.
   Handler* set(Handler* handler) {
     if (!is_function(without_context(handler))) return handler;
     if (handler != call_handler) __atomic_store_n(&kept_, handler, __ATOMIC_RELEASE);
     return call_handler;
   }
   void undo() { __atomic_store_n(&kept_, before_, __ATOMIC_RELEASE); }
-  // Returns the program's handler for that of the kernel.
+  // Returns the program's handler if `handler`, which the kernel reports, is `call_handler`.
   [[nodiscard]] Handler* before(Handler* handler) const {
     return handler == call_handler ? before_ : handler;
   }
@@ -101,9 +101,9 @@ int sigaction(int number, const struct sigaction* action, struct sigaction* befo
   return result;
 }
 
-// In the C library these ask the kernel, without a call of the hook above.
+// In the C library these functions make the system call directly, without the hook above.
 NEARFAR_HOOK_SIGNAL(signal)
-NEARFAR_HOOK_SIGNAL(__sysv_signal)  // signal of programs that are compiled by the C standard alone
+NEARFAR_HOOK_SIGNAL(__sysv_signal)  // `signal` if only the C standard is requested
 NEARFAR_HOOK_SIGNAL(sigset)
 }
 #pragma GCC visibility pop

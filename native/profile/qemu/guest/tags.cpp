@@ -1,4 +1,4 @@
-// The program's tags for its allocations, each identified by its offset in the ring's text.
+// The program's tags of its allocations. A tag is identified by its offset in the ring's text.
 #include <string.h>
 
 #include "nearfar/mark.h"

@@ -15,7 +15,7 @@ using namespace nearfar::profile;
 
 namespace {
 
-// `Result` is void* for POSIX threads, int for those of C11.
+// `Result` is void* for POSIX threads and int for threads of C11.
 template <typename Result>
 struct Start {
   Result (*function)(void*);
@@ -45,7 +45,7 @@ Result run_thread(void* data) {
   return copy.function(copy.argument);
 }
 
-// Calls `create(function, argument)` for a thread that reports its stack first.
+// Calls `create(function, argument)`; the new thread reports its stack first.
 template <typename Result, typename Create>
 int create_thread(Result (*function)(void*), void* argument, int no_memory, Create create) {
   if (!active()) return create(function, argument);
@@ -69,7 +69,7 @@ void end_phase() {
   drain();
 }
 
-// The first mark decides where sampling ends, if it is limited by instructions.
+// If sampling is limited by instructions, the limit counts from the first mark.
 void begin_limited_sampling() {
   if (ring->sample_instructions == 0 || ring->sample_until != UINT64_MAX) return;
   ring->sample_until = ring->instructions + ring->sample_instructions;

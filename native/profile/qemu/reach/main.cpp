@@ -1,9 +1,10 @@
-// Runs a program until it has come to a place in its code for the N-th time, and says how much time
-// that took: `nearfar_reach FILE OFFSET TIMES RESULT PROGRAM NAME ARGUMENTS...`. OFFSET is that of
-// an instruction in FILE, the program or a library that it is linked with; NAME is argv[0]. The
-// program is ended there, and RESULT gets its CPU time, the part of that in which it was stepped
-// over the place, and wall time, in ns. Exit codes: 0 there, 1 the
-// program ended before, 2 FILE is not loaded, 3 the program could not be run.
+// Runs a program until it has reached a place in its code for the N-th time, and measures the time:
+// `nearfar_reach FILE OFFSET TIMES RESULT PROGRAM NAME ARGUMENTS...`.
+//
+// OFFSET is the offset of an instruction in FILE, the program or a library that it is linked with;
+// NAME is argv[0]. The program is ended at the place. RESULT receives, in ns, its CPU time, the
+// part of that time spent stepping over the place, and wall time. Exit codes: 0 reached, 1 the
+// program ended earlier, 2 FILE is not loaded, 3 the program could not be run.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,10 +31,10 @@ constexpr std::uint64_t trap_instruction = 0xCC;
 constexpr std::uint64_t entry_key = 9;  // AT_ENTRY
 
 pid_t program = 0;
-// Threads of the program, and new ones that stopped before the thread that made them told of it.
+// Threads of the program, and threads that stopped before their creator reported them.
 std::set<pid_t> known;
 std::set<pid_t> early;
-// CPU time from a stop at the place until the instruction there is done, ns.
+// CPU time, in ns, from a stop at the place until its instruction is done.
 std::uint64_t stepping_ns = 0;
 
 // One breakpoint in the program's memory.
@@ -51,7 +52,7 @@ class Breakpoint {
     return static_cast<std::uint64_t>(ptrace(PTRACE_PEEKTEXT, thread, address, nullptr));
   }
   void poke(pid_t thread, std::uint64_t word) const {
-    // Only the first byte is ours: the rest may have other breakpoints or be written meanwhile.
+    // Only the first byte is ours: there may be other breakpoints in the rest, and it may change.
     const std::uint64_t now = peek(thread, address_);
     ptrace(PTRACE_POKETEXT, thread, address_, (now & ~0xFFull) | (word & 0xFF));
   }
@@ -82,7 +83,8 @@ std::uint64_t entry_address() {
   return 0;
 }
 
-// Returns where the byte at `offset` of the file `path` is mapped for execution; 0: nowhere.
+// Returns the address at which the byte at `offset` of the file `path` is mapped for execution; 0:
+// it is not mapped.
 std::uint64_t mapped_at(const std::string& path, std::uint64_t offset) {
   std::ifstream maps("/proc/" + std::to_string(program) + "/maps");
   std::string line;
@@ -113,8 +115,9 @@ struct Stop {
 
 int event_of(const Stop& stop) { return stop.status >> 16; }
 
-// Runs the instruction at the breakpoint alone. A fork, clone or exec in it becomes `stop`, which
-// is still to be handled; otherwise the thread goes on. Returns false if the program ended.
+// Runs only the instruction at the breakpoint. If it causes a fork, clone or exec, `stop` becomes
+// that event, which must still be handled; otherwise the thread continues. Returns false if the
+// program ended.
 bool steps_over(Stop& stop, const Breakpoint& breakpoint) {
   const pid_t thread = stop.thread;
   const std::uint64_t before = cpu_ns();
@@ -128,7 +131,7 @@ bool steps_over(Stop& stop, const Breakpoint& breakpoint) {
   breakpoint.set(thread);
   stepping_ns += cpu_ns() - before;
   if (event_of(stop) != 0) return true;
-  // A signal that came first is delivered.
+  // A signal that arrived first is delivered.
   const int signal = WSTOPSIG(stop.status);
   ptrace(PTRACE_CONT, thread, nullptr, signal == SIGTRAP ? 0 : signal);
   return true;
@@ -153,10 +156,10 @@ void end_program() {
   }
 }
 
-// The calling process becomes the program, stopped at its first instruction.
+// Turns the calling process into the program, stopped at its first instruction.
 [[noreturn]] void become(char** words) {
   const char* path = words[0];
-  // What it prints was printed by the run before.
+  // Its output is discarded: the profiled run has printed it already.
   const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (nowhere >= 0) dup2(nowhere, STDOUT_FILENO);
   ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
@@ -164,11 +167,11 @@ void end_program() {
   _exit(cannot_run);
 }
 
-// Continues until `breakpoint` was hit `times`; returns false if the program ended before.
+// Continues until `breakpoint` was hit `times` times; returns false if the program ended earlier.
 bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
   std::uint64_t hits = 0;
   Stop stop{};
-  bool is_left = false;  // of stepping over the breakpoint
+  bool is_left = false;  // CPU time of stepping over the breakpoint
   while (is_left || (stop.thread = waitpid(-1, &stop.status, __WALL)) > 0) {
     is_left = false;
     if (!WIFSTOPPED(stop.status)) {
@@ -189,7 +192,7 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
         break;
       case PTRACE_EVENT_FORK:
       case PTRACE_EVENT_VFORK:
-        // Children are not timed: they go on without the breakpoint.
+        // Child processes are not timed: they continue without the breakpoint.
         if (early.erase(child) == 0) waitpid(child, nullptr, __WALL);
         breakpoint.remove(child);
         ptrace(PTRACE_DETACH, child, nullptr, nullptr);
@@ -216,7 +219,7 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
         early.insert(stop.thread);
         continue;
       }
-      // A new thread begins with SIGSTOP, which is not the program's.
+      // A new thread begins with a SIGSTOP, which the program did not send.
       const bool own = signal != SIGTRAP && signal != SIGSTOP;
       ptrace(PTRACE_CONT, stop.thread, nullptr, own ? signal : 0);
     }
@@ -224,7 +227,7 @@ bool reaches(const Breakpoint& breakpoint, std::uint64_t times) {
   return false;
 }
 
-// Runs the program to its entry, where the libraries that it is linked with are mapped.
+// Runs the program to its entry point, where its linked libraries are mapped.
 bool loads() {
   int status = 0;
   if (waitpid(program, &status, 0) != program || !WIFSTOPPED(status)) return false;

@@ -19,7 +19,7 @@ std::uint64_t frames[max_frames];
 std::uint64_t depth;
 std::uint16_t freed_site = site_none;
 
-// Named frames are places in the ring's text; in the tables, in the file's.
+// Named frames are offsets in the ring's text; the tables need offsets in the process file.
 void set_frames(const nf_ring& ring, const nf_ring_event& event, unsigned at) {
   depth = event.words[at] < max_frames ? event.words[at] : max_frames;
   for (std::uint64_t i = 0; i < depth; ++i) {
@@ -65,11 +65,11 @@ unsigned walk_stack(Call, std::uint64_t* frames_out, unsigned max_count) {
   return count;
 }
 
-// Recent calls are cached in the program itself.
+// Recent calls are cached in the program itself, not here.
 std::uint16_t recent_site(Call) { return site_none; }
 void store_recent_site(Call, std::uint16_t) {}
 
-// The program reports them when they are loaded.
+// The program reports its modules when they are loaded.
 void map_modules() {}
 
 void handle(const nf_ring& ring, const nf_ring_event& event) {

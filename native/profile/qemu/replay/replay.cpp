@@ -49,7 +49,7 @@ int make_ring(std::uint32_t rate_log2, bool open_now) {
   if (!run_folder_file(path, NF_RING_FILE)) return ENAMETOOLONG;
   const int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return errno;
-  // Reserves the space now, or a full disk would raise SIGBUS in the program later.
+  // Allocates the space now; otherwise a full disk would raise SIGBUS in the program later.
   int error = posix_fallocate(file, 0, sizeof(nf_ring));
   if (error == 0) {
     ring = static_cast<nf_ring*>(map_memory(sizeof(nf_ring), MAP_SHARED, file));
@@ -121,8 +121,8 @@ void attribute_instructions(std::uint64_t now, std::uint32_t phase) {
   instructions_seen = now;
 }
 
-// Minimum time between readings of the counters within a phase, because a reading interrupts the
-// program's processors.
+// Minimum time between readings of the counters within a phase: a reading interrupts the program's
+// processors.
 constexpr std::uint64_t min_reading_period_ns = 10'000'000;
 std::uint64_t counted_at_ns = 0;
 std::uint32_t counted_phase = 0;
@@ -141,7 +141,7 @@ void attribute_work() {
     attribute_instructions(__atomic_load_n(&ring->instructions, __ATOMIC_RELAXED), phase);
     return;
   }
-  // Marks from outside the program are not announced: the counts so far belong to the previous
+  // Marks from outside the program are not announced, so the counts so far belong to the previous
   // phase.
   if (phase != counted_phase || now_ns() - counted_at_ns > min_reading_period_ns) {
     count_natively(phase_ended ? phase : counted_phase);
@@ -172,7 +172,7 @@ bool read_events(unsigned max_count) {
          __atomic_load_n(&nf_ring_at(ring, end)->turn, __ATOMIC_ACQUIRE) == end + 1) {
     ++end;
   }
-  // After reading `end`: all samples from before these events are in the kernel's rings by now.
+  // `end` was read before: by now, all samples from before these events are in the kernel's rings.
   const bool native = counts_natively();
   if (native) read_samples();
   for (std::uint64_t at = begin; at < end; ++at) {
@@ -254,14 +254,14 @@ void nf_replay_native() { ring->native = 1; }
 
 void nf_replay_run() {
   register_new_thread();
-  // Long enough that idling costs little, short compared with any phase.
+  // Long enough that idling costs little, and short compared with any phase.
   constexpr timespec pause{0, 100'000};
   constexpr unsigned batch = 256;
   for (;;) {
     const bool last = __atomic_load_n(&stop, __ATOMIC_ACQUIRE);
     const std::uint64_t before_ns = now_ns();
     const bool any = read_events(batch);
-    // No event until then, so the map of memory did not change.
+    // There is no event until then, so the memory map has not changed.
     if (!any && counts_natively()) count_samples_until(last ? UINT64_MAX : before_ns);
     attribute_work();
     end_sampling_if_complete();

@@ -28,7 +28,7 @@ void nf_replay_run(void);
 void nf_replay_stop(void);
 void nf_replay_close(void);
 
-/* Instructions executed so far while sampling goes on; 0 once it has ended. */
+/* Returns the instructions executed so far while sampling continues; 0 once it has ended. */
 uint64_t nf_replay_sampled_instructions(void);
 
 /* Further facts that the plugin reports. */
@@ -37,8 +37,8 @@ struct nf_replay_facts {
   uint32_t forks;
   uint32_t sampled_to_the_end; /* 0: sampling ended before the program */
   uint32_t replaced;           /* 1: the program called exec and was not followed */
-  uint64_t instructions[256];  /* executed, by phase */
-  uint64_t sampled[256];       /* of these, those while accesses were sampled */
+  uint64_t instructions[256];  /* executed instructions by phase */
+  uint64_t sampled[256];       /* the part of these executed while accesses were sampled */
 };
 void nf_replay_read_facts(struct nf_replay_facts* facts);
 

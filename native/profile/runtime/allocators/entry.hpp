@@ -1,6 +1,6 @@
 // One entry point of an allocator that a program links, wrapped by the linker (--wrap): it calls
-// the real one and reports the block. Each is an object of its own in libnearfar_allocators.a, so
-// that a link takes only those whose real function it has.
+// the real function and reports the block. Each is a separate object file in
+// libnearfar_allocators.a, so that a link includes only those whose real function exists.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ __attribute__((weak)) std::size_t NEARFAR_USABLE(void* block);
 
 namespace {
 
-// Arguments are handed on as the ABI passes integers and pointers: functions with fewer ignore the
-// others.
+// Arguments are passed on as the ABI passes integers and pointers; functions with fewer arguments
+// ignore the rest.
 using Word = std::uintptr_t;
 
-// Functions of standard names may be the C library's, whose blocks are reported already.
+// Functions with standard names may be the C library's, whose blocks are reported already.
 [[maybe_unused]] inline bool is_reported(const void* real) {
   static int answer = -1;
   if (answer < 0) answer = NEARFAR_STANDARD && __nf_reports_itself(real) ? 1 : 0;
   return answer == 1;
 }
 
-// Usable bytes of a block; 0 if it is not to be reported.
+// Returns the usable bytes of a block; 0 if the block must not be reported.
 [[maybe_unused]] inline std::size_t usable(void* block, const void* real) {
   if (block == nullptr || &NEARFAR_USABLE == nullptr || is_reported(real)) return 0;
   return NEARFAR_USABLE(block);
@@ -67,7 +67,7 @@ void* NEARFAR_WRAPPER(void* block, Word a, Word b, Word c) {
   const std::size_t before = usable(block, reinterpret_cast<const void*>(NEARFAR_REAL));
   __nf_freed(block, before);
   void* moved = NEARFAR_REAL(block, a, b, c);
-  // A block that could not grow is kept.
+  // The block could not grow and is kept.
   if (moved != nullptr || a == 0)
     NEARFAR_REPORT(moved);
   else
