@@ -155,7 +155,7 @@ def time_alone(
     worker: Worker,
     iterations: int,
     warm_up: int,
-    least_ns: float = 0.0,
+    min_ns: float = 0.0,
     beside: Sequence[Worker] = [],
     pass_iterations: int = 0,
 ) -> Timing:

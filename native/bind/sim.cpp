@@ -143,7 +143,7 @@ NB_MODULE(_sim, m) {
       "isa"_a = "", nb::call_guard<nb::gil_scoped_release>(),
       "Run a measuring kernel on a simulated memory.");
   nb::class_<ReplayResult>(m, "ReplayResult")
-      .def_ro("found", &ReplayResult::found)
+      .def_ro("accesses_by_level", &ReplayResult::accesses_by_level)
       .def_ro("written_back", &ReplayResult::written_back)
       .def_prop_ro("elapsed_ns",
                    [](const ReplayResult& replayed) { return replayed.elapsed.count; });

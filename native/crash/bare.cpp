@@ -42,7 +42,7 @@ struct Code {
 constexpr unsigned max_files = 1024;
 Code files[max_files];
 unsigned file_count = 0;
-bool late = false;
+bool loaded_late = false;
 
 // After a flush, so many instructions are stepped in search of a locked instruction. A correct
 // program fences at once.
@@ -236,10 +236,10 @@ void watch_code(const dl_phdr_info& info, const char* name) {
     const std::uint64_t begin = info.dlpi_addr + segment.p_vaddr;
     watch_segment(begin, begin + segment.p_filesz);
   }
-  if (late && breakpoint_count != before) cannot_see(NF_CRASH_UNSEEN_LATE);
+  if (loaded_late && breakpoint_count != before) cannot_see(NF_CRASH_UNSEEN_LATE);
 }
 
-void watching_ends() { late = true; }
+void note_late_loading() { loaded_late = true; }
 
 void note_code(std::uint64_t address) {
   if (is_known(address)) return;

@@ -22,7 +22,7 @@ Instruction instruction_at(std::uint64_t address);
 // the lock.
 void watch_code(const dl_phdr_info& info, const char* name);
 // Notes that from now on, newly loaded code may have flushed before it got breakpoints.
-void watching_ends();
+void note_late_loading();
 // Notes that code at `address` uses the pool. The code may belong to a file that was loaded in the
 // meantime, or to no file.
 void note_code(std::uint64_t address);

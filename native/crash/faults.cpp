@@ -49,7 +49,7 @@ constexpr std::uint32_t always_stepped = 100;
 constexpr unsigned max_counters = 1u << 16;
 std::uint32_t store_counts[max_counters];
 
-bool is_worth_a_step(std::uint64_t address) {
+bool is_to_single_step(std::uint64_t address) {
   std::uint32_t& times = store_counts[(address * 0x9e3779b97f4a7c15ULL) >> 48];
   const bool is_new = times < always_stepped;
   times += is_new ? 1 : 0;
@@ -193,7 +193,7 @@ bool record_store(char* stored, ucontext_t* context) {
   const Instruction instruction = instruction_at(address);
   if (open_store.count == 0) begin_store(instruction, address, stored, registers);
   const bool repeated = repeats(instruction);
-  if (repeated || (open_store.stream == 0 && !is_worth_a_step(address))) {
+  if (repeated || (open_store.stream == 0 && !is_to_single_step(address))) {
     if (!repeated) header()->coarse = 1;
     open_until_next_event(page_of(stored), open_store.stack, open_store.kind);
     return false;

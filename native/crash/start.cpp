@@ -34,7 +34,7 @@ __attribute__((destructor(101))) void end() {
   Lock const lock;
   if (!recording()) return;
   record_pending();
-  watching_ends();
+  note_late_loading();
   record_modules();
 }
 

@@ -19,15 +19,15 @@ namespace {
 
 // If nothing is placed, sampled blocks have separate addresses, so that free detects them by one
 // comparison: those of this target, which is also near memory.
-constexpr unsigned sampled = 1;
+constexpr unsigned sample_target = 1;
 
 // Bytes between checks while inert, because the library may become active.
 constexpr std::uint64_t inert_distance = 1 << 20;
 // Countdown of a thread that has just started: its next block is recorded.
-constexpr std::uint64_t ended = 1;
+constexpr std::uint64_t record_next = 1;
 // Countdown after a block whose page already had a recorded block. The next block may be on that
 // page too, so a later one is recorded.
-constexpr std::uint64_t soon = page_bytes;
+constexpr std::uint64_t record_soon = page_bytes;
 
 // Flags of mallocx for a block that has its page, and so the page's word in the shadow, for itself.
 int own_page(int flags) {
@@ -69,12 +69,12 @@ bool is_chosen(std::uint64_t& bytes, std::size_t size) {
   if (bytes == 0) {
     // Anywhere within the first countdown, so that a thread's first block is not more likely than
     // others.
-    bytes = ended + roll() % group_bytes;
+    bytes = record_next + roll() % group_bytes;
     if (!countdown_ended(bytes, size)) return false;
   }
   const std::uint64_t beyond = size - bytes;
   const std::uint64_t distance = next_distance(group_bytes);
-  bytes = distance > beyond ? distance - beyond : ended;
+  bytes = distance > beyond ? distance - beyond : record_next;
   return true;
 }
 
@@ -114,7 +114,7 @@ void* allocate_chosen(std::uint64_t& bytes, std::size_t size, int flags, Call ca
   }
   void* block = allocate_in(recognised.target, size, flags);
   if (block == nullptr) return nullptr;
-  if (!record_sample(block, recognised.object, false)) bytes = soon;
+  if (!record_sample(block, recognised.object, false)) bytes = record_soon;
   request_snapshot_after_growth();
   return block;
 }
@@ -126,7 +126,7 @@ void* allocate_near(std::uint64_t& bytes, std::size_t size, int flags, Call call
     return allocate_in(0, size, flags);
   }
   bytes = next_distance(NF_RUN_CHOSEN_BYTES);
-  void* block = allocate_in(sampled, size, own_page(flags));
+  void* block = allocate_in(sample_target, size, own_page(flags));
   if (block != nullptr) record_alone(block, size, recognise(call, size, false));
   return block;
 }
@@ -152,7 +152,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
   } else if (size >= large_bytes) {
     record_pages(block, size, recognised);
   } else if (countdown_ended(bytes, size) && is_chosen(bytes, size)) {
-    if (!record_sample(block, recognised.object, false)) bytes = soon;
+    if (!record_sample(block, recognised.object, false)) bytes = record_soon;
     request_snapshot_after_growth();
   }
 }
@@ -160,7 +160,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
 [[gnu::noinline]] void* move_block(void* block, std::size_t size, Call call) {
   const Recognised recognised =
       mode == Mode::inert ? Recognised{NF_RUN_NO_OBJECT, 0} : recognise(call, size, false);
-  const unsigned wanted = mode == Mode::samples ? sampled : recognised.target;
+  const unsigned wanted = mode == Mode::samples ? sample_target : recognised.target;
   // No target: the block was placed near because its thread ended.
   const unsigned target =
       target_of(block) == 0 && !in_near_heap(block) ? NF_RUN_TARGETS : target_of(block);
@@ -188,7 +188,7 @@ void record_resized(void* block, std::size_t size, Recognised recognised) {
 
 }  // namespace
 
-[[gnu::noinline]] void free_otherwise(void* block) {
+[[gnu::noinline]] void free_other(void* block) {
   if (!is_ours(block)) {
     if (block != nullptr) foreign_free(block);
     return;
@@ -229,7 +229,7 @@ void* allocate(std::size_t size, int flags, Call call) {
 void* resize(void* block, std::size_t size, Call call) {
   if (block == nullptr) return allocate(size, 0, call);
   if (size == 0) {
-    give_back(block);
+    free_block(block);
     return nullptr;
   }
   if (!is_ours(block)) return foreign_realloc(block, size);

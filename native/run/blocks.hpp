@@ -60,7 +60,7 @@ void* allocate_far(std::size_t size);
 
 // Frees blocks that the short code does not handle: recorded blocks, and those of other targets or
 // allocators.
-void free_otherwise(void* block);
+void free_other(void* block);
 
 // Every call in it is a tail call, so that it needs no stack.
 inline void free_placed(void* block, std::uint64_t offset) {
@@ -70,10 +70,10 @@ inline void free_placed(void* block, std::uint64_t offset) {
   } else if (__builtin_expect(page - far_heap_page < far_heap_pages, 1)) {
     if (__builtin_expect(!may_be_recorded(block, page), 1)) return jf_free(block);
   }
-  free_otherwise(block);
+  free_other(block);
 }
 
-inline void give_back(void* block) {
+inline void free_block(void* block) {
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(block) - first_address;
   if (__builtin_expect(offset < plain_bytes, 1)) {
     je_free(block);

@@ -24,7 +24,7 @@ void* malloc(std::size_t size) noexcept {
                 allocate_recognised(size, 0, NEARFAR_THIS_CALL))
 }
 
-void free(void* block) noexcept { give_back(block); }
+void free(void* block) noexcept { free_block(block); }
 
 void* calloc(std::size_t count, std::size_t size) noexcept {
   std::size_t bytes = 0;

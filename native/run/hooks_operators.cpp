@@ -68,7 +68,7 @@ inline bool serves_every() { return __atomic_load_n(&operators_serve_every, __AT
       __atomic_store_n(&plain_deleted_bytes, 0, __ATOMIC_SEQ_CST);
     }
   }
-  give_back(block);
+  free_block(block);
 }
 
 // `second` is a size, or a tag's address: forms without a second parameter ignore it.

@@ -27,16 +27,16 @@ bool replaced;
 void* forms[operator_count];
 
 bool is_in_this_library(const void* address) {
-  Dl_info its{};
+  Dl_info info{};
   Dl_info own{};
-  return dladdr(address, &its) != 0 && dladdr(names, &own) != 0 && its.dli_fbase == own.dli_fbase;
+  return dladdr(address, &info) != 0 && dladdr(names, &own) != 0 && info.dli_fbase == own.dli_fbase;
 }
 
 bool is_in_runtime(const void* address) {
-  Dl_info its{};
-  if (dladdr(address, &its) == 0 || its.dli_fname == nullptr) return false;
-  const char* slash = strrchr(its.dli_fname, '/');
-  const char* name = slash == nullptr ? its.dli_fname : slash + 1;
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
+  const char* slash = strrchr(info.dli_fname, '/');
+  const char* name = slash == nullptr ? info.dli_fname : slash + 1;
   // This also matches libc++abi.
   return strncmp(name, "libstdc++", 9) == 0 || strncmp(name, "libc++", 6) == 0;
 }
@@ -85,8 +85,8 @@ void* replaced_operator(Operator form) {
 void* operator_without_memory(Operator form, const void* caller) {
   if (void* next = dlsym(RTLD_NEXT, names[form])) return next;
   // A plugin has loaded the C++ library, so its names are not visible to the program.
-  Dl_info its{};
-  void* address = dladdr(caller, &its) == 0 ? nullptr : operator_for(its.dli_fname, form);
+  Dl_info info{};
+  void* address = dladdr(caller, &info) == 0 ? nullptr : operator_for(info.dli_fname, form);
   return address == nullptr ? operator_for("libstdc++.so.6", form) : address;
 }
 

@@ -133,9 +133,9 @@ struct Pieces {
 // calls.
 void append(Pieces& pieces, Piece piece) {
   Piece* const last = pieces.count == 0 ? nullptr : &pieces.piece[pieces.count - 1];
-  const bool alike =
+  const bool continues_last =
       last != nullptr && last->memory == piece.memory && last->policy == piece.policy;
-  if (pieces.count == max_pieces || alike) {
+  if (pieces.count == max_pieces || continues_last) {
     last->bytes += piece.bytes;
   } else {
     pieces.piece[pieces.count++] = piece;

@@ -48,10 +48,10 @@ std::uint64_t file_identity(const dl_find_object& object) {
     return file.identity;
   }
   const std::uint64_t identity = identity_of(*object.dlfo_link_map);
-  const void* nobody = nullptr;
+  const void* unclaimed = nullptr;
   // If two files share an entry, only the first is cached.
   static const char claimed = 0;
-  if (identity != 0 && __atomic_compare_exchange_n(&file.begin, &nobody, &claimed, false,
+  if (identity != 0 && __atomic_compare_exchange_n(&file.begin, &unclaimed, &claimed, false,
                                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     file.identity = identity;
     __atomic_store_n(&file.begin, object.dlfo_map_start, __ATOMIC_RELEASE);
@@ -134,9 +134,9 @@ bool find_shared(std::uint64_t key, nf_run_shared& entry) {
 
 bool find_shared(const SharedKeys& keys, nf_run_answer& answer) {
   for (unsigned depth = 1; depth <= keys.count; ++depth) {
-    nf_run_shared found{};
-    if (!find_shared(keys.key[depth - 1], found) || found.target == NF_RUN_STEP) continue;
-    answer = {found.object, found.target, depth, found.alike};
+    nf_run_shared entry{};
+    if (!find_shared(keys.key[depth - 1], entry) || entry.target == NF_RUN_STEP) continue;
+    answer = {entry.object, entry.target, depth, entry.alike};
     return true;
   }
   return false;

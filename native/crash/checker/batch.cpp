@@ -104,7 +104,7 @@ std::int64_t now_ns() {
 constexpr std::int64_t max_tracked_checks = 4;
 
 EqualStates equal_states;
-Worth worth;
+TrackingGain tracking_gain;
 
 // Judges the state at `at`: patches it into the image, and removes it afterwards.
 int judge_state(Batch* batch, unsigned state, char* at, bool compares, int (*check)()) {
@@ -113,13 +113,13 @@ int judge_state(Batch* batch, unsigned state, char* at, bool compares, int (*che
   __atomic_store_n(&batch->judging, state, __ATOMIC_RELEASE);
   exchange_lines(at);
   const bool tracked =
-      compares && worth.check_ns() != 0 &&
-      equal_states.begin(state, image.content(), max_tracked_checks * worth.check_ns());
+      compares && tracking_gain.check_ns() != 0 &&
+      equal_states.begin(state, image.content(), max_tracked_checks * tracking_gain.check_ns());
   const int result = check();
   if (tracked) {
     equal_states.end(state, result == 0);
   } else {
-    worth.note_check(now_ns() - begin_ns);
+    tracking_gain.note_check(now_ns() - begin_ns);
   }
   exchange_lines(at);
   return result;
@@ -132,8 +132,8 @@ Judged judge_batch(Batch* batch, unsigned states, int (*check)()) {
   if (!image.open_again()) return {0, 0};
   char* at = reinterpret_cast<char*>(batch + 1);
   const std::int64_t begin_ns = now_ns();
-  const bool compares =
-      worth.try_batch(states) && equal_states.read(at, states, image.content(), image.status());
+  const bool compares = tracking_gain.try_batch(states) &&
+                        equal_states.read(at, states, image.content(), image.status());
   for (unsigned state = 0; state < states; ++state) {
     char* const end = end_of_state(at);
     if (!compares || !equal_states.is_accepted(state)) {
@@ -148,7 +148,7 @@ Judged judge_batch(Batch* batch, unsigned states, int (*check)()) {
     }
     at = end;
   }
-  if (compares) worth.note_batch(states, now_ns() - begin_ns);
+  if (compares) tracking_gain.note_batch(states, now_ns() - begin_ns);
   return {0, states};
 }
 

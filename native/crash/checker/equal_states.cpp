@@ -34,18 +34,18 @@ void for_each_line(const char* at, unsigned states, Visit visit) {
 
 }  // namespace
 
-bool Worth::try_batch(unsigned states) {
+bool TrackingGain::try_batch(unsigned states) {
   if (states < min_states) return false;
   if (left_ == 0) return true;
   left_ -= 1;
   return false;
 }
 
-void Worth::note_check(std::int64_t ns) {
+void TrackingGain::note_check(std::int64_t ns) {
   check_ns_ = check_ns_ == 0 ? ns : (7 * check_ns_ + ns) / 8;
 }
 
-void Worth::note_batch(unsigned states, std::int64_t ns) {
+void TrackingGain::note_batch(unsigned states, std::int64_t ns) {
   saved_ns_ = saved_ns_ * 7 / 8 + states * check_ns_ - ns;
   pause_ = saved_ns_ >= 0 ? 0 : std::min(2 * pause_ + 1, max_pause);
   left_ = pause_;
@@ -60,7 +60,7 @@ bool EqualStates::read(const char* states, unsigned count, const char* image,
   file_ = file;
   state_count_ = count;
   line_count_ = accepted_count_ = 0;
-  spares_ = true;
+  can_save_checks_ = true;
   bool fits = true;
   for_each_line(states, count, [&](unsigned, std::uint64_t offset, const char*) {
     const unsigned at = line_at(offset);
@@ -94,7 +94,7 @@ bool EqualStates::is_accepted(unsigned state) const {
 }
 
 bool EqualStates::begin(unsigned state, const char* image, std::int64_t limit_ns) {
-  return spares_ && state + 1 < state_count_ &&
+  return can_save_checks_ && state + 1 < state_count_ &&
          begin_tracking(lines_, line_count_, image, file_, limit_ns);
 }
 
@@ -102,9 +102,9 @@ void EqualStates::end(unsigned state, bool is_accepted) {
   Check& check = accepted_[accepted_count_];
   check.state = state;
   end_tracking(check.touched);
-  spares_ = !std::all_of(check.touched, check.touched + line_count_,
-                         [](bool is_touched) { return is_touched; });
-  if (is_accepted && spares_) accepted_count_ += 1;
+  can_save_checks_ = !std::all_of(check.touched, check.touched + line_count_,
+                                  [](bool is_touched) { return is_touched; });
+  if (is_accepted && can_save_checks_) accepted_count_ += 1;
 }
 
 }  // namespace nearfar::crash

@@ -15,7 +15,7 @@
 namespace nearfar::crash {
 
 // Decides from measured times whether tracking checks makes batches faster.
-class Worth {
+class TrackingGain {
  public:
   bool try_batch(unsigned states);
   void note_check(std::int64_t ns);
@@ -55,7 +55,7 @@ class EqualStates {
   };
   Check accepted_[max_batch_states];
   unsigned accepted_count_ = 0;
-  bool spares_ = false;  // whether the last check left some line untouched
+  bool can_save_checks_ = false;  // whether the last check left some line untouched
 };
 
 }  // namespace nearfar::crash

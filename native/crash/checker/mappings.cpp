@@ -45,14 +45,14 @@ bool is_mapped_elsewhere(const char* begin, bool (*is_unused)(const char* begin)
   static char text[1 << 16];
   if (!read_mappings(text, sizeof text)) return true;
   std::string_view file;
-  for_each_mapping(text, [&](const char* at, std::string_view its) {
-    if (at == begin) file = its;
+  for_each_mapping(text, [&](const char* at, std::string_view mapped_file) {
+    if (at == begin) file = mapped_file;
   });
-  bool found = file.empty();
-  for_each_mapping(text, [&](const char* at, std::string_view its) {
-    found = found || (its == file && at != begin && !is_unused(at));
+  bool is_elsewhere = file.empty();
+  for_each_mapping(text, [&](const char* at, std::string_view mapped_file) {
+    is_elsewhere = is_elsewhere || (mapped_file == file && at != begin && !is_unused(at));
   });
-  return found;
+  return is_elsewhere;
 }
 
 }  // namespace nearfar::crash

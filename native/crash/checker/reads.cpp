@@ -100,7 +100,7 @@ void touch(std::uint64_t begin, std::uint64_t bytes) {
   }
 }
 
-void let_calls_go() {
+void end_stopping() {
   if (is_stopping) stop_calls(nullptr, nullptr);
   is_stopping = false;
 }
@@ -285,7 +285,7 @@ bool begin_tracking(const std::uint64_t* offsets, unsigned count, const char* im
 }
 
 void end_tracking(bool* touched) {
-  let_calls_go();
+  end_stopping();
   memcpy(touched, line_touched, line_count);
   forget_maps();
   // A mapping that outlives the check must work as before.
@@ -297,7 +297,7 @@ bool tracks_reads() { return tracking; }
 
 void stop_tracking() {
   for (unsigned i = 0; i < page_count; ++i) open_page(pages[i]);
-  let_calls_go();
+  end_stopping();
 }
 
 void cover(const Map& map) {

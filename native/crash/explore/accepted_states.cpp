@@ -33,19 +33,19 @@ AcceptedStates::~AcceptedStates() { munmap(slots_, bytes); }
 
 bool AcceptedStates::has(std::uint64_t key) const {
   for (unsigned i = 0; i < max_probes; ++i) {
-    const std::uint64_t found = __atomic_load_n(&slots_[(key + i) % slots], __ATOMIC_RELAXED);
-    if (found == key) return true;
-    if (found == 0) return false;
+    const std::uint64_t stored = __atomic_load_n(&slots_[(key + i) % slots], __ATOMIC_RELAXED);
+    if (stored == key) return true;
+    if (stored == 0) return false;
   }
   return false;
 }
 
 void AcceptedStates::add(std::uint64_t key) {
   for (unsigned i = 0; i < max_probes; ++i) {
-    std::uint64_t found = 0;
-    if (__atomic_compare_exchange_n(&slots_[(key + i) % slots], &found, key, false,
+    std::uint64_t stored = 0;
+    if (__atomic_compare_exchange_n(&slots_[(key + i) % slots], &stored, key, false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
-        found == key) {
+        stored == key) {
       return;
     }
   }

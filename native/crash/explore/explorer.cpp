@@ -36,8 +36,8 @@ std::uint64_t store_place(const std::uint64_t* frames, unsigned count) {
 
 void Explorer::explore() {
   trace_.walk([&](const Event& event) {
-    if (event.record->kind == NF_CRASH_POOL_CREATE) made_at_ = event.position;
-    return made_at_ == 0;
+    if (event.record->kind == NF_CRASH_POOL_CREATE) pool_created_at_ = event.position;
+    return pool_created_at_ == 0;
   });
   std::uint64_t points = 0;
   for_each_point([](const Event&) {},
@@ -90,8 +90,8 @@ void Explorer::for_each_point(Feed feed, Visit visit) {
   number_ = 0;
   bool going = true;
   std::uint64_t last = 0;
-  const auto meet = [&](PointKind kind, std::uint64_t record, std::uint64_t position,
-                        std::uint64_t stack) {
+  const auto visit_new_point = [&](PointKind kind, std::uint64_t record, std::uint64_t position,
+                                   std::uint64_t stack) {
     const Point point{number_, kind, record, position, stack};
     number_ += 1;
     going = visit(point);
@@ -104,20 +104,20 @@ void Explorer::for_each_point(Feed feed, Visit visit) {
         : kind == NF_CRASH_FENCE ? stack_hash(event.frames, event.record->frames)
                                  : 0;
     if (kind == NF_CRASH_FENCE && !plan_.eadr) {
-      meet(PointKind::fence, event.at, event.position, stack);
+      visit_new_point(PointKind::fence, event.at, event.position, stack);
     }
     if (!going) return false;
     feed(event);
     last = event.position + 1;
     if (kind == NF_CRASH_STORE && !plan_.eadr) recent_stores_.push_back(stack);
     if (kind == NF_CRASH_END) {
-      meet(PointKind::operation, 0, last, operation_stack);
+      visit_new_point(PointKind::operation, 0, last, operation_stack);
     } else if (kind == NF_CRASH_STORE && plan_.eadr) {
-      meet(PointKind::store, event.at, last, stack);
+      visit_new_point(PointKind::store, event.at, last, stack);
     }
     return going;
   });
-  if (going) meet(PointKind::end, 0, last, end_stack);
+  if (going) visit_new_point(PointKind::end, 0, last, end_stack);
 }
 
 unsigned Explorer::kind_of(const Point& point) {
@@ -132,7 +132,7 @@ unsigned Explorer::kind_of(const Point& point) {
     times += 1;
   }
   recent_stores_.clear();
-  if (point.position < made_at_) return 6;
+  if (point.position < pool_created_at_) return 6;
   if (near_suspect_ != 0) {
     near_suspect_ -= 1;
     return 0;

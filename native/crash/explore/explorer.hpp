@@ -91,7 +91,8 @@ class Explorer {
   std::vector<std::uint64_t> recent_stores_;
   std::unordered_map<std::uint64_t, unsigned> suspect_visits_;
   unsigned near_suspect_ = 0;  // remaining points that count as near a suspect store
-  std::uint64_t made_at_ = 0;  // number of events when libpmemobj had created the pool, or 0
+  std::uint64_t pool_created_at_ =
+      0;  // number of events when libpmemobj had created the pool, or 0
   std::uint64_t number_ = 0;
   std::uint64_t rank_points_ = 0;  // points of this rank so far
   std::uint64_t chunk_ = 0;

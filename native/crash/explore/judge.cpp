@@ -202,12 +202,12 @@ Verdict Judge::judge_by_plain(const Memory& memory, const State& state, std::uin
 // as the slowest check that did not hang.
 void Judge::note_hang(const Verdict& verdict, std::uint64_t begin_ns) {
   constexpr std::uint64_t times = 100;
-  constexpr std::uint64_t least_ms = 50;
+  constexpr std::uint64_t min_ms = 50;
   if (verdict.symptom != "hang") {
     slowest_ns_ = std::max(slowest_ns_, now_ns() - begin_ns);
   } else if (shortens_hangs) {
     const Command& command = checks_.front().command;
-    const std::uint64_t short_ms = std::max(least_ms, times * slowest_ns_ / 1000000);
+    const std::uint64_t short_ms = std::max(min_ms, times * slowest_ns_ / 1000000);
     *command.limit_ms =
         std::min(*command.limit_ms, static_cast<int>(std::min<std::uint64_t>(short_ms, INT32_MAX)));
   }

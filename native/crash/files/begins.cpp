@@ -143,11 +143,11 @@ bool Recorder::begins_open(Tracee& tracee, Call& call) {
   if (call.number == SYS_openat) flags = call.arguments[2];
   if (call.number == SYS_openat2) tracee.read(call.arguments[2], &flags, sizeof flags);
   struct stat status {};
-  const bool found = stat(tracee.path(folder, path).c_str(), &status) == 0;
-  if (found && status.st_dev != device_) return false;
-  if ((flags & O_TMPFILE) == O_TMPFILE) return found && folders_.contains(status.st_ino);
-  call.existed = found;
-  if (found) {
+  const bool exists = stat(tracee.path(folder, path).c_str(), &status) == 0;
+  if (exists && status.st_dev != device_) return false;
+  if ((flags & O_TMPFILE) == O_TMPFILE) return exists && folders_.contains(status.st_ino);
+  call.existed = exists;
+  if (exists) {
     call.file = status.st_ino;
     return (flags & O_TRUNC) != 0 && is_data(status.st_ino) && status.st_size > 0;
   }

@@ -126,7 +126,7 @@ struct List {
     page_count = reuse_count = 0;
   }
 };
-static_assert(most_reuse_touches >= NF_PENDING_ACCESSES);
+static_assert(max_reuse_touches >= NF_PENDING_ACCESSES);
 
 void count_miss(const nf_pending_access& access, std::uint16_t owner, CounterRecord* counter,
                 const sim::Outcome& outcome, List& list) {
@@ -222,12 +222,12 @@ void simulate_pending() {
   List list(phase, batch_of_core());
   Place places[NF_PENDING_ACCESSES];
   const std::uint32_t first = nf_pending.done;
-  std::uint32_t found = first;
+  std::uint32_t prepared = first;
   do {
     while (nf_pending.done < nf_pending.count) {
       // A signal handler may append at the same time.
-      for (; found < nf_pending.count; ++found)
-        places[found] = find_place(nf_pending.list[found].address);
+      for (; prepared < nf_pending.count; ++prepared)
+        places[prepared] = find_place(nf_pending.list[prepared].address);
       const Place& place = places[nf_pending.done];
       // Copied and counted as done first, because a handler may jump out of the simulation.
       const nf_pending_access access = nf_pending.list[nf_pending.done++];

@@ -238,27 +238,27 @@ bool find_place(Object* frame, Object* code, Place& place) {
   return true;
 }
 
-void add_frame(Frames& found, Object* frame) {
+void add_frame(Frames& result, Object* frame) {
   Object* const code = python.PyFrame_GetCode(frame);
   if (code == nullptr) return;
   Place place{};
   const bool known = find_place(frame, code, place);
   python.Py_DecRef(code);
   if (!known) return;
-  if (place.users && !found.users) found.count = 0;
-  found.users = found.users || place.users;
-  if (place.users != found.users || found.count == found.max_count) return;
-  found.frames[found.count++] = place.frame;
+  if (place.users && !result.users) result.count = 0;
+  result.users = result.users || place.users;
+  if (place.users != result.users || result.count == result.max_count) return;
+  result.frames[result.count++] = place.frame;
 }
 
-void read_frames(Frames& found) {
+void read_frames(Frames& result) {
   // Callers further away are not useful as an object's name.
   constexpr unsigned max_walked = 64;
   Object* frame = python.PyEval_GetFrame();
   if (frame != nullptr) python.Py_IncRef(frame);
   for (unsigned i = 0; frame != nullptr && i < max_walked; ++i) {
-    add_frame(found, frame);
-    const bool enough = found.users && found.count == found.max_count;
+    add_frame(result, frame);
+    const bool enough = result.users && result.count == result.max_count;
     Object* const back = enough ? nullptr : python.PyFrame_GetBack(frame);
     python.Py_DecRef(frame);
     frame = back;
@@ -344,17 +344,17 @@ unsigned interpreter_frames(Call call, NamedFrame** frames, unsigned max_count) 
   }
   if (reading || may_be_locked(call)) return 0;
   reading = true;
-  Frames found{frames, max_count, 0, false};
+  Frames result{frames, max_count, 0, false};
   if (InterpreterLock const lock(!in_python); lock) {
     Object* error[3] = {};
     python.PyErr_Fetch(&error[0], &error[1], &error[2]);
     const bool collects = python.PyGC_Disable != nullptr && python.PyGC_Disable() != 0;
-    read_frames(found);
+    read_frames(result);
     if (collects) python.PyGC_Enable();
     python.PyErr_Restore(error[0], error[1], error[2]);
   }
   reading = false;
-  return found.count;
+  return result.count;
 }
 
 }  // namespace nearfar::profile

@@ -122,9 +122,9 @@ Region Regions::look_up(std::uint64_t address) const {
 Region Regions::region_at(std::uint64_t address) const {
   const std::uint32_t before = __atomic_load_n(&version_, __ATOMIC_ACQUIRE);
   if (before % 2 == 0) {
-    const Region found = look_up(address);
+    const Region region = look_up(address);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    if (__atomic_load_n(&version_, __ATOMIC_RELAXED) == before) return found;
+    if (__atomic_load_n(&version_, __ATOMIC_RELAXED) == before) return region;
   }
   Lock const lock(lock_, thread_id());
   return look_up(address);

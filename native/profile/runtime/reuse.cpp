@@ -52,7 +52,7 @@ void count_reuse(std::uint32_t phase, std::uint16_t site, std::uint64_t line, bo
 
 void count_reuses(std::uint32_t phase, const ReuseTouch* touches, unsigned touch_count,
                   CounterBatch* batch) {
-  sim::ReuseTracker::Touch touched[most_reuse_touches];
+  sim::ReuseTracker::Touch touched[max_reuse_touches];
   {
     Lock const lock(tracker_lock, this_thread.id);
     for (unsigned i = 0; i < touch_count; ++i) touched[i] = tracker.touch(touches[i].line);

@@ -24,7 +24,7 @@ struct ReuseTouch {
   bool store;
 };
 // Maximum number of touches; a list has at most as many accesses (pending_access.h).
-inline constexpr unsigned most_reuse_touches = 32;
+inline constexpr unsigned max_reuse_touches = 32;
 // Counts touches in this order, with a single wait for other threads.
 void count_reuses(std::uint32_t phase, const ReuseTouch* touches, unsigned touch_count,
                   CounterBatch* batch);

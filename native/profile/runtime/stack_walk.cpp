@@ -67,7 +67,7 @@ struct Known {
 };
 
 // Follows stored steps from `here`, which is call number `count`.
-Known go_on(Call here, unsigned count, std::uint64_t* frames, unsigned max_count) {
+Known follow_steps(Call here, unsigned count, std::uint64_t* frames, unsigned max_count) {
   for (; count < max_count; ++count) {
     const KnownStep* entry = find(here.return_address, false);
     if (entry == nullptr || entry->step == varies) return {0, count};
@@ -85,8 +85,8 @@ struct Walk {
   unsigned max_count;
   std::uint64_t first;  // frame_end of the first frame to include
   std::uint64_t* frames;
-  unsigned unknown;  // number of the frame that must be unwound
-  unsigned whole;    // number of all calls, if stored steps led to the last one; else 0
+  unsigned unknown;      // number of the frame that must be unwound
+  unsigned total_count;  // number of all calls, if stored steps led to the last one; else 0
 };
 
 _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
@@ -102,8 +102,8 @@ _Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
   if (number <= walk.unknown) return _URC_NO_REASON;
   // The steps of callers may be stored before those of the functions that they call, and unwinding
   // takes a microsecond per frame.
-  const Known known = go_on(walk.calls[number], number, walk.frames, walk.max_count);
-  walk.whole = known.count;
+  const Known known = follow_steps(walk.calls[number], number, walk.frames, walk.max_count);
+  walk.total_count = known.count;
   walk.unknown = known.unknown;
   return known.count != 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
@@ -121,19 +121,19 @@ unsigned walk_by_tables(Call call, std::uint64_t* frames, unsigned max_count, un
     frames[i] = walk.calls[i].return_address;
     if (i + 1 < walk.count) {
       store_step(frames[i], walk.calls[i + 1].frame_end - walk.calls[i].frame_end);
-    } else if (walk.whole == 0) {
+    } else if (walk.total_count == 0) {
       store_step(frames[i], outermost);
     }
   }
   if (count == 0) frames[0] = call.return_address;
-  if (walk.whole != 0) return walk.whole;
+  if (walk.total_count != 0) return walk.total_count;
   return count == 0 ? 1 : count;
 }
 
 }  // namespace
 
 unsigned walk_stack(Call call, std::uint64_t* frames, unsigned max_count) {
-  const Known known = go_on(call, 0, frames, max_count);
+  const Known known = follow_steps(call, 0, frames, max_count);
   return known.count != 0 ? known.count : walk_by_tables(call, frames, max_count, known.unknown);
 }
 

@@ -64,9 +64,9 @@ class Memory {
   }
   // Runs a batch of loads and stores, one level after another: each level sees the same requests in
   // the same order as if they ran one by one. Time advances by the sum of latencies; stalls occur
-  // where devices are accessed. Adds the accesses by level to `found`.
+  // where devices are accessed. Adds the accesses by level to `accesses_by_level`.
   template <typename Vector>
-  void batch(std::size_t count, std::uint64_t* found) {
+  void batch(std::size_t count, std::uint64_t* accesses_by_level) {
     Request* in = requests_[0].data();
     Request* out = requests_[1].data();
     const auto caches = static_cast<unsigned>(caches_.size());
@@ -76,7 +76,7 @@ class Memory {
       const std::size_t requested = caches_[i].template pass<Vector>(in, count, out, i == 0);
       std::size_t missed = 0;
       for (std::size_t k = 0; k < requested; ++k) missed += out[k].kind == Request::load ? 1 : 0;
-      found[i] += fetches - missed;
+      accesses_by_level[i] += fetches - missed;
       cached_ns += static_cast<double>(fetches - missed) * read_[i].count;
       fetches = missed;
       count = requested;
@@ -92,7 +92,7 @@ class Memory {
         continue;
       }
       const unsigned level = caches + fetch<Vector>(in[k].line);
-      ++found[level];
+      ++accesses_by_level[level];
       advance(level);
     }
     now_.count += cached_ns;

@@ -11,7 +11,7 @@ struct Job {
   template <typename Vector>
   static ReplayResult with(Memory& memory, std::span<const std::uint64_t> stream) {
     ReplayResult replayed;
-    replayed.found.resize(memory.levels());
+    replayed.accesses_by_level.resize(memory.levels());
     const Nanoseconds before = memory.now();
     const std::uint64_t written_back = memory.written_back();
     while (!stream.empty()) {
@@ -21,7 +21,7 @@ struct Job {
         requests[i] = {static_cast<std::uint32_t>(stream[i] >> 7U),
                        (stream[i] & 1U) != 0 ? Request::store : Request::load};
       }
-      memory.template batch<Vector>(count, replayed.found.data());
+      memory.template batch<Vector>(count, replayed.accesses_by_level.data());
       stream = stream.subspan(count);
     }
     replayed.elapsed = memory.now() - before;

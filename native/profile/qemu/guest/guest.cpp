@@ -60,9 +60,9 @@ bool plugin_answers(nf_ring& shared) {
 
 // A program that execs itself keeps its process ID and is still profiled.
 bool claim_process(nf_ring& shared) {
-  std::int32_t nobody = 0;
+  std::int32_t no_process = 0;
   const std::int32_t self = getpid();
-  __atomic_compare_exchange_n(&shared.process, &nobody, self, false, __ATOMIC_RELAXED,
+  __atomic_compare_exchange_n(&shared.process, &no_process, self, false, __ATOMIC_RELAXED,
                               __ATOMIC_RELAXED);
   if (shared.process != self) return false;
   shared.attached = 1;

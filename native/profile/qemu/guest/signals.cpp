@@ -41,9 +41,9 @@ bool is_function(sighandler_t handler) {
 }
 
 // A change of a signal's action by a system call.
-class Change {
+class ActionChange {
  public:
-  explicit Change(int number)
+  explicit ActionChange(int number)
       : kept_(handlers[number]), before_(__atomic_load_n(&kept_, __ATOMIC_ACQUIRE)) {}
 
   // Stores the program's handler and returns the handler for the kernel. If the new handler is
@@ -66,7 +66,7 @@ class Change {
 
 sighandler_t set_handler(SetHandler* real, int number, sighandler_t handler) {
   if (!is_ours(number)) return real(number, handler);
-  Change change(number);
+  ActionChange change(number);
   const sighandler_t before = real(number, without_context(change.set(with_context(handler))));
   if (before == SIG_ERR) change.undo();
   return without_context(change.before(with_context(before)));
@@ -86,7 +86,7 @@ extern "C" {
 int sigaction(int number, const struct sigaction* action, struct sigaction* before) noexcept {
   NEARFAR_NEXT_AS(SetAction*, sigaction);
   if (!is_ours(number)) return real(number, action, before);
-  Change change(number);
+  ActionChange change(number);
   struct sigaction ours {};
   if (action != nullptr) {
     ours = *action;
