@@ -1,4 +1,4 @@
-/* Wrong: a non-temporal store needs no flush, but a fence before what counts it. */
+/* Wrong: a non-temporal store needs no flush, but a fence before the count is stored. */
 #include "bare.h"
 
 void append(struct bare_log* log) {

@@ -1,5 +1,5 @@
-/* The old settings are removed before the new ones get their name, as where rename does not
- * replace. */
+/* The old settings are removed before the new ones get their name, as on systems whose rename
+ * does not replace files. */
 #include "config.h"
 
 static void replace(const char* text, unsigned bytes) {

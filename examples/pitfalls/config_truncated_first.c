@@ -1,4 +1,4 @@
-/* The old settings are cut off before the new ones are there. */
+/* The old settings are truncated before the new ones are written. */
 #include "config.h"
 
 static void replace(const char* text, unsigned bytes) {

@@ -1,4 +1,4 @@
-/* Wrong: a node put behind the head takes the place of its successor, which is never freed. */
+/* Wrong: a node inserted behind the head replaces its successor, which is never freed. */
 #include "list.h"
 
 void push(PMEMobjpool* pool, TOID(struct list) list, uint64_t value) {

@@ -1,4 +1,4 @@
-/* Wrong, and right by luck: one word of the entry is flushed, and an entry is one whole line. */
+/* Wrong, but it works by luck: one word is flushed, and the entry fills exactly one line. */
 #include "log.h"
 
 void append(struct log* log) {

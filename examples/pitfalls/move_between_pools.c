@@ -1,5 +1,5 @@
 /* Wrong: a transaction belongs to one pool. An abort does not undo its changes in another pool: the
- * item is in neither, or in both. Keep in one pool what changes together. */
+ * item is in neither, or in both. Keep data that changes together in one pool. */
 #include <libpmemobj.h>
 #include <stdio.h>
 #include <stdlib.h>

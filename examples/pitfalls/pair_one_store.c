@@ -1,5 +1,5 @@
-/* Wrong: both numbers change by one vector store. Only aligned words of 8 bytes reach memory whole;
- * compilers make such stores of two assignments, too. */
+/* Wrong: both numbers change by one vector store, into which compilers may also merge two
+ * assignments. Only aligned words of 8 bytes reach memory atomically. */
 #include "pair.h"
 
 void change(struct pairs* all, uint64_t from) {

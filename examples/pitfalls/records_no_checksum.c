@@ -1,4 +1,4 @@
-/* A record that was torn by the power cut has its length, and no checksum refuses it. */
+/* A record that was torn by the power cut has the right length, and no checksum reveals it. */
 #include "records.h"
 
 static void append(int file, long offset, const struct record* record) {

@@ -1,4 +1,4 @@
-/* A record is acknowledged while only the page cache has it. */
+/* A record is acknowledged while it is only in the page cache. */
 #include "records.h"
 
 static void append(int file, long offset, const struct record* record) {

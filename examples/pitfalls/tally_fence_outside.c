@@ -1,5 +1,5 @@
-/* Wrong: the entry is flushed under the lock, but the fence that completes it comes after the
- * count, by another thread's turn perhaps. */
+/* Wrong: the entry is flushed under the lock, but its fence comes after the lock is released.
+ * Another thread may make the count durable first. */
 #include "tally.h"
 
 static void append(struct tally* tally, uint64_t value) {

@@ -1,5 +1,5 @@
-/* Wrong: the place is taken under the lock, the entry written after it. What another thread
- * persists counts the place of an entry that is not there. */
+/* Wrong: a place is reserved under the lock, but its entry is written later. Another thread may
+ * persist a count that includes the missing entry. */
 #include "tally.h"
 
 static void append(struct tally* tally, uint64_t value) {

@@ -1,4 +1,4 @@
-/* Wrong: the threads only store. That they have ended makes nothing durable. */
+/* Wrong: the threads only store. The end of a thread makes nothing durable. */
 #include "threads.h"
 
 void fill(struct board* board, int worker) {

@@ -1,4 +1,4 @@
-/* Recovery takes a log of the right size for a whole one: its blocks may be missing. */
+/* Recovery accepts any log of the right size as complete: its blocks may be missing. */
 #include "wal.h"
 
 static void update(int log, int data, const struct entry* entry) {

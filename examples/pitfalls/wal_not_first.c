@@ -1,4 +1,4 @@
-/* The log and the data are synced together: the data may be torn while the log is not there. */
+/* Log and data are synced together: the data may be torn before the log is durable. */
 #include "wal.h"
 
 static void update(int log, int data, const struct entry* entry) {
