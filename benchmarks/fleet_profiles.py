@@ -9,15 +9,13 @@ import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Producer, WorkloadProfile
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
 from nearfar.documents.workload import (
     AccessClasses,
-    CacheModel,
     Frame,
     MemoryObject,
     ObjectTraffic,
     Phase,
-    Program,
-    Sampling,
     Traffic,
 )
 

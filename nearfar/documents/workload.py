@@ -6,16 +6,25 @@ the simulated last-level cache described by `cache`. Shares of `classes` sum the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import ClassVar, Literal
 
 import msgspec
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents.bursts import Bursts
-from nearfar.documents.contradictions import contradictions
 from nearfar.documents.counters import CounterInterval
-from nearfar.documents.fields import Amount, Bytes, Part, Positive, Size, Whole
+from nearfar.documents.fields import MOST, Amount, Bytes, Part, Size, Whole
 from nearfar.documents.header import Document
+from nearfar.documents.profiled_run import (
+    CacheModel,
+    CoreModel,
+    Extrapolation,
+    LiveSample,
+    Program,
+    Sampling,
+)
 from nearfar.documents.touched_field import TouchedField
 
 
@@ -89,40 +98,6 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def misses(self) -> float:
         """Return lines fetched from memory."""
         return self.read_misses.total() + self.write_misses.total()
-
-
-class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The simulated last-level cache."""
-
-    size_bytes: Positive
-    ways: Positive
-    line_bytes: Positive
-    origin: str
-    """"detected", or the option that overrode it."""
-
-
-class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Simulated caches of each thread's core, besides the shared last level."""
-
-    private_bytes: Bytes
-    """Size of the second-level cache of a core; 0: the processor does not report it, not
-    simulated."""
-    tlb_entries: Whole
-    """Entries of the last translation cache, for pages of either size."""
-    tlb_origin: Literal["detected", "assumed"]
-
-
-class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Sampling of lines."""
-
-    rate: Positive
-    """One line in `rate` was simulated; 1: all."""
-    sampled_accesses: Whole
-    sampled_misses: Whole
-    relative_error: Amount
-    """95 % half-width of the total miss count that sampling alone implies."""
-    page_rate: Positive = 256
-    """Page curves are of one page in so many; profiles that do not say so: 256."""
 
 
 class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -295,61 +270,6 @@ class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """By the profile's objects."""
 
 
-class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Bytes alive per object at one moment of the instrumented run."""
-
-    time_ns: Amount
-    """Since start."""
-    phase: str
-    bytes_by_object: dict[str, Bytes]
-    """Object id (as text) to bytes; objects below 1 % of the total are under ``other``."""
-
-
-class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Command and build that ran."""
-
-    command: list[str]
-    executable: str
-    compiler: str
-    """The compiler that both builds were made with, such as "clang 16.0.6"."""
-    threads_seen: Whole
-    processes_seen: Whole
-    exit_status: str
-    """"exited 0", "was killed by SIGTERM (by nearfar after --duration)"."""
-    plain_executable: str
-    """The build whose runs gave near time."""
-    plain_digest: str = ""
-    """SHA-256 of that build; empty in older profiles."""
-
-
-class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One number of a profile of a size that was never run."""
-
-    quantity: Literal["near time", "operations", "size", "accesses", "misses", "write-backs"]
-    """Near time in ns of CPU, size in bytes, the rest counts."""
-    phase: str = ""
-    """Empty for sizes of objects."""
-    object: Whole | None = None
-    """None: of the whole phase."""
-    law: str
-    """Growth law: ``n log n``, ``n^1.5``, or its formula."""
-    held_out_error: Amount
-    """Largest |ln(predicted / profiled)| of the larger profiled sizes from the smaller ones."""
-    estimate: Estimate
-
-
-class Extrapolation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Derivation of a profile from those of other sizes."""
-
-    parameter: str
-    target: Amount
-    sizes: list[Size]
-    """Sizes that were profiled, ascending."""
-    profiles: list[str]
-    """Their files."""
-    quantities: list[Extrapolated]
-
-
 class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """One program's run."""
 
@@ -397,4 +317,71 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
 
     def contradiction(self) -> str:
         """Return what references, lengths and orders of the profile contradict; empty: nothing."""
-        return next(contradictions(self), "")
+        return next(_contradictions(self), "")
+
+
+def _contradictions(profile: WorkloadProfile) -> Iterator[str]:
+    """Yield each, in words."""
+    for at, item in enumerate(profile.objects):
+        if item.id != at:
+            yield f"objects[{at}] has the id {item.id}; ids count from 0"
+    if any(big <= small for small, big in pairwise(profile.curve_bytes)):
+        yield "curve_bytes must rise"
+    if name := next((name for name, value in profile.size.items() if not value <= MOST), None):
+        yield f"size {name} must be at most {MOST:g}"
+    names = [phase.name for phase in profile.phases]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        yield f"two phases are called {twice!r}"
+    for phase in profile.phases:
+        yield from _of_phase(profile, phase)
+    for check in profile.checks:
+        yield from _of_rows(profile, check.objects, f"the check of phase {check.phase!r}")
+
+
+def _of_phase(profile: WorkloadProfile, phase: Phase) -> Iterator[str]:
+    where = f"phase {phase.name!r}"
+    time = phase.near_cpu_time_ns
+    if not 0.0 <= time.low <= time.value <= time.high <= MOST:
+        yield f"{where}: near_cpu_time_ns must be at least 0, with low <= value <= high"
+    yield from _of_rows(profile, phase.objects, where)
+    for row in phase.instructions:
+        if row.object >= len(profile.objects) or row.instruction >= len(profile.instructions):
+            yield f"{where}: a row is of an object or an instruction that is not listed"
+
+
+def _of_rows(profile: WorkloadProfile, rows: list[ObjectTraffic], where: str) -> Iterator[str]:
+    seen = set()
+    for row in rows:
+        if row.object >= len(profile.objects):
+            yield f"{where}: there is no object {row.object}; there are {len(profile.objects)}"
+        if row.object in seen:
+            yield f"{where}: object {row.object} has two rows"
+        seen.add(row.object)
+        if (ranges := row.ranges) is not None:
+            lists = (ranges.read_misses, ranges.write_misses, ranges.write_backs)
+            if any(len(counts) != len(ranges.second_half) for counts in lists):
+                yield f"{where}: the ranges of object {row.object} have lists of several lengths"
+            sums = [sum(counts) for counts in zip(*lists, strict=False)]
+            if any(
+                half > 1.000001 * lines
+                for half, lines in zip(ranges.second_half, sums, strict=False)
+            ):
+                yield f"{where}: half of a range of object {row.object} has more than all its lines"
+        for name, points, curves in (
+            (
+                "curve_bytes",
+                len(profile.curve_bytes),
+                (row.curve.read, row.curve.write) if row.curve else (),
+            ),
+            (
+                "page_curve_bytes",
+                len(profile.page_curve_bytes),
+                (row.page_curve.faults, row.page_curve.written) if row.page_curve else (),
+            ),
+        ):
+            for curve in curves:
+                if len(curve) != points:
+                    yield (
+                        f"{where}: a curve of object {row.object} has {len(curve)} points, and "
+                        f"{name} has {points}"
+                    )

@@ -19,7 +19,7 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents import MachineProfile, WorkloadProfile
 from nearfar.documents.machine import JointLimit
 from nearfar.documents.plan import Move, PhasePlacements
-from nearfar.documents.workload import LiveSample
+from nearfar.documents.profiled_run import LiveSample
 from nearfar.place.filling import whole_shares
 from nearfar.place.move_solver import MoveCandidates, PhaseChange, solve_moves
 from nearfar.place.problem import Problem

@@ -33,13 +33,8 @@ from nearfar.base.errors import NearfarError, nearest
 from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import DeviceProfile, WorkloadProfile
-from nearfar.documents.workload import (
-    AccessClasses,
-    CacheModel,
-    ObjectTraffic,
-    Phase,
-    Traffic,
-)
+from nearfar.documents.profiled_run import CacheModel
+from nearfar.documents.workload import AccessClasses, ObjectTraffic, Phase, Traffic
 from nearfar.predict.derive import near_memory
 from nearfar.predict.formula import evaluate
 from nearfar.predict.models.code import waiting_ns

@@ -17,12 +17,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.counters import CounterInterval, CounterProfile
-from nearfar.documents.workload import (
-    AccessClasses,
-    CacheModel,
-    ObjectTraffic,
-    Traffic,
-)
+from nearfar.documents.profiled_run import CacheModel
+from nearfar.documents.workload import AccessClasses, ObjectTraffic, Traffic
 from nearfar.profile.unprofiled import unallocated_object, unprofiled, untimed_phase
 
 WHOLE = "whole program"

@@ -7,15 +7,14 @@ from statistics import median
 
 from nearfar.base.statistics import median_estimate
 from nearfar.documents import WorkloadProfile, producer
+from nearfar.documents.profiled_run import CacheModel, Program
 from nearfar.documents.workload import (
-    CacheModel,
     Instruction,
     InstructionTraffic,
     MissCurve,
     ObjectTraffic,
     PageCurve,
     Phase,
-    Program,
     RangeTraffic,
     Traffic,
 )

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents.workload import CoreModel, Traffic
+from nearfar.documents.profiled_run import CoreModel
+from nearfar.documents.workload import Traffic
 from nearfar.profile.run_file import SITE_UNKNOWN, ProcessFile
 
 Key = TypeVar("Key")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from nearfar.documents.workload import LiveSample, MemoryObject, Phase
+from nearfar.documents.profiled_run import LiveSample
+from nearfar.documents.workload import MemoryObject, Phase
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import ProcessFile
 

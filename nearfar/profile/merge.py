@@ -17,15 +17,14 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import format_bytes
 from nearfar.documents import WorkloadProfile, producer
 from nearfar.documents.bursts import Bursts
+from nearfar.documents.profiled_run import LiveSample, Sampling
 from nearfar.documents.workload import (
     Instruction,
     InstructionTraffic,
-    LiveSample,
     MemoryObject,
     MissCurve,
     ObjectTraffic,
     Phase,
-    Sampling,
 )
 from nearfar.profile.identity import Alignment, align_objects, instruction_identity
 from nearfar.profile.traffic import add_rows

@@ -10,7 +10,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.tables import say, table
 from nearfar.base.units import format_bytes, format_ns
 from nearfar.documents import WorkloadProfile
-from nearfar.documents.workload import Extrapolated, Phase, Traffic
+from nearfar.documents.profiled_run import Extrapolated
+from nearfar.documents.workload import Phase, Traffic
 
 TOP_OBJECTS = 10
 """Number of objects printed: as many as fit a terminal with the phases."""

@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfar.documents.profiled_run import Sampling
 from nearfar.documents.touched_field import TouchedField
-from nearfar.documents.workload import AccessClasses, Instruction, ObjectTraffic, Sampling, Traffic
+from nearfar.documents.workload import AccessClasses, Instruction, ObjectTraffic, Traffic
 from nearfar.profile.events import add_events
 from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_RATE, ProcessFile, Records

@@ -11,7 +11,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.files import file_digest
 from nearfar.base.units import LINE_BYTES
 from nearfar.documents import WorkloadProfile, producer, save
-from nearfar.documents.workload import CacheModel, Phase, Program, Sampling
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
+from nearfar.documents.workload import Phase
 from nearfar.machine.sysfs import Tree
 from nearfar.options.profile import ProfileOptions
 from nearfar.profile.api import profile

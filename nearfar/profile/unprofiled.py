@@ -6,14 +6,8 @@ from typing import Literal
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, producer
-from nearfar.documents.workload import (
-    CacheModel,
-    MemoryObject,
-    ObjectTraffic,
-    Phase,
-    Program,
-    Sampling,
-)
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
+from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase
 
 
 def unprofiled(

@@ -17,7 +17,8 @@ from nearfar.documents.field_split import FieldSplit
 from nearfar.documents.header import Producer
 from nearfar.documents.plan import Alternative, Prices
 from nearfar.documents.prediction import ModelTime, PagedAxis, TimeBreakdown
-from nearfar.documents.workload import CacheModel, Frame, Program, Sampling
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
+from nearfar.documents.workload import Frame
 from nearfar.report.inside_data import ObjectRanges, PlacedRanges
 
 Triple = tuple[float, float, float]

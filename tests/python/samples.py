@@ -16,18 +16,15 @@ from nearfar.documents.device import (
     Source,
 )
 from nearfar.documents.machine import JointLimit
+from nearfar.documents.profiled_run import CacheModel, LiveSample, Program, Sampling
 from nearfar.documents.workload import (
     AccessClasses,
-    CacheModel,
     Frame,
     Instruction,
     InstructionTraffic,
-    LiveSample,
     MemoryObject,
     ObjectTraffic,
     Phase,
-    Program,
-    Sampling,
     Traffic,
 )
 

@@ -11,15 +11,8 @@ from nearfar.base.estimate import Estimate
 from nearfar.base.units import LINE_BYTES
 from nearfar.devices.library import host_dram, load_device
 from nearfar.documents import WorkloadProfile, producer
-from nearfar.documents.workload import (
-    CacheModel,
-    MemoryObject,
-    ObjectTraffic,
-    Phase,
-    Program,
-    Sampling,
-    Traffic,
-)
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
+from nearfar.documents.workload import MemoryObject, ObjectTraffic, Phase, Traffic
 from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 

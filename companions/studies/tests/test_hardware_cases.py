@@ -14,16 +14,8 @@ from nearfar.__main__ import main
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, producer
-from nearfar.documents.workload import (
-    AccessClasses,
-    CacheModel,
-    MemoryObject,
-    ObjectTraffic,
-    Phase,
-    Program,
-    Sampling,
-    Traffic,
-)
+from nearfar.documents.profiled_run import CacheModel, Program, Sampling
+from nearfar.documents.workload import AccessClasses, MemoryObject, ObjectTraffic, Phase, Traffic
 from nearfar_studies import verb
 from nearfar_studies.hardware.cases import (
     CasePrediction,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from nearfar.base.errors import NearfarError
-from nearfar.measure.surfaces._surface import SurfacePlan
+from nearfar.measure.surfaces._surface import BURST_BYTES, Drive, SurfacePlan
 from nearfar.samples.point import Sample, SamplePoint
 
 
@@ -50,9 +50,6 @@ def traffic_per_payload(kernel: str, line_share: float) -> float:
     return 1.0 if kernel.startswith("mixed-nt") else 2.0 - line_share
 
 
-BURST_BYTES = 2048
-"""Bytes that a generator moves before it rests (`SamplePoint.pause_ns`)."""
-
 FRACTIONS = (0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05)
 """Loads requested as shares of the peak, besides full speed. Near the peak bursts wait for each
 other: 1.05 draws about 0.85."""
@@ -64,25 +61,6 @@ PROBES = 3
 """Samples of each drive: the median of three survives one disturbed; 60 ms of real memory."""
 
 Take = Callable[[SamplePoint], Sample]
-
-
-@dataclass(frozen=True)
-class Drive:
-    """Payload that all generators of one kernel and read share give together."""
-
-    generators: int
-    peak_gb_per_s: float
-    burst_ns: float
-    """Time of one generator for 2 KiB while the memory is half loaded, ns."""
-
-    def pause_ns(self, fraction: float) -> float:
-        """Return the rest after each burst that draws about `fraction` of the peak."""
-        period_ns = self.generators * BURST_BYTES / (fraction * self.peak_gb_per_s)
-        return float(f"{max(period_ns - self.burst_ns, 0.0):.3g}")
-
-    def pauses_ns(self, fractions: Sequence[float]) -> list[float]:
-        """Return distinct rests, longest first, full speed last."""
-        return sorted({0.0, *(self.pause_ns(fraction) for fraction in fractions)}, reverse=True)
 
 
 def generator_of(plan: SurfacePlan, share: float) -> tuple[str, float | None] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.registry import Registry
@@ -20,9 +20,6 @@ from nearfar.documents.device import (
 from nearfar.measure.subject import SubjectFacts
 from nearfar.samples.point import Group, Sample, SamplePoint
 
-if TYPE_CHECKING:
-    from nearfar.measure.surfaces._drive import Drive
-
 SOURCE = "here"
 """Key of the one source of a measured device."""
 
@@ -32,6 +29,29 @@ Samples = Mapping[SamplePoint, Sequence[Sample]]
 
 SMALLEST_REGION_BYTES = 16 << 10
 """Smallest region: half of the smallest first-level data cache in use (32 KiB)."""
+
+
+BURST_BYTES = 2048
+"""Bytes that a generator moves before it rests (`SamplePoint.pause_ns`)."""
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Payload that all generators of one kernel and read share give together."""
+
+    generators: int
+    peak_gb_per_s: float
+    burst_ns: float
+    """Time of one generator for 2 KiB while the memory is half loaded, ns."""
+
+    def pause_ns(self, fraction: float) -> float:
+        """Return the rest after each burst that draws about `fraction` of the peak."""
+        period_ns = self.generators * BURST_BYTES / (fraction * self.peak_gb_per_s)
+        return float(f"{max(period_ns - self.burst_ns, 0.0):.3g}")
+
+    def pauses_ns(self, fractions: Sequence[float]) -> list[float]:
+        """Return distinct rests, longest first, full speed last."""
+        return sorted({0.0, *(self.pause_ns(fraction) for fraction in fractions)}, reverse=True)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 
 from nearfar.documents import WorkloadProfile, producer
-from nearfar.documents.workload import Extrapolation, LiveSample, MemoryObject, Phase
+from nearfar.documents.profiled_run import Extrapolation, LiveSample
+from nearfar.documents.workload import MemoryObject, Phase
 from nearfar.profile.scaling import checks
 from nearfar.profile.scaling.growth import ExtrapolationNotes, grow
 from nearfar.profile.scaling.joined import JoinedProfiles, join, mean_profiles

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.estimate import Estimate
-from nearfar.documents.workload import Extrapolated
+from nearfar.documents.profiled_run import Extrapolated
 
 Array = NDArray[np.float64]
 

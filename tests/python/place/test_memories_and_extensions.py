@@ -17,7 +17,8 @@ from nearfar.base.errors import CommandError, NearfarError
 from nearfar.documents import Plan, WorkloadProfile, producer, save
 from nearfar.documents.machine import JointLimit, MachineProfile, Split
 from nearfar.documents.plan import Alternative
-from nearfar.documents.workload import AccessClasses, LiveSample, MissCurve, Traffic
+from nearfar.documents.profiled_run import LiveSample
+from nearfar.documents.workload import AccessClasses, MissCurve, Traffic
 from nearfar.options.place import Allowed
 from nearfar.place.assignment import assign, saved_ns
 from nearfar.place.capacity import CapacityLimits

@@ -14,7 +14,7 @@ from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.estimate import Estimate
 from nearfar.documents import WorkloadProfile, save
-from nearfar.documents.workload import Extrapolated, Extrapolation
+from nearfar.documents.profiled_run import Extrapolated, Extrapolation
 from nearfar.predict.model import MODELS
 
 NEAR, FAR = samples.device(), samples.device("far", 300.0, 5.0, 3.0)

@@ -6,19 +6,16 @@ import math
 
 from nearfar.base.estimate import Estimate
 from nearfar.documents import Producer, WorkloadProfile
+from nearfar.documents.profiled_run import CacheModel, LiveSample, Program, Sampling
 from nearfar.documents.workload import (
     AccessClasses,
-    CacheModel,
     Frame,
     Instruction,
     InstructionTraffic,
-    LiveSample,
     MemoryObject,
     MissCurve,
     ObjectTraffic,
     Phase,
-    Program,
-    Sampling,
     Traffic,
 )
 from nearfar.profile.miss_curves import CURVE_BYTES

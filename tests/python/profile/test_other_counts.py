@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 from made_profiles import made
 
-from nearfar.documents.workload import CoreModel, Traffic
+from nearfar.documents.profiled_run import CoreModel
+from nearfar.documents.workload import Traffic
 from nearfar.profile.events import add_events, events_of
 from nearfar.profile.run_file import _RECORDS, SITE_UNKNOWN, ProcessFile
 from nearfar.profile.summary import other_counts
