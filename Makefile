@@ -88,7 +88,7 @@ docs: setup ## the site (build/docs/html) and the man pages (build/docs/man)
 
 wheel: setup ## wheels of the core and its companions, with the pass for each LLVM here: build/wheels
 	@NEARFAR_RELEASE=1 $(PYTHON) -m pip wheel -q --no-deps -w build/wheels . ./companions/bench \
-	  ./companions/like ./companions/studies && ls build/wheels
+	  ./companions/imports ./companions/like ./companions/studies && ls build/wheels
 
 clean: ## remove everything that was built
 	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

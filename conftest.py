@@ -19,7 +19,12 @@ from nearfar.__main__ import main
 ROOT = Path(__file__).parent
 TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
 """The last resort against a test that hangs, on a quiet machine."""
-FOLDERS = ("tests/python", "tests/closed_forms", "companions/like/tests")
+FOLDERS = (
+    "tests/python",
+    "tests/closed_forms",
+    "companions/imports/tests",
+    "companions/like/tests",
+)
 sys.path[:0] = [str(ROOT / folder) for folder in FOLDERS]
 from patience import patience  # noqa: E402
 

@@ -41,12 +41,19 @@ KNOWN = {
     "bench": CompanionPackage(
         "bench", "Run an experiment on memory and on pools of persistent memory: a BenchResult."
     ),
+    "counters": CompanionPackage(
+        "imports", "Read what other tools counted, for models of whole programs."
+    ),
+    "device import": CompanionPackage(
+        "imports",
+        "Make a device from what another tool printed, or from a bandwidth-latency curve in CSV.",
+    ),
     "measure --like": CompanionPackage("like", "Measure with the options of MLC, STREAM or LENS."),
     "reproduce": CompanionPackage(
         "studies", "Compare published figures with what nearfar computes for the same."
     ),
 }
-"""Verbs, and options of verbs, that companions of this repository add."""
+"""Verbs, parts of verbs (with a space) and options that companions of this repository add."""
 
 
 @cache

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-COMPANIONS = ("bench", "like", "studies")
+COMPANIONS = ("bench", "imports", "like", "studies")
 NEEDS = {"studies": ("bench",)}
 """Companions that a companion needs."""
 

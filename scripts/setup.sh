@@ -111,4 +111,5 @@ pip install -r build/requirements.txt
 [ "$what" = core ] && exit 0
 echo "nearfar set-up: building the companions"
 build -e companions/bench
-pip install --no-build-isolation --no-deps -e companions/like -e companions/studies
+pip install --no-build-isolation --no-deps -e companions/imports -e companions/like \
+  -e companions/studies

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import Row, make_row
-from nearfar.devices.import_device import DeviceDescription, import_with_notes
-from nearfar.devices.importers import ImportOptions
-from nearfar.devices.importers.load_table import read_table
-from nearfar.devices.load_logs import LoadLog, figures_of_logs
 from nearfar.devices.load_order import by_load
 from nearfar.documents.device import LoadedLatencyCurve
+from nearfar_imports.import_device import DeviceDescription, import_with_notes
+from nearfar_imports.importers import ImportOptions
+from nearfar_imports.importers.load_table import read_table
+from nearfar_imports.load_logs import LoadLog, figures_of_logs
 
 SECONDS = 20
 

@@ -15,7 +15,7 @@ from nearfar.companions import KNOWN, VERBS, installed, not_installed
 
 def companion_verbs() -> list[str]:
     """Return the verbs of installed companions, and of those that can be installed."""
-    return sorted({*installed(VERBS), *(name for name in KNOWN if " " not in name)})
+    return sorted(name for name in {*installed(VERBS), *KNOWN} if " " not in name)
 
 
 def load_verb(verb: str) -> Any:

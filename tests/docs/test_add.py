@@ -64,7 +64,10 @@ def run(copy: Path, command: str, folder: Path) -> subprocess.CompletedProcess[s
     words = [str(inputs.get(word, word)) for word in words]
     module = "nearfar" if words[0] == "nearfar" else words[2]
     words = words[1:] if words[0] == "nearfar" else words[3:]
-    paths = [copy, *(copy / "companions" / name for name in ("bench", "like", "studies"))]
+    paths = [
+        copy,
+        *(copy / "companions" / name for name in ("bench", "imports", "like", "studies")),
+    ]
     folders = ", ".join(repr(str(path)) for path in paths)
     code = RUN.format(folders=folders, words=[module, *words], module=module)
     return subprocess.run(

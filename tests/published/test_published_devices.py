@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from nearfar.devices import curves
-from nearfar.devices.import_curve import Units, read_curves
-from nearfar.devices.import_device import DeviceDescription, import_with_notes
-from nearfar.devices.importers import ImportOptions
 from nearfar.devices.library import host_dram, load_device
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
+from nearfar_imports.import_curve import Units, read_curves
+from nearfar_imports.import_device import DeviceDescription, import_with_notes
+from nearfar_imports.importers import ImportOptions
 
 DATA = Path(__file__).parent / "curves"
 SHARED = Path(__file__).parents[3] / "shared" / "reference" / "devices"

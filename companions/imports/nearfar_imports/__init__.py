@@ -1,0 +1,1 @@
+"""Files of other tools, read into documents: `device import`, `counters`."""

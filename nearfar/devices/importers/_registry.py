@@ -1,8 +1,0 @@
-"""The formats, by name."""
-
-from __future__ import annotations
-
-from nearfar.base.registry import Registry
-from nearfar.devices.importers._figures import Importer
-
-IMPORTERS: Registry[Importer] = Registry("nearfar.devices.importers", "format")
