@@ -148,14 +148,18 @@ def _landing(
     present = sizes.present()
     if any(memory.kind == layout.PAGED for memory in memories):
         # The kernel chooses among all pages but those that are locked.
-        return _paged_landing(placement, shares, sizes)
-    on_plan = sum(
-        min(size, shares.get(name, 0.0) * present) for name, size in sizes.by_memory.items()
-    )
-    fallback = elsewhere
-    if not moving and len(shares) == 1 and "near" not in shares:
-        # All bytes that are not in the one planned memory, those in a third memory included.
-        fallback = max(elsewhere + sizes.fallback, round(present - on_plan) if bound else 0)
+        judged = shares.get("near", 0.0) * present
+        on_plan = min(sizes.by_memory.get("near", 0), judged)
+        fallback = sizes.fallback if judged else 0
+    else:
+        judged = present
+        on_plan = sum(
+            min(size, shares.get(name, 0.0) * present) for name, size in sizes.by_memory.items()
+        )
+        fallback = elsewhere
+        if not moving and len(shares) == 1 and "near" not in shares:
+            # All bytes that are not in the one planned memory, those in a third memory included.
+            fallback = max(elsewhere + sizes.fallback, round(present - on_plan) if bound else 0)
     return ObjectLanding(
         object=placement.object,
         name=placement.name,
@@ -164,25 +168,7 @@ def _landing(
         recognised_bytes=sizes.recognised,
         bytes_by_memory=sizes.by_memory,
         fallback_bytes=fallback,
-        on_plan=on_plan / present if present else None,
-    )
-
-
-def _paged_landing(
-    placement: Placement, shares: dict[str, float], sizes: ObjectBytes
-) -> ObjectLanding:
-    present = sizes.present()
-    near = min(sizes.by_memory.get("near", 0), shares.get("near", 0.0) * present)
-    locked = shares.get("near", 0.0) * present
-    return ObjectLanding(
-        object=placement.object,
-        name=placement.name,
-        planned=shares,
-        planned_bytes=placement.size_bytes,
-        recognised_bytes=sizes.recognised,
-        bytes_by_memory=sizes.by_memory,
-        fallback_bytes=sizes.fallback if locked else 0,
-        on_plan=near / locked if locked else None,
+        on_plan=on_plan / judged if judged else None,
     )
 
 

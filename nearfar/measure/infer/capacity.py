@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents.device import BufferFigure
+from nearfar.documents.device import BufferFigure, Operation
+from nearfar.measure.infer.findings import MEASURED_HERE
 from nearfar.measure.infer.levels import (
     FittedLevel,
     LevelsFit,
@@ -103,6 +104,20 @@ class Capacity:
     step_ns: float
     tested: float
     """Largest ratio of neighbouring tested sizes around it."""
+
+    def figure(self, name: str, evidence: str, operation: Operation = "read") -> BufferFigure:
+        """Return the capacity as a buffer called `name`, which `operation` showed."""
+        return BufferFigure(
+            name=name,
+            capacity_bytes=self.value_bytes,
+            capacity_low_bytes=self.low_bytes,
+            capacity_high_bytes=self.high_bytes,
+            operation=operation,
+            latency_ns=self.served_ns if self.is_plateau else None,
+            confidence=self.confidence,
+            evidence=evidence,
+            **MEASURED_HERE,
+        )
 
 
 def coarse_curve(

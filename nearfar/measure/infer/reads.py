@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.documents.device import BufferFigure
 from nearfar.measure.infer.capacity import (
     Capacity,
     CapacityCurve,
@@ -21,7 +20,7 @@ from nearfar.measure.infer.capacity import (
     refine,
 )
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.evidence import Evidence
@@ -66,7 +65,7 @@ def infer_reads(probe: InferenceProbe, findings: Findings) -> list[InferredBuffe
     names = [f"L{level}" for level in range(1, len(caches) + 1)]
     names += [f"buffer {number}" for number in range(1, len(buffers) + 1)]
     kept = [*caches, *buffers]
-    figures = [_figure(capacity, name) for capacity, name in zip(kept, names, strict=True)]
+    figures = [capacity.figure(name, EVIDENCE) for capacity, name in zip(kept, names, strict=True)]
     sure = [figure for figure in figures if (figure.confidence or 0.0) >= MIN_CONFIDENCE]
     findings.buffers += sure
     findings.evidence[EVIDENCE] = read_evidence(
@@ -103,19 +102,6 @@ def read_evidence(curve: CapacityCurve, knees: Sequence[float]) -> Evidence:
         curve.samples,
         knees=knees,
         fitted=curve.fit.latency(regions),
-    )
-
-
-def _figure(capacity: Capacity, name: str) -> BufferFigure:
-    return BufferFigure(
-        name=name,
-        capacity_bytes=capacity.value_bytes,
-        capacity_low_bytes=capacity.low_bytes,
-        capacity_high_bytes=capacity.high_bytes,
-        latency_ns=capacity.served_ns if capacity.is_plateau else None,
-        confidence=capacity.confidence,
-        evidence=EVIDENCE,
-        **MEASURED_HERE,
     )
 
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from nearfar.documents.device import BufferFigure
 from nearfar.measure.infer.capacity import Capacity, InferredBuffer, coarse_curve, refine
 from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.findings import Findings
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.queue_knee import MIN_DRAIN_SHARE
 from nearfar.measure.infer.reads import MIN_CONFIDENCE, MIN_STEP_SHARE
@@ -91,7 +90,7 @@ def infer_writes(
     slow = _of_memory(probe, sure, replace(at(largest), fence_every=1), findings)
     new = [capacity for capacity in slow if not _is_read(capacity, reads)]
     for number, capacity in enumerate(new, 1):
-        findings.buffers.append(_figure(capacity, f"write buffer {number}"))
+        findings.buffers.append(capacity.figure(f"write buffer {number}", EVIDENCE, "nt-store"))
     regions = np.array(curve.regions, dtype=float)
     findings.evidence[EVIDENCE] = make_evidence(
         "persist",
@@ -138,17 +137,3 @@ def _is_read(capacity: Capacity, reads: Sequence[InferredBuffer]) -> bool:
     """Return whether reads show the buffer too, with a sharper capacity."""
     ratios = [capacity.value_bytes / read.capacity.value_bytes for read in reads]
     return any(1 / SAME_BUFFER_RATIO <= ratio <= SAME_BUFFER_RATIO for ratio in ratios)
-
-
-def _figure(capacity: Capacity, name: str) -> BufferFigure:
-    return BufferFigure(
-        name=name,
-        capacity_bytes=capacity.value_bytes,
-        capacity_low_bytes=capacity.low_bytes,
-        capacity_high_bytes=capacity.high_bytes,
-        operation="nt-store",
-        latency_ns=capacity.served_ns if capacity.is_plateau else None,
-        confidence=capacity.confidence,
-        evidence=EVIDENCE,
-        **MEASURED_HERE,
-    )
