@@ -19,17 +19,15 @@ def companion_verbs() -> list[str]:
 
 
 def load_verb(verb: str) -> Any:
-    """Return the function or App of a companion's verb; not installed, one that says so."""
+    """Return the function or App of a companion's verb, or a function that says what it lacks."""
     entry = installed(VERBS).get(verb)
     if entry is None:
-        return _refuse(verb)
+        return _refuse(verb, not_installed(verb))
     try:
         return entry.load()
     except ImportError as error:
-        raise CommandError(
-            f"`nearfar {verb}` cannot be loaded ({error}): install its companion again",
-            ExitCode.MACHINE_LACKS,
-        ) from error
+        text = f"`nearfar {verb}` cannot be loaded ({error}): install its companion again"
+        return _refuse(verb, CommandError(text, ExitCode.MACHINE_LACKS))
 
 
 def help_source(verb: str) -> tuple[str, str] | None:
@@ -51,12 +49,12 @@ def hint(verb: str) -> str:
     return f"(install nearfar[{KNOWN[verb].extra}]) {KNOWN[verb].summary}"
 
 
-def _refuse(verb: str) -> Callable[..., None]:
+def _refuse(verb: str, error: CommandError) -> Callable[..., None]:
     def refuse(
         *words: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
     ) -> None:
         del words
-        raise not_installed(verb)
+        raise error
 
     refuse.__doc__ = hint(verb)
     return refuse

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+
 import pytest
 
 from nearfar.base.errors import CommandError, ExitCode
 from nearfar.commands import _companion_verbs
-from nearfar.companions import KNOWN
+from nearfar.companions import KNOWN, VERBS
 
 
 def test_parts_of_verbs_are_not_verbs() -> None:
@@ -22,4 +24,14 @@ def test_a_missing_companion_is_named(name: str, monkeypatch: pytest.MonkeyPatch
     assert refuse.__doc__ == f"(install nearfar[imports]) {KNOWN[name].summary}"
     with pytest.raises(CommandError, match=r"install nearfar\[imports\]") as caught:
         refuse("file.csv", "--json")
+    assert caught.value.exit_code == ExitCode.MACHINE_LACKS
+
+
+def test_a_broken_companion_leaves_other_verbs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its metadata are there, its package is not: `device list` works, `device import` says why."""
+    gone = EntryPoint("device import", "nearfar_gone.verb:run", VERBS)
+    monkeypatch.setattr(_companion_verbs, "installed", lambda group: {"device import": gone})
+    refuse = _companion_verbs.load_verb("device import")
+    with pytest.raises(CommandError, match="install its companion again") as caught:
+        refuse("file.csv")
     assert caught.value.exit_code == ExitCode.MACHINE_LACKS
