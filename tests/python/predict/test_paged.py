@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -241,3 +242,25 @@ def test_the_table_has_the_budgets_and_the_cliff(tmp_path: Path, capsys):
     shown = capsys.readouterr().out
     for word in ("60%", "40%", "256 MiB of memory", "time doubles at", "proportion"):
         assert word in " ".join(shown.split())
+
+
+def test_where_intervals_were_compared_with_measured_times_a_share_of_the_deviations_counts():
+    (phase,) = paged_phases(profile(LOOP))
+    known = dataclasses.replace(phase, compression_work=2000.0)
+    exchange = replace(zram().faults[0], compression_work=2000.0)
+    memory = zram(exchange)
+    assert PageCosts(memory, known).calibrated
+    assert not PageCosts(memory, phase).calibrated
+    assert not PageCosts(replace(memory, paged=PagedMemory(backing="disk")), known).calibrated
+    workload = profile(LOOP)
+    (row,) = workload.phases[0].objects
+    assert row.page_curve is not None
+    curve = replace(row.page_curve, compression_work=2000.0, compressed_share=0.5)
+    phases = [replace(workload.phases[0], objects=[replace(row, page_curve=curve)])]
+    narrow = at(predicted(replace(workload, phases=phases), memory, "50%"))
+    wide = at(predicted(workload, zram(replace(exchange, compression_work=None)), "50%"))
+    assert narrow.faults.value == wide.faults.value
+    assert narrow.time_ns.value == wide.time_ns.value
+    assert wide.faults.low < narrow.faults.low < narrow.faults.value
+    assert wide.time_ns.low < narrow.time_ns.low < narrow.time_ns.value
+    assert narrow.time_ns.value < narrow.time_ns.high < wide.time_ns.high
