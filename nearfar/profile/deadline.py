@@ -33,14 +33,23 @@ class RunDeadline:
     ends_s: float
     """Value of `clock` at which all runs must have ended, s."""
     clock: Callable[[], float] = time.monotonic
+    after_s: float = 0.0
+    """Time at the start of each run that is not counted, s (--after)."""
 
     def left_s(self) -> float:
         """Return the time left, s."""
         return max(LEAST_S, self.ends_s - self.clock())
 
+    def counted_s(self, runs: int = 1) -> float:
+        """Return the time left less what `runs` runs do not count, s."""
+        return max(LEAST_S, self.ends_s - self.clock() - runs * self.after_s)
+
     def plain_s(self, *, in_part: bool) -> float:
-        """Return how long the first plain run may take, s; `in_part`: a part may be observed."""
-        return self.left_s() * (PART_PLAIN_SHARE if in_part else PLAIN_SHARE)
+        """Return how long the first plain run may be counted, s; `in_part`: a part may be observed.
+
+        The observed run follows.
+        """
+        return self.counted_s(runs=2) * (PART_PLAIN_SHARE if in_part else PLAIN_SHARE)
 
     def sample_s(self, plain_s: float | None) -> float:
         """Return how long the program may be sampled under QEMU, s.
@@ -48,7 +57,7 @@ class RunDeadline:
         `plain_s`: time that all of it took by itself, None if it had not ended. The remainder is
         for its start, and for its native run to where sampling ended.
         """
-        left_s = self.left_s() - 2 * START_S
+        left_s = self.counted_s() - 2 * START_S
         shares_s = [left_s / (1 + 1 / LEAST_SLOWDOWN)]
         if plain_s is not None:
             shares_s.append(left_s - LONGER * plain_s)

@@ -29,12 +29,13 @@ def make_request(options: ProfileOptions, *, stdout_to_stderr: bool) -> ProfileR
     if memory_bytes < MIN_TABLE_BYTES:
         raise CommandError("--memory must be at least 1MiB")
     cache_bytes, cache_ways, origin = _cache(options)
+    after_s, ends_s = parse_seconds(options.after, "--after"), options.ends_s
     return ProfileRequest(
         job=Job(
             command=list(options.command),
             driver=options.driver,
             duration_s=None if duration is None else parse_positive_seconds(duration, "--duration"),
-            after_s=parse_seconds(options.after, "--after"),
+            after_s=after_s,
             stdout_to_stderr=stdout_to_stderr,
         ),
         repetitions=options.repetitions,
@@ -46,7 +47,7 @@ def make_request(options: ProfileOptions, *, stdout_to_stderr: bool) -> ProfileR
         size=dict(parse_named_size(text, "--size") for text in options.size),
         split_sizes=options.split == "size",
         slices=options.phases == "auto",
-        deadline=None if options.ends_s is None else RunDeadline(options.ends_s),
+        deadline=None if ends_s is None else RunDeadline(ends_s, after_s=after_s),
     )
 
 

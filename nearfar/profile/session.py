@@ -136,7 +136,7 @@ def _in_time(request: ProfileRequest, by_itself: RunOutcome) -> tuple[AccessSour
     """Return the source and the job of the observed run, with the time that a plain run left."""
     if request.deadline is None:
         return request.source, request.job
-    job = replace(request.job, longest_s=request.deadline.left_s())
+    job = replace(request.job, longest_s=request.deadline.counted_s())
     return request.source.within(request.deadline, job, by_itself), job
 
 

@@ -104,7 +104,7 @@ class QemuSource(AccessSource):
             source._sample_s = deadline.sample_s(plain_s)
             source.how_long = f" for at most {source._sample_s:.0f} s"
         else:
-            source._sample_s = deadline.left_s()
+            source._sample_s = deadline.counted_s()
         return source
 
     def run(

@@ -45,6 +45,31 @@ def test_a_program_that_does_not_end_under_qemu_ends_in_time(
     assert clock.now_s <= deadline.ends_s + LEAST_S
 
 
+@given(
+    TIMES_S,
+    st.floats(0.0, 1000.0),
+    st.floats(0.0, 60.0),
+    st.floats(0.0, 1.0),
+    st.booleans(),
+)
+def test_runs_that_are_counted_late_end_in_time(
+    time_s: float, program_s: float, after_s: float, started_share: float, in_part: bool
+) -> None:
+    clock = Clock()
+    # Two runs, each with a part that is not counted, as the default of --time allows.
+    deadline = RunDeadline(clock.now_s + time_s + 2 * after_s, clock, after_s)
+    longest_s = deadline.plain_s(in_part=in_part)
+    assert longest_s >= 0.2 * time_s - 1e-6
+    ended = program_s <= after_s + longest_s
+    clock.now_s += min(program_s, after_s + longest_s)
+    if in_part:
+        clock.now_s += after_s + started_share * START_S
+        clock.now_s += deadline.sample_s(program_s if ended else None)
+    else:
+        clock.now_s += after_s + deadline.counted_s()
+    assert clock.now_s <= deadline.ends_s + LEAST_S
+
+
 @given(TIMES_S, st.floats(0.0, 3.0))
 def test_what_a_short_program_leaves_is_for_sampling(time_s: float, program_s: float) -> None:
     clock = Clock()
