@@ -68,6 +68,17 @@ def test_handlers_of_signals_have_an_aligned_stack(compile_: Compile, tmp_path: 
 
 @needs_qemu
 @needs_gcc
+def test_qemu_computes_with_the_fpu_before_any_result_is_inexact(
+    compile_: Compile, tmp_path: Path
+) -> None:
+    flags = tmp_path / "flags"
+    profile(tmp_path, str(compile_("inexact.c")), str(flags))
+    # The plain run, then that under QEMU.
+    assert flags.read_text() == "--ii"
+
+
+@needs_qemu
+@needs_gcc
 def test_instructions_have_function_and_line_and_sequences_are_seen(
     compile_: Compile, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <xmmintrin.h>
 
 #include "profile/abi.h"
 #include "profile/qemu/guest/python_blocks.hpp"
@@ -90,6 +91,11 @@ int find_own_code(dl_phdr_info* info, size_t, void*) {
   return 0;
 }
 
+// QEMU uses the host's floating-point unit only once the flag "inexact" is set; before, it computes
+// in software, and a program whose results are all exact never sets it. Results are the same. New
+// threads inherit the flag.
+void let_qemu_use_host_fpu() { _mm_setcsr(_mm_getcsr() | _MM_EXCEPT_INEXACT); }
+
 void count_child() {
   if (ring->native != 0) __atomic_fetch_add(&ring->forks, 1, __ATOMIC_RELAXED);
 }
@@ -109,6 +115,7 @@ __attribute__((constructor(102))) void begin() {
     return;
   }
   ring = shared;
+  if (ring->native == 0) let_qemu_use_host_fpu();
   runtime.lines = sim::SampledLines(log2_of(ring->mask));
   dl_iterate_phdr(find_own_code, nullptr);
   pthread_atfork(count_child, nullptr, stop_in_child);
