@@ -59,7 +59,7 @@ class CrashRequest:
     checks: Sequence[Check]
     """Checks of each image; the first is the user's."""
     pool: Path | None
-    """Pool before the run, which is copied; None: the program makes it."""
+    """Pool before the run, which is copied; None: the program creates it."""
     budget: ExplorationBudget
     timeout_s: float
     """Time limit of one check."""
@@ -70,9 +70,9 @@ class CrashRequest:
     schedules: int = 1
     """Number of recordings of the program, each with a different order of its threads."""
     preemptions: int = 0
-    """Most preemptions in orders chosen so that no two are equivalent; 0: orders are drawn."""
+    """Most preemptions in orders of which no two are equivalent; 0: orders are random."""
     oracle: Callable[[CrashTrace], Oracle] | None = None
-    """Makes the judge of what checks with ``oracle`` print."""
+    """Returns the judge of the output of checks with ``oracle``."""
     pool_check: bool = False
     """Also run libpmemobj's own check on its pools."""
     keep: Path | None = None
@@ -190,7 +190,7 @@ class _Test:
     def _runs(
         self, first: int, trace: Path, recorded: RecordedRun | None
     ) -> Iterator[tuple[int, Path, RecordedRun]]:
-        """Record every order of the threads, without those equivalent to an earlier one."""
+        """Record the orders of the threads, without those equivalent to an earlier one."""
         self._explored = first
         for schedule in range(first, self._request.schedules):
             if self._orders is not None:
@@ -238,7 +238,7 @@ class _Test:
         return progress.ended == "first bug"
 
     def _identity(self) -> dict[str, str]:
-        """Return what must be the same when the exploration is resumed."""
+        """Return the properties that must be the same when the exploration is resumed."""
         request = self._request
         return {
             "program": shlex.join(request.command),

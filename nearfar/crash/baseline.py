@@ -7,14 +7,14 @@ from nearfar.documents.crash_report import CrashBug, CrashReport
 
 
 class KnownBugs:
-    """The bugs of a report, known again by symptom, function and file: lines move."""
+    """Bugs of an earlier report, recognised by symptom, function and file, because lines move."""
 
     def __init__(self, report: CrashReport | None) -> None:
         bugs = [] if report is None else [*report.bugs, *report.undecided]
         self._names = {_name(bug) for bug in bugs}
 
     def is_new(self, bug: CrashBug) -> bool:
-        """Return whether the report does not name a bug."""
+        """Return whether the report does not contain a bug."""
         return _name(bug) not in self._names
 
 

@@ -20,10 +20,11 @@ from nearfar.documents.crash_report import (
 )
 
 _KEY_FRAMES = 3
-"""Frames that distinguish bugs: a store's line and two callers, since helpers have many callers."""
+"""Frames that distinguish bugs: a store's line and two callers, because helpers have many
+callers."""
 _MAX_SHRUNK = 400
-"""Failing states that are shrunk, each by some dozens of checks; later ones count as the first
-bug unless they look like a known one."""
+"""Maximum number of failing states that are reduced, each by some dozens of checks; later ones
+count as the first bug unless they resemble a known one."""
 
 PointKind = Literal["fence", "operation", "end", "store", "call", "output"]
 POINT_KINDS: tuple[PointKind, ...] = ("fence", "operation", "end", "store")
@@ -53,11 +54,11 @@ class FoundBug:
     expected: CrashExpected | None = None
     """Content that an adapter requires."""
     in_flight: tuple[int, ...] = ()
-    """Operations that have begun and not ended."""
+    """Operations that have begun but not ended."""
     position: int = 0
-    """Records of the trace before the power cut."""
+    """Number of records in the trace before the power cut."""
     files: list[CrashFile] | None = None
-    """The image of files."""
+    """Image of files, if the data is in files."""
     printed: bytes = b""
 
 
@@ -122,7 +123,7 @@ class Bugs:
         return known
 
     def _continued(self, point: FailurePoint, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return the bug of the store before this one, since when the image has been wrong."""
+        """Return the bug of the previous store, if the image has been wrong since then."""
         if point.at != "store" or self._last is None:
             return None
         number, symptom, bug = self._last
@@ -207,7 +208,7 @@ def _features(
     state: Mapping[int, int],
     verdict: CheckerVerdict,
 ) -> object:
-    """Return features that states of one bug mostly share, without running a check."""
+    """Return features that states of one bug usually share, without running a check."""
     survived = frozenset(lines[offset].stacks[n - 1] for offset, n in state.items())
     lost = frozenset(
         line.stacks[state.get(offset, 0)]
@@ -218,7 +219,7 @@ def _features(
 
 
 def _key(bug: CrashBug) -> object:
-    """Return what all states of one bug share."""
+    """Return a key that all states of one bug share."""
     frames = frozenset(_key_frames(line) for line in bug.lost or bug.survived)
     return bug.symptom, frames or name_of(bug.frames), bool(bug.lost)
 

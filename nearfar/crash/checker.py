@@ -28,10 +28,10 @@ KEPT_BYTES = 4096
 _FUNCTION_SYMBOL = b"\0nearfar_crash_checker\0"
 """Entry of a program's symbol table if it uses NEARFAR_CRASH_CHECKER."""
 LOOP = "NEARFAR_CRASH_LOOP"
-"""Environment variable that asks a checker to stay loaded:
+"""Environment variable that asks a checker to keep running:
 native/crash/explore/loop_checker.cpp."""
 _SHELL = re.compile(r"[|&;<>()$`*?\[\]~#\n]")
-"""Characters for which a check needs a shell."""
+"""Characters that make a shell necessary."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,16 @@ class Check:
 
     command: str
     oracle: bool = False
-    """An oracle judges its output (``CrashRequest.oracle``), which is kept whole."""
+    """Whether an oracle judges its output (``CrashRequest.oracle``), which is then kept
+    completely."""
     few_states: bool = False
-    """Whether to run it only in states in which no, all, or only the flushed pending stores
-    survived."""
+    """Whether to run it only in states in which none, all, or only the flushed of the pending
+    stores survived."""
 
 
 @dataclass(frozen=True)
 class CheckCommand:
-    """A parsed check, with ``{pool}``, ``{done}``, ``{begun}`` and ``{in_flight}`` unfilled."""
+    """A parsed check; ``{pool}``, ``{done}``, ``{begun}`` and ``{in_flight}`` are not filled in."""
 
     words: tuple[str, ...]
     shell: bool
@@ -65,14 +66,15 @@ class CheckCommand:
     library: str
     """Path of the shared library with the checker as a function; empty: it is a program."""
     by_operation: bool
-    """Whether the command takes the numbers of operations."""
+    """Whether the command uses the numbers of operations."""
     function: bool
-    """The program may have its checker as a function (NEARFAR_CRASH_CHECKER)."""
+    """Whether the program may contain its checker as a function (NEARFAR_CRASH_CHECKER)."""
     loop: bool
-    """The checker knows the variable LOOP, with which it judges an image for each line."""
+    """Whether the checker supports the variable LOOP, with which it judges an image for each
+    line."""
 
     def with_pool(self, pool: Path) -> list[str]:
-        """Return the words with the image's path in them."""
+        """Return the words with the image's path filled in."""
         quoted = shlex.quote(str(pool)) if self.shell else str(pool)
         return [word.replace("{pool}", quoted) for word in self.words]
 
@@ -145,7 +147,7 @@ def _library(name: str) -> str:
 
 
 def variables(command: CheckCommand, pool: Path, operations: Sequence[int]) -> dict[str, str]:
-    """Return environment variables of a checker that runs once; a function is called once."""
+    """Return the environment variables of a checker that runs once; a function is called once."""
     environment = {"NEARFAR_CRASH_IMAGE": str(pool)}
     if command.function:
         environment["LD_PRELOAD"] = preload(LIBRARY)

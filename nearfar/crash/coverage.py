@@ -40,7 +40,7 @@ _DURABLE = re.compile(
 )
 """Functions whose calls are recorded."""
 _TARGET = re.compile(r"(?:^|[\s,:*])(?:-?0x[0-9a-f]+)?\((%\w+)?(?:,[^)]*)?\)(?:\{[^}]*\})*$")
-"""A memory operand in last position, which in AT&T order is the target."""
+"""A memory operand in last position, which is the destination in AT&T syntax."""
 _READING_INSTRUCTIONS = re.compile(
     r"(cmp(?!xchg)|test|lea|call|jmp|push|prefetch|nop|data16|mul|imul|div|idiv|fld|fild|ldmxcsr|clflush"
     r"|clwb|cldemote|xrstor|fxrstor|frstor|bt[wlq]?\b|scas|lods|ret|f(i?)(add|sub|mul|div|com))"
@@ -66,7 +66,7 @@ class _Lines:
 
 
 def code_of(stacks: Sequence[tuple[int, ...]], symbols: TraceSymbols) -> CrashCode | None:
-    """Return the lines that may use the pool and those that did, None without debug information.
+    """Return the lines that may use the pool and those that did; None without debug information.
 
     `stacks` are those of all events.
     """

@@ -27,7 +27,7 @@ from nearfar.program.executable import preload
 
 PROGRAM = "nearfar_crash_judge"
 ACCEPTED_STATES = "accepted-states"
-"""File beside the images that explorers of one trace share; empty before the first begins."""
+"""File next to the images that explorers of one trace share; empty before the first one starts."""
 RANKS = 14
 """Two passes over each kind of failure point, new coverage first: native/crash/explore/explorer.hpp
 defines them."""
@@ -37,7 +37,8 @@ _EXIT_TIMEOUT_S = 0.3
 
 State = Mapping[int, int]
 Oracle = Callable[[int, CheckerVerdict], CheckerVerdict]
-"""Maps the number of records so far and the verdict on a dump to a verdict on its content."""
+"""Function from the number of records so far and the verdict on a dump to a verdict on its
+content."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +56,18 @@ class ExplorationPlan:
     checks: Sequence[tuple[Check, CheckCommand]]
     environment: Mapping[str, str]
     served: bool = True
-    """Whether checkers stay loaded; false: a checker is started for each state."""
+    """Whether checkers keep running; false: a checker is started for each state."""
     shares_states: bool = False
-    """Whether states that another worker, or an earlier order of the threads, found accepted count
-    as accepted."""
+    """Whether states that another worker, or an earlier thread order, accepted count as
+    accepted."""
     first_rank: int = 0
     first_chunk: int = 0
     suspects: Sequence[tuple[int, ...]] = ()
     """Stacks of stores that a lint suspects: points near them come first."""
     first_bug: Callable[[CrashBug], bool] | None = None
-    """Whether a bug ends the exploration; None: none does."""
+    """Returns whether a bug ends the exploration; None: no bug does."""
     begun_s: float = field(default_factory=time.monotonic)
-    """Begin of the run, for the time to each bug."""
+    """Start of the run, for the time to each bug."""
 
 
 @contextlib.contextmanager
@@ -132,7 +133,7 @@ class Engine:
         return CheckerVerdict(answer.text(), answer.text().strip())
 
     def image(self, state: State) -> list[tuple[int, bytes]]:
-        """Return offset and content of an image's pages that may not be all zeros."""
+        """Return offset and content of the pages of an image that may contain nonzero bytes."""
         self.send("I", len(state), *(n for pair in state.items() for n in pair))
         answer = self.receive()
         return [(answer.number(), answer.raw(PAGE_BYTES)) for _ in range(answer.number())]

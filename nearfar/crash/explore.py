@@ -41,18 +41,18 @@ class Progress:
     states: int = 0
     duplicates: int = 0
     judge_s: float = 0.0
-    """Time in the checkers, of all explorers together."""
+    """Time in the checkers, summed over all explorers."""
     wall_s: float = 0.0
     complete: bool = False
     ended: Ended = "interrupted"
-    """Reason for the end, unless it is complete."""
+    """Reason for the end; empty if it is complete."""
     rank: int = 0
-    """Rank being explored; all ranks before it are judged."""
+    """Rank that is being explored; all lower ranks are complete."""
     chunk: int = 0
     """Chunk of the rank being explored."""
     confirmed: set[tuple[str, str]] = field(default_factory=set)
     at_chunk: dict[str, int | float] = field(default_factory=dict)
-    """Counts at the begin of the chunk."""
+    """Counts at the start of the chunk."""
 
     def reset(self, before: Progress) -> None:
         """Restore the counts of `before`."""
@@ -76,7 +76,7 @@ class Exploration:
         self._before = begun.states
 
     def run(self, judge: Judge, bugs: Bugs) -> None:
-        """Judge states until all are judged or the budget is spent."""
+        """Judge states until all are judged or the budget is used up."""
         start_s = time.monotonic()
         before_s = self.progress.wall_s
         self.progress.mark()
@@ -140,7 +140,7 @@ class Exploration:
         self.progress.judge_s += time_ns / 1e9
 
     def _failure(self, frame: ReceivedFrame, engine: Engine, judge: Judge, bugs: Bugs) -> bool:
-        """Take a refused state; return whether its bug ends the exploration."""
+        """Handle a refused state; return whether its bug ends the exploration."""
         number, at, record, position = frame.numbers(4)
         done, begun = frame.signed(), frame.signed()
         context = FailureContext(done, begun, position, frame.numbers(frame.number()))

@@ -25,18 +25,18 @@ from nearfar.crash.trace import CrashTrace, EventKind
 
 _STORE, _FLUSH, _FENCE, _LOCK = 1, 2, 3, 4
 _MAX_LINES = 64
-"""Most lines of one flush that are considered."""
+"""Maximum number of lines of one flush that are considered."""
 MAX_TURNS = 4096
-"""Turns that the recorder lets choose: native/crash/schedule.cpp."""
+"""Number of turns for which the recorder uses choices: native/crash/schedule.cpp."""
 
 _Key = tuple[int, int]
 _Clock = dict[int, int]
-"""Maps a thread to the number of its steps that come before in every equivalent run."""
+"""Map from a thread to the number of its steps that precede in every equivalent run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A thread's turn, and the step that it takes first."""
+    """A thread's turn, and the step with which it begins."""
 
     thread: int
     kind: int
@@ -46,7 +46,7 @@ class Turn:
     """Threads that could have had the turn, as bits."""
 
     def touched(self) -> Iterator[_Key]:
-        """Yield what the step touches."""
+        """Yield the lines or locks that the step touches."""
         if self.kind in (_STORE, _FLUSH):
             for line in range(self.first, self.first + min(self.count, _MAX_LINES)):
                 yield _STORE, line
@@ -79,7 +79,7 @@ class Interleavings:
         self._seen: set[int] = set()
         self._runs = 0
         self._left_out = False
-        """A choice was left out: too many preemptions, or too late in a run."""
+        """Whether a choice was excluded: too many preemptions, or too late in a run."""
 
     def next(self) -> bytes | None:
         """Return the threads to choose at the first turns; None: all orders were run."""
@@ -144,7 +144,7 @@ class Interleavings:
 
 
 def _longer(begin: int, thread: int) -> int:
-    """Return the key of a run's begin with one more turn."""
+    """Return the key of a run's beginning with one more turn."""
     return hash((begin, thread))
 
 
@@ -165,7 +165,7 @@ class _Walk:
         self._last: dict[_Key, dict[tuple[int, bool], tuple[int, int, _Clock]]] = defaultdict(dict)
 
     def take(self, at: int, turn: Turn) -> tuple[list[int], _Clock]:
-        """Take a turn; return the turns that it might have come before, and its clock."""
+        """Process a turn; return the turns that it might have preceded, and its clock."""
         clock = self._clocks[turn.thread]
         races, ordered = [], dict(clock)
         for key in turn.touched():
@@ -193,7 +193,7 @@ def _races(turns: list[Turn]) -> Iterator[tuple[int, int]]:
 
 
 def _kind(turns: list[Turn]) -> int:
-    """Return the same number for equivalent runs."""
+    """Return a number that is the same for equivalent runs."""
     walk = _Walk()
     steps = set()
     for at, turn in enumerate(turns):

@@ -30,13 +30,14 @@ class FailureContext:
     """The last operation that ended; -1: none."""
     begun: int
     position: int
-    """Records of ``Trace.events`` before it."""
+    """Number of records of ``Trace.events`` before it."""
     in_flight: tuple[int, ...] = ()
-    """Operations that have begun and not ended, a thread's each."""
+    """Operations that have begun but not ended, one per thread."""
 
 
 _MAX_REFUSAL_LINES = 6
-"""Lines of a checker that refuses the pool without any crash: all that a map's oracle prints."""
+"""Lines shown of a checker that refuses the pool without any crash: as many as a map's oracle
+prints."""
 
 
 class ServedDiffersError(Exception):
@@ -44,7 +45,7 @@ class ServedDiffersError(Exception):
 
 
 class RefusedError(NearfarError):
-    """The checker refuses the pool that the program left."""
+    """The checker refuses the final pool of the program."""
 
 
 class Judge:
@@ -71,7 +72,7 @@ class Judge:
         return self._known[key]
 
     def plain(self, state: Mapping[int, int]) -> CheckerVerdict:
-        """Return the verdict of a checker started for this state alone."""
+        """Return the verdict of a checker that is started for this state alone."""
         assert self._engine is not None
         return self._engine.judge("P", state)
 

@@ -12,7 +12,7 @@ MAX_SEED = (1 << 64) - 1
 _MAX_STATES = (1 << 63) - 1
 _MAX_SECONDS = 30 * 86_400
 _MIN_TIMEOUT_S, _MAX_TIMEOUT_S = 0.001, 86_400
-"""Explorers count in ms, and poll(2) takes at most 2**31 - 1 ms."""
+"""Explorers count in ms, and poll(2) accepts at most 2**31 - 1 ms."""
 _MAX_SCHEDULES = 10_000
 """Each schedule is a run of the program."""
 _MAX_PREEMPTIONS = 64

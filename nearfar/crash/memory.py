@@ -12,7 +12,7 @@ from nearfar.base.units import LINE_BYTES, PAGE_BYTES
 from nearfar.crash.trace import EventKind, TraceEvent
 
 RUN_TIME_BYTES = 8192
-"""Begin of a pool in which libpmemobj keeps fields of the running process (pool header and
+"""Start of a pool, in which libpmemobj keeps fields of the running process (pool header and
 descriptor). It never flushes them and sets them again when it opens the pool."""
 
 _NO_RESERVE = 0x4000
@@ -27,9 +27,9 @@ class PendingLine:
     """Content after each of these stores, in program order."""
     stacks: list[tuple[int, ...]] = field(default_factory=list)
     flushed: int = 0
-    """Number of these stores that a flush covers and no fence has followed."""
+    """Number of these stores that are flushed but not followed by a fence."""
     first: int = 0
-    """Number of the first of these stores; numbers of a line only grow."""
+    """Number of the first of these stores; the numbers of a line only increase."""
 
 
 class PoolMemory:
@@ -49,10 +49,10 @@ class PoolMemory:
         self.begun = -1
         self._highest = 0
         self._flushed: dict[int, dict[int, int]] = {}
-        """Per thread, offset of a line to the number after the last store that it flushed."""
+        """Per thread and line offset, 1 + the number of the last store that it flushed."""
 
     def feed(self, event: TraceEvent) -> None:
-        """Take one event."""
+        """Process one event."""
         if event.kind is EventKind.STORE and self._eadr:
             self._set_line(event.a, event.payload)
         elif event.kind is EventKind.STORE:

@@ -28,11 +28,11 @@ LIBRARY = "libnearfar_crash.so"
 MAX_POOL_BYTES = 1 << 33
 """Largest pool that is explored. Untouched pages take no memory, in the pool or in an image."""
 _MAX_TRACE_BYTES = 1 << 29
-"""Some 2 million stores, which take 1 GB when read; half of the free space where that is less.
-The file is sparse."""
+"""About 2 million stores, which need 1 GB when read; half of the free space if that is less. The
+file is sparse."""
 _MAX_STEPS = 300_000
-"""Stores recorded one by one, each in some tens of microseconds; later ones of the same places are
-recorded together."""
+"""Number of stores recorded one by one, each in some tens of microseconds; later ones from the same
+places are recorded together."""
 
 
 @dataclass(frozen=True)

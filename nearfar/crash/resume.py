@@ -19,7 +19,7 @@ from nearfar.crash.trace import read_trace, used_bytes
 
 
 class SavedExploration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """State of the schedule that was being explored; all before it are done."""
+    """State of the schedule that was being explored; all earlier schedules are complete."""
 
     schedule: int
     exit_status: str
@@ -27,7 +27,7 @@ class SavedExploration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     record_s: float
     progress: dict[str, int | float]
     before: dict[str, int | float]
-    """Counts of the schedules that are done."""
+    """Counts of the complete schedules."""
     bugs: list[FoundBug]
 
 

@@ -35,7 +35,7 @@ class CrashSummary:
     interrupted: bool = False
     ended: Ended = ""
     unseen: str = ""
-    """Why flushes or fences may not have been seen."""
+    """Why flushes or fences may have been missed."""
 
     def add(self, recorded: RecordedRun, progress: Progress) -> None:
         """Add one schedule's exploration."""

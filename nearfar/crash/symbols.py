@@ -1,4 +1,4 @@
-"""Names of a trace's return addresses, and the line of the program that a person reads first."""
+"""Names of a trace's return addresses, and the line of the program to read first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADERS = ("/usr/include/", "/usr/lib/gcc/", "/usr/lib/llvm", "/usr/lib/clang/"
 
 
 class AddressLocator(Protocol):
-    """A recording whose stacks hold addresses of its own."""
+    """A recording whose stacks contain addresses in its own format."""
 
     def place(self, address: int) -> SourceLocation:
         """Return the file and offset of a return address."""

@@ -26,7 +26,7 @@ UNSEEN = {
     2: "code that was made at run time stores to the pool",
     4: "it loaded code with flushes after it had mapped the pool",
 }
-"""Where flushes may have been missed, by the bits NF_CRASH_UNSEEN_*."""
+"""Reasons why flushes may have been missed, by the bits NF_CRASH_UNSEEN_*."""
 
 HEADER = struct.Struct("<8s5Q8IQ7I")
 """magic, limit, max_pool_bytes, max_steps, used, steps, owner, full, forked, others, outside,
@@ -92,7 +92,7 @@ _NOT_EVENTS = (EventKind.MODULE, EventKind.SIZE)
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One record; native/crash/trace.h says what `a`, `b`, `c` and the payload mean."""
+    """One record; native/crash/trace.h explains `a`, `b`, `c` and the payload."""
 
     kind: EventKind
     a: int
@@ -150,7 +150,7 @@ class CrashTrace:
     """Largest size of the pool's file; 0: the program never mapped it."""
     full: bool
     coarse: bool
-    """There were more stores than are recorded one by one."""
+    """Whether there were more stores than are recorded one by one."""
     forks: int
     others: int
     outside: int
@@ -171,7 +171,7 @@ class CrashTrace:
 
     @property
     def image_bytes(self) -> int:
-        """Largest size of an explorer's image: its lines are all in the trace."""
+        """Largest size of an explorer's image: the trace contains all its lines."""
         pages = self.counts.get(EventKind.BASE, 0) + self.counts.get(EventKind.STORE, 0)
         return min(self.pool_bytes, pages * PAGE_BYTES)
 

@@ -16,7 +16,7 @@ _MAX_COMPARED_BYTES = 1 << 28
 
 
 def unseen_of(trace: CrashTrace) -> str:
-    """Return why flushes or fences of the run may not have been seen, or ""."""
+    """Return why flushes or fences of the run may have been missed, or ""."""
     reasons = [reason for bit, reason in UNSEEN.items() if trace.unseen & bit]
     if trace.coarse and trace.counts.get(EventKind.STREAM):
         reasons.append("it stores past the caches, and too often to record each store alone")

@@ -17,7 +17,8 @@ class InputCause(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     b: str
     """Its figures on both sides, in words."""
     effect: float
-    """Part of B's slowdown less A's; of all causes, they add up to the difference."""
+    """Part of the difference between B's and A's slowdowns; the effects of all causes add up to
+    it."""
 
 
 class Attribution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -27,6 +28,6 @@ class Attribution(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     a: Estimate
     b: Estimate
     agree: bool
-    """Whether the difference lies within what both intervals, joined in quadrature, allow."""
+    """Whether the difference is within both intervals, joined in quadrature."""
     causes: list[InputCause]
-    """Greatest effect first; empty: the inputs are not known or not there."""
+    """Greatest effect first; empty if the inputs are unknown or missing."""

@@ -34,11 +34,11 @@ class BenchCell(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
     figures: dict[str, Estimate]
     """Medians with 95 % bootstrap intervals of 10,000 resamples."""
     slowdown: Estimate | None = None
-    """Against the baseline's cell, round by round; above 1: slower."""
+    """Slowdown relative to the baseline's cell, round by round; above 1 is slower."""
     latency_ns: dict[str, float] = {}
-    """Percentiles of single operations, from a run of its own in which each is timed."""
+    """Percentiles of single operations, from a separate run that times each operation."""
     counts: dict[str, float] = {}
-    """Per operation, from a run of its own under the counting library."""
+    """Counts per operation, from a separate run under the counting library."""
     durability: Durability
     verified: list[str] = []
     """Points of the run at which the content was compared with the expected one."""
@@ -58,12 +58,12 @@ class BenchResult(Document, kw_only=True, forbid_unknown_fields=True):
     imitates: str = ""
     repeats: int
     arguments: dict[str, str] = {}
-    """The same in every cell."""
+    """Arguments that are equal in every cell."""
     matrix: dict[str, list[str]]
     baseline: dict[str, str] = {}
-    """Slowdowns are against the cell that differs only in this."""
+    """The slowdown of a cell is relative to the cell that differs only in these arguments."""
     picture: dict[str, Any] = {}
     cells: list[BenchCell]
     left_out: list[str] = []
-    """Combinations that were not run here, and why."""
+    """Combinations that were not run, with the reasons."""
     summary: list[str] = []

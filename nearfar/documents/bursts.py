@@ -1,9 +1,9 @@
-"""Bursts in a WorkloadProfile: short stretches of all that one thread executed, in full.
+"""Bursts in a WorkloadProfile: short series of everything that one thread executed.
 
-The rest of a profile counts; bursts keep the order. Each holds the blocks of code a thread went
-through and every access to memory these made, with lines renamed: line n + 1 lies behind line n,
-numbers further apart mean nothing. The code is kept once, as what each instruction reads and
-writes, which shows what waits for what.
+The rest of a profile contains counts; bursts preserve the order. A burst contains the blocks of
+code that the thread executed and all their accesses to memory, with renumbered lines: line n + 1
+follows line n in memory; numbers further apart have no meaning. The code is stored once, as the
+inputs and outputs of each instruction, which show the dependences.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ FLAGS = 255
 
 
 class Code(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An instruction as what it needs and gives; registers are numbers, flags are one."""
+    """An instruction as its inputs and outputs; registers are numbers, and so are the flags."""
 
     address: list[int] = []
-    """Registers that the address of its access is made of."""
+    """Registers from which the address of its access is computed."""
     uses: list[int] = []
-    """Registers it reads besides."""
+    """Other registers that it reads."""
     defs: list[int] = []
     cycles: int = 1
-    """From its inputs to its result, an access left out."""
+    """Latency from its inputs to its result in cycles, without its memory access."""
     conditional: bool = False
-    """A branch that may go either way."""
+    """Whether it is a conditional branch."""
     access: int = -1
-    """Its place in `Bursts.accesses`; -1: it touches no memory."""
+    """Index of its access in `Bursts.accesses`; -1: it does not access memory."""
 
 
 class Block(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Instructions that are executed one after another."""
 
     first: int
-    """Its first instruction's place in `Bursts.code`."""
+    """Index of its first instruction in `Bursts.code`."""
     count: int
     begin: int
-    """Address, counted from the lowest seen: a branch was taken if the next block does not begin
-    where this one ends."""
+    """Address relative to the lowest one: a branch was taken if the next block does not begin where
+    this one ends."""
     end: int
 
 
 class BurstAccess(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An instruction that touches memory, as the bursts' own run saw it."""
+    """An instruction that accesses memory, as recorded in the run for bursts."""
 
     function: str
     file: str = ""
@@ -56,27 +56,28 @@ class BurstAccess(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unkno
     object: int = -1
     """Object that most of its accesses touch; -1: unknown."""
     misses: list[float] = []
-    """By place in `Bursts.phases`: misses of the last-level cache per access."""
+    """Misses of the last-level cache per access, by index in `Bursts.phases`."""
 
 
 class Burst(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One stretch. The lists of accesses have one entry for each, in program order."""
+    """One series of instructions; lists about accesses have one entry each, in program order."""
 
     thread: int
-    """Counted from 0 in order of appearance."""
+    """Number of the thread, from 0 in order of appearance."""
     at: int
     """Instructions that the phase had executed before."""
     blocks: list[int]
-    """Places in `Bursts.blocks`."""
+    """Indices in `Bursts.blocks`."""
     gaps: list[int]
-    """Instructions from the access before (from the start) to this one; 0: the same one's."""
+    """Instructions from the previous access (or from the start) to this one; 0: the same
+    instruction."""
     lines: list[int]
-    """Loads: the line; stores: -1 - line."""
+    """For a load, the line; for a store, -1 - line."""
     offsets: list[int]
-    """First byte in the line, 0 to 63."""
+    """Offset of the first byte in the line, 0 to 63."""
     depends: list[int]
-    """Number of accesses back to the newest load that the address comes from; 0: none in this
-    burst. A value that is stored and loaded again in the burst keeps its first origin."""
+    """Distance in accesses back to the newest load on which the address depends; 0: none in this
+    burst. A value that is stored and loaded again within the burst keeps its first origin."""
 
 
 class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -84,18 +85,18 @@ class ObjectBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     object: int
     misses: float
-    """In the bursts, as many as the instructions' miss rates make."""
+    """Misses in the bursts, computed from the miss rates of the instructions."""
     read_misses: float | None = None
-    """Misses that are loads: the total of the shares. None in older profiles."""
+    """Misses that are loads, to which the shares refer. None in older profiles."""
     dependent_share: float
     """Share of missing loads whose address comes from another load that misses in the burst."""
     value_share: float | None = None
-    """The same by values alone: the address lies up to 4 KiB above one of the last 32 pointers
-    loaded. None where values could not be read."""
+    """The same share, from values alone: the address is at most 4 KiB above one of the last 32
+    loaded pointers. None if values could not be read."""
     chain_depth: float
-    """Misses that come one from another, mean over its misses: 1 for independent ones."""
+    """Mean length of a chain of dependent misses; 1 if misses are independent."""
     instructions_between: float
-    """From one of its misses to the next, mean."""
+    """Mean number of instructions between two of its misses."""
 
 
 class PhaseBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -103,18 +104,18 @@ class PhaseBursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     phase: str
     instructions: float
-    """That the phase executed in the bursts' run, nearly."""
+    """Approximate number of instructions that the phase executed in the run for bursts."""
     bursts: list[Burst]
     objects: list[ObjectBursts]
     mispredictions_per_1000: float
-    """Branches that a predictor of two tables gets wrong, per 1000 instructions."""
+    """Branches that a predictor with two tables mispredicts, per 1000 instructions."""
     walks_apart: float | None = None
-    """Share of page walks (4 KiB pages, streams left out) that read a line of a page table which
-    none of the hundred accesses before read, 0..1. None: too few walks, or not counted."""
+    """Share of page walks (4 KiB pages, without streams) that read a page-table line which none of
+    the previous hundred accesses read, 0..1. None: too few walks, or not counted."""
 
 
 class Bursts(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """All bursts of a run, and the code that they went through."""
+    """All bursts of a run, and the code that they executed."""
 
     code: list[Code]
     blocks: list[Block]

@@ -10,8 +10,8 @@ from nearfar.documents.attribution import Attribution
 from nearfar.documents.header import Document
 
 Verdict = Literal["worse", "better", "changed", "same", "only A", "only B", "not judged"]
-"""changed: more than chance explains, of a figure of which neither more nor less is better.
-not judged: nothing is known of its spread, or the two are of other machines."""
+"""Result for one figure. changed: more than chance explains, for a figure of which neither more nor
+less is better. not judged: its spread is unknown, or the documents come from different machines."""
 
 
 class Side(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -32,14 +32,15 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     """One figure of both."""
 
     family: str
-    """Figures that are judged together: times, objects' misses, lines' misses."""
+    """Group of figures that are judged together: times, objects' misses, lines' misses."""
     name: str
     unit: str
     a: float | None
-    """None: B alone has it."""
+    """Value in A; None: only B has the figure."""
     b: float | None
     change: float | None = None
-    """(b - a) / a; of a part, such as an object: (b - a) over the whole of A. None: that is 0."""
+    """(b - a) / a; for a part, such as an object, (b - a) divided by the total of A. None: the
+    divisor is 0."""
     part: bool = False
     """Whether `change` and its interval are shares of A's total."""
     own_change: float | None = None
@@ -50,11 +51,11 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fi
     p: float | None = None
     """Probability that chance alone makes such a difference; None: not judged."""
     p_corrected: float | None = None
-    """For all that is compared."""
+    """`p`, corrected for the number of compared figures."""
     verdict: Verdict
     over_limit: bool = False
     note: str = ""
-    """Why it is not judged; how the difference was had."""
+    """Why the figure is not judged, or how the difference was computed."""
 
 
 class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
@@ -71,10 +72,10 @@ class Comparison(Document, kw_only=True, forbid_unknown_fields=True):
     families: list[str]
     """In the order in which they matter."""
     changes: list[Change]
-    """By family; in each, what changed most first."""
+    """Grouped by family; within each, the greatest changes first."""
     failed: int
-    """Figures over the limit."""
+    """Figures that exceed the limit."""
     attributions: list[Attribution] = []
-    """Which inputs make two predictions differ, for each far memory; else empty."""
+    """For predictions: which inputs cause the difference, for each far memory. Otherwise empty."""
     warnings: list[str] = []
     """Data points missing on one side, different inputs, different machines."""

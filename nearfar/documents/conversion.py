@@ -1,4 +1,4 @@
-"""Conversion: what `nearfar machine convert` drafted or did; also its note over a reboot."""
+"""Conversion: the steps that `nearfar machine convert` planned or did; also kept over a reboot."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ class ConversionStep(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_un
     """One command of a conversion."""
 
     command: str
-    """As a person would type it."""
+    """Command as a user would type it."""
     why: str
     destroys: list[str] = []
-    """Whose data it destroys: each must be named by --destroy."""
+    """Names of the devices whose data it destroys: --destroy must list each."""
     reboot: bool = False
     after_reboot: bool = False
-    """Names are the usual ones; they are read from the machine after the reboot."""
+    """Whether it runs after the reboot. Its names are the usual ones until they are read from the
+    machine."""
     done: bool = False
 
 
@@ -39,7 +40,7 @@ class Conversion(Document, kw_only=True, forbid_unknown_fields=True):
     VERSION: ClassVar[int] = 1
 
     to: str
-    """As typed: fsdax, mixed:50%."""
+    """Target as typed: fsdax, mixed:50%."""
     device: str | None = None
     file_system: str = "ext4"
     destroy: list[str] = []
@@ -47,7 +48,8 @@ class Conversion(Document, kw_only=True, forbid_unknown_fields=True):
     state: Literal["done", "drafted", "stopped", "acting", "reboot"] = "drafted"
     """drafted: nothing was done; stopped: an obstacle; reboot: the rest follows after it."""
     boot_id: str = ""
-    """The kernel's, when it was written: another one means that the machine was rebooted."""
+    """The kernel's boot ID when this was written: a different one means that the machine was
+    rebooted."""
     steps: list[ConversionStep] = []
     obstacles: list[ConversionObstacle] = []
     warnings: list[str] = []

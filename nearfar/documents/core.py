@@ -15,7 +15,7 @@ class CoreFigure(
     value: float
     low: float | None = None
     high: float | None = None
-    """95 % interval where it was measured, else the range of the sources."""
+    """95 % interval if it was measured, else the range of the sources."""
     how: How = "published"
     source: str = ""
     """Key into the core's sources."""
@@ -23,7 +23,7 @@ class CoreFigure(
 
     @property
     def range(self) -> tuple[float, float]:
-        """Return low and high, the value itself where they are not known."""
+        """Return low and high; the value itself if they are unknown."""
         return (
             self.value if self.low is None else self.low,
             self.value if self.high is None else self.high,
@@ -33,10 +33,10 @@ class CoreFigure(
 class ProcessorIds(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Processors that have a core, by the id that hypervisors pass on."""
+    """Processors that contain a core, by the ID that hypervisors pass on."""
 
     pattern: str
-    """Regular expression for the whole id, without the stepping where any will do."""
+    """Regular expression for the whole ID; without the stepping if it does not matter."""
     source: str
     """Key into the core's sources."""
     note: str = ""
@@ -62,9 +62,9 @@ class CoreFigures(
     cpu_models: list[str] = []
     """Regular expressions for the names of processors that have this core."""
     cpu_ids: list[ProcessorIds] = []
-    """The same by vendor, family, model and stepping, for names that do not tell."""
+    """The same by vendor, family, model and stepping, for processors whose name is not enough."""
     plausible: bool = True
-    """Whether a processor of which nothing is known may have it: no simulator's, no old one."""
+    """Whether an unknown processor may have this core; false for simulated and old ones."""
     sources: dict[str, Source] = {}
     frequency_ghz: CoreFigure | None = None
     width: CoreFigure | None = None
@@ -72,7 +72,7 @@ class CoreFigures(
     reorder_window: CoreFigure | None = None
     """Instructions in flight."""
     load_compute_entries: CoreFigure | None = None
-    """Entries of the window that an instruction takes that loads and computes; None: 1, fused."""
+    """Window entries of an instruction that loads and computes; None: 1, fused."""
     load_buffer: CoreFigure | None = None
     """Loads in flight."""
     store_buffer: CoreFigure | None = None
@@ -80,18 +80,18 @@ class CoreFigures(
     miss_buffers: CoreFigure | None = None
     """Misses of the first-level data cache in flight."""
     integer_registers: CoreFigure | None = None
-    """Results in flight beside the architectural registers."""
+    """Results in flight in addition to the architectural registers."""
     vector_registers: CoreFigure | None = None
     flag_registers: CoreFigure | None = None
     mispredict_cycles: CoreFigure | None = None
-    """From a mispredicted branch's result until the right instructions enter."""
+    """Cycles from a mispredicted branch's result until the correct instructions enter."""
     first_level_cycles: CoreFigure | None = None
     """Latency of a hit in the first-level data cache."""
     second_level_cycles: CoreFigure | None = None
     last_level_cycles: CoreFigure | None = None
     """Latency of a hit in the last cache before memory."""
     private_bytes: CoreFigure | None = None
-    """Size of the largest cache that one core has alone."""
+    """Size of the largest cache that belongs to one core only."""
     integer_add_cycles: CoreFigure | None = None
     integer_multiply_cycles: CoreFigure | None = None
     integer_divide_cycles: CoreFigure | None = None
@@ -105,18 +105,18 @@ class CoreFigures(
     prefetch_start_lines: CoreFigure | None = None
     """Lines read in sequence before the prefetcher follows."""
     prefetch_distance_lines: CoreFigure | None = None
-    """Lines that it then runs ahead."""
+    """Number of lines by which it then runs ahead."""
     prefetch_stride_bytes: CoreFigure | None = None
     """Longest stride that it follows."""
     prefetch_next_page: CoreFigure | None = None
     """1 where it follows a stream into the next 4 KiB page, else 0."""
     not_seen: dict[str, str] = {}
-    """Figures that a measurement did not show, by key, with the reason."""
+    """Figures that a measurement could not show, by key, with the reason."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.reorder_window, self.store_buffer))
 
     def figures(self) -> dict[str, CoreFigure]:
-        """Return the figures that are known, by key."""
+        """Return the known figures by key."""
         known = {key: getattr(self, key) for key in self.__struct_fields__}
         return {key: value for key, value in known.items() if isinstance(value, CoreFigure)}

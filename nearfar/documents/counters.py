@@ -28,7 +28,7 @@ class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
     """Counts from `begin_s` to `end_s`; None: not counted, or missing in this interval."""
 
     begin_s: Amount
-    """Since counting began."""
+    """Seconds since counting began."""
     end_s: Amount
     instructions: Amount | None = None
     cycles: Amount | None = None
@@ -36,12 +36,12 @@ class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
     llc_loads: Amount | None = None
     """Loads that reached the last-level cache."""
     llc_load_misses: Amount | None = None
-    """Lines that loads waited for."""
+    """Lines for which loads waited."""
     llc_store_misses: Amount | None = None
     llc_misses: Amount | None = None
     """Misses of all kinds, for tools that do not separate them."""
     read_bytes: Amount | None = None
-    """From memory, by whoever: other programs and prefetchers too."""
+    """Bytes read from memory, also by other programs and prefetchers."""
     write_bytes: Amount | None = None
     stall_cycles: Amount | None = None
     """Cycles in which nothing retired."""
@@ -50,7 +50,7 @@ class CounterInterval(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
 
 
 class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
-    """One counter file, read."""
+    """Contents of one counter file."""
 
     KIND: ClassVar[str] = "counter-profile"
     VERSION: ClassVar[int] = 1
@@ -58,10 +58,10 @@ class CounterProfile(Document, kw_only=True, forbid_unknown_fields=True):
     file: str
     format: Literal["perf", "pcm", "likwid", "csv"]
     names: dict[str, list[str]]
-    """For each quantity, what the file calls it; several were added up."""
+    """Names of each quantity in the file; several were added up."""
     scaled: dict[str, Amount]
-    """Quantities whose counters had to take turns (multiplexing): the least share of an interval
-    that one was on. The tool scaled the count up: it is an estimate."""
+    """Quantities whose counters had to take turns (multiplexing): the smallest share of an interval
+    during which the counter was active. The tool scaled the count up, so it is an estimate."""
     intervals: list[CounterInterval]
     size: dict[str, float] = {}
     """The size parameters the program was run at, for example {"n": 1e5}."""

@@ -1,4 +1,4 @@
-"""CrashReport: what power cuts could leave of a pool; CrashState: one such image, to replay."""
+"""CrashReport: bugs that power cuts reveal in a pool; CrashState: one such image, to replay."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from nearfar.documents.workload import Frame
 
 
 class CrashLine(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A cache line of the pool that was stored to and not yet durable, in one crash state."""
+    """A cache line of the pool with stores that were not durable, in one crash state."""
 
     offset: int
-    """Bytes from the pool's begin; a multiple of 64."""
+    """Offset in bytes from the pool's start; a multiple of 64."""
     stores: int
-    """Stores to it since it was last durable."""
+    """Stores to the line since it was last durable."""
     survived: int
-    """Number of them, in program order, that are in the state."""
+    """Number of these, in program order, that survive in the state."""
     flushed: int
-    """Number of them that were flushed and waited only for a fence."""
+    """Number of these that were flushed and waited only for a fence."""
     frames: list[Frame]
     """Stack of the last store that survived (in `survived`) or the first that did not (in
     `lost`), innermost first."""
     object: CrashObject | None = None
-    """Owner of the line; None: the pool is not libpmemobj's, or it is unknown."""
+    """Owner of the line; None: unknown, or not a pool of libpmemobj."""
     what: str = ""
-    """The operation in words, if the data is in files; the offset is in its file."""
+    """The operation in words, if the data is in files; `offset` is then in the file."""
 
 
 class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -35,31 +35,32 @@ class CrashBug(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     id: int
     symptom: str
-    """End of the checker: ``exit 1``, ``SIGSEGV``, ``hang``."""
+    """How the checker ended: ``exit 1``, ``SIGSEGV``, ``hang``."""
     said: str
-    """The end of what the checker wrote."""
+    """Last part of the checker's output."""
     point: int
     """Number of the failure point in the run, from 0."""
     at: Literal["fence", "operation", "end", "store", "call", "output"]
-    """The power goes just before this fence, at this operation's end, at the program's end, or
-    (with caches that survive) just after this store; of files: just after this call, or after the
-    program printed something."""
+    """Moment of the power cut: just before this fence, at the end of this operation or of the
+    program, or (if caches survive) just after this store. For files: just after this call, or after
+    the program printed something."""
     operation: int | None
-    """Operation in flight or just ended, as the program numbers them; None: it marks none."""
+    """Operation in flight or just ended, in the program's numbering; None: operations are not
+    marked."""
     frames: list[Frame]
     """Stack of the fence or store."""
     survived: list[CrashLine]
-    """The fewest lines found that must be in memory for the symptom."""
+    """The smallest set found of lines that must be in memory for the symptom."""
     lost: list[CrashLine]
     """Other lines that must be missing for the symptom."""
     cause: str = ""
-    """The lint about a store that it needs, if any: ``never flushed: fill log.h:40``."""
+    """The lint about a store that the bug involves, if any: ``never flushed: fill log.h:40``."""
     states: int
     """Crash states with this bug."""
     found_states: int = 0
-    """States judged when it was found, itself included."""
+    """Number of states judged when it was found, including its own."""
     found_s: float = 0.0
-    """Seconds from the begin of the run to then."""
+    """Seconds from the start of the run until it was found."""
     replay: str
     """File for `nearfar crash replay`; empty: none was written."""
     models: list[str] = []
@@ -70,30 +71,30 @@ class CrashObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An object of libpmemobj that a byte of the pool belongs to."""
 
     what: Literal["root", "allocation", "log", "heap"]
-    """A log or the heap is libpmemobj's own, with neither size nor type."""
+    """Its kind. A log or the heap belongs to libpmemobj itself and has neither size nor type."""
     offset: int
-    """Bytes from the pool's begin to its first byte."""
+    """Offset in bytes from the pool's start to its first byte."""
     size: int
     """Requested bytes."""
     type_number: int
     byte: int
-    """Byte of the object that the report is about."""
+    """Byte of the object to which the report refers."""
 
 
 class CrashLint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A habit that is suspicious or slow, apart from what the checker says."""
+    """A pattern that is suspicious or slow, independent of the checker's result."""
 
     kind: str
     """Name of the lint: one of those in nearfar/crash/lints."""
     times: int
     offset: int
-    """Bytes from the pool's begin, of the first."""
+    """Offset in bytes from the pool's start, for the first case."""
     frames: list[Frame]
     """Stack of the store, flush, snapshot or allocation."""
     note: str = ""
-    """Details of the first, in words."""
+    """Details of the first case, in words."""
     object: CrashObject | None = None
-    """Object at the offset; None: the pool is not libpmemobj's, or the object is unknown."""
+    """Object at the offset; None: unknown, or not a pool of libpmemobj."""
 
 
 class CrashPlace(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -114,19 +115,19 @@ class CrashMissed(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     file: str
     line: int
     what: str
-    """Function that it calls, such as ``pmem_persist``, or ``a store``."""
+    """Function that the line calls, such as ``pmem_persist``, or ``a store``."""
 
 
 class CrashCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Lines of the program, by its debug information and machine code."""
 
     lines: int
-    """Lines that call what makes data durable, allocates or snapshots, or store through a pointer
-    in a function that changed the pool."""
+    """Lines that call a function which makes data durable, allocates or snapshots, and lines that
+    store through a pointer in a function that changed the pool."""
     reached: int
-    """Lines of these that did so to the pool in this run."""
+    """Number of these lines that did so to the pool in this run."""
     missed: list[CrashMissed]
-    """The others, by file and line; the first 50."""
+    """The others, by file and line; at most 50."""
 
 
 class CrashFileRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -158,8 +159,8 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     operations: int
     """Operations that ended, as the program marks them."""
     stores: int
-    """Changes of lines, one for each instruction that made it; of a store of more than 8 bytes,
-    which may tear, one for each word."""
+    """Changes of lines, one per instruction; a store of more than 8 bytes, which may tear, counts
+    once per word."""
     flushes: int
     fences: int
     points: int
@@ -169,25 +170,26 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """Places of the program that stored into the pool."""
     fence_sites: int
     states: int
-    """Different images that were judged."""
+    """Distinct images that were judged."""
     duplicates: int
-    """States that were not judged again because their image had been judged."""
+    """States that were not judged because their image had been judged already."""
     complete: bool
-    """Every state was judged; false: the exploration ended first."""
+    """Whether every state was judged; false: the exploration ended earlier."""
     ended: Literal["", "states", "seconds", "first bug", "interrupted"] = ""
     """Reason for the end of an incomplete exploration; empty: it is complete."""
     resumable: bool = True
-    """False: orders of threads were chosen, which `--resume` cannot continue."""
+    """False: thread orders were chosen, which `--resume` cannot continue."""
     undecided: list[CrashBug] = []
-    """Failures that are bugs unless the program flushes or fences where nearfar cannot see it."""
+    """Failures that are bugs unless the program flushes or fences in a way that nearfar cannot
+    observe."""
     unseen: str = ""
-    """Why flushes or fences may not have been seen; empty: all were seen."""
+    """Why flushes or fences may have been missed; empty: none were missed."""
     known: int = 0
-    """Bugs that the baseline names, which `bugs` leaves out."""
+    """Number of bugs that the baseline lists and `bugs` omits."""
     record_s: float
     """Wall time of the program under the recorder."""
     judge_s: float
-    """Wall time of all the checker's runs, images included."""
+    """Wall time of all runs of the checker, including writing images."""
     states_per_s: float
     bugs: list[CrashBug]
     lints: list[CrashLint]
@@ -197,7 +199,7 @@ class CrashReport(Document, kw_only=True, forbid_unknown_fields=True):
     """None: the program has no debug information, or it cannot be disassembled."""
     warnings: list[str] = []
     files: CrashFileRun | None = None
-    """None: the data is a pool. The counts of stores, flushes and fences are of pools."""
+    """None: the data is in a pool. The counts of stores, flushes and fences refer to pools."""
 
 
 class CrashPage(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -216,30 +218,30 @@ class CrashFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     content: bytes | None
     """Deflated (zlib); None: a folder or a link."""
     target: str | None
-    """Where a link leads."""
+    """Target of a link."""
 
 
 class CrashKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Values that a key of a map or set may have after a power cut."""
 
     allowed: list[str | None]
-    """None: it may be absent."""
+    """Allowed values; None: the key may be absent."""
     anything: bool = False
-    """Any value is allowed: the key may have existed before the run."""
+    """Whether any value is allowed, because the key may have existed before the run."""
     last: str = ""
-    """The last operation on it that had completed, in words."""
+    """The last completed operation on the key, in words."""
 
 
 class CrashExpected(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Content that the operations of a map or set may have left when the power went."""
+    """Content that the operations on a map or set may have left at the power cut."""
 
     keys: dict[str, CrashKey]
     others: bool
-    """Keys that no operation named may be there too."""
+    """Whether keys that no operation named may exist too."""
 
 
 class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
-    """One image of a pool and the checker that refuses it: what `nearfar crash replay` takes."""
+    """One image of a pool and the checker that refuses it: the input of `nearfar crash replay`."""
 
     KIND: ClassVar[str] = "crash-state"
     VERSION: ClassVar[int] = 1
@@ -249,7 +251,7 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     more_checks: list[str] = []
     """Checks that judge the image if the first accepts it."""
     dump: str = ""
-    """Prints what the image holds, which is compared with `expected`; empty: none."""
+    """Command that prints the image's content, to be compared with `expected`; empty: none."""
     expected: CrashExpected | None = None
     timeout_s: float
     done: int
@@ -260,6 +262,6 @@ class CrashState(Document, kw_only=True, forbid_unknown_fields=True):
     pool_bytes: int
     pages: list[CrashPage]
     files: list[CrashFile] | None = None
-    """The image's files, in an order in which they can be made; None: it is a pool."""
+    """The image's files, in an order in which they can be created; None: the data is in a pool."""
     printed: bytes = b""
-    """Output that the program had printed when the power went."""
+    """Output that the program had printed before the power cut."""

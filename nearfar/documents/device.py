@@ -1,8 +1,8 @@
-"""DeviceProfile: how one memory behaves. Measured here, or published figures with their source.
+"""DeviceProfile: how one memory behaves, measured here or published with its source.
 
-Every figure says how it was had (`how`) and from which of `sources` (`source`). Latencies are
-ns per access as one core sees them; bandwidths GB/s (1e9 B/s) of payload, those with a
-`read_share` of all traffic; `read_share` is reads over all traffic, 0 to 1.
+Every figure states its origin (`how`) and which of `sources` it comes from (`source`). Latencies
+are in ns per access as one core sees them. Bandwidths are in GB/s (1e9 B/s) of payload; those with
+a `read_share` are of all traffic. `read_share` is reads divided by all traffic, 0 to 1.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from nearfar.base.estimate import Finite
 from nearfar.documents.header import Document
 
 How = Literal["measured", "published", "fitted", "assumed"]
-"""measured: by nearfar, here. published: in the source. fitted: computed from the source's data
-by a rule the note states. assumed: neither; the note says why."""
+"""Origin of a figure. measured: by nearfar on this machine. published: in the source. fitted:
+computed from the source's data by a rule that the note states. assumed: none of these; the note
+gives the reason."""
 
 Pattern = Literal["random", "sequential", "strided", "aliased"]
-"""strided: one access in every `stride_bytes`; reads one by one in random order, else in order.
-aliased: in order, in arrays that lie a power of two apart."""
+"""Order of accesses. strided: one access in every `stride_bytes`; reads in random order, other
+accesses in sequence. aliased: in sequence, in arrays whose distance is a power of two."""
 Operation = Literal["read", "write", "nt-store", "clwb", "copy", "mixed"]
 
 
@@ -42,11 +43,11 @@ class LatencyFigure(
 
     operation: Operation = "read"
     pattern: Pattern = "random"
-    """random: each address depends on the one before (chase)."""
+    """random: each address depends on the previous access (chase)."""
     instruction: str = "load"
     """load, store, nt-store, store+clwb, store+clflushopt, store+clflush; writes with a fence."""
     region_bytes: int | None = None
-    """Size of the region chased; None: so large that no buffer helps."""
+    """Size of the chased region; None: too large for any buffer to help."""
     page_bytes: int | None = None
     stride_bytes: int | None = None
     value_ns: float
@@ -77,7 +78,7 @@ class BandwidthFigure(
 class ChainsFigure(
     Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """ns per access when one core keeps `chains` independent dependent-chains going."""
+    """ns per access when one core follows `chains` independent chains of dependent reads."""
 
     chains: int
     page_bytes: int | None = None
@@ -89,7 +90,7 @@ class ChainsFigure(
 class Tail(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Percentiles of the times of single accesses at one load, ns, timer's cost taken off."""
+    """Percentiles of single access times at one load, in ns, without the timer's overhead."""
 
     bandwidth_gb_per_s: float
     p50_ns: float
@@ -98,7 +99,7 @@ class Tail(
     p99_9_ns: float
     p99_99_ns: float
     accesses: int
-    """Timed; a percentile is only as good as the accesses beyond it."""
+    """Number of timed accesses; a percentile is only as precise as the accesses beyond it."""
 
 
 class LoadedLatencyCurve(
@@ -115,7 +116,7 @@ class LoadedLatencyCurve(
     instruction: str = "load"
     """Timed instruction, as in `LatencyFigure`: load, or a persisted write such as store+clwb."""
     threads: int | None = None
-    """Threads that make the load; None: of all thread counts."""
+    """Threads that cause the load; None: all thread counts."""
     pattern: Pattern = "sequential"
     """Order of the load's accesses."""
     non_temporal: bool = False
@@ -123,7 +124,7 @@ class LoadedLatencyCurve(
     tails: list[Tail] = []
     """Percentiles of single accesses, one for each of `points` where they were timed."""
     oddities: list[str] = []
-    """Unusual but real features that are kept: "dip at 12.3 GB/s", "folds back past 110 GB/s"."""
+    """Unusual features that are real and kept: "dip at 12.3 GB/s", "folds back past 110 GB/s"."""
 
 
 class InferredFigure(
@@ -134,7 +135,8 @@ class InferredFigure(
     confidence: float | None = None
     """0 to 1: share of bootstrap resamples of the samples that lead to the same answer."""
     evidence: str = ""
-    """Name of the group of samples it was inferred from; pictures and Parquet use the same."""
+    """Name of the group of samples from which it was inferred; pictures and Parquet use the same
+    name."""
 
 
 class BufferFigure(
@@ -147,11 +149,11 @@ class BufferFigure(
     capacity_low_bytes: int | None = None
     capacity_high_bytes: int | None = None
     operation: Operation = "read"
-    """Operation that showed it."""
+    """Operation by which it was detected."""
     block_bytes: int | None = None
     ways: int | None = None
     replacement: Literal["lru", "random", "other"] | None = None
-    """other: seen, and neither of the two."""
+    """other: detected, and neither of the two."""
     latency_ns: float | None = None
     """Latency of an access that it serves."""
 
@@ -200,30 +202,31 @@ class StallFigure(
 class FaultFigure(
     Figure, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """Time per page of a paged memory: to bring a page back, or to send it there, ns."""
+    """Time per page, in ns, to bring a page of a paged memory back or to send it there."""
 
     event: Literal["fault", "evict", "exchange"] = "fault"
-    """fault: the program touches a page that is there and waits for it. evict: the kernel sends a
-    page there. exchange: a fault where memory is limited, so another page goes."""
+    """fault: the program touches a swapped-out page and waits for it. evict: the kernel sends a
+    page there. exchange: a fault while memory is limited, so that another page must leave."""
     operation: Literal["read", "write"] = "read"
-    """Use of the page by the program; evict: since it came. A page that was only read
-    may have its copy there still; zram keeps none."""
+    """How the program used the page; for evict, since it came in. A page that was only read may
+    still have its copy in swap; zram keeps none."""
     pattern: Literal["random", "sequential"] = "random"
     """Order of the pages. sequential: read-ahead may have brought a page already; the time is that
-    of all pages over their number."""
+    of all pages divided by their number."""
     compressed_share: float | None = None
     """Compressed bytes over page bytes of the data; None: the memory does not compress, or any."""
     compression_work: float | None = None
-    """Work of a compressor on a page of the data, in places searched; None: not known."""
+    """Compressor's work on a page of the data, in places searched; None: unknown."""
     threads: int = 1
-    """Threads that fault at once; the time is that of each."""
+    """Threads that fault at the same time; the time is per thread."""
     readahead_pages: int = 1
-    """Pages that one fault may bring, with the page itself."""
+    """Pages that one fault may bring, including the page itself."""
     huge_pages: bool = False
     """Whether the pages were parts of transparent huge pages when they were sent away."""
     retouches: float | None = None
-    """exchange: touches per fault of near pages that half of the near memory would have lost; None:
-    none. The kernel finds such pages used and looks further for a page to send away."""
+    """exchange: touches, per fault, of near pages that half of the near memory would have lost;
+    None: none. The kernel finds that such pages are in use and searches further for a page to send
+    away."""
     value_ns: float
     """Median over rounds of the mean over pages."""
     low_ns: float | None = None
@@ -234,8 +237,7 @@ class FaultFigure(
     p99_ns: float | None = None
     p99_9_ns: float | None = None
     cpu_share: float | None = None
-    """Part of `value_ns` in which the CPU works; in the rest it waits for a device. None: not
-    known."""
+    """Part of `value_ns` in which the CPU works; otherwise it waits for a device. None: unknown."""
 
 
 class PagedMemory(
@@ -249,9 +251,10 @@ class PagedMemory(
     algorithm: str = ""
     """Compression, as the kernel names it; empty: none."""
     readahead_pages: int = 1
-    """Pages that the kernel reads at one fault at most (2 to the power vm.page-cluster)."""
+    """Maximum number of pages that the kernel reads at one fault (2 to the power of
+    vm.page-cluster)."""
     in_dram: bool = False
-    """Whether what is sent there stays in DRAM, compressed: the budget shrinks by that."""
+    """Whether swapped-out pages stay in DRAM, compressed: they then use part of the budget."""
 
 
 class Source(
@@ -278,19 +281,20 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     technology: Literal[
         "dram", "remote-dram", "hbm", "cxl", "pmem", "nvdimm", "emulated", "file", "paged", "other"
     ]
-    """paged: whole pages come at a fault (`faults`). other: not said, as of an imported curve."""
+    """paged: whole pages come in at a fault (`faults`). other: not stated, as for an imported
+    curve."""
     capacity_bytes: int | None = None
     granularity_bytes: int = 64
-    """Bytes the medium moves at least; less is amplified."""
+    """Minimum number of bytes that the medium moves; smaller accesses are amplified."""
     durable: bool = False
-    """Whether what reached the device survives a power cut."""
+    """Whether data that has reached the device survives a power cut."""
     persists_through: str = ""
     """Instructions that make a write durable: "ADR: store + clwb + sfence", "nothing"."""
     host_dram: str | None = None
-    """Library device or device file of the local DRAM of the machine the figures were had on;
-    None: not known, or this is that DRAM, or measured here."""
+    """Library device or device file of the local DRAM of the machine on which the figures were
+    measured; None: unknown, or this is that DRAM, or measured here."""
     unverified: str = ""
-    """Why no result that rests on these figures should be quoted; empty: none."""
+    """Why results that are based on these figures should not be quoted; empty: they may be."""
     sources: dict[str, Source]
     latency: list[LatencyFigure] = []
     bandwidth: list[BandwidthFigure] = []
@@ -301,7 +305,7 @@ class DeviceProfile(Document, kw_only=True, forbid_unknown_fields=True):
     write_queues: list[WriteQueueFigure] = []
     interleaves: list[InterleaveFigure] = []
     faults: list[FaultFigure] = []
-    """Times of a paged memory's pages. `latency` is empty then: near pages are as quick as DRAM."""
+    """Times of a paged memory's pages. `latency` is then empty: near pages are as fast as DRAM."""
     paged: PagedMemory | None = None
     """None: a memory that serves each access by itself."""
     not_seen: dict[str, str] = {}
@@ -318,10 +322,10 @@ class ProtocolResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_un
     low_ns: float | None = None
     high_ns: float | None = None
     attributed: dict[str, float] = {}
-    """Part of the difference from the plain chase (ns) to its cause: timer, tlb, buffer-miss."""
+    """Difference from the plain chase in ns, divided among its causes: timer, tlb, buffer-miss."""
     attributed_low: dict[str, float] = {}
     attributed_high: dict[str, float] = {}
-    """95 % intervals of `attributed`; a cause whose interval holds 0 is within noise."""
+    """95 % intervals of `attributed`; a cause whose interval contains 0 is within noise."""
     note: str = ""
 
 
@@ -335,11 +339,11 @@ class Drift(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fie
     since: str
     """Time of the earlier run, ISO 8601."""
     beyond_noise: bool
-    """Whether the intervals of both runs are apart."""
+    """Whether the intervals of both runs do not overlap."""
 
 
 class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Under which circumstances a device was measured."""
+    """Conditions under which a device was measured."""
 
     memory_spec: str
     """As typed: ``dram,pages=4k,load=store``."""
@@ -350,20 +354,20 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     timer_resolution_ns: float
     cpus: list[int]
     llc_bytes: int
-    """Last-level cache as the machine claims it."""
+    """Size of the last-level cache that the machine reports."""
     effective_llc_bytes: int | None = None
-    """Part of `llc_bytes` that one core's chase got; None: the measured regions do not show it."""
+    """Part of `llc_bytes` that one core's chase could use; None: the measured regions do not show
+    it."""
     environment: dict[str, str]
     """Governor, huge pages, virtualisation, load average before and after."""
     protocols: list[ProtocolResult] = []
-    """Values that named recipes of other tools read on this memory, and the reasons they differ."""
+    """Values that named methods of other tools give for this memory, and the reasons for the
+    differences."""
     drift: list[Drift] = []
-    """Against earlier runs on the same memory and machine."""
+    """Changes since earlier runs on the same memory and machine."""
     ended: str = ""
-    """Why repetitions ended: "narrow", "time", "repetitions", "interrupted".
-
-    Or "nothing to repeat": no surface was measured, and there is no noise floor.
-    """
+    """Why repetitions ended: "narrow", "time", "repetitions", "interrupted". "nothing to repeat":
+    no surface was measured, so there is no noise floor."""
     samples_file: str = ""
     """Parquet file of all samples, next to the profile; empty: not kept."""
     warnings: list[str] = []
@@ -372,9 +376,9 @@ class MeasuredContext(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     bandwidth-threads (of several), loaded, persist. Empty in older documents, which have them in
     `environment`."""
     clock_drift: float | None = None
-    """Time of a fixed piece of arithmetic at the slow end of the rounds over that at the fast end,
-    less 1; None: not watched."""
+    """Time of a fixed piece of arithmetic at the slow end of the rounds divided by that at the fast
+    end, minus 1; None: not measured."""
     effective_llc_range: tuple[int, int] | None = None
-    """Ends of `effective_llc_bytes` by the noise of latencies."""
+    """Range of `effective_llc_bytes` due to noise of latencies."""
     contention: float | None = None
-    """Share of the time in which some program waited for a CPU; None: not known."""
+    """Share of time in which some program waited for a CPU; None: unknown."""

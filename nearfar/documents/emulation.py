@@ -1,4 +1,4 @@
-"""Emulation: a program run slower in a way that stands for a far memory, and how well it stands."""
+"""Emulation: a program slowed down to represent a far memory, and how faithful this is."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class Probe(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Time of one line on this machine according to the far memory's profile."""
     emulated_ns: float
     error: float
-    """emulated / target - 1; the middle of several runs of the probe, as are the figures above."""
+    """Error: emulated / target - 1. Like the figures above, it is the median of several runs of the
+    probe."""
     error_range: tuple[float, float] | None = None
-    """Least and greatest of those runs."""
+    """Smallest and largest error of these runs."""
 
 
 class EmulatedPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -56,14 +57,13 @@ class Emulation(Document, kw_only=True, forbid_unknown_fields=True):
     delayed_ns: float = 0.0
     """CPU time that the run waited at misses."""
     overhead_ns: float = 0.0
-    """CPU time that tracing costs, which counts as part of the delays."""
+    """CPU time of tracing, which counts as part of the delays."""
     unpaid_ns: float = 0.0
-    """Overhead beyond what the far memory adds: the run is slower than it should be by this
-    time."""
+    """Overhead beyond the time that the far memory adds: the run is too slow by this time."""
     slow_motion: float = 1.0
-    """The run took so many times as long as the far memory would have; times are divided by it."""
+    """Factor by which the run was slower than the far memory would be; times are divided by it."""
     probes: list[Probe]
     faithful: bool
-    """No probe is off by more than `tolerance`."""
+    """Whether no probe's error exceeds `tolerance`."""
     tolerance: float
     caveats: list[str] = []

@@ -9,7 +9,7 @@ from nearfar.documents.fields import Amount, Bytes, Whole
 
 
 class FieldSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A type whose hot fields would be apart, on one far memory and for one budget."""
+    """A type whose hot fields would be stored separately, for one far memory and one budget."""
 
     far: str
     type: str
@@ -19,17 +19,18 @@ class FieldSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     hot_fields: list[str]
     hot_bytes: Bytes
     hot_misses_share: Amount
-    """Share of the type's misses in this object that its hot fields take."""
+    """Share of the type's misses in this object that its hot fields cause."""
     pointer_bytes: Bytes
     """Bytes of the pointer that leads from the hot part to the cold one; 0: both are arrays."""
     budget_bytes: Bytes
-    """Near memory for both layouts."""
+    """Near memory for the type with and without the split."""
     slowdown_before: Estimate
     """Slowdown of the best plan for the budget."""
     slowdown_after: Estimate
-    """The same with the type split, over near time without the split."""
+    """Slowdown with the type split, relative to near time without the split."""
     saved: Estimate
-    """Their difference; its interval has what counts leave open of the cold part's visits too."""
+    """Difference of both slowdowns. Its interval includes the uncertain number of visits to the
+    cold part."""
     near_factor: Estimate
-    """Near time with the type split over near time without."""
+    """Near time with the split divided by near time without it."""
     sentence: str

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 MOST = 1e30
-"""Above any time in ns, size or count; sums and squares of such values stay finite."""
+"""Upper bound of any time in ns, size or count; sums and squares of such values are finite."""
 
 Bytes = Annotated[int, Meta(ge=0, le=2**60)]
 Whole = Annotated[int, Meta(ge=0, le=2**62)]

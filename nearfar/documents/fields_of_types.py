@@ -12,12 +12,12 @@ class FieldEffect(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=
     """Time that the accesses to one field of a type add with everything far."""
 
     type: str
-    """Empty: accesses whose type neither debug information nor TBAA tells."""
+    """Type; empty: neither debug information nor TBAA gives the type of these accesses."""
     type_bytes: Bytes
     field: str
-    """Empty: several fields at once, padding, or a name that debug information lacks."""
+    """Field; empty: several fields at once, padding, or a name missing in debug information."""
     offset: Bytes
     bytes: Bytes
     misses: Amount
     added_ns: Estimate
-    """A part of what objects add: those of all fields sum to it."""
+    """Part of the time that objects add; the parts of all fields add up to it."""

@@ -19,19 +19,19 @@ class FleetCurvePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Weighted by CPU time."""
     slowdown_p50: float
     slowdown_p95: float
-    """Slowdown that 95 % of profiles do not pass."""
+    """Slowdown that 95 % of profiles do not exceed."""
 
 
 class HostType(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Hosts that are alike."""
+    """A group of equal hosts."""
 
     name: str
     near: str
     """Name of the DeviceProfile of its memory."""
     hosts: int
-    """That profiles came from."""
+    """Hosts from which profiles came."""
     count: int
-    """That there are."""
+    """Total number of such hosts."""
     memory_bytes: int
     """Memory of one host."""
     profiles: int
@@ -47,9 +47,9 @@ class CheapObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     object: str
     profiles: int
     bytes: int
-    """Over all profiles."""
+    """Bytes in all profiles together."""
     slowdown_cost: float
-    """That it adds to the fleet's CPU time if it is far everywhere; a share."""
+    """Share by which it increases the fleet's CPU time if it is far everywhere."""
 
 
 class Mix(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -76,21 +76,22 @@ class PricePoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Saving at another price of far memory."""
 
     far_over_near: float
-    """Price of far memory over near memory's, per byte, adapters left out."""
+    """Price of far memory divided by that of near memory, per byte, without adapters."""
     saved: dict[str, float]
-    """Slowdown limit, as typed, to the share saved."""
+    """Saved share of the cost by slowdown limit, as typed."""
 
 
 class QuickForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Agreement of the sums over the fleet with `nearfar predict` on some of its profiles."""
+    """How well the sums over the fleet agree with `nearfar predict` for some of its profiles."""
 
     profiles: int
-    """Predicted in full to compare with the sums; 0 where nothing is summed (`paged`)."""
+    """Number of profiles predicted in full for the comparison; 0 if nothing is summed (`paged`)."""
     factor: float
     """Factor applied to the sums: the median of predicted over summed added time."""
     low: float
     high: float
-    """10th and 90th percentile of that ratio over its median: how far a profile may be off."""
+    """10th and 90th percentile of that ratio divided by its median: the possible error of a
+    profile."""
     high_end_factor: float = 1.0
     """The same factor for the high ends of the predicted intervals."""
 
@@ -100,7 +101,8 @@ class BesideSaving(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
     far: str
     far_price_per_gib: float
-    """Where pages stay compressed in near memory: their part of its price."""
+    """Price of far memory per GiB. If pages stay compressed in near memory, it is their part of its
+    price."""
     savings: list[Saving]
 
 
@@ -113,7 +115,7 @@ class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     far: str
     far_price_per_gib: float
     adapter_price: float
-    """Per host with far memory."""
+    """Price per host with far memory."""
     currency: str
     profiles: int
     hosts: int
@@ -122,16 +124,17 @@ class Fleet(Document, kw_only=True, forbid_unknown_fields=True):
     types: list[HostType]
     objects: list[CheapObject]
     savings: list[Saving]
-    """By rising slowdown limit."""
+    """In ascending order of the slowdown limit."""
     slo_by: Judge = "value"
-    """The number of each program that keeps the limits: its value, or its interval's high end."""
+    """The number of each program that must keep the limits: its value, or the high end of its
+    interval."""
     sensitivity: list[PricePoint]
     break_even: dict[str, float]
-    """Slowdown limit to the price of far over near memory above which nothing is saved."""
+    """By slowdown limit, the price of far memory relative to near above which nothing is saved."""
     quick_form: QuickForm
     paged: bool = False
-    """Whether `far` is moved in pages: every profile is then predicted, and nothing is summed."""
+    """Whether `far` is a paged memory: then every profile is predicted, and nothing is summed."""
     beside: list[BesideSaving] = []
     left_out: dict[str, int] = {}
-    """Why files were left out, to how many."""
+    """Number of omitted files by reason."""
     warnings: list[str] = []

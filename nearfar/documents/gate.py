@@ -1,8 +1,8 @@
-r"""The one gate for documents from files: text, depth, types, bounds, and what must agree.
+r"""Decode documents from files with all checks: text, depth, types, bounds, consistency.
 
 Control characters become visible text (``\u001b``), so that no name reaches a terminal as a
-command. Bounds of single fields are in their types (`nearfar.documents.fields`); what fields say of
-each other is judged by the document's own `contradiction`.
+command. Bounds of single fields are in their types (`nearfar.documents.fields`); the document's own
+`contradiction` checks how fields agree with each other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from nearfar.base.errors import NearfarError
 
 T = TypeVar("T")
 _ESCAPE = re.compile(rb"\\(?:(u00(?:0[0-8bcefBCEF]|1.|7[fF]|[89].)|[bfr])|.)", re.DOTALL)
-"""One escape of JSON's; the group is that of a control character, newline and tab excepted."""
+"""A JSON escape; the group matches escapes of control characters except newline and tab."""
 _RAW = re.compile(rb"\x7f|\xc2([\x80-\x9f])")
-"""Control characters that JSON allows as they are: delete, and C1 in UTF-8."""
+"""Control characters that JSON permits unescaped: delete, and C1 in UTF-8."""
 
 
 def visible(data: bytes) -> bytes:
-    """Return JSON in which control characters are text."""
+    """Return the JSON with control characters turned into visible text."""
     if b"\x7f" in data or b"\xc2" in data:
         data = _RAW.sub(lambda hit: b"\\u00%02x" % (hit[1] or hit[0])[0], data)
     return _ESCAPE.sub(lambda hit: b"\\" * (hit[1] is not None) + hit[0], data)

@@ -1,4 +1,4 @@
-"""The header every document carries, and reading and writing them."""
+"""The header of every document, and functions that read and write documents."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Producer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     nearfar_version: str
     command: str
-    """The command line, quoted so that a person could type it."""
+    """The command line, quoted so that it can be typed again."""
     host: str
     cpu_model: str
     kernel: str
     time_utc: str
     """ISO 8601."""
     cpu_id: str = ""
-    """Vendor, family, model and stepping as perf writes them, such as GenuineIntel-6-55-7, of Arm
-    cores implementer and part; empty: not known."""
+    """Vendor, family, model and stepping in perf's form, such as GenuineIntel-6-55-7; for Arm cores
+    implementer and part; empty: unknown."""
 
     @property
     def processor(self) -> str:
@@ -59,7 +59,7 @@ class Document(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self.version = self.version or self.VERSION
 
     def contradiction(self) -> str:
-        """Return what fields say against each other, in words; empty: nothing."""
+        """Return how fields contradict each other, in words; empty: they do not."""
         return ""
 
 
@@ -86,7 +86,7 @@ def producer(command: list[str] | None = None) -> Producer:
 
 
 def save(document: Document, path: Path) -> None:
-    """Write `document` as indented JSON to `path`, whole or not at all."""
+    """Write `document` to `path` as indented JSON. An error leaves no partial file."""
     write_atomically(path, to_json(document))
 
 
@@ -101,7 +101,7 @@ def load(path: Path, kind: type[D]) -> D:
 
 
 def read_document(data: bytes, name: str, kind: type[D]) -> D:
-    """Return the document in `data`, which came from `name`; raise NearfarError if it is none."""
+    """Return the document in `data`, read from `name`; raise NearfarError if it is invalid."""
     text = visible(data)
     try:
         head = decoded(text, name, _Head)
@@ -126,12 +126,12 @@ def read_document(data: bytes, name: str, kind: type[D]) -> D:
 
 
 def loaded(value: Path | D, kind: type[D]) -> D:
-    """Return a document, read from its file if a path is given."""
+    """Return a document; if a path is given, read it from its file."""
     return load(value, kind) if isinstance(value, Path) else value
 
 
 def origin(value: object) -> str:
-    """Return the path of a document, or nothing if it was given in memory."""
+    """Return the path of a document; empty if the document was given in memory."""
     return str(value) if isinstance(value, Path) else ""
 
 

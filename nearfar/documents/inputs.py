@@ -1,4 +1,4 @@
-"""PredictionInputs: the files that a prediction was made from, so that it can be made again."""
+"""PredictionInputs: the files from which a prediction was computed, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class InputFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: str
     """As typed: a file, or a library device's name."""
     sha256: str = ""
-    """Digest of the bytes in the file; empty: a library device."""
+    """SHA-256 of the file's bytes; empty: a library device."""
 
 
 class ElsewhereInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Options that describe another machine than the profile's, as typed."""
+    """Options that describe a machine other than the profile's, as typed."""
 
     on: InputFile | None = None
-    """A file, or a machine of the library."""
+    """File, or name of a machine in the library."""
     here: InputFile | None = None
     llc: str | None = None
     near_time: list[str] = []
@@ -28,7 +28,7 @@ class ElsewhereInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PredictionInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Inputs besides model and host rule."""
+    """Inputs of a prediction in addition to model and host rule."""
 
     profile: InputFile
     near: InputFile
@@ -38,7 +38,7 @@ class PredictionInputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     core: str | None = None
     """As typed after --core."""
     phases: list[str] = []
-    """Empty: all."""
+    """Predicted phases; empty: all."""
     page_bytes: int | None = None
     elsewhere: ElsewhereInputs | None = None
-    """None: predicted for the machine of the profile."""
+    """None: the prediction is for the machine of the profile."""

@@ -1,4 +1,4 @@
-"""MachineProfile: memories, caches and counters of this machine, and what is missing."""
+"""MachineProfile: memories, caches and counters of this machine, and missing abilities."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ class CxlDevice(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Ability(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An ability of this machine, or why it is not usable and the command that fixes it."""
+    """An ability of this machine, or why it cannot be used and the command that fixes it."""
 
     name: str
     usable: bool
     detail: str
     """Value found; for an unusable ability, the reason."""
     remedy: str = ""
-    """Command that fixes it; empty: none does."""
+    """Command that fixes it; empty: there is none."""
 
 
 class MatrixEntry(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -104,16 +104,16 @@ class CoreToCore(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Split(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One split of the threads between two competing copies; GB/s of payload, read + written."""
+    """Two competing copies at one split of the threads; GB/s of payload, read + written."""
 
     copies: tuple[str, str]
-    """Such as ("A->A", "A->B"): what the first and the other threads copy."""
+    """Copies of the first and of the other threads, such as ("A->A", "A->B")."""
     threads: tuple[int, int]
     gb_per_s: tuple[float, float]
 
 
 class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Joint bandwidth of two memories; below the sum of both, they share a channel."""
+    """Joint bandwidth of two memories; if it is below the sum of both, they share a channel."""
 
     memories: tuple[str, str]
     """Specs or device names, A and B."""
@@ -128,7 +128,7 @@ class JointLimit(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknow
     how: Literal["measured", "published", "assumed"] = "measured"
     splits: list[Split] = []
     note: str = ""
-    """Why `shared` is as it is."""
+    """Reason for the value of `shared`."""
 
 
 class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
@@ -149,7 +149,7 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     transparent_huge_pages: str
     """always, madvise, never, or unknown."""
     huge_pages: dict[str, int]
-    """Size such as "2MiB" to how many are reserved."""
+    """Number of reserved pages by size, such as "2MiB"."""
     persistent_memory: list[PersistentMemory]
     cxl: list[CxlDevice]
     virtualisation: str
@@ -159,7 +159,7 @@ class MachineProfile(Document, kw_only=True, forbid_unknown_fields=True):
     """Measured, for every pair of nodes; empty until `nearfar machine --measure`."""
     core_to_core: list[CoreToCore] = []
     joint_limits: list[JointLimit] = []
-    """Pairs not listed are taken as independent."""
+    """Pairs that are not listed are assumed to be independent."""
     core: CoreFigures | None = None
     """Measured; None until `nearfar measure core` or `nearfar machine --measure`."""
     cpu_id: str = ""

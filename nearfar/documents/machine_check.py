@@ -1,4 +1,4 @@
-"""MachineCheck: abilities for far memory that work or are missing, the loss, and the fix."""
+"""MachineCheck: which abilities for far memory work or are missing, the effect, and the fix."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import msgspec
 from nearfar.documents.header import Document
 
 State = Literal["works", "lacks", "note", "unknown", "absent"]
-"""works; lacks: something is missing or wrong; note: nothing is wrong, but it misleads people;
-unknown: this user, or a captured tree, cannot tell; absent: the machine has no such thing."""
+"""works; lacks: something is missing or wrong; note: nothing is wrong, but this often misleads
+users; unknown: this user, or a captured tree, cannot find out; absent: the machine does not have
+it."""
 
 
 class Finding(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -21,11 +22,11 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_f
     found: str
     """Observation, and the file or command it comes from."""
     costs: str = ""
-    """Loss for a program or a measurement; only for the states lacks and note."""
+    """Disadvantage for a program or a measurement; only for the states lacks and note."""
     fix: str = msgspec.field(default="", name="mend")
-    """Command that fixes it; empty: none does."""
+    """Command that fixes it; empty: there is none."""
     symptom: str = ""
-    """Symptom that a user who does not know the cause sees."""
+    """Symptom for a user who does not know the cause."""
 
 
 class MachineCheck(Document, kw_only=True, forbid_unknown_fields=True):
@@ -37,5 +38,5 @@ class MachineCheck(Document, kw_only=True, forbid_unknown_fields=True):
     findings: list[Finding]
 
     def lacks(self) -> list[Finding]:
-        """Return what is missing or wrong: if any, `nearfar machine --check` ends with 1."""
+        """Return what is missing or wrong: if anything is, `machine --check` exits with 1."""
         return [finding for finding in self.findings if finding.state == "lacks"]

@@ -1,4 +1,4 @@
-"""MeasurementNoise: noise of the measurements that a prediction or plan was made from."""
+"""MeasurementNoise: noise of the measurements on which a prediction or plan is based."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import msgspec
 
 
 class MeasurementNoise(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Noise of near memory's measurement (of a far one, where that is measured and noisier)."""
+    """Noise of near memory's measurement, or of a far one that was measured and is noisier."""
 
     memory: str
     """Name of the device."""
     noise_floor: float
-    """Greatest A/A floor of the figures used, relative; 0 for published figures."""
+    """Largest A/A floor of the figures used, relative; 0 for published figures."""
     clock_drift: float
     """Range of the machine's speed during the measurement, relative; 0: none, or not watched."""
     contention: float
     """Share of the time in which some program waited for a CPU; 0: none, or not known."""
     near_time: float
-    """Relative half-width of the program's near time by its repetitions; 0 for a single one."""
+    """Relative half-width of the program's near time from its repetitions; 0 for a single one."""
     widening: float
-    """Width of the slowdown's interval over its width without any of these, of the far memory with
-    the greatest."""
+    """Width of the slowdown's interval divided by its width without this noise, for the far memory
+    where this is largest."""
     sentence: str
-    """All of that, and what to do."""
+    """The noise in one sentence, with advice."""

@@ -1,4 +1,4 @@
-"""PagedValidation: predictions for a paged memory next to what was measured at limits here."""
+"""PagedValidation: predictions for a paged memory next to measurements at limits here."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LockedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     locked_bytes: int
     """Bytes that the plan locks."""
     predicted_gain: float
-    """Time of the kernel alone over time under the plan, predicted before either run."""
+    """Time with the kernel alone divided by time under the plan, predicted before either run."""
     measured_gain: float
-    """The same as measured: medians of CPU times."""
+    """The same, measured: ratio of the medians of CPU times."""
     cpu_ns: Estimate
     faults: float
     """Median of the major faults of the judged phases."""
@@ -38,8 +38,8 @@ class PagedCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """CPU time of the judged phases at the limit, by the kernel alone."""
     slowdown: float
     predicted: Estimate
-    """Predicted slowdown, with its 90 % interval and what near runs and exchanges beside varied
-    by."""
+    """Predicted slowdown with its 90 % interval, widened by the measured variation of near runs and
+    exchanges."""
     predicted_alone: Estimate | None = None
     """The same with the interval of `predict`; None in documents of earlier versions."""
     faults: float
@@ -48,30 +48,30 @@ class PagedCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     models: dict[str, float]
     """Slowdown by simpler rules: null, proportional, touches."""
     fault_ns: float
-    """Time of an exchanged page, measured beside these runs."""
+    """Time of an exchanged page, measured next to these runs."""
     locked: LockedRun | None = None
     """None: the plan locks nothing here."""
 
 
 class PagedCliff(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where the time of a program doubles: it was run 5 % of its pages above and below."""
+    """Near share at which a program's time doubles, and runs 5 % of its pages above and below."""
 
     name: str
     near_share: float
-    """Predicted, with near time and the time of a page as measured beside."""
+    """Predicted near share, with the near time and the time of a page measured next to the runs."""
     slowdown_above: float
-    """With 5 % of its pages more than that."""
+    """Slowdown with 5 % of its pages more than that."""
     slowdown_below: float
-    """With 5 % of its pages less."""
+    """Slowdown with 5 % of its pages less than that."""
 
 
 class PagedScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Accuracy over cases of measured slowdowns from 1.1 to 20."""
+    """Accuracy for cases with measured slowdowns from 1.1 to 20."""
 
     mean_error: float
     """Mean of |predicted / measured - 1| of slowdowns."""
     rank: float | None
-    """Spearman's rank correlation; None: fewer than three cases, or all predictions are alike."""
+    """Spearman's rank correlation; None: fewer than three cases, or all predictions are equal."""
     cases: int
 
 
@@ -91,15 +91,15 @@ class PagedValidation(Document, kw_only=True, forbid_unknown_fields=True):
     """Mean of |predicted / counted - 1| of faults, where 1,000 or more were counted; None: no such
     case."""
     coverage: float | None
-    """Share of measured slowdowns inside the 90 % intervals with the noise measured beside; None:
-    no case."""
+    """Share of measured slowdowns inside the 90 % intervals, which include the noise measured next
+    to the runs; None: no case."""
     coverage_alone: float | None = None
     """Share inside the intervals of `predict`, without that noise; None: no case has them."""
     gain: float | None
-    """Geometric mean of measured gains of plans that were predicted to gain a fifth or more; None:
-    no plan was."""
+    """Geometric mean of measured gains of plans with a predicted gain of a fifth or more; None:
+    there is none."""
     cliffs: list[PagedCliff]
     worst_gain: float | None
-    """Least measured gain of any plan that locks; None: no plan does."""
+    """Smallest measured gain of any plan that locks data; None: no plan does."""
     left_out: dict[str, str] = {}
-    """Cases that have no result, and why."""
+    """Cases without a result, with the reason."""

@@ -1,8 +1,8 @@
-"""Plan: which object goes to which memory, for a budget of near memory.
+"""Plan: the memory of each object, for a budget of near memory.
 
-What is needed to act on a plan is in it: `memories` are named by what the plan calls them, objects
-carry the frames that tell them from others in another run. Fields that earlier plans lack have
-defaults, so those still load.
+A plan contains everything needed to apply it: `memories` are named as in the placements, and
+objects carry the frames that distinguish them from others in another run. Fields that earlier plans
+lack have defaults, so those can still be loaded.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ class PlanMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Memory spec on the machine that runs the program, such as ``node:1``; empty: given to
     `run`."""
     capacity_bytes: Bytes | None = None
-    """Most bytes that the plan may put there; None: no limit. Of near memory: the budget."""
+    """Maximum number of bytes that the plan may place there; None: no limit. For near memory: the
+    budget."""
     used_bytes: Bytes = 0
     """Bytes placed there when the program starts."""
     price_per_byte: Amount = 1.0
-    """Relative: only ratios matter."""
+    """Relative price: only ratios matter."""
     write_over_read: float | None = None
-    """Bandwidth time of a random line written over one read; above near's: for read-mostly data."""
+    """Bandwidth time of a random written line divided by that of a read line. Above near memory's
+    value, it should hold read-mostly data."""
 
 
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A stretch of one object's addresses."""
+    """A range of one object's addresses."""
 
     memory: str
     share: Amount
@@ -62,19 +64,19 @@ class Placement(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     memory: str
     """The `PlanMemory` of the object, or of most of its bytes, when the program starts."""
     added_ns_if_far: Estimate
-    """If it alone went to far memory; of several far memories, to the first."""
+    """Time that it adds if it alone is in far memory; with several far memories, in the first."""
     kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"] = "unknown"
     frames: list[Frame] = []
-    """Innermost first, wrappers left out, as in the profile's MemoryObject."""
+    """Innermost first, without wrappers, as in the profile's MemoryObject."""
     told_by: Whole = 1
     """Number of `frames` that distinguish it from other objects."""
     via: str = ""
     split: str = ""
-    """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag."""
+    """Which part of its site it is: a size class such as ``64-127 B``, or the program's own tag."""
     parts: list[Part] = []
-    """In address order; empty: all of it is in `memory`."""
+    """In address order; empty: the whole object is in `memory`."""
     interleave: dict[str, Bytes] = {}
-    """Memory to its weight in the kernel's page interleaving; empty: not interleaved."""
+    """Weight of each memory in the kernel's page interleaving; empty: not interleaved."""
 
 
 class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +89,7 @@ class Move(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The memory it goes to."""
     bytes: Bytes
     cost_ns: Amount
-    """Time of copying it once; part of the plan's time each time the phase starts."""
+    """Time of one copy. The plan's time includes it each time the phase starts."""
 
 
 class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -100,16 +102,16 @@ class PhasePlacements(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Undecided(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An object whose place is another at one end of the prediction's interval."""
+    """An object whose memory would be different at one end of the prediction's interval."""
 
     object: Whole
     name: str
     memory: str
     """Memory in the plan."""
     at_low: str
-    """Memory it would get if far memory cost as little as the interval allows."""
+    """Memory that it would get at the low end of its cost in far memory."""
     at_high: str
-    """And as much."""
+    """Memory that it would get at the high end."""
 
 
 BarName = Literal[
@@ -126,19 +128,19 @@ BarName = Literal[
     "per-phase",
     "kernel",
 ]
-"""plan: what the plan does where that is none of the others. kernel: with a paged far memory, the
+"""plan: the plan's own placement, if it is none of the others. kernel: for a paged far memory, the
 kernel's own choice of pages."""
 
 
 class Alternative(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One way to place the data, as a bar to compare with."""
+    """One way to place the data, as a bar for comparison."""
 
     name: BarName
     near_bytes: Bytes
     time_ns: Estimate
     slowdown: Estimate
     cost_relative: Amount
-    """Price of the memory used, over all-near's."""
+    """Price of the memory used, relative to that of all-near."""
     bytes_by_memory: dict[str, Bytes] = {}
     """Empty in plans of earlier versions."""
 
@@ -147,9 +149,9 @@ class FrontierPoint(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Time with the first objects of the greedy order near."""
 
     near_bytes: Bytes
-    """Room taken by the objects kept near so far."""
+    """Bytes of the objects kept near so far."""
     object_added: Whole | None
-    """The object this step keeps near; None for the first point (all far)."""
+    """Object that this step keeps near; None for the first point (all far)."""
     time_ns: Estimate
     slowdown: Estimate
     cost_relative: Amount
@@ -164,30 +166,31 @@ class Prices(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class SlowdownGoal(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The slowdown that a plan was asked to keep with least near memory."""
+    """The slowdown that the plan must meet with as little near memory as possible."""
 
     most_slowdown: Amount
     """1.10 is 10 % slower than all near."""
     judged_by: Literal["value", "high"]
-    """Part of the predicted interval that must keep it."""
+    """Part of the predicted interval that must meet the goal."""
     reached: bool
 
 
 class RunCost(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """CPU time that `nearfar run` itself adds under the plan, as measured where it was made."""
+    """CPU time that `nearfar run` itself adds under the plan, measured where the plan was made."""
 
     start_ns: Finite
     """Added to each process: loading the library."""
     near_block_ns: Finite
-    """Added to the C library's malloc and free for a near block; below zero: less than these."""
+    """Time added to the C library's malloc and free for a near block; negative: faster than
+    these."""
     far_block_ns: Finite
     near_blocks: Amount
-    """Blocks of near objects in the profile; of several profiles, the mean."""
+    """Blocks of near objects in the profile; for several profiles, the mean."""
     far_blocks: Amount
     total_ns: Finite
     """Sum for one process with these blocks."""
     saved_ns: Finite
-    """Predicted time of all-far over the plan's; of several profiles, the mean."""
+    """Predicted time of all-far minus that of the plan; for several profiles, the mean."""
 
 
 class Plan(Document, kw_only=True, forbid_unknown_fields=True):
@@ -199,7 +202,7 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     profile: str
     near: str
     far: str
-    """Device of the far memory; of several, of the first."""
+    """Device of the far memory; if there are several, of the first."""
     phase: str
     """The phase whose time is minimised, or ``total``."""
     budget_bytes: Bytes
@@ -212,23 +215,24 @@ class Plan(Document, kw_only=True, forbid_unknown_fields=True):
     """Relative gap of the exact optimiser; 0 is proven optimal; None if it was not run."""
     caveats: list[str] = []
     memories: list[PlanMemory] = []
-    """Near memory first; empty in plans of earlier versions, which know ``near`` and ``far``."""
+    """Near memory first; empty in plans of earlier versions, which only have ``near`` and
+    ``far``."""
     phases: list[PhasePlacements] = []
     """In the order of the run; empty: nothing moves while the program runs."""
     undecided: list[Undecided] = []
     goal: SlowdownGoal | None = None
     """None: the budget was given."""
     profiles: list[str] = []
-    """Files of the profiles that it was made from, where there were several."""
+    """Files of the profiles from which it was made, if there were several."""
     over_profiles: Literal["", "mean", "worst"] = ""
     """Quantity minimised over several profiles' slowdowns."""
     noise: MeasurementNoise | None = None
-    """Noise of the measurements it was made from; None: below the model's own error."""
+    """Noise of the measurements on which it is based; None: below the model's own error."""
     run_cost: RunCost | None = None
     """None: nothing is far, the plan is for a single phase, or it was not measured."""
 
     def contradiction(self) -> str:
-        """Return which object is interleaved over no page; empty: none."""
+        """Return which object's interleaving has no weight above 0; empty: none."""
         for row in self.placements:
             if row.interleave and not any(row.interleave.values()):
                 return f"the interleaving of object {row.object} has no weight above 0"

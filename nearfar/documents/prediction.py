@@ -16,9 +16,9 @@ from nearfar.documents.noise import MeasurementNoise
 Bound = Literal["compute", "latency", "bandwidth"]
 
 HostRule = Literal["added", "published", "ratio"]
-"""Rule that takes a latency published on another machine to this one. added: near latency here and
-what the memory adds to local DRAM there. ratio: near latency here times far over local DRAM there.
-published: as it is."""
+"""Rule that converts a latency published on another machine to this one. added: near latency here
+plus the difference between the memory and local DRAM there. ratio: near latency here times far over
+local DRAM there. published: unchanged."""
 
 
 class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class ModelTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PagesRatio(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Time with all pages interleaved between both memories."""
+    """Time with all pages interleaved between near and far memory."""
 
     near_pages: int
     far_pages: int
@@ -64,17 +64,17 @@ class PhasePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     effective_parallelism: float | None = None
     """Misses in flight that near time implies (a lower bound where compute overlaps)."""
     far_read_gb_per_s: float = 0.0
-    """Bandwidth it would draw from the far memory at the predicted time."""
+    """Bandwidth that it would use in the far memory at the predicted time."""
     far_write_gb_per_s: float = 0.0
     models: list[ModelTime]
     """Predictions of the naive models (null, latency-ratio, misses), and of those requested."""
     ratios: list[PagesRatio] = []
-    """Times by rising share of far pages; only models that interleave pages fill it."""
+    """Times by ascending share of far pages; only models that interleave pages fill this."""
     objects: list[ObjectEffect]
 
 
 class InputEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Change of added time when one uncertain input goes to the ends of its range."""
+    """Range of added time when one uncertain input goes to the ends of its range."""
 
     input: str
     low_ns: float
@@ -82,35 +82,35 @@ class InputEffect(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class TimeBreakdown(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """How the time of a phase with everything far came about, or what an object adds to it."""
+    """How the time of a phase with everything far, or the time that an object adds, is composed."""
 
     name: str
     is_object: bool
     object: int | None = None
-    """Number in the profile."""
+    """Number of the object in the profile."""
     phase: str
     misses: float
     write_backs: float
     near_time_ns: float
-    """Time of the phase, as is `far_time_ns`."""
+    """Near time of the phase; `far_time_ns` is of the phase too."""
     far_time_ns: float
     added_ns: float
     """Time that the phase, or the object, adds."""
     bound: Bound
-    """Limit of the phase with everything far."""
+    """Limit of the phase with everything far: the resource that determines its time."""
     overlap_near: float | None = None
-    """Misses outside of streams in flight, near; None without such misses."""
+    """Misses in flight in near memory, streams excluded; None if there are none."""
     overlap_far: float | None = None
     bandwidth_share_near: float | None = None
-    """Time of the lines at full bandwidth over near time."""
+    """Time of the lines at full bandwidth, divided by near time."""
     bandwidth_share_far: float | None = None
-    """The same in far memory, over far time."""
+    """The same in far memory, divided by far time."""
     memory_share_near: float | None = None
     """Share of the phase's near time that memory takes."""
     far_gb_per_s: float
-    """Bandwidth that the lines draw at far time."""
+    """Bandwidth that the lines use during far time."""
     effects: list[InputEffect] = []
-    """Uncertain inputs, the one that moves added time most first."""
+    """Uncertain inputs; the one that changes added time most is first."""
 
 
 class PipelineSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -119,18 +119,18 @@ class PipelineSplit(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     generate_threads: int
     analyse_threads: int
     total_ns: Estimate
-    """Wall time; with unknown channels the interval spans separate and shared ones."""
+    """Wall time; if the channels are unknown, the interval covers separate and shared ones."""
     generate_ns: float
     generate_idle_ns: float
-    """The first stage waits until its last set was taken."""
+    """Time that the first stage waits until its last set is taken."""
     transfer_ns: float
     analyse_ns: float
     analyse_idle_ns: float
-    """The second stage waits for a set."""
+    """Time that the second stage waits for a set."""
 
 
 class Pipeline(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Two phases at once: one generates sets near, the other transfers and analyses them far."""
+    """Two concurrent phases: one generates sets near, the other transfers and analyses them far."""
 
     generate: str
     analyse: str
@@ -153,35 +153,36 @@ class PagedPhaseTime(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PagedBudget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """The whole run with some of the program's memory near, and the rest swapped."""
+    """The whole run with a part of the program's memory near, and the rest swapped."""
 
     near_bytes: int
     near_share: float
-    """`near_bytes` over `PagedAxis.footprint_bytes`."""
+    """`near_bytes` divided by `PagedAxis.footprint_bytes`."""
     faults: Estimate
-    """Pages that come back."""
+    """Pages that are brought back."""
     evicted: float
-    """Pages that are sent away."""
+    """Pages that are swapped out."""
     written: float
-    """Those of them that are written; the others' copies are still there."""
+    """Those of the swapped-out pages that are written; copies of the others are still in swap."""
     time_ns: Estimate
     slowdown: Estimate
     bound: Bound
     models: list[ModelTime]
-    """null: as with everything near. proportional: each touch of a page faults with the share that
-    is not near. touches: every touch faults. A touch that follows one of the same page is none."""
+    """null: as with everything near. proportional: each touch of a page faults with a probability
+    equal to the far share. touches: every touch faults. A touch of the same page as the previous
+    one does not count."""
     phases: list[PagedPhaseTime]
 
 
 class PagedAxis(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A memory that is moved in pages, by the size of near memory."""
+    """A paged memory, by size of near memory."""
 
     footprint_bytes: int
-    """Pages that the program touches, files left out."""
+    """Pages that the program touches, without files."""
     fault_ns: float
-    """Time of a fault, with the page that goes for it where the device has that."""
+    """Time of a fault, including the page that must leave, if the device has that figure."""
     cliff_share: Estimate | None = None
-    """Near share at which time doubles; None: it does not."""
+    """Near share at which time doubles; None: it does not double."""
     budgets: list[PagedBudget]
 
 
@@ -193,25 +194,25 @@ class DevicePrediction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     latency_ns: float | None = None
     """Idle latency of a dependent random read that the prediction uses, without page walks."""
     latency_from: Literal["measured", "added", "published", "ratio"] | None = None
-    """measured: here, by nearfar. Else see `HostRule`; where the machine the figures were had on
-    is not known, they are taken as published."""
+    """Origin of the latency. measured: by nearfar on this machine. Otherwise see `HostRule`; if the
+    machine of the figures is unknown, they are used as published."""
     phases: list[PhasePrediction]
     total: PhasePrediction
-    """The whole run, named ``total``; its objects sum the phases'."""
+    """The whole run, named ``total``; its objects are the sums over phases."""
     interval_calibrated: bool = False
     """Whether the interval's coverage was checked on this kind of memory."""
     caveats: list[str] = []
-    """Effects that the prediction cannot know."""
+    """Effects that the prediction cannot include."""
     explained: list[TimeBreakdown] = []
-    """How times came about, of the phases and objects that were asked for."""
+    """How the times of the requested phases and objects are composed."""
     pipeline: Pipeline | None = None
     """Two phases as a pipeline; None: not requested."""
     fields: list[FieldEffect] = []
     """The whole run by type and field, those that add most first; empty: the profile has no types,
     or no field moves lines."""
     paged: PagedAxis | None = None
-    """Set where the memory is moved in pages: `phases` and `total` are then of the first budget,
-    and an object's misses and write-backs are pages that come back and that are written."""
+    """For a paged memory. `phases` and `total` are then for the first budget, and an object's
+    misses and write-backs are pages that are brought back and pages that are written."""
 
 
 class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
@@ -228,15 +229,15 @@ class Prediction(Document, kw_only=True, forbid_unknown_fields=True):
     """Idle latency of a dependent random read near, page walks left out."""
     model: str
     host: HostRule = "added"
-    """Rule that takes published latencies to this machine."""
+    """Rule that converts published latencies to this machine."""
     devices: list[DevicePrediction]
     noise: MeasurementNoise | None = None
-    """Noise of the measurements it was made from; None: below the model's own error."""
+    """Noise of the measurements on which it is based; None: below the model's own error."""
     inputs: PredictionInputs | None = None
-    """Files it was made from; None: from documents in memory, or from what no file holds."""
+    """Files from which it was computed; None: from documents in memory."""
 
     def contradiction(self) -> str:
-        """Return whether inputs are of other memories than the prediction's; empty: of these."""
+        """Return whether the inputs have other memories than the prediction; empty: they agree."""
         if self.inputs is None or len(self.inputs.far) == len(self.devices):
             return ""
         return f"it has {len(self.devices)} devices and inputs of {len(self.inputs.far)}"

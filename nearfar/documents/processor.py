@@ -1,4 +1,4 @@
-"""The processor's name and id, from the rows of /proc/cpuinfo."""
+"""The processor's name and ID, from the rows of /proc/cpuinfo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first_processor(cpuinfo: Path = CPUINFO) -> dict[str, str]:
 
 
 def processor_name(rows: Mapping[str, str]) -> str:
-    """Return the name as the kernel gives it, else implementer and part; empty: unknown."""
+    """Return the name that the kernel gives, else implementer and part; empty: unknown."""
     if "model name" in rows:
         return rows["model name"]
     implementer = rows.get("CPU implementer", "")

@@ -21,13 +21,12 @@ class CacheModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class CoreModel(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Simulated caches of each thread's core, besides the shared last level."""
+    """Simulated caches of each thread's core, in addition to the shared last level."""
 
     private_bytes: Bytes
-    """Size of the second-level cache of a core; 0: the processor does not report it, not
-    simulated."""
+    """Size of a core's second-level cache; 0: unknown and not simulated."""
     tlb_entries: Whole
-    """Entries of the last translation cache, for pages of either size."""
+    """Entries of the last-level TLB, for pages of either size."""
     tlb_origin: Literal["detected", "assumed"]
 
 
@@ -39,9 +38,9 @@ class Sampling(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     sampled_accesses: Whole
     sampled_misses: Whole
     relative_error: Amount
-    """95 % half-width of the total miss count that sampling alone implies."""
+    """95 % half-width of the total miss count due to sampling alone."""
     page_rate: Positive = 256
-    """Page curves are of one page in so many; profiles that do not say so: 256."""
+    """Page curves sample one page in this many; profiles without this value: 256."""
 
 
 class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -60,7 +59,7 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: list[str]
     executable: str
     compiler: str
-    """The compiler that both builds were made with, such as "clang 16.0.6"."""
+    """Compiler of both builds, such as "clang 16.0.6"."""
     threads_seen: Whole
     processes_seen: Whole
     exit_status: str
@@ -72,23 +71,23 @@ class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Extrapolated(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One number of a profile of a size that was never run."""
+    """One number in a profile of a size that was not run."""
 
     quantity: Literal["near time", "operations", "size", "accesses", "misses", "write-backs"]
     """Near time in ns of CPU, size in bytes, the rest counts."""
     phase: str = ""
     """Empty for sizes of objects."""
     object: Whole | None = None
-    """None: of the whole phase."""
+    """None: the number is of the whole phase."""
     law: str
     """Growth law: ``n log n``, ``n^1.5``, or its formula."""
     held_out_error: Amount
-    """Largest |ln(predicted / profiled)| of the larger profiled sizes from the smaller ones."""
+    """Largest |ln(predicted / profiled)| of larger profiled sizes, predicted from smaller ones."""
     estimate: Estimate
 
 
 class Extrapolation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Derivation of a profile from those of other sizes."""
+    """How a profile was derived from profiles of other sizes."""
 
     parameter: str
     target: Amount

@@ -1,4 +1,4 @@
-"""RunRecord: a program run under a plan or a policy, and where the kernel says its pages landed."""
+"""RunRecord: a program run under a plan or a policy, and where its pages were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nearfar.documents.header import Document
 
 
 class RunMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A memory of the plan, and what stood for it."""
+    """A memory of the plan, and the memory of this machine that represented it."""
 
     name: str
     device: str
@@ -20,57 +20,55 @@ class RunMemory(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ObjectLanding(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One object: where it was to go, where it was.
+    """One object: its planned memories and where its pages were.
 
-    Of the moment when most of it was there. Bytes are estimates from one page in eight, each of
-    which stands for the object that holds a chosen place of it; where all goes near, from one
-    block in 512 KiB that were allocated.
+    The numbers are of the moment when most of it existed. Bytes are estimates from one page in
+    eight, each of which counts for the object at a chosen address in it; if everything is placed
+    near, from one block per 512 KiB allocated.
     """
 
     object: int
     """Id in the plan's profile."""
     name: str
     planned: dict[str, float]
-    """Memory to share of the object's bytes."""
+    """Share of the object's bytes by planned memory."""
     planned_bytes: int
     """Bytes according to the profile."""
     recognised_bytes: int
-    """Bytes of blocks and mappings whose call stack identified them as this object; 0: never
-    seen."""
+    """Bytes of blocks and mappings whose call stack identified this object; 0: never seen."""
     bytes_by_memory: dict[str, int]
-    """Pages that are there (touched), by memory, as the kernel says: with a paged memory, near are
-    those in main memory and far those in swap, at the last moment."""
+    """Touched pages by memory, as the kernel reports them. With a paged memory, near are those in
+    main memory and far those in swap, at the last moment."""
     fallback_bytes: int
-    """Bytes of pages that are elsewhere because their memory was full: put near by the library, or
-    on another node by the kernel."""
+    """Bytes of pages in another memory because theirs was full: placed near by the library, or on
+    another node by the kernel."""
     on_plan: float | None
-    """Share of the pages there that are in the planned memories, none counted beyond its planned
-    share; of an object in ranges, those in the memory of their range; None: no page of it was
-    there."""
+    """Share of its present pages that are in the planned memories, at most the planned share of
+    each; for an object in ranges, pages in the memory of their range. None: no page was present."""
 
 
 class Migration(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Pages moved while the program ran (`--adapt`)."""
 
     time_ns: float
-    """Since start."""
+    """Time since the start."""
     why: str
-    """The phase that began, or what was seen of the object's use."""
+    """The phase that began, or the observed change of the object's use."""
     object: int
     name: str
     begin_bytes: int | None = None
-    """Where the range that moved begins in the object; None: the whole object moved."""
+    """Start of the moved range in the object; None: the whole object moved."""
     end_bytes: int | None = None
     memory: str
     moved_bytes: int
     failed_bytes: int
-    """Pages that the kernel would not move."""
+    """Bytes of pages that the kernel did not move."""
     cost_ns: float
-    """Wall time of the calls that moved them, in nearfar's own process."""
+    """Wall time of the calls that moved them, in nearfar's process."""
 
 
 class PagedRunPhase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One phase of a run whose memory was limited."""
+    """One phase of a run with limited memory."""
 
     phase: str
     wall_time_ns: float
@@ -83,7 +81,7 @@ class PagedAlone(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The same program at the same limit without the plan (`--beside-kernel`)."""
 
     way: str
-    """``kernel``: the limit alone; ``memory.high``: the limit that slows down, alone;
+    """``kernel``: the limit alone; ``memory.high``: only the limit that slows down;
     ``damon_reclaim``: the limit, and DAMON's proactive reclaim."""
     why_not: str = ""
     """Why it was not run; empty: it was."""
@@ -96,31 +94,31 @@ class PagedAlone(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PagedRun(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A run whose memory was limited, with swap for the rest (`--far zram`)."""
+    """A run with limited memory, with swap for the rest (`--far zram`)."""
 
     budget_bytes: int
     """Limit of the program's control group: its memory and the files that it reads."""
     algorithm: str
     """Compression; empty: none."""
     major_faults: int
-    """Faults that waited for a page, of swap or of a file."""
+    """Faults that waited for a page from swap or from a file."""
     swap_ins: int
-    """Pages that came back from swap."""
+    """Pages read from swap."""
     swap_outs: int
-    """Pages that went to swap, of all programs of the machine."""
+    """Pages written to swap by all programs of the machine."""
     peak_bytes: int
-    """Peak of what counts against the limit."""
+    """Peak of the memory that counts against the limit."""
     reliefs: int
-    """Times at which the kernel found no page to send away, and the program got 128 KiB more for
-    some ms instead of being ended."""
+    """How often the kernel found no page to swap out and the program got 128 KiB more for some ms
+    instead of being killed."""
     killed: int
     """Processes that the kernel ended because the limit was too low for them."""
     full_bytes: int | None = None
-    """Peak of the same program without a limit; None: not run so."""
+    """Peak of the same program without a limit; None: it was not run without one."""
     full_wall_time_ns: float | None = None
-    """Wall time of the same program without a limit; None: not run so."""
+    """Wall time of the same program without a limit; None: it was not run without one."""
     locked_bytes: int = 0
-    """Most bytes that were locked at a moment."""
+    """Maximum number of bytes locked at the same time."""
     phases: list[PagedRunPhase] = []
     alone: list[PagedAlone] = []
 
@@ -134,7 +132,7 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     plan: str
     """File of the plan; empty: none."""
     policy: str
-    """``plan``, or the kernel's own way that was asked for."""
+    """``plan``, or the requested policy of the kernel."""
     command: list[str]
     executable: str
     exit_status: str
@@ -145,26 +143,28 @@ class RunRecord(Document, kw_only=True, forbid_unknown_fields=True):
     memories: list[RunMemory]
     objects: list[ObjectLanding]
     pages_by_memory: dict[str, int]
-    """All bytes of blocks and recognised mappings that were there, at the fullest moment."""
+    """All bytes of present blocks and recognised mappings, at the moment of most memory."""
     recognised_share_of_profile: float | None
     """Share of the plan's heap and mapped bytes whose objects were recognised in at least one block
     or mapping; None without a plan."""
     recognised_share_of_heap: float | None
-    """Share of bytes in blocks at the fullest moment that belongs to objects of the plan."""
+    """Share of bytes in blocks that belongs to objects of the plan, at the moment of most
+    memory."""
     heap_bytes: int
-    """Bytes in blocks at the fullest moment of the largest process."""
+    """Bytes in blocks of the largest process, at the moment of most memory."""
     out_of_sight_bytes: int
-    """Anonymous memory that is neither in blocks nor recognised: stacks, globals, another
-    allocator's."""
+    """Anonymous memory that is neither in blocks nor recognised: stacks, globals, other
+    allocators."""
     fallback_bytes: int
     pictures: int
     """Number of times the kernel was asked for the location of pages."""
     processes: int
-    """That the library was loaded into."""
+    """Number of processes into which the library was loaded."""
     verb_cpu_ns: float = 0.0
     """CPU time of nearfar's process for call stacks and snapshots, `cpu_time_ns` not included."""
     stacks_asked: int = 0
-    """Call stacks that no process of the run had met before; their allocations waited."""
+    """Call stacks that no process of the run had met before; their allocations waited for the
+    verb."""
     migrations: list[Migration] = []
     paged: PagedRun | None = None
     """None: memory was not limited."""

@@ -10,7 +10,7 @@ from nearfar.documents.header import Document
 
 
 class ComparisonRow(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One published figure next to ours, in the unit of its table."""
+    """One published figure next to nearfar's ("ours"), in the unit of its table."""
 
     what: str
     published: float | None
@@ -25,7 +25,7 @@ class ComparisonRow(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unk
     rivals: dict[str, float] = {}
     """Other predictions of the same figure, such as the source's own model."""
     judged: bool = True
-    """Whether it counts in the table's errors; `note` says why not."""
+    """Whether it counts in the table's errors; if not, `note` gives the reason."""
     note: str = ""
 
 
@@ -36,7 +36,7 @@ class Errors(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Mean of absolute values."""
     max: float
     bias: float
-    """Mean with sign: above zero, too high."""
+    """Mean with sign; positive: too high."""
     rows: int
 
 
@@ -54,7 +54,7 @@ class ComparisonTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_u
 
 
 class TextTable(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A table of words: steps and what each printed, or oddities of the source."""
+    """A table of texts: steps and their output, or inconsistencies of the source."""
 
     title: str
     columns: list[str]
@@ -67,15 +67,15 @@ class StudyResult(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unkno
     name: str
     title: str
     source: str
-    """Citation of what was published."""
+    """Citation of the published source."""
     inputs: str = ""
-    """Inputs of our values; nothing else is used."""
+    """Inputs of our values; no others are used."""
     skipped: str = ""
-    """Why it could not run here; empty where it did."""
+    """Why it could not run here; empty: it ran."""
     tables: list[ComparisonTable] = []
     texts: list[TextTable] = []
     verdict: list[str] = []
-    """In words, with where ours is worse."""
+    """Verdict in words, including where ours is worse."""
     picture: str = ""
     """File of the picture, if one was drawn."""
 

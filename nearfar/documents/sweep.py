@@ -1,4 +1,4 @@
-"""Sweep: what a sweep ran; its results are the Parquet dataset next to it."""
+"""Sweep: the computed points of a sweep; its results are the Parquet dataset next to it."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ class Sweep(Document, kw_only=True, forbid_unknown_fields=True):
 
     file: str
     text: str
-    """The sweep file as it was."""
+    """Text of the sweep file."""
     dataset: str
     """Folder of the Parquet files."""
     versions: dict[str, str]
-    """Kind of point to the nearfar that computed it."""
+    """Version of nearfar that computed each kind of point."""
     points: dict[str, int]
-    """Kind to how many there are."""
+    """Number of points by kind."""
     finished_before: int
     finished_now: int
     failed: list[FailedPoint]
     not_tried: int = 0
-    """Points whose profile failed, or that were left when the sweep was ended."""
+    """Points whose profile failed, or that remained when the sweep was ended."""
     of_other_versions: int = 0
-    """Finished points in the dataset that this file, with this nearfar, does not have."""
+    """Finished points in the dataset that do not belong to this file and this version of
+    nearfar."""
     seconds: float = 0.0
-    """Computing time; the start of the cluster is left out."""
+    """Computing time, without the start of the cluster."""
     overhead_ms_per_point: float | None = None
     """Time of a worker that is not spent in points."""
     workers: int = 0
     ended: str = "running"
-    """done, interrupted, what ended it; running: it runs, or was killed."""
+    """done, interrupted, or the reason for the end; running: it is running, or was killed."""
     warnings: list[str] = []

@@ -8,17 +8,17 @@ from nearfar.documents.fields import Bytes
 
 
 class TouchedField(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Bytes of a type that an instruction touches, as the compiler knows them."""
+    """Bytes of a type that an instruction touches, according to the compiler."""
 
     type: str
     """``struct item``, ``shop::Order<double>``."""
     type_bytes: Bytes
     """Size of the type; 0: unknown."""
     field: str = ""
-    """``key``, ``link.next``; empty: several fields at once, padding, or a name that debug
-    information lacks."""
+    """Field such as ``key`` or ``link.next``; empty: several fields at once, padding, or a name
+    missing in debug information."""
     offset: Bytes
-    """Bytes from the type's start to the field; an array is one field."""
+    """Offset of the field in bytes from the type's start; an array is one field."""
     bytes: Bytes
     """Size of the field."""
     always: bool = True

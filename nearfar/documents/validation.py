@@ -1,4 +1,4 @@
-"""ValidationReport: predictions next to what was measured in a physically slower memory."""
+"""ValidationReport: predictions next to measurements in a physically slower memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One run of `nearfar validate` on one machine."""
 
     id: str
-    """Unique: when it began, and where."""
+    """Unique ID: time of the start, and host."""
     time_utc: str
     host: str
     cpu_model: str
@@ -25,15 +25,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     far: str
     tier: str
     """Kind of far memory, see `nearfar.predict.calibration.tier_of`: intervals calibrated on one
-    kind say nothing of another."""
+    kind do not apply to another."""
     llc_bytes: int
-    """Part of the last-level cache that one core got; profiles simulate that size."""
+    """Part of the last-level cache that one core could use; profiles simulate this size."""
     region_bytes: int
-    """Data of each kernel, and the region that device curves are of."""
+    """Data size of each kernel, and the region of device curves."""
     rounds: int
     """Rounds per kernel; each has two samples of both memories."""
     predicted_by: str = ""
-    """Commit of the nearfar whose models predicted its results; empty: not known."""
+    """Commit of nearfar whose models predicted its results; empty: unknown."""
 
 
 class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,35 +42,35 @@ class ModelSlowdown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     slowdown: float
     low: float
     high: float
-    """The model's own interval, not calibrated."""
+    """High end of the model's own interval, not calibrated."""
 
 
 class Inputs(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Inputs of a prediction, kept so that other models can be judged by the same runs."""
+    """Inputs of a prediction, kept so that other models can be judged with the same runs."""
 
     workload: WorkloadProfile
-    """With near time as measured in the loop."""
+    """The profile, with the near time measured in the loop."""
     near: DeviceProfile
     far: DeviceProfile
     page_bytes: int
     """Page size of near data."""
     phases: list[str]
-    """Those predicted; empty: all."""
+    """Predicted phases; empty: all."""
     far_page_bytes: int | None = None
-    """Page size of far data; None: as near."""
+    """Page size of far data; None: as near data."""
     far_own_ns: float | None = None
-    """Time of a dependent random read of its far data, ns; of a program, the median of the
+    """Time of a dependent random read of its far data, in ns; for a program, the median of the
     session's kernels. None: not measured."""
     near_own_ns: float | None = None
-    """The same of its near data."""
+    """The same for its near data."""
     far_own_independent_ns: float | None = None
-    """Time of a random read of its far data that depends on no other, ns."""
+    """Time of an independent random read of its far data, in ns."""
     near_own_independent_ns: float | None = None
-    """The same of its near data."""
+    """The same for its near data."""
 
 
 class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """One kernel or program: measured in both memories, and predicted from near alone."""
+    """One kernel or program, measured in both memories and predicted from near data alone."""
 
     session: str
     """`Session.id`."""
@@ -80,7 +80,7 @@ class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """CPU time of a run, median with 95 % interval."""
     far_ns: Estimate
     slowdown: Estimate
-    """Median of far over near, each divided by its neighbour in time."""
+    """Median of far over near, each divided by the near sample closest in time."""
     a_a: float
     """Slowdown of the first half of every round over that of the second, minus 1."""
     misses: float
@@ -89,17 +89,17 @@ class KernelResult(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Share of its near memory in 2 MiB pages."""
     huge_share_far: float
     hand_off_ns: float | None = None
-    """Time of a line between the timed and the other core during these samples: virtual cores move,
-    and only samples of one core pairing are compared. None: one core."""
+    """Transfer time of a line between the timed and the other core during these samples. Virtual
+    cores move, so only samples of one core pairing are compared. None: one core."""
     left_out: int = 0
-    """Far samples of other placements."""
+    """Far samples of other core pairings."""
     near_samples_ns: list[float]
     far_samples_ns: list[float]
     models: dict[str, ModelSlowdown]
     lacking: dict[str, str] = {}
-    """Models that could not predict it, and why."""
+    """Models that could not predict it, with the reason."""
     bound: str = ""
-    """Bound according to the default model."""
+    """Its limit according to the default model."""
     inputs: Inputs | None = None
 
 
@@ -110,19 +110,19 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Mean of absolute values."""
     max_error: float
     bias: float
-    """Mean with sign: above zero, too slow."""
+    """Mean with sign; positive: too slow."""
     rank: float | None
-    """Spearman's rank correlation of slowdowns; None: all predictions are alike."""
+    """Spearman's rank correlation of slowdowns; None: all predictions are equal."""
     skill: float | None
-    """1 - mean_error / the null model's: 1 is perfect, 0 as good as predicting no slowdown; None:
-    there was no slowdown to predict."""
+    """1 - mean_error / the null model's: 1 is perfect, 0 is as good as predicting no slowdown;
+    None: there was no slowdown."""
     coverage: float | None
     """Share of measurements inside 90 % intervals that were calibrated on the other kernels; None:
     too few kernels for such intervals."""
     width: float | None
     """Mean width of those intervals of the slowdown."""
     interval_score: float | None
-    """Width and what misses cost together (Winkler's score, mean): smaller is better."""
+    """Winkler's score, mean: combines width and the cost of misses; smaller is better."""
     own_coverage: float
     """Share inside the model's own intervals (90 %, not calibrated)."""
     own_width: float
@@ -130,22 +130,22 @@ class ModelScore(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Margin that brings one model's interval to a known coverage, for one kind of far memory."""
+    """Margin that gives one model's interval a known coverage, for one kind of far memory."""
 
     model: str
     tier: str
     level: float
-    """Coverage aimed at: 0.9."""
+    """Target coverage: 0.9."""
     margin: float
-    """By what each end of the model's own interval is moved outwards, the logarithm of a ratio;
-    below 0: inwards."""
+    """Logarithm of the ratio by which each end of the model's own interval is moved outwards;
+    negative: inwards."""
     kernels: int
     sessions: int
     cpu_models: list[str]
 
 
 class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
-    """Everything of one session, or of several joined."""
+    """Results of one session, or of several joined sessions."""
 
     KIND: ClassVar[str] = "validation-report"
     VERSION: ClassVar[int] = 2
@@ -154,20 +154,20 @@ class ValidationReport(Document, kw_only=True, forbid_unknown_fields=True):
     results: list[KernelResult]
     models: dict[str, ModelScore]
     floor: float
-    """Mean of |A/A| over results: no mean error below it can be claimed."""
+    """Mean of |A/A| over results: a smaller mean error cannot be claimed."""
     between_sessions: float | None = None
     """Mean of |a session's slowdown over the median of all sessions' - 1|; None: one session."""
     calibrations: list[Calibration] = []
     lacking: dict[str, str] = {}
-    """Models that predicted nothing, and why."""
+    """Models that predicted nothing, with the reason."""
     near_device: DeviceProfile | None = None
-    """As measured last, in the same loop; None: joined sessions."""
+    """Near memory as measured last, in the same loop; None: joined sessions."""
     far_device: DeviceProfile | None = None
     ended: Literal["done", "interrupted"] = "done"
     warnings: list[str] = []
 
     def contradiction(self) -> str:
-        """Return which result is of a session that is not listed; empty: none."""
+        """Return which result belongs to a session that is not listed; empty: none."""
         known = {session.id for session in self.sessions}
         unknown = next((row.session for row in self.results if row.session not in known), None)
         return "" if unknown is None else f"a result is of session {unknown!r}, not listed"

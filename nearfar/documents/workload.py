@@ -1,7 +1,8 @@
 """WorkloadProfile: where a program touches memory, per object and phase.
 
-Counts are estimates for the whole run (sampled counts times the sampling rate). A *miss* is of
-the simulated last-level cache described by `cache`. Shares of `classes` sum the same misses.
+Counts are estimates for the whole run (sampled counts times the sampling rate). A *miss* is a miss
+of the simulated last-level cache that `cache` describes. The shares in `classes` refer to the same
+misses.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from nearfar.documents.touched_field import TouchedField
 
 
 class AccessClasses(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Something counted, split by how its addresses come about."""
+    """A count, divided by how the accesses' addresses are computed."""
 
     chase: Amount = 0.0
-    """Address loaded by the access before it, around a loop: serial."""
+    """The address was loaded by the previous access, around a loop: serial."""
     indirect: Amount = 0.0
-    """Address depends on a load, but not on the loop's own previous one."""
+    """The address depends on a load, but not on the loop's own previous one."""
     stream: Amount = 0.0
-    """Address advances by a constant: prefetchable."""
+    """The address advances by a constant: prefetchable."""
     opaque: Amount = 0.0
     """Computed without loads, or unknown."""
 
@@ -64,39 +65,39 @@ class Traffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Stores that missed: a line is read for ownership unless it was a whole-line store."""
     read_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """Read misses that advance from page to page, whatever the code looks like (a merge, a list
-    laid out in order): a prefetcher follows them. Empty in older profiles."""
+    stored in order): a prefetcher follows them. Empty in older profiles."""
     write_sequential: AccessClasses = msgspec.field(default_factory=AccessClasses)
     """The same part of `write_misses`."""
     write_backs: Amount = 0.0
     """Lines written to memory: dirty ones that were evicted or flushed, and those that
     non-temporal stores filled."""
     flushes: Amount = 0.0
-    """Lines the program flushed (clwb, clflushopt, clflush), dirty or not; all of them are counted.
-    0 where nothing counts them, see `WorkloadProfile.flushes_counted`."""
+    """Lines that the program flushed (clwb, clflushopt, clflush), dirty or not; all are counted. 0
+    if flushes are not counted, see `WorkloadProfile.flushes_counted`."""
     fences: Amount = 0.0
-    """Fences that waited for lines that were flushed or stored non-temporally; a fence counts for
-    the object of the last of these lines. Fences that wait for no line are not counted."""
+    """Fences that waited for flushed or non-temporally stored lines; a fence counts for the object
+    of the last of these lines. Fences that wait for no line are not counted."""
     nt_store_bytes: Amount = 0.0
     """Bytes of non-temporal stores; these stores are not among accesses and misses."""
     log_bytes: Amount = 0.0
-    """Bytes that transactions (libpmemobj) were asked to snapshot before they change."""
+    """Bytes of which transactions (libpmemobj) took snapshots before changing them."""
     syncs: Amount = 0.0
     """Calls of msync."""
     sync_bytes: Amount = 0.0
     """Bytes of the ranges of these calls."""
     tlb_misses_4k: Amount = 0.0
-    """Page walks if all pages have 4 KiB: misses of the cores' last translation cache
-    (`WorkloadProfile.core`). Too many where several lines of a page are touched in no order."""
+    """Page walks if all pages have 4 KiB: misses of the cores' last-level TLB
+    (`WorkloadProfile.core`). Too high if several lines of a page are touched in random order."""
     tlb_misses_2m: Amount = 0.0
     """The same if all pages have 2 MiB."""
     private_misses: Amount = 0.0
-    """Accesses that each thread's own cache (`CoreModel.private_bytes`) does not answer: these the
-    shared last level sees. `misses()` are a part of them, but counted by other lines."""
+    """Accesses that miss each thread's private cache (`CoreModel.private_bytes`) and so reach the
+    shared last level. `misses()` are a part of them, but counted on other lines."""
     transfers: Amount = 0.0
-    """Accesses to lines that another thread wrote last and a cache still holds."""
+    """Accesses to lines that another thread wrote last and that are still cached."""
 
     def misses(self) -> float:
-        """Return lines fetched from memory."""
+        """Return the lines fetched from memory."""
         return self.read_misses.total() + self.write_misses.total()
 
 
@@ -108,7 +109,7 @@ class Frame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     line: Whole = 0
     module: str = ""
     column: Whole = 0
-    """Column of the call in its line, which tells several calls on one line apart; 0: unknown."""
+    """Column of the call, which distinguishes several calls on one line; 0: unknown."""
 
 
 class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -120,23 +121,23 @@ class MemoryObject(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Short and unique in this profile: ``dictExpand dict.c:197``."""
     kind: Literal["heap", "mmap", "file", "stack", "globals", "unknown"]
     frames: list[Frame]
-    """Innermost first, wrappers such as zmalloc left out; empty for stack and globals."""
+    """Innermost first, without wrappers such as zmalloc; empty for stack and globals."""
     allocations: Whole
     allocated_bytes: Bytes
     peak_live_bytes: Bytes
     """Most bytes of this object alive at once."""
     live_bytes_at_peak: Bytes
-    """Bytes alive when the program's total was greatest: these add up to its memory."""
+    """Bytes alive when the program's total was greatest: these add up to the program's memory."""
     size_bytes: Bytes
-    """Memory that a plan must provide: peak of live bytes, at most what ever had pages."""
+    """Memory that a plan must provide: peak of live bytes, at most those that had pages."""
     told_by: Whole = 1
     """Number of `frames` that distinguish it from other objects and identify it in another run."""
     via: str = ""
     """The container's function that the first frame called, such as ``vector::emplace_back``."""
     split: str = ""
-    """The part of its site that it is: sizes such as ``64-127 B``, the program's own tag, both."""
+    """Part of its site: a size class such as ``64-127 B``, the program's own tag, or both."""
     joined_calls: Whole = 0
-    """Calls on one line that it joins, because debug information has no columns; 0: none."""
+    """Calls on one line that it joins, as debug information has no columns; 0: none."""
     range_bytes: Bytes = 0
     """Size of each range in `ObjectTraffic.ranges`; 0: traffic was not counted by range."""
 
@@ -153,7 +154,7 @@ class MissCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 FIRST_TIME_EDGE = 512
-"""Touches below which the first count of `PageCurve.times` is."""
+"""Upper bound of touches in the first count of `PageCurve.times`."""
 
 
 class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -166,17 +167,18 @@ class PageCurve(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     first: Amount
     """Pages touched for the first time."""
     faults: list[Amount]
-    """Touches of pages that left the near memory since their last touch, never rising."""
+    """Touches of pages that had left near memory since their last touch; never rising."""
     written: list[Amount]
-    """Those of the pages that faults bring back that were stored to since they last came in."""
+    """Pages brought back by faults that had been stored to since they last came in."""
     times: list[Amount]
-    """Touches of pages by the number of touches of pages since their last: below 512, 768, 1024,
-    1536 and so on, two per factor of 2. Those that follow one of the same page are not counted."""
+    """Touches of pages by the number of page touches since the page's last one: below 512, 768,
+    1024, 1536 and so on, two counts per factor of 2. A touch of the same page as the previous one
+    does not count."""
     compressed_share: float | None = None
-    """Size of a page's content after a compression like LZ4's over 4096 bytes, mean; None: not
-    looked at."""
+    """Mean size of a page's content after a compression like LZ4's, divided by 4096 bytes; None:
+    not measured."""
     compression_work: float | None = None
-    """Places that compression searches in a page (page_content.hpp), mean; None: not looked at."""
+    """Mean places that compression searches in a page (page_content.hpp); None: not measured."""
 
 
 class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -190,8 +192,8 @@ class RangeTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     write_misses: list[Amount]
     write_backs: list[Amount]
     second_half: list[Amount]
-    """Part of the sum of these three that one half of the sampled lines had, chosen by hash: both
-    halves are independent samples of the same traffic."""
+    """Part of the sum of these three that belongs to one half of the sampled lines, chosen by hash:
+    both halves are independent samples of the same traffic."""
 
 
 class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -206,9 +208,9 @@ class ObjectTraffic(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unk
     ranges: RangeTraffic | None = None
     """None: no miss in large blocks, or an older profile."""
     intervals: list[CounterInterval] = []
-    """Counts of a whole program by interval, whose sum is `traffic`; empty: not counted so. Each
-    has `cpu_time_ns`, `llc_misses` (the lines that are waited for), `read_bytes` (these and
-    prefetched lines) and `write_bytes`."""
+    """Counts of a whole program by interval, whose sum is `traffic`; empty: not counted in this
+    way. Each has `cpu_time_ns`, `llc_misses` (lines for which the program waits), `read_bytes`
+    (these and prefetched lines) and `write_bytes`."""
 
 
 class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -222,8 +224,8 @@ class Instruction(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     access_class: Literal["chase", "indirect", "stream", "opaque"]
     bytes: Bytes
     fields: list[TouchedField] = []
-    """Fields that it touches, with those of accesses merged with it, the first touched one first.
-    Empty: neither debug information nor TBAA tells the type, or an older profile."""
+    """Fields that it, and accesses merged with it, touch, in the order of touching. Empty: neither
+    debug information nor TBAA gives the type, or an older profile."""
 
 
 class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -238,11 +240,11 @@ class InstructionTraffic(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Phase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """A stretch of the run between marks; the unmarked rest is the phase called ``-``."""
+    """A part of the run between marks; the unmarked rest is the phase called ``-``."""
 
     name: str
     near_cpu_time_ns: Estimate
-    """CPU time of all threads, of the *plain* build, median over `near_repetitions`."""
+    """CPU time of all threads in the *plain* build, median over `near_repetitions`."""
     near_repetitions: Whole
     near_wall_time_ns: Amount
     operations: Amount | None = None
@@ -263,28 +265,28 @@ class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     phase: str
     source: Literal["qemu"]
     complete: bool
-    """Whether it saw the whole phase; False: its counts are those of a part."""
+    """Whether it observed the whole phase; False: its counts are those of a part."""
     relative_error: Amount
-    """95 % half-width of its misses that sampling implies."""
+    """95 % half-width of its misses due to sampling."""
     objects: list[ObjectTraffic]
     """By the profile's objects."""
 
 
 class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
-    """One program's run."""
+    """Profile of one run of a program."""
 
     KIND: ClassVar[str] = "workload-profile"
     VERSION: ClassVar[int] = 1
 
     program: Program
     size: dict[str, float] = {}
-    """The size parameters it was run at, for example {"n": 1e5}."""
+    """The size parameters of the run, for example {"n": 1e5}."""
     cache: CacheModel
     sampling: Sampling
     core: CoreModel | None = None
     """None: page walks, private misses and transfers were not counted."""
     flushes_counted: bool = False
-    """Whether flushes, fences and non-temporal stores were looked for: a 0 then says none."""
+    """Whether flushes, fences and non-temporal stores were observed: then 0 means none."""
     curve_bytes: list[Size] = []
     """Cache sizes of every `MissCurve`, ascending, 32 KiB to 1 TiB."""
     page_curve_bytes: list[Size] = []
@@ -293,35 +295,34 @@ class WorkloadProfile(Document, kw_only=True, forbid_unknown_fields=True):
     instrumented_slowdown: Amount
     """CPU time of the instrumented run over the plain one."""
     seen_share: Part = 1.0
-    """Largest share of the program's CPU time that this profile, its near times included, is
-    about; 1: all of it. Less where only a first part could be observed and timed."""
+    """Largest share of the program's CPU time to which this profile, including its near times,
+    applies; 1: all of it. Less if only a first part could be observed and timed."""
     seen_share_at_most: bool = False
-    """Whether the plain run was stopped before its end, so that less than `seen_share` was seen."""
+    """Whether the plain run was stopped early, so that less than `seen_share` was observed."""
     uncounted_share: Part = 0.0
     """Share of near time in processes whose accesses were not counted."""
     uncounted_command: str = ""
-    """Command of the process that took most of that share; empty: none was seen."""
+    """Command of the process with most of that share; empty: none was seen."""
     objects: list[MemoryObject]
     instructions: list[Instruction]
     phases: list[Phase]
     live: list[LiveSample]
     warnings: list[str] = []
-    """Missing data and reasons: functions not instrumented, full tables."""
+    """Missing data and reasons: functions that are not instrumented, full tables."""
     bursts: Bursts | None = None
-    """Short stretches in full; only where `profile --bursts` asked for them."""
+    """Short series of instructions in full; only if `profile --bursts` requested them."""
     checks: list[CountCheck] = []
-    """The same phases counted again, where QEMU ran (for bursts, or because code was left
-    out)."""
+    """Second counts of the same phases, if QEMU ran (for bursts, or because code was omitted)."""
     extrapolation: Extrapolation | None = None
-    """Set: this size was not run, `nearfar scale` worked it out."""
+    """If set: this size was not run; `nearfar scale` computed the profile."""
 
     def contradiction(self) -> str:
-        """Return what references, lengths and orders of the profile contradict; empty: nothing."""
+        """Return contradictions between references, lengths and orders; empty: none."""
         return next(_contradictions(self), "")
 
 
 def _contradictions(profile: WorkloadProfile) -> Iterator[str]:
-    """Yield each, in words."""
+    """Yield each contradiction in words."""
     for at, item in enumerate(profile.objects):
         if item.id != at:
             yield f"objects[{at}] has the id {item.id}; ids count from 0"

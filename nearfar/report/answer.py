@@ -22,11 +22,11 @@ SHARES = (0.10, 0.25, 0.50)
 MAX_NAMES = 3
 """Objects named in one row."""
 NAMED_SHARE = 0.9
-"""Share of the time that all objects near save from which no further one is named."""
+"""Share of the time saved by all near objects at which no further object is named."""
 MIN_CARRIED_SHARE = 0.5
 """Share of the added time from which one object is named as its cause."""
 MAX_ROUNDING = 1e-9
-"""Share of far time below which two times differ by rounding only."""
+"""Share of far time below which two times differ only by rounding."""
 MIN_SLOWDOWN = 1.02
 """Slowdown below which the page says "hardly"; near time varies by as much."""
 
@@ -92,7 +92,7 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
 
 
 def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:
-    """Return the benefit of one budget's plan."""
+    """Return the row of one budget's plan."""
     footprint = choice.footprint_bytes
     added = effect.far_time_ns.value - effect.near_time_ns.value
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
@@ -146,7 +146,7 @@ def _range_sentence(effect: Effect) -> str:
 
 
 def _ends(rows: list[MemoryAnswer]) -> tuple[float, float]:
-    """Return the least and the most slowdown of all intervals."""
+    """Return the smallest and the largest slowdown of all intervals."""
     return min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
 
 
@@ -160,7 +160,7 @@ def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> 
 
 
 def _slower(rows: list[MemoryAnswer]) -> list[MemoryAnswer]:
-    """Leave out memories faster than near memory: they say nothing about the cost of a far one."""
+    """Omit memories faster than near memory, which do not show the cost of a far one."""
     return [row for row in rows if not row.faster] or rows
 
 

@@ -31,19 +31,19 @@ UNMARKED = "-"
 
 
 class Data(msgspec.Struct):
-    """Base of all parts."""
+    """Base class of all parts."""
 
 
 class ObjectFacts(Data, kw_only=True):
-    """One object; its place in the list is its number everywhere in the data."""
+    """One object; its index in the list identifies it everywhere in the data."""
 
     id: int
-    """As in the profile."""
+    """ID as in the profile."""
     name: str
     label: str
     """The name shortened for display."""
     short: str
-    """Shorter still, for sentences."""
+    """An even shorter name, for sentences."""
     kind: str
     frames: list[Frame]
     size_bytes: int
@@ -74,7 +74,7 @@ class ReportCurve(Data, kw_only=True):
     how: str
     source: str
     note: str
-    """Explanation of the values, where one is needed."""
+    """Explanation of the values, if one is needed."""
     oddities: list[str]
 
 
@@ -92,13 +92,13 @@ class MemoryFacts(Data, kw_only=True):
     latency_taken_ns: float | None = None
     """The same as a number; for near memory, the measured latency."""
     faster: bool = False
-    """A far memory that answers faster than near memory does here."""
+    """Whether a far memory has a lower latency than near memory here."""
     read_gb_per_s: float | None
     write_gb_per_s: float | None
     curves: list[ReportCurve]
     sources: list[SourceFacts]
     measured: str
-    """How it was measured here in one line, or empty for published figures."""
+    """How it was measured here, in one line; empty for published figures."""
     warnings: list[str]
     """Disturbances of that measurement."""
 
@@ -121,9 +121,9 @@ class WorkingPoint(Data, kw_only=True):
     traffic_gb_per_s: float
     read_share: float
     latency_ns: float | None
-    """On the curve nearest in read share; None where no curve is known."""
+    """Latency on the curve with the nearest read share; None if no curve is known."""
     beyond: bool
-    """It would draw more than the curve reaches."""
+    """Whether it would use more bandwidth than the curve covers."""
 
 
 class Effect(Data, kw_only=True):
@@ -141,11 +141,11 @@ class Effect(Data, kw_only=True):
     models: list[ModelTime]
     calibrated: bool
     added_ns: list[Triple]
-    """Column: time added by moving that object alone."""
+    """Column: time that each object adds if it moves alone."""
 
 
 class ReportBreakdown(Data, kw_only=True):
-    """How the time of a phase, or what an object adds in it, came about on one far memory."""
+    """How the time of a phase, or the time that an object adds, is composed on one far memory."""
 
     memory: str
     object: int | None
@@ -167,13 +167,13 @@ class ReportFrontier(Data, kw_only=True):
     order: list[int]
     """All objects, greatest saving per byte first."""
     budget_bytes: list[int]
-    """Rising."""
+    """In ascending order."""
     near: list[list[tuple[int, int]]]
     shares: list[dict[int, float]]
-    """Near share of each object that is near in part; `near` has only whole ones."""
+    """Near share of each object that is partly near; `near` has only whole ones."""
     near_bytes: list[int]
     time_ns: list[Triple]
-    """Falling."""
+    """In descending order."""
     slowdown: list[Triple]
     cost_relative: list[float]
     points_before_thinning: int
@@ -187,13 +187,13 @@ class ReportChoice(Data, kw_only=True):
     phase: str
     budget_bytes: int
     footprint_bytes: int
-    """Size of all that the plan places."""
+    """Size of all data that the plan places."""
     origin: str
     """``25 %``, or the option that requested it."""
     near: list[int]
-    """Objects the plan keeps near, whole or in part, greatest saving first."""
+    """Objects that the plan keeps near, whole or in part, in order of saving."""
     shares: dict[int, float] = {}
-    """Near share of each object of `near` that is there in part."""
+    """Near share of each object of `near` that is partly near."""
     plan: Alternative
     """The plan's own bar among the alternatives."""
     alternatives: list[Alternative]
@@ -217,7 +217,7 @@ class ReportSaving(Data, kw_only=True):
     time_ns: Estimate
     cost_relative: float
     saved_ns: float
-    """Against all-far."""
+    """Time saved relative to all-far."""
     added_share_avoided: float
     """Part of the added time that this budget avoids, 0 to 1."""
 
@@ -280,7 +280,7 @@ class FieldRow(Data, kw_only=True):
     """Accesses to one field of a type in the whole run, on one far memory."""
 
     type: str
-    """Empty: accesses whose type is not known."""
+    """Type; empty: accesses whose type is unknown."""
     label: str
     """The type's name shortened for display."""
     type_bytes: int
@@ -297,7 +297,7 @@ class MemoryFields(Data, kw_only=True):
     memory: str
     sentence: str
     fields: list[FieldRow]
-    """Those that add most first."""
+    """In descending order of added time."""
     splits: list[FieldSplit]
     """Splits into hot and cold fields that would save time, the best one first."""
 
@@ -320,7 +320,7 @@ class Live(Data, kw_only=True):
 
 
 class Method(Data, kw_only=True):
-    """Machine and method: how the numbers came about."""
+    """Machine and method of the numbers."""
 
     profile: Producer
     report: Producer
@@ -333,32 +333,33 @@ class Method(Data, kw_only=True):
     """Other counts: flushes, page walks, private caches, hand-overs."""
     model: str
     how: list[str]
-    """How predictions and intervals come about; a list item starts with ``- ``."""
+    """How predictions and intervals are computed; a list item starts with ``- ``."""
     prices: Prices | None
     noise: str
-    """Noise of the measurements behind the predictions, one sentence; empty: it does not matter."""
+    """Noise of the measurements behind the predictions, in one sentence; empty: it has no
+    effect."""
     warnings: list[str]
     caveats: list[str]
     attributions: list[Attribution] = []
-    """Which inputs make the difference to another prediction (A), if one was given."""
+    """Causes of the difference from another prediction (A), if one was given."""
 
 
 class PagedMeasured(Data, kw_only=True):
-    """The program at a limit on this machine, beside its prediction."""
+    """A run of the program at a limit on this machine, next to its prediction."""
 
     memory: str = ""
     """Memory spec of the run."""
     near_share: float
     near_bytes: int
     slowdown: float
-    """CPU time of the profile's phases at the limit over their near time."""
+    """CPU time of the profile's phases at the limit divided by their near time."""
     predicted: Estimate
     faults: int
     predicted_faults: Estimate
 
 
 class PagedFacts(Data, kw_only=True):
-    """A memory that is moved in pages, by near budget."""
+    """A paged memory, by near budget."""
 
     title: str
     sentence: str

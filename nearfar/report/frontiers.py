@@ -22,7 +22,7 @@ MAX_POINTS = 400
 of 5 memories and 4 phases then spends less than 3 MB on its frontiers."""
 
 MIN_GAIN = 1e-12
-"""Relative gain in time below which two plans differ by rounding only."""
+"""Relative gain in time below which two plans differ only by rounding."""
 
 
 class SliderStop(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from nearfar.report.data import MemoryFacts, ReportCurve, SourceFacts, WorkingPo
 
 
 def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
-    """Return what the page says of `device`; `role` is near, far or beside."""
+    """Return the page's facts about `device`; `role` is near, far or beside."""
     return MemoryFacts(
         name=device.name,
         title=device.title,
@@ -99,7 +99,7 @@ def _measured(device: DeviceProfile) -> str:
 
 
 def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> WorkingPoint:
-    """Return where the program works on the near memory, from its misses and near wall time."""
+    """Return the program's working point on near memory, from its misses and near wall time."""
     chosen = [p for p in profile.phases if phase in (p.name, "total")]
     line_bytes = profile.cache.line_bytes
     read = sum(o.traffic.misses() for p in chosen for o in p.objects) * line_bytes
@@ -112,7 +112,7 @@ def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> Wor
 
 
 def far_points(device: DeviceProfile, prediction: DevicePrediction) -> list[WorkingPoint]:
-    """Return where the program would work on a far memory, per phase."""
+    """Return the program's working point on a far memory, per phase."""
     phases: list[PhasePrediction] = [prediction.total, *prediction.phases]
     return [_point(device, p.phase, p.far_read_gb_per_s, p.far_write_gb_per_s) for p in phases]
 
@@ -135,9 +135,9 @@ def _point(device: DeviceProfile, phase: str, read: float, written: float) -> Wo
 
 
 def latency_at(curve: LoadedLatencyCurve, traffic_gb_per_s: float) -> tuple[float | None, bool]:
-    """Return latency at that traffic on the curve's first way up, and whether it ends before.
+    """Return the latency at this traffic, and whether the rising part of the curve ends before.
 
-    Below the first point its latency holds: a memory is never faster than idle.
+    Below the first point its latency is used: a memory is never faster than idle.
     """
     if not curve.points:
         return None, False
@@ -175,6 +175,6 @@ def latency_origin(prediction: Prediction, far: DevicePrediction) -> str:
 
 
 def is_faster(prediction: Prediction, far: DevicePrediction) -> bool:
-    """Return whether a far memory answers faster than near memory does here."""
+    """Return whether a far memory has a lower latency than near memory here."""
     near_ns, far_ns = prediction.near_latency_ns, far.latency_ns
     return bool(near_ns and far_ns and far_ns < MAX_FASTER_RATIO * near_ns)

@@ -1,4 +1,4 @@
-"""The page's table of memories that are moved in pages."""
+"""The page's table of paged memories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUDGETS = ("90%", "75%", "60%", "50%", "40%", "25%")
 
 
 def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], list[DeviceProfile]]:
-    """Return the far memories that serve each access by themselves, and those moved in pages."""
+    """Return the far memories that serve each access directly, and the paged ones."""
     paged = [far for far in fars if far.technology == "paged"]
     others = [far for far in fars if far.technology != "paged"]
     if paged and not others:
@@ -31,7 +31,7 @@ def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], l
 def paged_facts(
     profile: WorkloadProfile, paged: Sequence[DeviceProfile], records: Sequence[RunRecord] = ()
 ) -> list[PagedFacts]:
-    """Return slowdowns by near budget of each memory; the records are beside the first."""
+    """Return slowdowns by near budget of each memory; the records are shown with the first."""
     if records and not paged:
         raise NearfarError(
             "--record has runs in a paged memory, which the page does not have: name it by --far, "
@@ -58,7 +58,7 @@ def paged_facts(
 
 
 def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord) -> PagedMeasured:
-    """Return a run at a limit beside its prediction: of the phases that both have."""
+    """Return a run at a limit with its prediction, for the phases that both have."""
     if record.paged is None:
         raise NearfarError("--record has a run without a limit of memory: use `nearfar run --far`")
     _check_program(profile, record)

@@ -183,7 +183,7 @@ def _frontiers(
 
 
 def check_phase(profile: WorkloadProfile, phase: str) -> None:
-    """Refuse a phase that is neither all of the profile nor one of its own."""
+    """Refuse a phase that is neither the whole profile nor one of its phases."""
     check_phase_names(profile, [] if phase == TOTAL else [phase])
 
 
@@ -193,7 +193,7 @@ def _is_part(profile: WorkloadProfile) -> bool:
 
 
 def _subject(profile: WorkloadProfile) -> str:
-    """Return what answers are about: the program, or the part of it that was observed."""
+    """Return the subject of the answers: the program, or the observed part of it."""
     name = program_name(profile)
     if not _is_part(profile):
         return name
@@ -311,7 +311,7 @@ def _near_share(placement: Placement) -> float:
 
 
 def _parts(near: list[Placement], position: dict[int, int]) -> dict[int, float]:
-    """Return the near share of each object that is near in part."""
+    """Return the near share of each object that is partly near."""
     shares = {position[p.object]: rounded(_near_share(p)) for p in near}
     return {number: share for number, share in shares.items() if share < 1.0}
 

@@ -66,7 +66,7 @@ def render(data: ReportData) -> str:
 
 
 def embedded_json(data: ReportData) -> str:
-    """Return the data as JSON that no HTML parser takes for markup."""
+    """Return the data as JSON that no HTML parser interprets as markup."""
     return to_json(data).decode().translate(_ESCAPES)
 
 

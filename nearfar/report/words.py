@@ -1,4 +1,4 @@
-"""Numbers as the page's sentences say them; the scripts in figures/ format alike."""
+"""Format numbers for the page's sentences; the scripts in figures/ use the same formats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NARROW = "\u00a0"
 
 
 def time_text(time_ns: float) -> str:
-    """Return ``1.25 ms``, ``3.1 µs``: what `format_ns` says, with the micro sign."""
+    """Return ``1.25 ms``, ``3.1 µs``: the text of `format_ns` with the micro sign."""
     return format_ns(time_ns).replace(" us", " µs").replace(" ", NARROW)
 
 
@@ -19,7 +19,7 @@ def percent_text(share: float) -> str:
 
 
 def digits3(value: float | None) -> str:
-    """Return three significant digits, a dash for what is not known."""
+    """Return three significant digits, or a dash for an unknown value."""
     return "–" if value is None else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
 
 

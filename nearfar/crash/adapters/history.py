@@ -22,7 +22,8 @@ _PUTS = frozenset({"insert", "put", "add", "set", "update", "upsert", "push"})
 _REMOVES = frozenset({"remove", "delete", "erase", "del"})
 _LOOKUPS = frozenset({"get", "contains", "lookup", "find"})
 _MAX_OUTCOMES = 4096
-"""Most orders of overlapping operations on one key; more mean that operations never end."""
+"""Maximum number of orders of overlapping operations on one key; more mean that operations never
+end."""
 
 Value = str | None
 """Value of a key; None: it is absent."""
@@ -55,8 +56,8 @@ class _Outcome:
 
     value: Value
     applied: frozenset[tuple[int, bool]]
-    """Positions of the operations in flight that took effect, and whether the key existed: the
-    result of a `get` is known only when it ends."""
+    """Positions of the operations in flight that took effect, and whether the key existed, because
+    the result of a `get` is known only when it ends."""
 
 
 @dataclass
@@ -73,7 +74,7 @@ class OperationHistory:
     """Marked operations of one run and the values they allow."""
 
     def __init__(self, events: Iterable[TraceEvent], *, empty: bool) -> None:
-        """Read a trace; `empty`: the pool had no key before the run."""
+        """Read a trace; `empty`: the pool had no keys before the run."""
         self._first: Value = None if empty else ANYTHING
         self._keys: dict[str, _Key] = {}
         self.operations = 0
@@ -89,7 +90,7 @@ class OperationHistory:
                 self._end(in_flight.pop(event.thread), position, worked=worked)
 
     def possible(self, key: str, position: int) -> frozenset[Value]:
-        """Return the values a key may have if the power goes after `position` records."""
+        """Return the values that a key may have after a power cut behind `position` records."""
         known = self._keys.get(key)
         at = -1 if known is None else bisect.bisect_right(known.positions, position) - 1
         return frozenset({self._first}) if known is None or at < 0 else known.possible[at]
@@ -101,7 +102,7 @@ class OperationHistory:
         return None if known is None or at < 0 else known.last[at]
 
     def expected(self, position: int) -> CrashExpected:
-        """Return the content a pool may have if the power goes after `position` records."""
+        """Return the content that a pool may have after a power cut behind `position` records."""
         keys = {}
         for key in self._keys:
             possible = self.possible(key, position)

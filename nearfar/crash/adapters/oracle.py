@@ -1,4 +1,4 @@
-"""Verdict on a dump: whether the content is what the completed operations left."""
+"""Verdict on a dump: whether the completed operations can have left the content."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ContentOracle:
     """Judge of dumps of a map or set, from the operations that the program marks."""
 
     def __init__(self, trace: CrashTrace, *, empty: bool) -> None:
-        """Read a trace; `empty`: the pool had no key before the run."""
+        """Read a trace; `empty`: the pool had no keys before the run."""
         self._history = OperationHistory(trace.events, empty=empty)
         if self._history.operations == 0:
             raise CommandError(
@@ -95,7 +95,7 @@ def judge_content(expected: CrashExpected, dumped: CheckerVerdict) -> CheckerVer
 
 
 def _complaint(key: str, value: str | None, rule: CrashKey) -> str:
-    """Return what is wrong with a key's value ("" for a set, None if absent), or ""."""
+    """Return the error in a key's value ("" for a set, None if absent), or ""."""
     if rule.anything or value in rule.allowed or (value == "" and rule.allowed != [None]):
         return ""
     done = f"{rule.last} had completed" if rule.last else "nothing had completed"

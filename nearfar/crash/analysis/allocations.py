@@ -38,7 +38,7 @@ class LiveObjects:
         self._by_begin: dict[int, PoolAllocation] = {}
 
     def feed(self, event: TraceEvent) -> None:
-        """Take an event."""
+        """Process an event."""
         if event.kind in ALLOCATIONS:
             type_number = int.from_bytes(event.payload[:8], "little")
             self.add(PoolAllocation(event.a, event.b, type_number, event.stack))

@@ -30,7 +30,7 @@ class UselessFlush:
     offset: int
     stack: tuple[int, ...]
     was_stored: bool
-    """The program stored to the bytes before an earlier flush."""
+    """Whether the program stored to the bytes before an earlier flush."""
 
 
 def undurable_lines(memory: PoolMemory) -> Iterator[UndurableLine]:
@@ -63,12 +63,12 @@ class NamedBytes:
 
     def __init__(self) -> None:
         self._in_transaction: set[int] = set()
-        """Threads in one."""
+        """Threads that are in a transaction."""
         self._stores: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
-        """Per line: masks of bytes with the stack that stored them."""
+        """Per line: masks of bytes, with the stack that stored them."""
 
     def feed(self, event: TraceEvent, state: PoolState) -> None:
-        """Take one event, which `state` includes."""
+        """Process one event, which `state` already includes."""
         if event.kind is EventKind.STORE:
             mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
             self._cover(event.a, mask)
@@ -121,10 +121,10 @@ class FlushedBytes:
         self._dirty: dict[int, int] = {}
         self._stored: dict[int, int] = {}
         self._flusher: dict[int, int] = {}
-        """Thread that flushed a line last."""
+        """The last thread that flushed a line."""
 
     def feed(self, event: TraceEvent, state: PoolState) -> Iterator[UselessFlush]:
-        """Take one event, which `state` includes."""
+        """Process one event, which `state` already includes."""
         if event.kind is EventKind.STORE:
             mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
             self._mark(event.a, mask)

@@ -22,7 +22,7 @@ from nearfar.crash.trace import CrashTrace, EventKind, TraceEvent
 from nearfar.documents.crash_report import CrashObject
 
 _IMAGES_PER_STACK = 2
-"""Most images of one fence: an empty structure differs from a filled one."""
+"""Maximum number of images of one fence: an empty structure differs from a filled one."""
 _FENCES_AFTER = 4
 """Fences probed after an allocation: a program links an object soon after it allocates it."""
 _FENCES_BEFORE = 2
@@ -59,12 +59,12 @@ class LostObjects:
 
     @property
     def walks(self) -> bool:
-        """Return whether the program walks all objects: then each is reached."""
+        """Return whether the program iterates over all objects, which makes each reachable."""
         return bool(self._trace.counts.get(EventKind.WALK))
 
     @cached_property
     def can_tell(self) -> bool:
-        """Return whether the program allocates, and its images are small enough."""
+        """Return whether leaks can be found: there are allocations, and images are small."""
         return self._images.fits(self._trace.pool_bytes) and any(
             event.kind in ALLOCATIONS or event.kind in FREES for event in self._trace.events
         )
@@ -88,7 +88,7 @@ class LostObjects:
         }
 
     def at_end(self) -> list[PoolObject]:
-        """Return the unreachable objects of types that are seen to be linked, without a crash."""
+        """Return the unreachable objects, without a crash, of types whose links are recognised."""
         return [
             lost
             for lost in self.final_objects
@@ -163,7 +163,7 @@ class LostObjects:
 
 
 def _around(fence: int) -> range:
-    """Return the fences near `fence` before which a cut may leave the same content."""
+    """Return the fences near `fence` at which a power cut may leave the same content."""
     return range(fence - _FENCES_AFTER, fence + 2 * _FENCES_BEFORE + 1)
 
 
@@ -212,7 +212,7 @@ _PART_OF_CALL = frozenset(
 """Events that libpmemobj makes within one call of the program."""
 
 _MAX_OBJECTS = 2000
-"""Live objects at a moment that is kept: each is copied."""
+"""Maximum number of live objects of a kept moment, because each is copied."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +227,10 @@ class HeapMoment:
     object_offset: int
     """The object that was allocated or freed."""
     contents: dict[int, bytes]
-    """Offset to content of each other live object."""
+    """Content of each other live object, by offset."""
 
     def matches(self, live: Sequence[PoolObject], image: bytes) -> bool:
-        """Return whether an image has the object, and otherwise the content of this moment."""
+        """Return whether an image has the object and otherwise the content of this moment."""
         offsets = {pool_object.offset for pool_object in live}
         return offsets == self.contents.keys() | {self.object_offset} and all(
             image[begin : begin + len(content)] == content
@@ -250,14 +250,14 @@ class HeapMoments:
         self._origins = origins
         self._fence = 0
         self._open: set[int] = set()
-        """Threads in a transaction."""
+        """Threads that are in a transaction."""
         self._freed: dict[int, list[TraceEvent]] = {}
-        """Frees of each thread's transaction, which take effect at its commit."""
+        """Frees in each thread's transaction, which take effect at its commit."""
         self._pending: list[TraceEvent] = []
         """Frees whose call may still be running."""
 
     def feed(self, event: TraceEvent, *, keep: bool) -> None:
-        """Take one event; its moment is collected only if `keep` is set."""
+        """Process one event; its moment is collected only if `keep` is set."""
         if self._pending and self._is_past_call(event):
             self.finish()
             self._pending.clear()
@@ -284,7 +284,7 @@ class HeapMoments:
             self._add(freed, was_freed=True)
 
     def _is_unlinked(self, event: TraceEvent) -> bool:
-        """Return whether an allocation is permanent and did not store its handle itself."""
+        """Return whether an allocation is permanent and did not itself store a handle."""
         return event.thread not in self._open and event.a not in self._state.led_to
 
     def _is_past_call(self, event: TraceEvent) -> bool:

@@ -1,4 +1,4 @@
-"""Whether the program requested a store or flush, or libpmemobj made it for itself."""
+"""Find whether the program requested a store or flush, or libpmemobj made it for itself."""
 
 from __future__ import annotations
 

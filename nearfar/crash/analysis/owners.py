@@ -13,8 +13,8 @@ from nearfar.crash.trace import CrashTrace
 from nearfar.documents.crash_report import CrashLine, CrashObject
 
 _LAYOUT_OFFSET = 4096 + 1024
-"""struct pmemobjpool: header and layout's name, then offset and number of lanes, offset of the
-heap, 8 bytes each."""
+"""struct pmemobjpool: the header and the layout's name, then the offset and number of lanes and the
+offset of the heap, 8 bytes each."""
 
 
 def name_owners(trace: CrashTrace, state: PoolState, bugs: Iterable[FoundBug]) -> None:

@@ -45,7 +45,7 @@ class PoolImages:
         *,
         before: Path | None = None,
     ) -> None:
-        """Take the pool before the run as `before`, None if the run made it."""
+        """Use `before` as the pool before the run; None: the run created it."""
         self._path = path
         self._command = parse(check)
         self._timeout_s = timeout_s
@@ -54,7 +54,7 @@ class PoolImages:
         self._deadline = time.monotonic() + _MAX_SECONDS
 
     def exhausted(self) -> bool:
-        """Return whether the time for images is spent."""
+        """Return whether the time for images is used up."""
         return time.monotonic() >= self._deadline
 
     def fits(self, size_bytes: int) -> bool:

@@ -12,7 +12,7 @@ from nearfar.crash.trace import CrashTrace, EventKind, TraceEvent
 
 WORD_BYTES = 8
 MIN_HANDLE = 4096
-"""Smallest word that may be a handle: no object lies in a pool's first page."""
+"""Smallest word that may be a handle: no object is in a pool's first page."""
 _UUID_OFFSET = 24
 """struct pool_hdr of libpmemobj: signature 8, major 4, features 12 bytes, then the pool's id, whose
 first 8 bytes are in every PMEMoid."""
@@ -35,21 +35,21 @@ class PoolState:
         self.objects = LiveObjects()
         self.root: PoolAllocation | None = None
         self.uuid = 0
-        """Id of the pool; 0: it is not a pool of libpmemobj."""
+        """ID of the pool; 0: it is not a pool of libpmemobj."""
         self.changes: list[ByteRange] = []
         """Bytes that the last store changed."""
         self.words: list[tuple[int, int, int]] = []
-        """Offset, value before and after, of the words that the last store changed."""
+        """The words that the last store changed: offset, value before, value after."""
         self.sizes_before: dict[int, set[int]] = {}
-        """Type number to the sizes in bytes of its objects before the run."""
+        """Sizes in bytes of the objects before the run, by type number."""
         self.led_to: set[int] = set()
-        """Live objects to which a word of another object pointed at some time."""
+        """Live objects to which a word of another object has pointed at some time."""
         self._values: set[int] = set()
         """Words stored into objects; they may be handles of later allocations."""
         self._lines: dict[int, bytes] = {}
 
     def feed(self, event: TraceEvent) -> None:
-        """Take one event."""
+        """Process one event."""
         if event.kind is EventKind.STORE:
             self._store(event)
         elif event.kind is EventKind.BASE:

@@ -31,19 +31,19 @@ class OpenTransaction:
     """A thread's transaction; nested ones count as one."""
 
     is_foreign: bool
-    """It belongs to another pool than the one explored."""
+    """Whether it belongs to a pool other than the explored one."""
     snapshots: list[UndoRange] = field(default_factory=list)
     fresh: list[tuple[int, int]] = field(default_factory=list)
     """Ranges of objects that it allocated: an abort frees them."""
     bare: list[BareStore] = field(default_factory=list)
     covered: list[tuple[tuple[int, ...], int]] = field(default_factory=list)
-    """Stacks and objects of stores that had their snapshot."""
+    """Stacks and objects of stores that were covered by a snapshot."""
     overwritten: dict[int, set[int]] = field(default_factory=dict)
-    """Values that stores removed, to the objects that held them."""
+    """Objects that contained a value before a store removed it, by value."""
     stored: dict[int, set[int]] = field(default_factory=dict)
-    """Values that stores wrote, to the objects that got them."""
+    """Objects into which stores wrote a value, by value."""
     handles: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    """Values that stores wrote, to the last offset and stack."""
+    """Last offset and stack of each value that stores wrote."""
     freed: list[int] = field(default_factory=list)
     is_committing: bool = False
 
@@ -72,7 +72,7 @@ class BareStore:
         return [s for s in self.transaction.snapshots if owner.begin <= s.begin < owner.end]
 
     def reach(self) -> str:
-        """Return which bytes of the object the transaction snapshotted, in words."""
+        """Describe which bytes of the object the transaction snapshotted."""
         begin = self.owner_begin
         near = self.snapshots_near()[:3]
         ends = ", ".join(f"{s.begin - begin}-{s.end - begin - 1}" for s in near)
@@ -99,7 +99,7 @@ class FreedHandle:
 
 @dataclass(frozen=True)
 class UnusedSnapshot:
-    """A place of the program whose snapshots no store ever needed; the first of them."""
+    """A place of the program whose snapshots no store ever needed, with the first of them."""
 
     offset: int
     size: int
@@ -121,7 +121,7 @@ class Transactions:
         self._used: set[tuple[int, ...]] = set()
 
     def feed(self, event: TraceEvent) -> Iterator[TransactionFact]:
-        """Take one event, which the pool's state includes."""
+        """Process one event, which the pool's state already includes."""
         if event.kind is EventKind.TX_BEGIN:
             if event.a <= 1 or event.thread not in self._open:
                 self._open[event.thread] = OpenTransaction(is_foreign=bool(event.c))
@@ -157,7 +157,7 @@ class Transactions:
                     yield snapshot
 
     def _touch(self, event: TraceEvent, current: OpenTransaction) -> None:
-        """Take a store that changed nothing, of which only the first byte is known."""
+        """Process a store that changed nothing, of which only the first byte is known."""
         for snapshot in current.snapshots:
             if snapshot.begin <= event.a < snapshot.end:
                 snapshot.used = True

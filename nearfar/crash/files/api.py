@@ -104,7 +104,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _check_seen(run: FileRun, recorded: RecordedFiles, data: Path, program: str) -> None:
-    """Refuse a run whose log does not explain the files that it left."""
+    """Refuse a run whose log does not explain its final files."""
     missing = ", ".join(sorted(recorded.log.unrecorded))
     if missing:
         raise NearfarError(

@@ -58,14 +58,15 @@ class FileBugs:
             bug.bug.models.append(state.model.name)
 
     def _damaged(self, state: FileState) -> frozenset[object]:
-        """Return the kinds of operations that are not complete; of none, the last one."""
+        """Return the kinds of incomplete operations; without any, that of the last operation."""
         numbers = list(state.damages) or range(max(state.point.done - 1, 0), state.point.done)
         return frozenset(signature(self._run.operations[number]) for number in numbers)
 
     def _trimmed(self, state: FileState) -> FileState:
-        """Return the same image as of fewer operations: the last ones are not lost but later.
+        """Return the state of the same image with fewer operations.
 
-        At least one incomplete operation stays.
+        Lost operations at the end are removed, because the power cut may as well precede them. At
+        least one incomplete operation remains.
         """
         damages, done = dict(state.damages), state.point.done
         while len(damages) > 1 and damages.get(done - 1) == LOST:
@@ -76,7 +77,7 @@ class FileBugs:
         return FileState(state.model, point, damages)
 
     def _known(self, state: FileState, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return a bug that shows with less lost, or one of many operations that looks the same."""
+        """Return a bug that needs fewer lost operations, or one with many that looks the same."""
         symptom = _symptom(verdict)
         damaged = self._damaged(state)
         for (known, needed), bug in self._by_key.items():
@@ -106,7 +107,7 @@ class FileBugs:
         return self._by_key[key]
 
     def _restored(self, state: FileState, fails: Callable[[FileState], bool]) -> FileState:
-        """Return a failing state with as few incomplete operations as can be."""
+        """Return a failing state with as few incomplete operations as possible."""
         small, step = state, len(state.damages)
         while step:
             left = sorted(small.damages)

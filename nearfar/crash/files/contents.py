@@ -12,11 +12,11 @@ from nearfar.crash.files.log import LogKind
 from nearfar.crash.files.operations import ROOT, FileRun, Folders, Operation, apply_name
 
 SECTOR_BYTES = 512
-"""A disk writes a sector whole or not at all (Pillai et al., OSDI 2014, section 3.1)."""
+"""Sectors are written completely or not at all (Pillai et al., OSDI 2014, section 3.1)."""
 
 
 _MAX_DEPTH = 64
-"""Folders within folders: one may be in itself where some of several renames are lost."""
+"""Maximum nesting of folders: a folder may contain itself if some of several renames are lost."""
 _BASE_STEP = 32
 _MAX_BASES = 8
 """Contents of a file that are kept, each as large as the file, and operations between them."""
@@ -29,14 +29,14 @@ class Damage:
     kept: tuple[tuple[int, int], ...] = ()
     """Parts of the file that were written."""
     sized: bool = False
-    """The file has its new size all the same."""
+    """Whether the file has its new size all the same."""
     fill: int = 0
-    """Content of new bytes that were not written: 0, or what the disk held before."""
+    """Content of new bytes that were not written: 0, or the earlier content of the disk."""
 
 
 LOST = Damage()
 Damages = Mapping[int, Damage]
-"""By number of operation."""
+"""Damage by number of the operation."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ class _Building:
     def apply_damaged(
         self, operation: Operation, damage: Damage, later: Sequence[Operation]
     ) -> None:
-        """Apply what remains; sectors that later writes share hold its bytes too."""
+        """Apply the remains of an operation; shared sectors also contain later writes."""
         if not operation.writes:
             return
         if damage.sized:

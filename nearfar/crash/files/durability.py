@@ -63,9 +63,9 @@ class _Pending:
         self._nodes = run.nodes
         self._pending: dict[int, Operation] = {}
         self._touched: dict[int, int] = {}
-        """Last operation on a file, folder or link that its sync waits for."""
+        """Last operation on a file, folder or link for which its sync waits."""
         self._touched_size: dict[int, int] = {}
-        """The same, of fdatasync."""
+        """The same for fdatasync."""
 
     def numbers(self) -> tuple[int, ...]:
         return tuple(self._pending)

@@ -59,7 +59,7 @@ class FileExploration:
         return self._contents.image(state.point.done, state.damages)
 
     def verdict(self, state: FileState) -> CheckerVerdict:
-        """Return the checker's verdict; an equal image was judged before."""
+        """Return the checker's verdict, from the cache if an equal image was judged before."""
         image = self.image(state)
         printed = self._printed[: state.point.printed]
         key = self._contents.key(image, printed)

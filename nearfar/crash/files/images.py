@@ -18,7 +18,7 @@ MAX_DATA_BYTES = 1 << 30
 
 
 def write_image(image: Sequence[FileImage], folder: Path) -> None:
-    """Write the image into `folder`, in place of what is there."""
+    """Write the image into `folder` and replace its content."""
     try:
         _remove(folder)
         folder.mkdir()
@@ -40,7 +40,7 @@ def write_image(image: Sequence[FileImage], folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove the image before, which its checker may have replaced by a file or a link."""
+    """Remove the previous image, which its checker may have replaced by a file or a link."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     elif folder.exists():
@@ -65,7 +65,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def make_writable(folder: Path) -> None:
-    """Allow everything below `folder` to be removed, whatever a checker did."""
+    """Make everything below `folder` removable, whatever a checker did."""
     folder.chmod(0o700)
     for root, folders, _ in os.walk(folder):
         for name in folders:
@@ -75,7 +75,7 @@ def make_writable(folder: Path) -> None:
 
 
 def same_as(image: Sequence[FileImage], folder: Path) -> str:
-    """Return the first path whose content differs between image and folder, or nothing."""
+    """Return the first path whose content differs between image and folder; empty: none."""
     wanted = {file.path: file for file in image}
     present = {
         str((Path(root) / name).relative_to(folder))

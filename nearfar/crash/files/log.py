@@ -46,7 +46,7 @@ WRITE_IS_DURABLE = 2
 
 @dataclass(frozen=True, slots=True)
 class FileCall:
-    """One record; native/crash/files/log.hpp says what `a`, `b`, `c` and the payload mean."""
+    """One record; native/crash/files/log.hpp explains `a`, `b`, `c` and the payload."""
 
     number: int
     """Number of the record, from 0."""
@@ -80,9 +80,9 @@ class FileLog:
     calls: list[FileCall] = field(default_factory=list)
     modules: dict[int, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    """Calls that were answered by ENOSYS, since they cannot be recorded."""
+    """Calls that failed with ENOSYS, because they cannot be recorded."""
     outside: list[str] = field(default_factory=list)
-    """Files elsewhere that were written."""
+    """Files outside the data that were written."""
     unrecorded: set[str] = field(default_factory=set)
 
     def place(self, address: int) -> SourceLocation:
@@ -92,7 +92,7 @@ class FileLog:
 
 
 def read_log(path: Path) -> FileLog:
-    """Read a log; a last record that is not complete is left out."""
+    """Read a log; an incomplete last record is omitted."""
     log = FileLog()
     for call in _calls(path.read_bytes()):
         if call.kind is LogKind.MODULE:

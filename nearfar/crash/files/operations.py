@@ -19,12 +19,12 @@ NAMING = (LogKind.CREATE, LogKind.MKDIR, LogKind.SYMLINK, LogKind.LINK)
 
 @dataclass(frozen=True, slots=True)
 class FileNode:
-    """A file, folder or symbolic link; its number stays when it is renamed."""
+    """A file, folder or symbolic link; its number does not change when it is renamed."""
 
     mode: int
     folder: bool = False
     target: str | None = None
-    """Where a symbolic link leads."""
+    """Target of a symbolic link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,23 @@ class Operation:
     kind: LogKind
     node: int
     text: str
-    """The call in words, with the path as it was."""
+    """The call in words, with the path at that time."""
     stack: tuple[int, ...]
     offset: int = 0
     data: bytes = b""
     end: int = 0
-    """First byte behind what it changed."""
+    """First byte behind the changed range."""
     size: int | None = None
-    """Size of the file that it set, if it sets one; a write sets at least its end."""
+    """Size of the file that it sets, if any; a write sets at least its end."""
     extends: bool = False
-    """It made the file larger."""
+    """Whether it made the file larger."""
     folder: int = ROOT
     name: str = ""
     new_folder: int = ROOT
-    """New place, if it is a rename."""
+    """New folder, if it is a rename."""
     new_name: str = ""
     replaced: int | None = None
-    """FileNode that had the new name."""
+    """FileNode that had the new name before."""
     exchanged: bool = False
 
     @property
@@ -65,7 +65,7 @@ class Operation:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes bytes, and may so be torn."""
+        """Whether it changes bytes, so that it may be torn."""
         return self.kind in (LogKind.WRITE, LogKind.MAPPED)
 
     @property
@@ -81,19 +81,19 @@ class Sync:
     """A call that made earlier operations durable."""
 
     node: int | None
-    """None: all."""
+    """File or folder; None: all."""
     up_to: int
     """Number of operations that had ended when it began."""
     stack: tuple[int, ...]
     data_only: bool = False
     begin: int = 0
     end: int | None = None
-    """Part of the file; None: to its end."""
+    """End of the synchronised part of the file; None: to its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The program printed something."""
+    """Output of the program."""
 
     data: bytes
 
@@ -109,7 +109,7 @@ class FileRun:
 
     nodes: dict[int, FileNode] = field(default_factory=dict)
     folders: Folders = field(default_factory=lambda: {ROOT: {}})
-    """Before the run."""
+    """Folders before the run."""
     contents: dict[int, bytes] = field(default_factory=dict)
     """Files before the run."""
     events: list[Event] = field(default_factory=list)
@@ -119,7 +119,7 @@ class FileRun:
 
 
 def apply_name(folders: Folders, operation: Operation) -> None:
-    """Change the entries; what an operation needs may be missing if others were lost."""
+    """Change the entries; those that an operation needs may be missing if others were lost."""
     entries = folders.setdefault(operation.folder, {})
     if operation.kind in NAMING:
         entries[operation.name] = operation.node

@@ -20,7 +20,7 @@ PROGRAM = "nearfar_crash_files"
 _CANNOT_START = 125
 """Exit code of the recorder."""
 _MAX_LOG_BYTES = 1 << 30
-"""Data written; half of the free space where that is less."""
+"""Maximum size of the log; half of the free space if that is less."""
 _FULL = ".full"
 """Suffix of an empty file that native/crash/files/main.cpp makes when a record did not fit."""
 
@@ -34,7 +34,7 @@ class RecordedFiles:
     failed: bool
     seconds: float
     full: bool
-    """The log reached its limit."""
+    """Whether the log reached its limit."""
 
 
 def record_files(command: Sequence[str], folder: Path, log: Path, *, json: bool) -> RecordedFiles:

@@ -23,7 +23,7 @@ _MAX_SINGLES = 48
 """Pending operations of one point that are lost or torn alone."""
 _RANDOM_STATES = 8
 _STRIDE = 16
-"""Points seen often are taken in passes, so that an exploration that ends early has covered the
+"""Frequent points are judged in passes, so that an exploration that ends early has covered the
 whole run."""
 
 
@@ -37,7 +37,7 @@ class FileState:
 
 
 def signature(operation: Operation) -> tuple[object, ...]:
-    """Return what operations of one kind at one place of the program share."""
+    """Return a key that operations of one kind at one place of the program share."""
     text = re.sub(r"0x[0-9a-f]+|[0-9a-f]*[0-9][0-9a-f]*", "#", operation.text)
     # Deeper frames differ from call to call where words of dead calls are among them.
     return operation.kind, text, operation.stack[:1]
@@ -133,7 +133,7 @@ class StateOrder:
         yield FileState(model, point, dict.fromkeys(point.pending, LOST))
 
     def _singles(self, point: CrashPoint) -> list[int]:
-        """Return the pending operations, or of many the newest and one of each kind."""
+        """Return the pending operations; if there are many, the newest and one of each kind."""
         if len(point.pending) <= _MAX_SINGLES:
             return list(point.pending)
         newest = point.pending[-_MAX_SINGLES // 2 :]

@@ -17,7 +17,7 @@ from nearfar.crash.trace import CrashTrace, TraceEvent
 from nearfar.documents.crash_report import CrashObject
 
 Severity = Literal["warning", "note"]
-"""A warning is about data that may be lost; a note is about lost time only."""
+"""Severity: a warning concerns data that may be lost; a note concerns only lost time."""
 Cost = Literal["trace", "final image", "crash images", "recovery"]
 """Work of `Lint.finish`, cheapest first: images share a limited time."""
 
@@ -40,15 +40,15 @@ class LintContext:
 
     trace: CrashTrace
     state: PoolState
-    """The pool after the events walked so far."""
+    """The pool after the events processed so far."""
     origins: StackOrigins
     memory: PoolMemory
-    """Durable and pending lines after the events walked so far; unused if caches survive."""
+    """Durable and pending lines after the events processed so far; unused if caches survive."""
     images: PoolImages | None
     """None: lints see the trace only."""
     lost: LostObjects | None
     ended: bool
-    """The program ran to its end: what it still holds and no handle leads to is lost."""
+    """Whether the program ran to its end, so that objects to which no handle leads are lost."""
     reported: set[str] = field(default_factory=set)
     """Kinds that `finish` of cheaper lints found."""
 
@@ -62,18 +62,18 @@ class Lint:
     pitfall: ClassVar[str] = ""
     """Program in examples/pitfalls that makes this mistake; empty: none does."""
     explains: ClassVar[int] = 0
-    """Rank as the cause of a wrong image, 1 first; 0: it causes none."""
+    """Rank as the cause of a wrong image, 1 is first; 0: it is not a cause."""
     about_flush: ClassVar[bool] = False
-    """Its stacks are those of flushes."""
+    """Whether its stacks are those of flushes."""
     with_eadr: ClassVar[bool] = True
-    """It is also a mistake if the caches survive the power cut."""
+    """Whether it is also a mistake if the caches survive the power cut."""
     cost: ClassVar[Cost] = "trace"
 
     def __init__(self, context: LintContext) -> None:
         self.context = context
 
     def feed(self, event: TraceEvent) -> Iterator[LintFinding]:
-        """Take one event of the trace; `context` includes it."""
+        """Process one event of the trace, which `context` already includes."""
         yield from ()
 
     def examine(self, fact: object) -> LintFinding | None:
@@ -81,7 +81,7 @@ class Lint:
         return None
 
     def finish(self) -> Iterator[LintFinding]:
-        """Yield what only the whole trace shows."""
+        """Yield findings that need the whole trace."""
         yield from ()
 
     def finding(self, offset: int, stack: tuple[int, ...], note: str = "") -> LintFinding:

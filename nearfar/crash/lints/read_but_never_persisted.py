@@ -8,7 +8,7 @@ from itertools import islice
 from nearfar.crash.lints._registry import Lint, LintFinding, register
 
 _MAX_LINES = 32
-"""Lines that were never persisted and are left out one by one."""
+"""Maximum number of never persisted lines that are tested, one at a time."""
 
 
 @register
@@ -43,7 +43,7 @@ class ReadButNeverPersisted(Lint):
                 yield LintFinding(self.kind, offset, line.stacks[-1], note)
 
     def _output(self, lines: dict[int, bytes]) -> str | None:
-        """Return what the checker prints of the durable pool with these lines; None: it fails."""
+        """Return the checker's output for the durable pool with these lines; None: it fails."""
         images, memory = self.context.images, self.context.memory
         assert images is not None
         images.write(memory.durable, lines, self.context.trace.pool_bytes)

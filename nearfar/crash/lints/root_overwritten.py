@@ -26,7 +26,7 @@ class RootOverwritten(Lint):
         self._root_event: TraceEvent | None = None
         self._allocated: set[int] = set()
         self._overwritten: dict[int, LintFinding] = {}
-        """Object to the last store that removed its handle from the root."""
+        """The last store that removed the handle of an object from the root, by object."""
 
     def feed(self, event: TraceEvent) -> Iterator[LintFinding]:
         """Note allocations and stores to the root; findings follow in `finish`."""

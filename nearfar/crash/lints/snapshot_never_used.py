@@ -18,7 +18,7 @@ class SnapshotNeverUsed(Lint):
     pitfall = "list_unused_snapshot"
 
     def examine(self, fact: object) -> LintFinding | None:
-        """Judge a place that snapshots."""
+        """Judge a place that takes snapshots."""
         if isinstance(fact, UnusedSnapshot):
             note = f"{fact.size} bytes"
             return LintFinding(self.kind, fact.offset, fact.stack, note, fact.object)

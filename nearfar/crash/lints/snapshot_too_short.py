@@ -8,8 +8,8 @@ from nearfar.crash.lints._registry import Lint, LintFinding, register
 from nearfar.crash.lints.moved_without_both_snapshots import moved_value
 
 _STATEMENT_BYTES = 16
-"""Largest distance in machine code of two stores of one assignment: two moves of 8 bytes, as
-compilers copy a struct."""
+"""Maximum distance in machine code between two stores of one assignment: two moves of 8 bytes, by
+which compilers copy a struct."""
 
 
 def is_cut_short(store: BareStore) -> bool:

@@ -18,7 +18,7 @@ _ALLOCATIONS = {EventKind.TX_ALLOC, EventKind.ALLOC, EventKind.RESERVE}
 _MAX_LINES_FORGOTTEN = 1 << 14
 
 Clock = dict[int, int]
-"""Thread to the number of its releases that are known."""
+"""Number of known releases by thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class UnlockedUpdate(Lint):
         self._stores[event.a] = earlier[-_MAX_STORES_PER_LINE:]
 
     def _forget(self, begin: int, size: int) -> None:
-        """Forget stores to what was allocated before and is now again."""
+        """Forget stores to memory that was allocated again."""
         first, last = begin // LINE_BYTES, (begin + size) // LINE_BYTES + 1
         for number in range(first, min(last, first + _MAX_LINES_FORGOTTEN)):
             self._stores.pop(number * LINE_BYTES, None)

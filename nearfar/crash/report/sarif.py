@@ -63,7 +63,7 @@ def sarif(report: CrashReport) -> str:
 
 
 def _invocation(report: CrashReport) -> Json:
-    """Return how the run ended: a consumer that sees no result must see that it is unfinished."""
+    """Return how the run ended, so that a consumer without results notices an unfinished run."""
     why = unfinished_text(report)
     notes = [{"level": "warning", "message": {"text": text}} for text in [why] if text]
     notes += [{"level": "note", "message": {"text": text}} for text in report.warnings]

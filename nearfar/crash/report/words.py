@@ -33,7 +33,7 @@ def bug_text(bug: CrashBug) -> str:
 
 
 def is_slow(lint: CrashLint) -> bool:
-    """Return whether a lint is about lost time only."""
+    """Return whether a lint concerns only lost time."""
     return LINTS.get(lint.kind).severity == "note"
 
 
@@ -47,7 +47,7 @@ def lint_text(lint: CrashLint) -> str:
 
 
 def code_text(code: CrashCode) -> str:
-    """Return how many of the program's lines the run reached, and the first that it missed."""
+    """Describe how many of the program's lines the run reached, and the first that it missed."""
     reached = f"{code.reached} of {code.lines} lines that may store to the pool or persist it did"
     missed = [f"{m.function} {m.file.rsplit('/', 1)[-1]}:{m.line}" for m in code.missed]
     more = len(missed) - _MAX_MISSED_LINES
@@ -65,7 +65,7 @@ def object_text(described: CrashObject) -> str:
 
 
 def verdict_text(report: CrashReport) -> str:
-    """Return what was found, in a few words."""
+    """Return the verdict in a few words."""
     if report.bugs:
         return "1 bug" if len(report.bugs) == 1 else f"{len(report.bugs)} bugs"
     if report.undecided:
@@ -81,7 +81,7 @@ def exit_code(report: CrashReport) -> ExitCode:
 
 
 def unfinished_text(report: CrashReport) -> str:
-    """Return why the verdict does not cover everything and what helps, or ""."""
+    """Return why the verdict does not cover everything, with advice, or ""."""
     sentences = []
     if report.unseen and report.undecided:
         sentences.append(
@@ -101,14 +101,14 @@ def unfinished_text(report: CrashReport) -> str:
 
 
 def fingerprint(name: str, frame: Frame | None) -> str:
-    """Return a name without line numbers, which edits above it change."""
+    """Return a name without line numbers, which change when code above is edited."""
     if frame is None:
         return name
     return f"{name} in {frame.function} of {frame.file.rsplit('/', 1)[-1]}"
 
 
 def lines_of(bug: CrashBug) -> list[CrashLine]:
-    """Return the lines of a bug; one that is in memory in part is among both, and is here once."""
+    """Return the lines of a bug, each once, even one that is partly in memory."""
     return [*bug.survived, *(line for line in bug.lost if line not in bug.survived)]
 
 
@@ -122,7 +122,7 @@ def timeline(line: CrashLine) -> str:
 
 
 def source_of(frames: Sequence[Frame]) -> list[str]:
-    """Return the source around the program's line of a stack, that line marked, or nothing."""
+    """Return the source around the program's line of a stack, with that line marked, or ""."""
     frame = user_frame(frames)
     if frame is None or not frame.line:
         return []

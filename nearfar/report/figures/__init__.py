@@ -34,4 +34,4 @@ def _figure(path: Path) -> ReportFigure:
 FIGURES = tuple(sorted(_figure(path) for path in Path(__file__).parent.glob("*.html")))
 
 CONTROLS_BEFORE = "slowdown"
-"""Name of the figure above which the controls stand; they stick to the top below it."""
+"""Name of the figure above which the page has its controls; they stay at the top below it."""

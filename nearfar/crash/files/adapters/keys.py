@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = "{folder}"
-"""Stands for the image's folder in the command."""
+"""Placeholder for the image's folder in the command."""
 _KINDS = frozenset({"put", "remove"})
 
 
 @dataclass
 class KeyOperation:
-    """One operation on a key, in numbers of printed lines."""
+    """One operation on a key; its times are numbers of printed lines."""
 
     value: str | None
-    """Value that it leaves; None: the key is gone."""
+    """Value that it leaves; None: the key is removed."""
     begun: int
     ended: int | None = None
 
@@ -60,7 +60,7 @@ def _pair(words: str) -> tuple[str, str]:
 
 
 def complaint(key: str, held: str | None, known: list[KeyOperation]) -> str:
-    """Return what is wrong with a key's value (None: it is absent), or nothing."""
+    """Return the error in a key's value (None: it is absent); empty: there is none."""
     ended = [operation for operation in known if operation.ended is not None]
     last_begin = max((operation.begun for operation in ended), default=-1)
     allowed = [

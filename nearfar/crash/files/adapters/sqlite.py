@@ -19,7 +19,7 @@ _JOURNAL_HEADER = bytes.fromhex("d9d505f920a163d7")
 
 
 def databases(folder: str) -> list[Path]:
-    """Return files that are databases, or become one when their journal is replayed."""
+    """Return files that are databases, or become databases when their journal is replayed."""
     paths = [Path(root) / name for root, _, names in os.walk(folder) for name in sorted(names)]
     journals = {str(path) for path in paths if str(path).endswith(_SIDE_FILES)}
     return [
@@ -34,7 +34,7 @@ def databases(folder: str) -> list[Path]:
 
 
 def holds(connection: sqlite3.Connection, query: str) -> bool:
-    """Return whether the query returns a true value; false where its tables are missing."""
+    """Return whether the query returns a true value; false if its tables are missing."""
     try:
         row = connection.execute(query).fetchone()
     except sqlite3.OperationalError:
@@ -49,7 +49,7 @@ def has_journal(path: Path) -> bool:
 
 
 def lost_queries(printed: str, connections: list[sqlite3.Connection], *, undone: bool) -> list[str]:
-    """Return the queries that do not hold and should; `undone`: a journal undid something."""
+    """Return the queries that should be true and are not; `undone`: a journal undid something."""
     pairs = [line.partition(" ") for line in printed.split("\n")[:-1]]
     pairs = [pair for pair in pairs if pair[0] in {"acknowledged", "committed"}]
     if undone and pairs and pairs[-1][0] == "committed":

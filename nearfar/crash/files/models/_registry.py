@@ -17,7 +17,7 @@ from nearfar.crash.files.operations import Operation
 
 _PAGE_BYTES = 4096
 STALE = 0xA5
-"""Stands for what new blocks held before: data of removed files."""
+"""Byte that represents the earlier content of new blocks: data of removed files."""
 
 
 class FileSystem(ABC):
@@ -29,7 +29,7 @@ class FileSystem(ABC):
     change; otherwise only a sync of the folder does."""
 
     journals_data: ClassVar[bool] = False
-    """The journal has data too."""
+    """Whether the journal contains data too."""
 
     @abstractmethod
     def precedes(self, early: Operation, late: Operation) -> bool:
@@ -37,7 +37,7 @@ class FileSystem(ABC):
 
     @abstractmethod
     def tears(self, operation: Operation) -> Iterator[Damage]:
-        """Yield what may remain of a write of which something is lost."""
+        """Yield the possible remains of a write that is partly lost."""
 
 
 _Model = TypeVar("_Model", bound=type[FileSystem])
@@ -74,7 +74,7 @@ def models(names: str) -> list[FileSystem]:
 
 
 def is_metadata(operation: Operation) -> bool:
-    """Return whether a journal of metadata has it: entries, sizes set by calls, allocations."""
+    """Return whether a metadata journal includes it: entries, sizes set by calls, allocations."""
     return operation.names or operation.kind in (LogKind.TRUNCATE, LogKind.ALLOCATE)
 
 
