@@ -163,7 +163,7 @@ RESAMPLES = 10_000
 """Resamples of the published intset comparison (Bastelli et al., WSCAD 2022)."""
 
 COST = "ns_per_operation"
-"""Figure whose ratio is the slowdown."""
+"""Figure whose ratio gives the slowdown."""
 
 
 def summarise(
@@ -172,7 +172,7 @@ def summarise(
     left_out: list[str],
     kind: KindReport,
 ) -> BenchResult:
-    """Return the result of `runs`: each cell with its lines by mode, in the order of the rounds."""
+    """Return the result of `runs`: each cell with its lines by mode, in the order of rounds."""
     result_cells = [_cell(cell, by_mode, kind) for cell, by_mode in runs]
     by_arguments = {tuple(each.arguments.items()): each for each in result_cells}
     for each in result_cells:
@@ -256,7 +256,7 @@ def cells(experiment: Experiment) -> list[dict[str, str]]:
 
 
 def baseline_of(cell: Mapping[str, str], compare: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the baseline of a cell; None if it is one itself, or nothing is compared."""
+    """Return the baseline of a cell; None if it is a baseline itself, or nothing is compared."""
     if not compare or all(cell.get(key) == value for key, value in compare.items()):
         return None
     return {**cell, **compare}

@@ -15,7 +15,7 @@ SHIPPED = Path(__file__).parent / "experiments"
 
 Scalar = str | int | float | bool
 MAX_REPEATS = 10_000
-"""Most rounds: the bootstrap draws 10,000 resamples, so more runs add nothing."""
+"""Maximum number of rounds: the bootstrap draws 10,000 resamples, so more runs add nothing."""
 
 KEYS = {
     "title": str,
@@ -35,7 +35,7 @@ PICTURE_KEYS = {"x": str, "y": str, "lines": list}
 
 @dataclass(frozen=True)
 class Experiment:
-    """A workload with its arguments, as texts for the executable."""
+    """A workload with its arguments, as text for the executable."""
 
     name: str
     title: str
@@ -164,7 +164,7 @@ def _experiment(path: Path, content: dict[str, Any]) -> Experiment:
 
 
 def _leave_out(path: Path, blocks: list[Any], known: list[str]) -> list[dict[str, list[str]]]:
-    """Return the combinations that are not run; refuse those of unknown arguments."""
+    """Return the combinations that are not run; refuse combinations of unknown arguments."""
     left_out = []
     for block in blocks:
         if not isinstance(block, dict):

@@ -10,12 +10,12 @@ KINDS: Registry[type[KindReport]] = Registry("nearfar_bench.kinds", "kind of wor
 
 
 MIN_CPU_NS_FOR_SHARE = 50e6
-"""Shortest processor time with a kernel share, ns. The kernel samples once a tick (1 to 4 ms), so
-the share is chance below a dozen ticks."""
+"""Shortest processor time, in ns, for which a kernel share is shown. The kernel samples once per
+tick (1 to 4 ms), so below a dozen ticks the share is chance."""
 
 
 class KindReport:
-    """Figures and sentences of a kind; this class serves kinds without a file."""
+    """Figures and sentences of a kind; this base class serves kinds without a file."""
 
     def figures(self, line: WorkloadRun) -> dict[str, float]:
         """Return extra figures of one run; the unit is in the name."""

@@ -1,4 +1,4 @@
-"""Memories of a run's content: the words of `memory` and their requirements."""
+"""Memories for the content of a run: the words of `memory` and their requirements."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WORDS = (
     "every",
 )
 FORCE = "PMEM_IS_PMEM_FORCE"
-"""Variable of libpmem: 1 flushes a file by instructions, as persistent memory; 0 by msync; unset by
-the kind of the file."""
+"""Variable of libpmem: 1 flushes a file by instructions, as persistent memory; 0 by msync; if
+unset, the kind of the file decides."""
 
 NO_FLUSH = "PMEM_NO_FLUSH"
-"""Variable of libpmem: 1 only fences and never flushes, as if caches survived."""
+"""Variable of libpmem: 1 only fences and never flushes, as if the caches survived."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class BenchMemory:
 
     word: str
     folder: Path | None = None
-    """Folder of the pool's file; None: volatile, or a device."""
+    """Folder of the pool's file; None: volatile memory, or a device."""
     device: Path | None = None
     force: str | None = None
     """Value of `FORCE`; None: unset."""

@@ -19,7 +19,8 @@ from nearfar_bench.memories import BenchMemory
 Mode = Literal["time", "latency", "count"]
 PRELOAD = "LD_PRELOAD"
 MAX_RUN_S = 1800.0
-"""Longest run, s. A longer run means a wrong argument or a disk that is 100 times too slow."""
+"""Maximum time of a run, s. A longer run means a wrong argument or a disk that is 100 times too
+slow."""
 
 
 class Parameter(msgspec.Struct, frozen=True):

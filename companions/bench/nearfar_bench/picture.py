@@ -47,7 +47,7 @@ def draw(result: BenchResult, path: Path) -> None:
 
 
 def value_of(cell: BenchCell, y: str) -> Estimate | None:
-    """Return the drawn value: a figure, a percentile (p99_ns), a count or the slowdown."""
+    """Return the value to draw: a figure, a percentile (p99_ns), a count or the slowdown."""
     if y == "slowdown":
         return cell.slowdown
     if y in cell.figures:

@@ -48,14 +48,14 @@ class FinishedRuns:
                 self.runs[run.cell, run.round, run.mode] = run.line
 
     def add(self, cell: int, round_: int, mode: Mode, line: WorkloadRun) -> None:
-        """Add a run; write it to disk at once."""
+        """Add a run and write it to disk immediately."""
         self.runs[cell, round_, mode] = line
         if self._path is not None:
             self._journal = self._journal or Journal.begin(self._path, _FinishedRun, self._request)
             self._journal.append(_FinishedRun(cell, round_, mode, line))
 
     def finish(self) -> None:
-        """Remove the file, as the result is written."""
+        """Remove the file, because the result is written."""
         if self._journal is not None:
             self._journal.discard()
 

@@ -1,4 +1,4 @@
-"""The interface that tools measure on: CPUs, memories, and threads that each make one traffic.
+"""The interface on which tools measure: CPUs, memories, and threads that each cause one traffic.
 
 A `Bench` is this machine (`real.RealBench`) or a simulated memory of the library
 (`model.ModelBench`). Modes and tables use nothing else.
@@ -29,7 +29,7 @@ class BufferPlace:
 
 @dataclass(frozen=True)
 class Chase:
-    """A thread of dependent loads."""
+    """A thread that makes dependent loads."""
 
     cpu: int
     place: BufferPlace
@@ -41,12 +41,12 @@ class Chase:
     pages: str = "default"
     """default (as programs get them), 4k, or 2m and 1g from the reserved pools."""
     home_cpu: int | None = None
-    """CPU whose node has the buffer if `place` names no node; None: `cpu`."""
+    """CPU whose node contains the buffer if `place` names no node; None: `cpu`."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A thread that makes bandwidth."""
+    """A thread that causes bandwidth."""
 
     cpu: int
     place: BufferPlace
@@ -57,7 +57,7 @@ class Worker:
     pause_ns: float = 0.0
     """Pause after every 2 KiB, ns."""
     shared: bool = False
-    """Whether to use the buffer that all shared workers use."""
+    """Whether it uses the buffer that all sharing workers use."""
     window_bytes: int = 0
     pages: str = "default"
     home_cpu: int | None = None

@@ -51,7 +51,7 @@ def one_per_core(cpus: Iterable[int], root: Path = Path("/")) -> tuple[int, ...]
 
 
 def nominal_ghz(root: Path = Path("/")) -> float:
-    """Return the clock of the time-stamp counter (x86) or the highest clock; 1.0 if unknown."""
+    """Return the time-stamp counter's clock (x86) or the highest clock, GHz; 1.0 if unknown."""
     tree = Tree(root)
     info = tree.table("proc/cpuinfo")
     if named := re.search(r"@ ([0-9.]+)GHz", info.get("model name", "")):
@@ -70,7 +70,7 @@ def default_pages(root: Path = Path("/")) -> str:
 
 
 def home_node(place: BufferPlace, cpu: int, all_nodes: list[NodeFacts]) -> int:
-    """Return the node of a place: named, else the CPU's node, else the first with memory."""
+    """Return the node of a place: the named one, else the CPU's, else the first with memory."""
     if place.node is not None:
         return place.node
     own = next(node for node in all_nodes if cpu in node.cpus)

@@ -69,7 +69,7 @@ class ModelBench:
         return notes
 
     def measure(self, chase: Chase | None, workers: list[Worker], effort: Effort) -> Values:
-        """Take the requested number of samples: more do not make a model steadier."""
+        """Take the requested number of samples, because more do not make a model more precise."""
         count = max(effort.samples or 0, MIN_SAMPLES)
         point = self._point(chase, workers)
         samples = [self._subject.sample(point) for _ in range(count)]

@@ -10,7 +10,7 @@ from typing import TypeVar
 from nearfar.base.statistics import median_estimate
 
 MIN_SAMPLES = 3
-"""Fewest samples, also for a short time: an interval needs them."""
+"""Minimum number of samples, even for a short time, because an interval needs them."""
 
 T = TypeVar("T")
 

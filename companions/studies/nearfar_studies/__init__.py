@@ -1,8 +1,8 @@
-"""Published figures next to what nearfar computes: the stage behind `nearfar reproduce`.
+"""Published figures next to nearfar's own: the stage behind `nearfar reproduce`.
 
 A *study* is one file in `studies/`: what was published (figures as data in `published/`, with
-citation and table), from what inputs nearfar computes the same, and a verdict in words that also
-says where it is worse. *Ours* never uses the figures it is compared with; where the form of a
-rule was chosen with them in sight, the study says so. A *rival* is another prediction of the same
-figure, such as the source's own model. A difference is ours / published - 1.
+citation and table), the inputs from which nearfar computes the same figures, and a verdict in words
+that also states where nearfar is worse. *Ours* never uses the figures with which it is compared; if
+these were known when the form of a rule was chosen, the study states it. A *rival* is another
+prediction of the same figure, such as the source's own model. A difference is ours / published - 1.
 """

@@ -1,8 +1,8 @@
-"""The programs of examples/applications: built, run for their latencies, profiled here.
+"""The programs of examples/applications: built, run for their latencies, and profiled here.
 
-What is measured is measured here: misses by instrumented runs, near time and latencies by plain
-ones. Near time on X-Mem's machine is predicted from it (`nearfar predict --here`), its caches and
-clock are taken to be ours.
+Everything measured is measured on this machine: misses by instrumented runs, near time and
+latencies by plain ones. Near time on X-Mem's machine is predicted from it (`nearfar predict
+--here`); its caches and clock are assumed to equal ours.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ MEASURED = (
 
 @dataclass(frozen=True)
 class Application:
-    """One program, and which of its phases count."""
+    """One program, and the phases of it that count."""
 
     name: str
     kind: str
     source: str
     arguments: tuple[str, ...]
-    """How large, how much work: 350 to 750 MB, one to two seconds."""
+    """Arguments for size and amount of work: 350 to 750 MB, one to two seconds."""
     placed: tuple[str, ...]
-    """Phases that plans are made and judged for; loading data and asking are none of them."""
+    """Phases for which plans are made and judged: not loading data, nor making requests."""
     requests: tuple[str, ...]
-    """Kinds of request, each a phase: what has latencies."""
+    """Kinds of request with latencies; each is a phase."""
 
 
 GETS = tuple(f"get {size}" for size in (32, 64, 128, 256, 512, 1024, 2048, 8192))
@@ -78,18 +78,18 @@ class MeasuredApplication:
 
     here: WorkloadProfile
     there: WorkloadProfile
-    """As on a machine with another near memory."""
+    """Profile as on a machine with another near memory."""
     latencies: dict[str, Histogram]
-    """By kind of request, near, here."""
+    """Latencies by kind of request, near, on this machine."""
     in_huge_pages: dict[str, Histogram]
-    """The same with all objects in pages of 2 MiB: a quicker memory that this machine has."""
+    """The same with all objects in pages of 2 MiB, which act as a faster memory of this machine."""
 
 
 def measured(near: DeviceProfile) -> dict[str, MeasuredApplication]:
-    """Return each application, also as on a machine whose near memory is `near`, by its name.
+    """Return each application by name, also as on a machine whose near memory is `near`.
 
-    This machine's memory is measured first. Raises NearfarError with `MACHINE_LACKS` where nothing
-    can be compiled or profiled.
+    This machine's memory is measured first. Raises NearfarError with `MACHINE_LACKS` if nothing can
+    be compiled or profiled.
     """
     with tempfile.TemporaryDirectory(prefix="nearfar-applications-") as name:
         folder = Path(name)
@@ -123,7 +123,7 @@ def build(application: Application, folder: Path) -> Path:
 
 
 def profile(application: Application, built: Path, near: Path, *words: str) -> WorkloadProfile:
-    """Profile an application, called with `words` too, in the memory of the document `near`."""
+    """Profile an application, also called with `words`, in the memory of the document `near`."""
     output = built.with_suffix(".json")
     options = ["--quiet", "--near", str(near), "--repetitions", "3", "-o", str(output)]
     nearfar("profile", *options, "--", str(built), *application.arguments, *words)
@@ -131,7 +131,7 @@ def profile(application: Application, built: Path, near: Path, *words: str) -> W
 
 
 def only(workload: WorkloadProfile, names: Sequence[str]) -> WorkloadProfile:
-    """Return the profile with these phases alone."""
+    """Return the profile with only these phases."""
     phases = [phase for phase in workload.phases if phase.name in names]
     return msgspec.structs.replace(workload, phases=phases)
 
@@ -149,7 +149,7 @@ def latencies(application: Application, built: Path, *words: str) -> dict[str, H
 
 
 def nearfar(*words: str, environment: dict[str, str] | None = None) -> None:
-    """Run a verb, or raise with its last sentence."""
+    """Run a verb; on failure, raise its last sentence."""
     _run([sys.executable, "-m", "nearfar", *words], f"nearfar {words[0]} failed", environment)
 
 

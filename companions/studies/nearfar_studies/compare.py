@@ -1,4 +1,4 @@
-"""Tables of published next to ours, and their errors."""
+"""Tables of published figures next to ours, and their errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def table(
 
 
 def facts(*sentences: str) -> TextTable:
-    """Return facts that hold whatever was computed: about the source, or about a rule."""
+    """Return facts that hold for any result: about the source, or about a rule."""
     return TextTable(
         title="notes on the source and on ours", columns=["note"], rows=[[s] for s in sentences]
     )
@@ -76,7 +76,7 @@ def errors(relative_errors: list[float]) -> Errors:
 
 
 def column(compared: ComparisonTable, name: str = "ours") -> NDArray[np.float64]:
-    """Return ours, published or a rival's figures of every row, to draw; NaN where one lacks."""
+    """Return ours, published or a rival's figures of every row, for drawing; NaN if missing."""
     values = [
         row.published if name == "published" else row.ours if name == "ours" else row.rivals[name]
         for row in compared.rows
@@ -85,7 +85,7 @@ def column(compared: ComparisonTable, name: str = "ours") -> NDArray[np.float64]
 
 
 def covered(compared: ComparisonTable) -> tuple[int, int]:
-    """Return how many judged figures lie inside the interval of ours, and of how many."""
+    """Return how many judged figures the intervals of ours contain, and how many are judged."""
     with_interval = [
         r for r in compared.rows if r.judged and r.published is not None and r.low is not None
     ]
@@ -94,7 +94,7 @@ def covered(compared: ComparisonTable) -> tuple[int, int]:
 
 
 def relative(ours: float | None, published: float | None) -> float | None:
-    """Return ours / published - 1; None where either lacks."""
+    """Return ours / published - 1; None if either is missing."""
     if ours is None or not published:
         return None
     return float(ours) / float(published) - 1.0
@@ -106,5 +106,5 @@ def percent(fraction: float, signed: bool = False) -> str:
 
 
 def mean_max(error: Errors) -> str:
-    """Return an error's mean and maximum for a sentence."""
+    """Return an error's mean and maximum in words."""
     return f"{percent(error.mean)} mean, {percent(error.max)} at most"

@@ -1,7 +1,7 @@
 """Intervals on the cycle-level core: 90 %, each calibrated on the other kernels.
 
-A kernel's results (each slower level, with and without prefetchers) are one group: its interval is
-widened by what the other kernels' errors ask for, as `nearfar validate` does.
+All results of a kernel (each slower level, with and without prefetchers) form one group. Its
+interval is widened as much as the errors of the other kernels require, as in `nearfar validate`.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from nearfar_studies.cycle_level import CyclePrediction
 
 @dataclass(frozen=True)
 class IntervalQuality:
-    """How good one model's intervals are; of slowdowns."""
+    """Quality of one model's intervals of slowdowns."""
 
     margin: float
-    """By what all kernels together ask for each end to be moved outwards, logarithm of a ratio."""
+    """Logarithm of the ratio by which all kernels together require each end to be moved
+    outwards."""
     coverage: float
     width: float
-    """Mean."""
+    """Mean width."""
     score: float
-    """Winkler's, mean: the width, and twenty times what a miss is out by."""
+    """Winkler's score, mean: the width plus, for a miss, twenty times its distance."""
 
 
 def as_they_are(cases: Sequence[CyclePrediction]) -> IntervalQuality:
-    """Return how good the default model's intervals are, without a calibration."""
+    """Return the quality of the default model's intervals without a calibration."""
     return _judged(cases, [case.interval for case in cases], 0.0)
 
 
 def calibrated(
     cases: Sequence[CyclePrediction], model: str | None = None
 ) -> IntervalQuality | None:
-    """Return how good intervals calibrated on the other kernels are; None: too few kernels.
+    """Return the quality of intervals calibrated on the other kernels; None: too few kernels.
 
-    `model`: of its values, with no interval of its own; None: of the default model and its own.
+    `model`: around the values of this model; None: around the default model's own intervals.
     """
     uncalibrated = [
         case.interval if model is None else Estimate(*[case.predicted[model]] * 3) for case in cases

@@ -1,9 +1,9 @@
-"""Predictions against the cycle-level core: slowdowns that no ordinary machine can make.
+"""Predictions against the cycle-level core: slowdowns that no ordinary machine can have.
 
-The runs (ChampSim; the same instruction window at slower and slower memory) are in `reference/`.
-A prediction uses nearfar's own profile of each kernel, with its own counts, the base level's cycles
-as near time, and the device curves of base and of the slower level. The kernels judged are those of
-the runs, whichever they are.
+The reference runs (ChampSim; the same instruction window with increasingly slow memory) are in
+`reference/`. A prediction uses nearfar's own profile of each kernel with its own counts, the base
+level's cycles as near time, and the device curves of the base and the slower level. All kernels of
+the runs are judged.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from nearfar_studies.cycle_profiles import REGION
 REFERENCE = Path(__file__).with_name("reference") / "cycle-level.json"
 CYCLES_PER_NS = 3.0
 HIT_CYCLES = 5.0
-"""The first-level cache's latency, as the reference's README states it."""
+"""Latency of the first-level cache, from the reference's README."""
 LEVELS = ("x1.5", "x2", "x3", "x4", "bw4")
 CONFIGS = ("nopf", "pf")
 
 READ_GB_PER_S = {"bw4": 6.1}
 MIXED_GB_PER_S = {"bw4": 4.7}
-"""Bandwidth that one core draws, reading and with half writes, as the reference's README states it;
-at all other levels 10.5 (of 10-11.5) and 9.3."""
+"""Bandwidth that one core uses for reads and for half writes, from the reference's README; at all
+other levels 10.5 (of 10-11.5) and 9.3."""
 
 CORE = "champsim-reference"
 """The simulated core in the library."""
@@ -64,12 +64,12 @@ SEEN = (
 """The status of these kernels, which the study and its docs state."""
 
 DEVICE_KERNELS = re.compile(r"w?chain\d+")
-"""The runs that are the devices' curves and their read-write probe: they are not judged."""
+"""The runs from which the devices' curves and their read-write probe come: they are not judged."""
 
 
 @dataclass(frozen=True)
 class CyclePrediction:
-    """One prediction and the truth."""
+    """One prediction and the true value."""
 
     kernel: str
     level: str
@@ -77,11 +77,11 @@ class CyclePrediction:
     predicted: dict[str, float]
     """Slowdown by model."""
     interval: Estimate
-    """The default model's, of the slowdown."""
+    """Interval of the default model's slowdown."""
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the interval contains the true value."""
         return self.interval.low <= self.truth <= self.interval.high
 
     def error(self, model: str) -> float:
@@ -141,7 +141,7 @@ def counts(
 def cases(
     reference: dict[str, Any], profiled: Mapping[str, WorkloadProfile], config: str, level: str
 ) -> list[CyclePrediction]:
-    """Predict every judged kernel at one level, with every model that can and moves all."""
+    """Predict every judged kernel at one level, with every model that can move all data."""
     core = completed_core(load_core(CORE))
     near = near_memory(device(reference, config, "base"), core=core)
     far = far_memory(device(reference, config, level), near)
@@ -162,7 +162,7 @@ def cases(
 
 
 def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
-    """Return one level's memory as its curves and the README's bandwidths describe it."""
+    """Return one level's memory, from its curves and the README's bandwidths."""
     curve = reference["device_curve"][config][level]
     provenance: dict[str, Any] = {"how": "measured", "source": "runs"}
     latency_ns = curve["1"]["ns_per_miss"]
@@ -211,7 +211,7 @@ def _stream_gb_per_s(curve: dict[str, dict[str, float]], config: str, level: str
 def traffic(
     reference: dict[str, Any], profiled: WorkloadProfile, config: str, name: str
 ) -> PhaseTraffic:
-    """Return a kernel's traffic: what its profile counts, and the time of `config`'s run."""
+    """Return a kernel's traffic: its profile's counts, and the time of `config`'s run."""
     timed = reference["runs"][config][name]["base"]
     (region,) = phases_of(profiled, [REGION])
     near_ns = timed[reference["run_fields"].index("cycles")] / CYCLES_PER_NS

@@ -31,7 +31,7 @@ from nearfar.native_files import include_folder
 from nearfar.profile.bursts.trace import computes_what_it_loads
 
 REGION = "roi"
-"""The phase between the marks that the simulator measured between."""
+"""The phase between the marks between which the simulator measured."""
 
 SIMULATOR_MARK = re.compile(r"^#define MARK\(n\).*$", re.MULTILINE)
 OUR_MARKS = f"""#include <nearfar/mark.h>
@@ -42,10 +42,10 @@ OUR_MARKS = f"""#include <nearfar/mark.h>
 """Each kernel: build, MARK(1), warm, MARK(2), measured region, MARK(3)."""
 
 COMPILER = ("gcc", "-O2")
-"""As the reference's README states it."""
+"""Compiler and options, from the reference's README."""
 
 CACHE = ("--llc", "2MiB", "--ways", "16")
-"""The reference's last level, as its README states it; ways as nearfar simulates by default."""
+"""The reference's last-level cache, from its README; with nearfar's default number of ways."""
 
 EVERY_LINE = ("--rate", "1")
 FEW_LINES = ("--rate", "4096")
@@ -54,11 +54,11 @@ FEW_LINES = ("--rate", "4096")
 
 @lru_cache(maxsize=2)
 def profiles(source: Path, kernels: tuple[str, ...]) -> dict[str, WorkloadProfile]:
-    """Return the profile of every kernel by name; each is kept as long as the process runs.
+    """Return the profile of every kernel by name; each is kept while the process runs.
 
-    `source` lies next to the reference's runs, which tell how many instructions were simulated; of
-    a kernel without runs, all up to MARK(3) are counted.
-    Raises NearfarError where the compiler or QEMU cannot run.
+    `source` is next to the reference's runs, which give the number of simulated instructions; for a
+    kernel without runs, all instructions up to MARK(3) are counted. Raises NearfarError if the
+    compiler or QEMU cannot run.
     """
     windows = _windows(source.with_name("cycle-level.json"))
     with tempfile.TemporaryDirectory(prefix="nearfar-cycle-level-") as name:
@@ -88,7 +88,7 @@ def build(source: Path, folder: Path) -> Path:
 
 
 def profile(program: Path, kernel: str, simulated: int | None, folder: Path) -> WorkloadProfile:
-    """Profile one kernel's first `simulated` instructions, as the reference counts them, or all."""
+    """Profile one kernel's first `simulated` instructions in the reference's counting, or all."""
     if simulated is None:
         return _profile(program, kernel, None, EVERY_LINE, folder)
     first = _profile(program, kernel, simulated, FEW_LINES, folder)
@@ -97,7 +97,7 @@ def profile(program: Path, kernel: str, simulated: int | None, folder: Path) -> 
 
 
 def computing_loads(profiled: WorkloadProfile) -> float:
-    """Return the instructions of the region's bursts that load and compute, over all.
+    """Return the share of instructions in the region's bursts that load and compute.
 
     0 without bursts, whose absence the profile's warnings report.
     """

@@ -27,7 +27,7 @@ class PublishedFigures:
     """Single figures, each a table with `value` and `where`."""
 
     def columns(self, key: str) -> dict[str, Column]:
-        """Return the columns of table `key` by name, in the units the file states."""
+        """Return the columns of table `key` by name, in the units of the file."""
         printed = self.tables[key]
         rows = np.asarray(printed["rows"], dtype=float)
         if rows.shape[1] != len(printed["columns"]):
@@ -35,7 +35,7 @@ class PublishedFigures:
         return {name: rows[:, i] for i, name in enumerate(printed["columns"])}
 
     def value(self, key: str) -> float:
-        """Return a single figure, in the unit its name ends with."""
+        """Return a single figure, in the unit at the end of its name."""
         return float(self.values[key]["value"])
 
 

@@ -1,6 +1,6 @@
 """Costs of memory mapped from a file system: first touch, persisting a line, a chase.
 
-Measured where a file of each kind can be written.
+They are measured for each kind of file system on which a file can be written.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from nearfar.options.measure import MemoryOptions
 from nearfar.samples.point import SamplePoint
 
 ANONYMOUS = "anonymous"
-"""Memory of no file: what the others are compared with."""
+"""Anonymous memory, with which the others are compared."""
 
 KINDS = (ANONYMOUS, "tmpfs", "ext4", "xfs", "ext4-dax", "xfs-dax", "devdax")
 
 FILE_BYTES = 64 << 20
-"""16,384 pages: a first touch of all takes some 10 ms, and is known to a few per cent."""
+"""16,384 pages: the first touch of all takes some 10 ms and is precise to a few per cent."""
 
 PERSISTED = 200
-"""Lines persisted one by one: on a disk each takes up to milliseconds."""
+"""Number of lines persisted one by one; on a disk each takes up to milliseconds."""
 
 ROUNDS = 5
 
@@ -42,24 +42,24 @@ class FilePlace:
 
     kind: str
     path: Path | None
-    """None: no file at all."""
+    """Path of the folder or device; None: anonymous memory."""
 
 
 @dataclass(frozen=True)
 class FileSystemCost:
-    """Measured on one place."""
+    """Costs measured on one place."""
 
     place: FilePlace
     touch_ns: float
-    """First write to a page of a new file, a page."""
+    """Time per page of the first write to a new file's pages."""
     kernel_share: float
-    """Share of that time in the kernel."""
+    """Share of that time spent in the kernel."""
     again_ns: float
-    """The same writes again: mapped and, as far as it fits, cached."""
+    """Time per page of the same writes again: mapped and, as far as they fit, cached."""
     persist_ns: float | None
-    """A line written and its page made durable by msync, median."""
+    """Median time of writing a line and making its page durable by msync."""
     chase_ns: float | None
-    """Time of a dependent random read; None where it could not be measured."""
+    """Time of a dependent random read; None if it could not be measured."""
 
 
 def find_places(
@@ -117,7 +117,7 @@ def measure(place: FilePlace) -> FileSystemCost:
 
 
 def _touch(folder: Path | None) -> tuple[float, float, float]:
-    """Return ns a page of a first touch, the kernel's share of it, and ns of touching again."""
+    """Return ns per page of a first touch, the kernel's share of it, and ns of a second touch."""
     if folder is None:
         with mmap.mmap(-1, FILE_BYTES) as mapped:
             mapped.madvise(mmap.MADV_NOHUGEPAGE)  # files have small pages too
@@ -160,7 +160,7 @@ def _persist_ns(folder: Path) -> float:
 
 
 def _chase_ns(spec: str) -> float | None:
-    """Return ns a dependent read with small pages, by nearfar's own kernel."""
+    """Return ns per dependent read with small pages, by nearfar's own kernel."""
     try:
         options = MemoryOptions(memory=spec, threads=1, largest=f"{FILE_BYTES}B", spin=False)
         subject = open_memory(options, quick=True).subject
@@ -178,5 +178,5 @@ def _kind(kind: str, options: str) -> str:
 
 
 def _unescaped(mount: str) -> str:
-    """Return a mount point as it is called: /proc/mounts writes blanks in octal."""
+    """Return a mount point's real name: /proc/mounts writes blanks in octal."""
     return mount.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")

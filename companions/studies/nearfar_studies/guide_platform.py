@@ -1,6 +1,6 @@
 """The Optane guide's machine in each of its states, as the kernel would show it in sysfs.
 
-Made by hand from the guide's platform table: for machines that have no such hardware.
+The files are made by hand from the guide's platform table, for machines without such hardware.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def _mounts(state: State) -> str:
 
 
 SECONDS = 120.0
-"""A verb that takes longer is ended and said so."""
+"""Time limit of a verb; when it is exceeded, the verb is ended and this is reported."""
 
 
 @dataclass(frozen=True)
 class ReplayedCommand:
-    """One command and what it printed."""
+    """One command and its output."""
 
     command: str
     exit_code: int | None
@@ -82,12 +82,12 @@ class ReplayedCommand:
     error: str
 
     def lines(self, *starts: str) -> str:
-        """Return the printed lines that begin with any of `starts`, blanks evened out."""
+        """Return the printed lines that begin with any of `starts`, with single blanks."""
         lines = [" ".join(line.split()) for line in self.out.splitlines()]
         return "\n".join(line for line in lines if line.startswith(starts))
 
     def ended(self) -> str:
-        """Return how it ended: the sentence on standard error, or a note on its time."""
+        """Return how it ended: its last line on standard error, or a note on the time limit."""
         if self.exit_code is None:
             return f"took more than {SECONDS:.0f} s"
         last = self.error.strip().splitlines()

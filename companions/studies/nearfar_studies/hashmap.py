@@ -1,6 +1,6 @@
 """The performance thesis' hash map: its printed fits, its two models, and ours from the same fits.
 
-All of n gets with n elements; times in ns unless the name says s.
+All functions are for n gets with n elements; times are in ns unless the name says s.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from nearfar_studies.figures import Column, published
 THESIS = published("performance-thesis")
 
 MAX_CLOCK_GHZ = 4.0
-"""Turbo clock of one core of the Xeon Gold 5218R (Intel's datasheet): no counter can imply more."""
+"""Turbo clock of one core of the Xeon Gold 5218R (Intel's datasheet): counters cannot imply a
+higher one."""
 
 
 @dataclass(frozen=True)
 class HashMapCounters:
-    """Counts of n gets on DRAM by the printed fits; negative counts are none."""
+    """Counts of n gets on DRAM by the printed fits; negative counts are set to 0."""
 
     cycles: Column
     stalled_cycles: Column
@@ -38,17 +39,17 @@ def counters(n: Column) -> HashMapCounters:
 
 
 def loads(n: Column) -> Column:
-    """Return the printed fit of last-level loads, negative where it is."""
+    """Return the printed fit of last-level loads, negative where the fit is."""
     return THESIS.value("loads_slope") * n + THESIS.value("loads_offset")
 
 
 def stores(n: Column) -> Column:
-    """Return the printed fit of last-level stores, negative where it is."""
+    """Return the printed fit of last-level stores, negative where the fit is."""
     return THESIS.value("stores_slope") * n + THESIS.value("stores_offset")
 
 
 def store_ratio(n: Column) -> Column:
-    """Return the printed fit of the last level's store miss ratio, above 1 where it is."""
+    """Return the printed fit of the last level's store miss ratio, above 1 where the fit is."""
     return THESIS.value("store_ratio_slope") * n + THESIS.value("store_ratio_offset")
 
 
@@ -64,18 +65,18 @@ def implied_clocks_ghz(n: Column, dram_ns: float) -> Column:
 
 
 def clock_ghz(n: Column, dram_ns: float) -> float:
-    """Return one clock for all n: least squares of stalled cycles over misses' latency.
+    """Return one clock for all n: least squares of stalled cycles over the misses' latency.
 
-    Absolute residuals: the large n count most, where the fits are best.
+    Residuals are absolute: large n, where the fits are best, count most.
     """
     waited_ns, stalled_cycles = _possible(n, dram_ns)
     return float((waited_ns * stalled_cycles).sum() / (waited_ns * waited_ns).sum())
 
 
 def predicted_s(n: Column, clock: float, dram_ns: float) -> Column:
-    """Return seconds on persistent memory: DRAM's cycles, and every miss its added latency.
+    """Return seconds on persistent memory: DRAM's cycles plus the added latency of every miss.
 
-    Nothing measured on persistent memory is in it but its idle read latency.
+    The only value of persistent memory that it uses is the idle read latency.
     """
     counted = counters(n)
     added_ns = THESIS.value("pmem_read_ns") - dram_ns
@@ -83,7 +84,7 @@ def predicted_s(n: Column, clock: float, dram_ns: float) -> Column:
 
 
 def _possible(n: Column, dram_ns: float) -> tuple[Column, Column]:
-    """Return misses times latency and stalled cycles where they imply a possible clock."""
+    """Return misses times latency, and stalled cycles, for n that imply a possible clock."""
     counted = counters(n)
     waited_ns = counted.load_misses * dram_ns
     possible = (waited_ns > 0) & (counted.stalled_cycles <= MAX_CLOCK_GHZ * waited_ns)
@@ -91,9 +92,9 @@ def _possible(n: Column, dram_ns: float) -> tuple[Column, Column]:
 
 
 def its_counters_model_s(n: Column, *, with_cpu: bool) -> Column:
-    """Return its model as figure 5.7 prints it, absolute values included; of 1-byte elements.
+    """Return its counters model as figure 5.7 prints it, with absolute values; for 1-byte elements.
 
-    `with_cpu` adds its processor time, which the appendix' code computes and leaves out.
+    `with_cpu` adds its processor time, which the appendix' code computes and omits.
     """
     v = THESIS.value
     load_misses = np.abs(loads(n)) * np.abs(
@@ -113,7 +114,7 @@ def its_cpu_ns(n: Column) -> Column:
 
 
 def its_code_model_s(n: Column) -> Column:
-    """Return its model from reading the code, figure 5.10: 4 1/3 reads a get and 1 byte."""
+    """Return its code model, figure 5.10: 4 1/3 reads per get and 1 byte."""
     reads = 4.0 + 1.0 / 3.0
     per_get_ns = reads * THESIS.value("pmem_read_ns") + 1.0 / THESIS.value("pmem_read_gb_per_s")
     return np.asarray(per_get_ns * n * 1e-9)

@@ -1,6 +1,6 @@
-"""The NVDIMM thesis' simulation with analysis, as its printed code moves bytes (chapter 5).
+"""The NVDIMM thesis' simulation with analysis, by the bytes that its code moves (chapter 5).
 
-A set is one iteration: a sparse-matrix product generates it, and it is summed up five times.
+A set is one iteration: a sparse-matrix product generates it, and it is summed five times.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nearfar_studies.nvdimm_device import LINES_PER_COUNTED, scaling
 NODES = 16_000_000
 EDGES = 127_952_004
 SETS = 5000
-"""Sets of each of its runs, table 2."""
+"""Number of sets in each of its runs, table 2."""
 THREADS = 16
 
 DOUBLE, INT = 8, 4
@@ -25,7 +25,7 @@ read, one row pointer; of every edge its value and its column. Its own count has
 it leaves the read for ownership out."""
 
 TRANSFER_BYTES = NODES * DOUBLE * 3
-"""Read, read for ownership, written back."""
+"""Bytes on the channels per set of a transfer: read, read for ownership, written back."""
 
 ANALYSE_BYTES = NODES * DOUBLE * 5
 
@@ -58,25 +58,25 @@ def transfer_scaling() -> Scaling:
 
 
 def analyse_scaling(memory: str) -> Scaling:
-    """Return how the analysis scales: it is STREAM's added sum."""
+    """Return how the analysis scales, which is STREAM's added sum."""
     return scaling(memory, "sum")
 
 
 def alone_s(byte_count: float, law: Scaling, threads: float) -> float:
-    """Return the seconds that all sets take with `threads` and nothing co-running."""
+    """Return the seconds of all sets with `threads` and no co-runner."""
     return SETS * byte_count / GIGA / float(law.at(threads))
 
 
 def pipeline(consumers: int, *, joint: bool = True) -> PipelineTimes:
-    """Return the pipeline's times with so many of the threads transferring and analysing.
+    """Return the pipeline's times if this many of the threads transfer and analyse.
 
-    `joint` False takes the memories as independent of each other.
+    If `joint` is False, the memories are assumed to be independent of each other.
     """
     return run_pipeline(SETS, _rates(consumers, joint))
 
 
 def locks_only(generate_s: float, transfer_s: float, analyse_s: float) -> PipelineTimes:
-    """Return what the two locks make of given times of the parts, s over all sets."""
+    """Return the pipeline's times from given times of the parts with two locks, s over all sets."""
     seconds = {"generate": generate_s, "transfer": transfer_s, "analyse": analyse_s}
     return run_pipeline(SETS, lambda parts: {part: SETS / seconds[part] for part in parts})
 

@@ -1,4 +1,4 @@
-"""The NVDIMM thesis' pipeline, really run on two memories of this machine."""
+"""The NVDIMM thesis' pipeline, run on two memories of this machine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NODES, SETS = 500_000, 20
 
 @dataclass(frozen=True)
 class PipelineRun:
-    """One run, seconds."""
+    """One run; times in seconds."""
 
     far: str
     """Memory spec of the consumer's memory."""
     pipeline: PipelineTimes
     alone_total: float
-    """Both parts one after the other, in near memory alone, by one thread."""
+    """Time of both parts one after the other, in near memory, by one thread."""
     alone_generate: float
     alone_analyse: float
 
@@ -88,7 +88,7 @@ def run_pipeline_here(
 
 
 def compiled(folder: Path) -> Path:
-    """Compile it into `folder` and return the program."""
+    """Compile the pipeline into `folder` and return the program."""
     target = folder / "in_situ"
     command = ["cc", "-O2", "-std=gnu11", "-pthread", f"-I{_HARNESS}", *map(str, _SOURCES)]
     try:

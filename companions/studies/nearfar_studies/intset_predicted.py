@@ -1,7 +1,7 @@
-"""Times of persistent sets in other memories, from times here and counts of what they persist.
+"""Times of persistent sets in other memories, from times here and counts of persisted data.
 
-Sets of the study's sizes stay in the caches: of all traffic, what is flushed and streamed is what
-reaches memory. So their profile has no misses, and the model `persist` says the rest.
+Sets of the study's sizes stay in the caches, so only flushed and streamed data reaches memory.
+Therefore their profile has no misses, and the model `persist` computes the rest.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 
 OPERATIONS = 1e6
-"""Operations of a profile: its values are those of one operation times this."""
+"""Number of operations in a profile: its values are those of one operation times this."""
 
 
 def flushed(counts: dict[str, float]) -> Traffic:
-    """Return what an operation flushes.
+    """Return the data that an operation flushes.
 
-    A fence before which nothing was flushed waits for nothing: at most as many fences wait as
-    ranges were flushed.
+    A fence with no flush before it waits for nothing, so at most as many fences wait as ranges were
+    flushed.
     """
     return Traffic(
         flushes=OPERATIONS * counts["flushed_lines"],
@@ -34,12 +34,12 @@ def flushed(counts: dict[str, float]) -> Traffic:
 
 
 def synced(counts: dict[str, float]) -> Traffic:
-    """Return what it syncs in a file: libpmem calls msync once for each range it would flush."""
+    """Return the data that an operation syncs: libpmem calls msync once per range to flush."""
     return Traffic(syncs=OPERATIONS * counts["flush_calls"])
 
 
 def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
-    """Return ns per operation of a set in DRAM, were everything in the library's `device`."""
+    """Return ns per operation of a set if everything in DRAM were in the library's `device`."""
     far = load_device(device)
     on_disk = far.technology == "file"
     counts = runs.counts[SetCase(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
@@ -62,7 +62,7 @@ def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
 
 
 def profile_of(ns: Estimate, traffic: Traffic) -> WorkloadProfile:
-    """Return the profile of a program that takes `ns` an operation and touches memory only so."""
+    """Return the profile of a program with `ns` per operation that only flushes and streams."""
     pool = MemoryObject(
         id=0,
         name="pool",

@@ -1,4 +1,4 @@
-"""Runs of `nearfar-bench`'s sets, in rounds, for the study of what persisting them costs."""
+"""Runs of `nearfar-bench`'s sets, in rounds, for the study of the cost of persisting them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SAFE, UNLOGGED, PUBLISHED = "safe", "unlogged", "published"
 
 @dataclass(frozen=True)
 class SetPlan:
-    """Runs to make: throughput over a fixed time, in rounds."""
+    """Planned runs: throughput over a fixed time, in rounds."""
 
     sizes: Sequence[int] = (256, 2048)
-    """Keys to begin with. The first is what the original benchmark begins with, and all that a disk
-    is asked for. A list of more than the second is made for longer than it is timed."""
+    """Initial numbers of keys. The first is that of the original benchmark, and the only one used
+    on a disk. Creating a list with more than the second takes longer than timing it."""
     repeats: int = 10
-    """As published."""
+    """Number of rounds, as published."""
     seconds: float = 0.1
     """Long enough for 50,000 operations in memory; the published runs took 10 s."""
     disk_seconds: float = 0.3
@@ -44,16 +44,16 @@ class SetRuns:
 
     plan: SetPlan
     throughput: dict[SetCase, list[float]] = field(default_factory=dict)
-    """Operations a second, by round."""
+    """Operations per second, by round."""
     counts: dict[SetCase, dict[str, float]] = field(default_factory=dict)
-    """Per operation; of cases on `DRAM` of the first size."""
+    """Counts per operation, for cases on `DRAM` with the first size."""
     changes: dict[SetCase, float] = field(default_factory=dict)
     """Share of operations that changed something."""
     sync_ns: dict[str, tuple[float, float]] = field(default_factory=dict)
     """One line made durable by msync, by memory: in the page last synced, and in one drawn at
     random. On `SYNCED` it is the kernel's own time."""
     lacking: str = ""
-    """Why there is no disk here, if so."""
+    """Why there is no disk here; empty: there is one."""
 
     def ns(self, case: SetCase) -> list[float]:
         """Return ns per operation of each round."""
@@ -61,7 +61,7 @@ class SetRuns:
 
 
 def sets(plan: SetPlan, memories: Sequence[str]) -> SetRuns:
-    """Time safe sets in `memories`, in rounds; raises as `measure` does."""
+    """Time safe sets in `memories`, in rounds; raises the errors of `measure`."""
     _need_pools()
     runs = SetRuns(plan)
     places = {word: find_memory(word) for word in memories}
@@ -74,7 +74,7 @@ def sets(plan: SetPlan, memories: Sequence[str]) -> SetRuns:
 
 
 def measure(plan: SetPlan) -> SetRuns:
-    """Run all cases in rounds; raises NearfarError with `MACHINE_LACKS` where pools cannot be."""
+    """Run all cases in rounds; raises NearfarError with `MACHINE_LACKS` without pools."""
     _need_pools()
     runs = SetRuns(plan)
     memories = {word: find_memory(word) for word in (VOLATILE, NO_FLUSH, DRAM, SYNCED)}

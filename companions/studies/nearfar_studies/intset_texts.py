@@ -1,4 +1,4 @@
-"""Tables: steps that the published sets leave out, the time this hides, the cost of a sync."""
+"""Tables: steps that the published sets omit, the time that this hides, the cost of a sync."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
 
 
 def left_out() -> TextTable:
-    """Return what the published programs leave out."""
+    """Return the steps that the published programs omit."""
     return TextTable(
         title="what the published programs leave out, and what a power cut then leaves",
         columns=["where", "what they do", "what can be left"],
@@ -35,7 +35,7 @@ def left_out() -> TextTable:
 
 
 def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
-    """Return times without what safety needs, over the safe set's, and why."""
+    """Return times without the steps for safety, relative to the safe set, with the reasons."""
     size = runs.plan.sizes[0]
     memories = [DRAM, *([DISK] if with_disk else [])]
     rows = []
@@ -76,7 +76,7 @@ def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
 
 
 def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
-    """Check the rule that the SSD is predicted by on this machine's own disk."""
+    """Check the rule for the SSD's prediction on this machine's own disk."""
     if not with_disk:
         return []
     rows = []

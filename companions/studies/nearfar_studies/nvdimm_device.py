@@ -1,4 +1,4 @@
-"""The two memories of the NVDIMM thesis as its tables 4 and 5 describe them, and nothing else."""
+"""The two memories of the NVDIMM thesis, from its tables 4 and 5 only."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Latency percentiles in a slower memory, from latencies near and what a request adds on average.
+"""Latency percentiles in a slower memory, from near latencies and the mean time that it adds.
 
-A profile says how much longer a request of a kind takes on average, not which. Two ways to deal it
-out bracket the truth: *evenly*, every request of a kind waits the same longer (those that are slow
-near are slow for reasons that are not memory: interrupts, neighbours); *in proportion*, those that
-are slow near miss more, and wait longer by the kind's factor.
+A profile gives the mean time that a kind of request takes longer, not the time of each request. Two
+ways to distribute it bracket the truth. *Evenly*: every request of a kind waits equally longer
+(requests that are slow near are slow for reasons other than memory: interrupts, neighbours). *In
+proportion*: requests that are slow near miss more, and take longer by the kind's factor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BUCKET = 1 / 32
-"""Width of a latency's bucket, as a share of it: no percentile is known better than that."""
+"""Relative width of a latency bucket: percentiles are not known more precisely than that."""
 
 Array = NDArray[np.float64]
 Dealt = Literal["evenly", "in proportion"]
@@ -29,7 +29,7 @@ class Histogram:
     """Latencies of one kind of request."""
 
     up_to_ns: Array
-    """Upper ends of the buckets, rising."""
+    """Upper ends of the buckets, ascending."""
     counts: Array
     total_ns: float
 
@@ -41,17 +41,17 @@ class Histogram:
 
 @dataclass(frozen=True)
 class MeanTimes:
-    """ns of a request of one kind, on average."""
+    """Mean times of requests of one kind, in ns."""
 
     here: float
-    """Near, where latencies were measured."""
+    """In near memory of the machine where latencies were measured."""
     near: float
-    """Near, where it is asked about."""
+    """In near memory of the machine of the prediction."""
     far: float
 
 
 def read_histograms(path: Path) -> dict[str, Histogram]:
-    """Read what `--latencies` of examples/applications wrote, by kind."""
+    """Read the output of `--latencies` of examples/applications, by kind."""
     totals: dict[str, float] = {}
     buckets: dict[str, list[tuple[float, float]]] = {}
     with path.open(newline="") as file:
@@ -75,7 +75,7 @@ def percentiles_ns(
 ) -> Array:
     """Return percentiles of all requests together; with `times`, in far memory.
 
-    What the other machine's near memory adds, or takes off, is spread in the same way.
+    The time that the other machine's near memory adds or saves is distributed in the same way.
     """
     ends = [
         _moved(histogram, times[kind] if times else None, dealt)
@@ -93,9 +93,9 @@ def slowdowns(
     shares: Sequence[float],
     times: Mapping[str, MeanTimes],
 ) -> list[tuple[float, float]]:
-    """Return low and high of each percentile's slowdown in far memory: both ways to deal it out.
+    """Return low and high of each percentile's slowdown in far memory, by both distributions.
 
-    A bucket on either side is in them.
+    They include one bucket on either side.
     """
     ways: list[Dealt] = ["evenly", "in proportion"]
     ratios = [

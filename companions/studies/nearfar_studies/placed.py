@@ -21,7 +21,7 @@ GUIDED, UNGUIDED = "exact", "page-interleaved"
 
 @dataclass(frozen=True)
 class PlacedApplication:
-    """An application, a far memory, and any share of its data near."""
+    """An application on a far memory, with any share of its data near."""
 
     application: Application
     measured: MeasuredApplication
@@ -41,17 +41,17 @@ class PlacedApplication:
         return make_problem(workload, self.near, self.far)
 
     def shares(self, near_share: float, optimiser: str = GUIDED) -> Array:
-        """Return where everything goes, (objects, memories)."""
+        """Return the placement of all objects, (objects, memories)."""
         budget = int(near_share * self.problem.footprint_bytes)
         return OPTIMISERS.get(optimiser)().choose(self.problem, budget).shares
 
     def slowdown(self, near_share: float, optimiser: str = GUIDED) -> Estimate:
-        """Return the slowdown over everything near."""
+        """Return the slowdown relative to everything near."""
         shares = self.shares(near_share, optimiser)
         return evaluate(self.problem, shares[np.newaxis])[0].slowdown
 
     def gain(self, near_share: float) -> Estimate:
-        """Return the time with everything far over that with a share near."""
+        """Return the time with everything far divided by that with a share near."""
         far, some = self.slowdown(0.0), self.slowdown(near_share)
         # Both ends of one doubt: where far memory adds most, it does in both.
         return Estimate(far.value / some.value, *sorted((far.low / some.low, far.high / some.high)))

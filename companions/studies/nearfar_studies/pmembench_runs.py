@@ -17,11 +17,11 @@ INCLUDE = ROOT / "include"
 MAP_FILES = ("map", "map_kind", "map_workload", "hash_chained")
 NOT_OF_IT = ("count_preload",)
 PHASE = "timed"
-"""The phase that nearfar-bench marks: neither its set-up nor what it verifies."""
+"""The phase that nearfar-bench marks, without set-up and verification."""
 
 
 class PmembenchRuns:
-    """The program and the near memory, in a folder that is gone afterwards."""
+    """The program and the near memory, in a temporary folder."""
 
     def __init__(self, near: Path | None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="nearfar-pmembench-")
@@ -39,7 +39,7 @@ class PmembenchRuns:
         self._folder.cleanup()
 
     def profile(self, operation: str, n: int, element_bytes: int) -> WorkloadProfile:
-        """Return the profile of `n` operations on hash-atomic, each element allocated apart."""
+        """Return the profile of `n` operations on hash-atomic, its elements apart from it."""
         output = self._here / "profile.json"
         with tempfile.TemporaryDirectory(prefix="nearfar-pmembench-", dir=TMPFS) as pool:
             words = [f"operation={operation}", f"n={n}", f"element={element_bytes}"]

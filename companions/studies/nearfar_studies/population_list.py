@@ -1,4 +1,4 @@
-"""The list of the study `population`, and its inputs, which are written when they are needed."""
+"""The list of the study `population`, and its inputs, which are written on demand."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nearfar.base.files import atomic_path
 
 LIST = Path(__file__).parent / "programs" / "population" / "population.toml"
 VOCABULARY = 20_000
-"""Words that a text is made of."""
+"""Number of different words in a text."""
 
 FIELD = re.compile(r"%([iwfsg]|r\d+)%")
 PLACEHOLDER = re.compile(r"\{([\w.]+)\}")
 
 
 class SlowBytes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An input of random bytes, each near the one before, after a head."""
+    """An input of random bytes behind a header, each byte close to the previous one."""
 
     head: str
     bytes: int
@@ -44,10 +44,10 @@ class PopulationProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     duration: Literal["short", "medium", "long"]
     driver: str = ""
     exits: list[int] = []
-    """Exit statuses that are no failure, besides 0."""
+    """Exit statuses other than 0 that are no failure."""
 
     def words(self, paths: Mapping[str, Path]) -> tuple[list[str], str]:
-        """Return command and driver with the paths of what they name."""
+        """Return command and driver with the paths of their inputs."""
         filled = [
             PLACEHOLDER.sub(lambda match: str(paths.get(match[1], match[0])), text)
             for text in (*self.command, self.driver)
@@ -56,7 +56,7 @@ class PopulationProgram(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class PopulationList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Programs, inputs and memories, fixed before anything is run."""
+    """Programs, inputs and memories, fixed before any run."""
 
     machine: str
     near: str
@@ -73,7 +73,7 @@ class PopulationList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return {name: self.inputs[name] for name in named if name != "scratch"}
 
     def digest(self, program: PopulationProgram) -> str:
-        """Return what identifies a program with its inputs and the cache it is profiled for."""
+        """Return a digest of a program, its inputs and the cache for which it is profiled."""
         parts = [program, self.inputs_of(program), self.llc_bytes]
         return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
@@ -84,7 +84,7 @@ def read_list(path: Path = LIST) -> PopulationList:
 
 
 def write_input(name: str, recipe: Recipe, folder: Path) -> Path:
-    """Return the file of an input; the same recipe gives the same bytes, always."""
+    """Return the file of an input; the same recipe always gives the same bytes."""
     path = folder / hashlib.sha256(msgspec.json.encode(recipe)).hexdigest()[:12] / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)

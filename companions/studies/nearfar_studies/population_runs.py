@@ -1,4 +1,4 @@
-"""Unmodified programs of a list, each profiled once; an interrupted run goes on from there."""
+"""Unmodified programs of a list, each profiled once; an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from nearfar_studies.applications import nearfar
 from nearfar_studies.population_list import PopulationList, PopulationProgram, write_input
 
 INSTRUCTIONS = {"short": 1e9, "medium": 3e9, "long": 8e9}
-"""Instructions that are observed at most, by the expected duration."""
+"""Maximum number of observed instructions, by the expected duration."""
 
 PACE = 25e6
-"""Instructions a second under QEMU with its plugin, until programs of this run tell."""
+"""Instructions per second under QEMU with its plugin, until programs of this run give a better
+value."""
 
 SLOWEST_PACE = PACE / 20
 """Pace at which --sample just holds the instructions that are observed: a program that needs five
@@ -34,11 +35,11 @@ ENVIRONMENT = {"LC_ALL": "C", "OMP_NUM_THREADS": "1"}
 
 
 class FinishedProgram(msgspec.Struct, frozen=True):
-    """A program that was run, as the journal has it."""
+    """A program that was run, as stored in the journal."""
 
     digest: str
     instructions: float
-    """That were to be observed at most."""
+    """Maximum number of instructions to observe."""
     seconds: float
     failure: str
     """Why it has no profile, or ""."""
@@ -47,11 +48,11 @@ class FinishedProgram(msgspec.Struct, frozen=True):
 def profile_population(
     listed: PopulationList, folder: Path, say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Profile every installed program of the list, in its order, into `folder`/NAME.json.
+    """Profile every installed program of the list, in order, into `folder`/NAME.json.
 
-    Profiles of an earlier run are kept, failures are tried again. Return each program with why it
-    has no profile, or "". `say` receives what is to be done, how
-    long that takes, and each step. Raises NearfarError where nothing can be profiled.
+    Profiles of an earlier run are kept; failures are tried again. Returns each program with the
+    reason why it has no profile, or "". `say` receives the plan, its duration, and each step.
+    Raises NearfarError if nothing can be profiled.
     """
     qemu_user.find()
     present = [each for each in listed.programs if shutil.which(each.command[0])]
@@ -90,7 +91,7 @@ def profile_population(
 
 
 def minutes(waiting: Sequence[PopulationProgram], finished: Iterable[FinishedProgram]) -> int:
-    """Return how long programs take at most, at the pace of the finished ones."""
+    """Return the maximum time of programs in minutes, at the pace of the finished ones."""
     done = [each for each in finished if not each.failure]
     seconds = sum(each.seconds for each in done)
     pace = sum(each.instructions for each in done) / seconds if seconds else PACE
@@ -98,7 +99,7 @@ def minutes(waiting: Sequence[PopulationProgram], finished: Iterable[FinishedPro
 
 
 def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> FinishedProgram:
-    """Profile a program; a failure is a part of what is returned."""
+    """Profile a program; a failure is part of the result."""
     begun, failure, most = time.monotonic(), "", INSTRUCTIONS[program.duration]
     path = folder / f"{program.name}.json"
     path.unlink(missing_ok=True)

@@ -25,8 +25,8 @@ PLATFORMS = {
     "sandy-bridge": (3.0, ("ddr3-1600", "ddr3-1333", "ddr3-1066", "ddr3-800")),
     "knights-landing": (1.3, ("mcdram", "ddr4")),
 }
-"""Clock in GHz, and memories from the most bandwidth to the least. Counters are in cycles, and the
-library's latencies were: the clock changes no slowdown."""
+"""Clock in GHz, and memories in descending order of bandwidth. Both the counters and the library's
+latencies are in cycles, so the clock does not change any slowdown."""
 
 DIRECTIONS = ("fast to slow", "slow to fast")
 MODEL = "counters"
@@ -39,7 +39,7 @@ def load() -> dict[str, Any]:
 
 
 def cases(figures: dict[str, Any], platform: str) -> dict[str, list[CyclePrediction]]:
-    """Predict every program from each memory of a platform to each other, by direction."""
+    """Predict every program from each memory of a platform to each other memory, by direction."""
     ghz, memories = PLATFORMS[platform]
     devices = [load_device(f"{memory}-{platform}") for memory in memories]
     by_direction: dict[str, list[CyclePrediction]] = {name: [] for name in DIRECTIONS}

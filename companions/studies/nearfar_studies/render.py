@@ -1,4 +1,4 @@
-"""Studies in the terminal: tables of published, ours, difference; then the verdict."""
+"""Studies in the terminal: tables of published, ours and the difference; then the verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTE_COLUMNS = 16
 """Minimum width of a long note; it breaks between words."""
 
 UNBOUNDED_COLUMNS = 1000
-"""Wider than any table here: what it would take if it could."""
+"""Wider than any table here, to find the width that it would use."""
 
 
 FILE_COLUMNS = 250
@@ -25,7 +25,7 @@ FILE_COLUMNS = 250
 
 
 def print_reproduction(reproduction: Reproduction, console: Console) -> None:
-    """Print every study; into a file with every column, unless COLUMNS says how wide it is."""
+    """Print every study; to a file with every column, unless COLUMNS gives a width."""
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = FILE_COLUMNS
     for number, result in enumerate(reproduction.studies):
@@ -70,7 +70,7 @@ def number(value: float | None) -> str:
 
 
 def _fitting(compared: ComparisonTable, console: Console) -> tuple[Table, bool]:
-    """Return the table, and whether rivals had to be left out of its rows to fit the terminal."""
+    """Return the table, and whether rivals were omitted from its rows to fit the terminal."""
     rivals = list(dict.fromkeys(name for row in compared.rows for name in row.rivals))
     notes = min(NOTE_COLUMNS, max((len(row.note) for row in compared.rows), default=0))
     unbounded = console.options.update(max_width=UNBOUNDED_COLUMNS)
@@ -80,7 +80,7 @@ def _fitting(compared: ComparisonTable, console: Console) -> tuple[Table, bool]:
 
 
 def _comparison(compared: ComparisonTable, rivals: list[str], notes: int) -> Table:
-    """Return the table; `notes` is what their column gets at least, 0 for none."""
+    """Return the table; `notes` is the minimum width of the notes, 0 for none."""
     with_interval = any(row.low is not None for row in compared.rows)
     # The title may break; a table as wide as its title would be mostly blank.
     shown = Table(

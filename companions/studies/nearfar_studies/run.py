@@ -1,4 +1,4 @@
-"""Run studies: each gives its result, or says in one sentence why it could not run here."""
+"""Run studies: each returns its result, or states in one sentence why it could not run here."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CAPTION_COLUMNS = 140
 
 
 def draw(study: Study, result: StudyResult, path: Path) -> bool:
-    """Draw `study` to `path` (PNG); False, and no file, where it has no picture."""
+    """Draw `study` to `path` (PNG); return False, without a file, if it has no picture."""
     figure = Figure(figsize=(9, 5.4))
     caption = study.draw(result, figure)
     if not caption:

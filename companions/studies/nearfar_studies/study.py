@@ -20,9 +20,9 @@ class StudyInputs:
     profile: Path | None = None
     """A program's profile, for studies of any program."""
     near: Path | None = None
-    """The memory that profile was taken in."""
+    """The memory in which that profile was measured."""
     profiles: Path | None = None
-    """Folder that keeps the profiles of programs; None: they are made again."""
+    """Folder in which profiles of programs are kept; None: they are made again."""
     say: Callable[[str], None] = lambda sentence: None
     """Receives the progress of long work."""
 
@@ -36,7 +36,7 @@ class Study:
 
     title: ClassVar[str]
     source: ClassVar[str]
-    """Citation; of a source in `published/`, its own."""
+    """Citation; for a source in `published/`, the citation of that file."""
     name: str = ""
 
     def run(self, given: StudyInputs) -> StudyResult:
@@ -50,7 +50,7 @@ class Study:
         )
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
-        """Draw `result` into `figure` and return its caption; "" where no picture helps."""
+        """Draw `result` into `figure` and return its caption; "" if the study has no picture."""
         return ""
 
 

@@ -1,1 +1,1 @@
-"""One file per kind whose table says more than medians and ratios."""
+"""One file per kind whose table shows more than medians and ratios."""

@@ -42,7 +42,7 @@ class Blocks(KindReport):
 
 
 def kind_of_file_system(word: str, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """Return what a word of `memory` lies on, such as ``ext4 with DAX``; "" if not known."""
+    """Return the storage behind a word of `memory`, such as ``ext4 with DAX``; "" if unknown."""
     name, _, rest = word.partition(":")
     if name == "devdax":
         return "device-DAX"

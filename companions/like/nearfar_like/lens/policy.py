@@ -21,8 +21,8 @@ ACCESSES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 KINDS = ("persist-nt-store", "persist-clwb")
 
 MIN_STALL_RATIO = 10.0
-"""An access above this multiple of the median counts as a stall: interrupts and refresh stay below.
-`infer` confirms a stall by its period."""
+"""Multiple of the median above which an access counts as a stall: interrupts and refresh stay
+below. `infer` confirms a stall by its period."""
 
 
 def run(probe: LensProbe) -> dict[str, Any]:

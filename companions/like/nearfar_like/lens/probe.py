@@ -29,7 +29,7 @@ class LensProbe:
             self.say(f"*** {text}")
 
     def has(self, kernel: str, what: str) -> bool:
-        """Return whether the kernel exists; print what is left out if not."""
+        """Return whether the kernel exists; if not, print what is omitted."""
         if kernel in self.facts.kernels:
             return True
         self.note(f"{what} is left out: there is no kernel {kernel} here")

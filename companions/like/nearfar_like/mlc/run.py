@@ -25,9 +25,9 @@ LLC_MULTIPLE = 4
 cache. MLC's defaults grow in the same way."""
 
 DELAY_LINES = 2
-"""Lines on the memory bus for every delay. MLC says "between requests"; its published tables of
-idle-clocked processors fall as 64 bytes in half a delay (Xeon Platinum 8180: 311 MB/s a thread at
-1000 cycles of 2.5 GHz)."""
+"""Lines on the memory bus per delay. MLC's manual says "between requests"; its published tables of
+idle-clocked processors fall like 64 bytes per half a delay (Xeon Platinum 8180: 311 MB/s per thread
+at 1000 cycles of 2.5 GHz)."""
 
 PAUSE_BYTES = 2048
 """Bytes after which a worker pauses."""

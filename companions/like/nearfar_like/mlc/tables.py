@@ -1,4 +1,4 @@
-"""Tables laid out as MLC lays out its own, so that scripts which scrape those read these."""
+"""Tables in the layout of MLC's own, so that scripts which parse those can read these."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _matrix(
 
 
 def ratios(values: Mapping[str, float], digits: int) -> list[str]:
-    """Return MB/s by kind of traffic, as the peak tables have it."""
+    """Return MB/s by kind of traffic, in the form of the peak tables."""
     return [f"{title:17s}:\t{value:.{digits}f}" for title, value in values.items()]
 
 
 def loaded(rows: Sequence[tuple[int, float, float]]) -> list[str]:
-    """Return (delay, ns, MB/s) as the loaded-latency table."""
+    """Return (delay, ns, MB/s) in the form of the loaded-latency table."""
     return [loaded_row(*row) for row in rows]
 
 
@@ -45,7 +45,7 @@ def loaded_head() -> list[str]:
 
 
 def loaded_row(delay: int, latency_ns: float, mb_per_s: float) -> str:
-    """Return one row; a latency of 0.00 says that none was measured, as in MLC."""
+    """Return one row; a latency of 0.00 means that none was measured, as in MLC."""
     return f" {delay:05d}\t{latency_ns:6.2f}\t{mb_per_s:9.1f}"
 
 

@@ -1,9 +1,9 @@
-"""MLC's traffic types, and the kernel that makes each.
+"""MLC's traffic types, and the kernel that causes each.
 
-MLC counts reads and writes as the memory controller sees them: an ordinary store to a line is a
-read for ownership and a write. So ``-W2`` (2 reads, 1 write) is one load and one store, and what
-is printed is the payload times lines on the bus over lines touched. That the line is read before
-it is stored is assumed, as by MLC; processors that elide it show too much.
+MLC counts reads and writes at the memory controller: an ordinary store to a line is a read for
+ownership and a write. So ``-W2`` (2 reads, 1 write) is one load and one store, and the printed
+value is the payload times lines on the bus divided by lines touched. Like MLC, this assumes that a
+line is read before it is stored; for processors that elide this read the value is too high.
 """
 
 from __future__ import annotations

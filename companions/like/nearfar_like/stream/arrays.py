@@ -59,7 +59,7 @@ class Arrays(Protocol):
         """Sentence to print if all elements are right."""
 
     def prepare(self, elements: int) -> int:
-        """Take memory for three arrays of at least `elements`; return how many they have."""
+        """Allocate three arrays of at least `elements`; return how many elements they have."""
 
     def fill(self, function: StreamFunction) -> None:
         """Write known values to all arrays."""

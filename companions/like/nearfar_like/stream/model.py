@@ -25,7 +25,7 @@ class ModelArrays:
         self.notes = [f"Memory is {name}, simulated"]
 
     def prepare(self, elements: int) -> int:
-        """Return `elements`: a model has room for any."""
+        """Return `elements`: a model has space for any number."""
         return elements
 
     def fill(self, function: StreamFunction) -> None:

@@ -71,7 +71,7 @@ class RealArrays:
         return {node: cpus for node, cpus in shares.items() if cpus}
 
     def prepare(self, elements: int) -> int:
-        """Map the arrays; each thread has as many whole lines as the others."""
+        """Map the arrays; each thread has the same number of whole lines."""
         lines = -(-elements // (self.threads * ELEMENTS_PER_LINE))
         # In-sequence kernels take lines by the eight.
         self._per_thread = max(lines, 8) * ELEMENTS_PER_LINE
@@ -127,9 +127,9 @@ class RealArrays:
         return mistakes
 
     def _visit_all(self, function: StreamFunction) -> None:
-        """Run once so long that the slowest thread has been everywhere.
+        """Run long enough for the slowest thread to visit every element.
 
-        Trials go by time: none of them need visit every element of every part.
+        Trials are limited by time: none of them visits every element of every part necessarily.
         """
         duration = 1.5 * self._pass_ns[function.kernel]
         while min(self._run(function, duration)) * duration < self._bytes(function):
@@ -161,7 +161,7 @@ class RealArrays:
         return self._kernels[function.kernel].part_bytes(self._per_thread * ELEMENT_BYTES)
 
     def _count(self, words: NDArray[np.uint64], at: int, function: StreamFunction) -> int:
-        """Return how many elements of a part are not what they must be."""
+        """Return how many elements of a part have a wrong value."""
         size = self._per_thread
         numbers = np.arange(at + 1, at + function.arrays * size + 1, dtype=np.uint64)
         part = words[at : at + function.arrays * size]

@@ -1,1 +1,1 @@
-"""Predictions of programs that others measured on real far memory, and their scores."""
+"""Predictions for programs that others measured on real far memory, and their scores."""

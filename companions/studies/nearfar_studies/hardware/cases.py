@@ -1,4 +1,4 @@
-"""Cases: a program, its input, a machine and two memories, as a measurement names them."""
+"""Cases: a program, its input, a machine and two memories, in the words of a measurement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfar.base.files import write_atomically
 
 NEEDED = ("id", "program", "input", "threads", "machine", "near_memory", "far_memory", "placement")
 SCORED = ("id", "slowdown")
-"""Columns that a file of measured slowdowns needs; the others only tell groups and rivals."""
+"""Columns that a file of measured slowdowns needs; the others only define groups and rivals."""
 PREDICTED = ("id", "slowdown", "low", "high", "model", "commit", "assumed")
 """Columns of a file of predictions."""
 
@@ -25,12 +25,13 @@ KINDS = (
     ("cxl expander", ("cxl",)),
     ("remote dram", ("remote", "slow node")),
 )
-"""Kinds of far memory, and words in a case's memory that tell them; the first that fits."""
+"""Kinds of far memory, and words in a case's memory by which they are recognised; the first match
+counts."""
 
 
 @dataclass(frozen=True)
 class MemoryCase:
-    """One program on one memory; texts are the source's."""
+    """One program on one memory; the texts are the source's."""
 
     id: str
     program: str
@@ -44,10 +45,10 @@ class MemoryCase:
     near_rate: float | None = None
     rate_unit: str = ""
     slowdown: float | None = None
-    """The measured far time over near time; None where it is not told."""
+    """Measured far time divided by near time; None if it is not given."""
     source: str = ""
     suspect: str = ""
-    """Why the measurement is not believed; such a case is shown and not scored."""
+    """Why the measurement is doubted; such a case is shown but not scored."""
 
     @property
     def memory_kind(self) -> str:
@@ -57,14 +58,14 @@ class MemoryCase:
 
     @property
     def thread_count(self) -> int | None:
-        """Return the number of threads, 1 where the source has none; None: it is not stated."""
+        """Return the number of threads, 1 if the source has none; None: it is not stated."""
         first = self.threads.split()[0] if self.threads else "1"
         return int(first) if first.isdigit() else None
 
 
 @dataclass(frozen=True)
 class CasePrediction:
-    """Prediction of a case; without a slowdown, `assumed` says why there is none."""
+    """Prediction of a case; without a slowdown, `assumed` gives the reason."""
 
     id: str
     slowdown: float | None
@@ -81,7 +82,7 @@ def count_of_cases(count: int) -> str:
 
 
 def read_cases(path: Path, needed: Sequence[str] = NEEDED) -> list[MemoryCase]:
-    """Read cases from CSV. Raises NearfarError for a missing column or a number that is none."""
+    """Read cases from CSV. Raises NearfarError for a missing column or an invalid number."""
     rows = _read(path, needed)
     names = [*NEEDED, "rate_unit", "source", "suspect"]
     return [
@@ -122,7 +123,7 @@ def read_predictions(path: Path) -> list[CasePrediction]:
 
 
 def write_predictions(predictions: Iterable[CasePrediction], path: Path) -> None:
-    """Write predictions as CSV, whole or not at all."""
+    """Write predictions as CSV. An error leaves no partial file."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(PREDICTED)

@@ -1,7 +1,7 @@
-"""Checks of stand-in programs: what their sources say of them beside what the profiles count.
+"""Checks of stand-in programs: published properties next to the counts of the profiles.
 
-A `[[figures]]` entry of a program's TOML file says of which inputs (`match`), how much of which
-quantity an operation takes, who says so, and how far ours may be off.
+A `[[figures]]` entry of a program's TOML file states for which inputs (`match`) it holds, the
+amount of a quantity per operation, the source, and the allowed difference.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from nearfar.base.units import LINE_BYTES
 from nearfar.documents.workload import Phase, Traffic, WorkloadProfile
 
 KEYS = {"match", "what", "quantity", "objects", "value", "tolerance", "source"}
-"""Keys of an entry; `objects` may be left out: then all count."""
+"""Keys of an entry. `objects` is optional; without it, all objects count."""
 
 
 @dataclass(frozen=True)
 class SourceFigure:
-    """A figure that a source gives of a program."""
+    """A property of a program that a source states."""
 
     match: str
     what: str
@@ -35,14 +35,14 @@ class SourceFigure:
 
 @dataclass(frozen=True)
 class FigureCheck:
-    """A source's figure beside that of a stand-in program."""
+    """A source's figure next to that of a stand-in program."""
 
     figure: SourceFigure
     ours: float
 
     @property
     def difference(self) -> float:
-        """Return ours over the source's, less 1."""
+        """Return ours divided by the source's, minus 1."""
         return self.ours / self.figure.value - 1.0
 
     @property
@@ -69,7 +69,7 @@ def read_figures(entries: list[dict[str, Any]], where: str) -> tuple[SourceFigur
 def checked(
     figures: tuple[SourceFigure, ...], text: str, profile: WorkloadProfile, phase: str
 ) -> list[FigureCheck]:
-    """Return the checks of the input `text`, "PROGRAM: INPUT", whose profile is given."""
+    """Return the checks of the input `text` ("PROGRAM: INPUT") with this profile."""
     (counted,) = (entry for entry in profile.phases if entry.name == phase)
     return [
         FigureCheck(figure, QUANTITIES[figure.quantity](_Counted(profile, counted, figure.objects)))
@@ -121,4 +121,5 @@ QUANTITIES: dict[str, Callable[[_Counted], float]] = {
     "data_bytes": _Counted.data_bytes,
     "data_bytes_per_operation": lambda c: c.data_bytes() / (c.phase.operations or 1.0),
 }
-"""Quantities by name; all but `data_bytes` are per operation. Lines read include stores' own."""
+"""Quantities by name; all except `data_bytes` are per operation. Lines read include those that
+stores read."""

@@ -1,10 +1,10 @@
-"""Near time that a larger input takes besides its lines from memory: its private cache holds less.
+"""Near time that a larger input adds in addition to its lines from memory.
 
-Where rows outgrow a core's private cache, lines that it kept come from the last level. The
-simulated window over the bursts of both inputs, with the core's figures as they are, says how much
-longer that takes per operation. Lines from the last level take a prefetcher's buffers as those from
-memory do: nothing of the difference hides behind the stream, so the simulated one is as fast as
-memory's bandwidth.
+If rows outgrow a core's private cache, lines that the cache contained before come from the last
+level. The simulated window over the bursts of both inputs, with the core's unchanged figures, gives
+the added time per operation. Lines from the last level use a prefetcher's buffers like those from
+memory, so that nothing of the difference is hidden behind the stream; therefore the simulated
+stream is as fast as memory's bandwidth.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from nearfar.predict.traffic import PhaseTraffic, misses
 from nearfar.predict.window_fit import simulation
 
 LEAST_KEPT = 0.5
-"""Share of a private cache that keeps lines at least: ways are few, replacement is not by age, and
-prefetched lines come in."""
+"""Smallest share of a private cache that keeps lines: it has few ways, replacement is not by age,
+and prefetched lines are added."""
 
 
 def added_share(phase: PhaseTraffic, smaller: PhaseTraffic, near: MemoryCosts) -> Estimate:
-    """Return the time that `phase` adds per operation, over near time of a smaller input.
+    """Return the time that `phase` adds per operation, relative to near time of a smaller input.
 
-    Both have bursts. The low end is that nothing is added.
+    Both need bursts. The low end is that nothing is added.
     """
     near_ns = smaller.near_time_ns.value / (smaller.operations or 1.0)
     near = replace(near, core_stream_ns=near.read_ns[1], page_ends_ns=0.0)

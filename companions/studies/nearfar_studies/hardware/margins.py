@@ -28,17 +28,17 @@ from nearfar.predict.interval import LEVEL
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 
 WIDTH_SHARE = 0.72
-"""Share of an end's distance from the value that is kept where data are directly in far memory:
-what pmemkv and RocksDB on Optane, the source that needs most, need (0.67 and 0.71 in two runs of
-the study). All sources were in sight while models and stand-in programs were made: others may be
-further off."""
+"""Share of an end's distance from the value that is kept for data directly in far memory. The
+source with the greatest need, pmemkv and RocksDB on Optane, needs 0.67 and 0.71 in two runs of the
+study. All sources were known when models and stand-in programs were made: others may have larger
+errors."""
 
 MEMORY_MODE_MARGIN = 0.09
-"""Logarithm by which both ends move out in Memory Mode: what NPB's MG, the program that needs most
-there, needs (0.083)."""
+"""Logarithm by which both ends move outwards in Memory Mode: NPB's MG, the program with the
+greatest need, needs 0.083."""
 
 MIN_DISTANCE = 1e-9
-"""Least distance of an end from the value."""
+"""Minimum distance of an end from the value."""
 
 
 def in_memory_mode(case: MemoryCase) -> bool:
@@ -58,7 +58,7 @@ def interval_of(case: MemoryCase, slowdown: Estimate) -> tuple[float, float]:
 
 
 def needed(each: CasePrediction, case: MemoryCase) -> float | None:
-    """Return what a case needs: a share, or in Memory Mode a margin; None: it is not judged."""
+    """Return the need of a case: a share, or in Memory Mode a margin; None: it is not judged."""
     if each.low is None or each.high is None or not each.slowdown:
         return None
     if not case.slowdown or case.suspect:
@@ -73,7 +73,7 @@ def needed(each: CasePrediction, case: MemoryCase) -> float | None:
 
 
 def margins_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
-    """Return what each group needs, and what the others would give it and it holds then."""
+    """Return each group's need, the rule that the other groups give, and its coverage."""
     groups: dict[tuple[str, str], list[float]] = {}
     for each, case in zip(predictions, cases, strict=True):
         value = needed(each, case)

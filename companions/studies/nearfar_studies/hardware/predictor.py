@@ -45,24 +45,25 @@ from nearfar_studies.hardware.stand_ins import (
 MACHINES = Path(__file__).with_name("machines.toml")
 MEMORY_MODE = "memory-mode"
 SMALLER = re.compile(r"Memory Mode, (N=\d+)")
-"""Near memory of a case whose near run is that of a smaller input, in Memory Mode as well."""
+"""Near memory of a case whose near run has a smaller input, also in Memory Mode."""
 
 SOCKETS = 2
-"""Sockets of every machine of the cases."""
+"""Number of sockets of every machine in the cases."""
 
 MIN_SLOWDOWN = 0.8
-"""Lowest end of an interval: slower memory makes nothing faster, two memories together may."""
+"""Lowest end of an interval: slower memory alone cannot be faster, but two memories together
+can."""
 
 ASSUMED_TIME_FACTOR = 2.0
-"""Factor within which an assumed near time is taken to be right."""
+"""Factor within which an assumed near time is considered correct."""
 
 
 @dataclass(frozen=True)
 class CaseMachine:
-    """The machine of a case, as far as its source tells."""
+    """The machine of a case, as far as its source describes it."""
 
     threads: int
-    """Threads of the case; those of a socket's cores where the source does not state them."""
+    """Threads of the case; if the source does not state them, one per core of a socket."""
     llc_bytes: float
     core: CoreFigures | None
     near: DeviceProfile
@@ -83,7 +84,7 @@ class _Parts:
     moved_share: float
     """Share of near time that memory may change."""
     stored: Estimate
-    """Time of what only the far run stores, over near time."""
+    """Time of stores that only the far run makes, divided by near time."""
     checks: list[FigureCheck]
 
 
@@ -93,7 +94,7 @@ def _machines() -> list[dict[str, Any]]:
 
 
 def machine_of(case: MemoryCase) -> CaseMachine:
-    """Return the machine of a case. Raises NearfarError where machine or memory is not known."""
+    """Return the machine of a case. Raises NearfarError if machine or memory is unknown."""
     for entry in _machines():
         if re.search(entry["match"], case.machine):
             machine = load_machine(entry["machine"])
@@ -132,7 +133,7 @@ def _memory(entry: dict[str, Any], text: str, sockets: int) -> DeviceProfile:
 
 
 def _scaled(device: DeviceProfile, factor: int) -> DeviceProfile:
-    """Return a device of `factor` times as many modules; one thread gets what it got."""
+    """Return a device with `factor` times as many modules; one thread's bandwidth is unchanged."""
     if factor == 1:
         return device
     rates = [
@@ -158,7 +159,7 @@ class CasePredictor:
         self.commit = built_from()
 
     def predict(self, case: MemoryCase) -> CasePrediction:
-        """Return the prediction of a case, or why there is none."""
+        """Return the prediction of a case, or the reason why there is none."""
         try:
             slowdown, model, assumed = self._predict(case)
         except NearfarError as error:
@@ -224,7 +225,7 @@ def _input_of(case: MemoryCase, program: StandIn, text: str) -> StandInInput:
 
 
 def _near_ns(case: MemoryCase, kind: StandInInput, phase: PhaseTraffic, threads: float) -> Estimate:
-    """Return CPU time of the phase as the source's near run implies it, ns."""
+    """Return CPU time of the phase that follows from the source's near run, ns."""
     here = phase.operations or 1.0
     if case.near_seconds is not None and kind.operations:
         value = case.near_seconds * 1e9 * threads * here / kind.operations
@@ -257,7 +258,7 @@ def _moved(
 
 
 def _rule(case: MemoryCase, program: StandIn) -> dict[str, Any] | None:
-    """Return what the case's placement moves, None where the program does not say."""
+    """Return the data that the case's placement moves; None if the program does not define it."""
     rules = program.placements.items()
     return next((rule for words, rule in rules if re.search(words, case.placement)), None)
 
@@ -265,9 +266,10 @@ def _rule(case: MemoryCase, program: StandIn) -> dict[str, Any] | None:
 def stored_share(
     case: MemoryCase, program: StandIn, kind: StandInInput, machine: CaseMachine
 ) -> Estimate:
-    """Return the time over near time of data that only the far run copies, and stores far.
+    """Return the time, relative to near time, of data that only the far run copies and stores far.
 
-    One thread copies them within near memory, and from there to far memory past the caches.
+    In that run one thread copies the data within near memory, and from there to far memory past the
+    caches.
     """
     each = (_rule(case, program) or {}).get("stored_bytes", 0)
     if not each or not kind.operations or case.near_seconds is None:
@@ -292,7 +294,7 @@ def _slowdown(parts: _Parts) -> Estimate:
 
 
 def _slowdown_of_moved(parts: _Parts) -> Estimate:
-    """Return the slowdown of the time that memory changes; of a part, in proportion to all."""
+    """Return the slowdown of the time that memory changes; for a part of it, in proportion."""
     near = near_memory(parts.machine.near, core=_core(parts))
     far = far_memory(parts.machine.far, near)
     kind = MODELS.get(parts.model)

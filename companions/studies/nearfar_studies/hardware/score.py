@@ -1,8 +1,9 @@
-"""Scores of predicted slowdowns against measured ones, in the figures that this field reports.
+"""Scores of predicted slowdowns against measured ones, with the metrics usual in this field.
 
-Pearson and rank correlation, shares of programs within 5 and 10 points of slowdown, mean error,
-bias, coverage of the intervals; overall, by source and by kind of memory; beside no slowdown at
-all, the ratio of idle latencies, and a stall share taken from the same program on remote memory.
+They are Pearson and rank correlation, shares of programs within 5 and 10 points of slowdown, mean
+error, bias, and coverage of the intervals; overall, by source and by kind of memory. They are shown
+next to three simple predictors: no slowdown at all, the ratio of idle latencies, and a stall share
+from the same program on remote memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ POINTS = (5.0, 10.0)
 """Distances in points of slowdown: from 1.05 to 1.10 are 5 points."""
 
 MIN_ROWS = 3
-"""Minimum of rows for a correlation."""
+"""Minimum number of rows for a correlation."""
 
 LatencyRatio = Callable[[MemoryCase], float | None]
 """Function from a case to the far over the near idle latency; None where one is not known."""
@@ -31,7 +32,7 @@ LatencyRatio = Callable[[MemoryCase], float | None]
 
 @dataclass(frozen=True)
 class Score:
-    """One predictor's score over some cases; NaN where a figure cannot be computed."""
+    """Score of one predictor over some cases; NaN if a metric cannot be computed."""
 
     cases: int
     pearson: float
@@ -69,7 +70,10 @@ def scored(
     truths: Sequence[MemoryCase],
     latency_ratio: LatencyRatio = lambda case: None,
 ) -> StudyResult:
-    """Return the scores of `predictions` as a study. Raises NearfarError where none has a truth."""
+    """Return the scores of `predictions` as a study.
+
+    Raises NearfarError if no prediction has a measurement.
+    """
     by_id = {case.id: case for case in truths if case.slowdown}
     unknown = [each.id for each in predictions if each.id not in by_id]
     pairs = [(each, by_id[each.id]) for each in predictions if each.id in by_id]
@@ -101,7 +105,7 @@ def scored(
 
 Pairs = Sequence[tuple[CasePrediction, MemoryCase]]
 Rivals = Mapping[str, Mapping[str, float]]
-"""Slowdown of a rival by its name and the case's id."""
+"""Slowdown by the rival's name and the case's ID."""
 
 
 def _rivals(cases: Sequence[MemoryCase], latency_ratio: LatencyRatio) -> Rivals:
@@ -116,7 +120,7 @@ def _rivals(cases: Sequence[MemoryCase], latency_ratio: LatencyRatio) -> Rivals:
 
 
 def _stall_shares(cases: Sequence[MemoryCase], ratios: Mapping[str, float]) -> dict[str, float]:
-    """Return slowdowns in proportion to latency, by what the program lost on remote memory."""
+    """Return slowdowns proportional to latency, from the program's loss on remote memory."""
     lost: dict[tuple[str, ...], float] = {}
     for case in cases:
         if case.memory_kind == "remote dram" and ratios.get(case.id, 0.0) > 1.0 and case.slowdown:

@@ -1,7 +1,8 @@
-"""Stand-in programs: which cases each stands for, how it is built, sized and profiled.
+"""Stand-in programs: the cases that each represents, and how it is built, sized and profiled.
 
-One TOML file a program in `programs/hardware`. Its data and the last-level cache are smaller than
-the source's by the same factor, so shares of misses stay; near time per operation is the source's.
+There is one TOML file per program in `programs/hardware`. Its data and the last-level cache are
+smaller than the source's by the same factor, so shares of misses are the same; near time per
+operation is the source's.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ FOLDER = Path(__file__).parents[1] / "programs" / "hardware"
 PHASE = "run"
 WAYS = 16
 MIN_PLANES = 8
-"""Fewest rows or planes of a part of a grid: a stencil must reach its neighbours."""
+"""Minimum number of rows or planes in a part of a grid: a stencil must reach its neighbours."""
 
 GB = 1.0465e9
-"""Bytes of 1 GB in the study of NPB and PolyBench: 16 N^2 over its sizes of jacobi-2d."""
+"""Bytes of "1 GB" in the study of NPB and PolyBench: 16 N^2 divided by its sizes of jacobi-2d."""
 
 MIN_LLC_BYTES = 256 << 10
-"""Smallest last-level cache that is simulated: below it a program's few hot lines would miss."""
+"""Smallest last-level cache that is simulated: in a smaller one a program's few hot lines would
+miss."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +41,21 @@ class StandInInput:
     """One input of a stand-in program; figures are of the source's run unless stated otherwise."""
 
     arguments: tuple[str, ...]
-    """Arguments here."""
+    """Arguments of the stand-in program."""
     data_bytes: float | None
-    """The source's data; None where no near memory is a cache of them."""
+    """Size of the source's data; None if no near memory caches them."""
     llc_shrink: float
-    """The source's last-level cache over the one that is simulated."""
+    """Size of the source's last-level cache divided by that of the simulated one."""
     operations: float | None
-    """Operations of the source's run, whose near time is given."""
+    """Number of operations in the source's run, whose near time is given."""
     rate_per_operation: float | None
     """Amount of the source's unit of rate per operation."""
     near_ns_per_operation: float | None
-    """Assumed CPU time of an operation where the source gives no near time."""
+    """Assumed CPU time of an operation if the source gives no near time."""
     threads: int | None
-    """Threads where the source does not state them; None: as many as a socket has cores."""
+    """Threads if the source does not state them; None: as many as a socket has cores."""
     unmoved_seconds: float
-    """Part of the source's near time that no memory changes, s."""
+    """Part of the source's near time that memory does not change, s."""
     assumed: str
 
 
@@ -66,16 +68,16 @@ class StandIn:
     source: str
     code: str
     programs: tuple[str, ...]
-    """Names of the programs that it stands for, as cases have them."""
+    """Names, as in cases, of the programs that it represents."""
     inputs: tuple[dict[str, Any], ...]
     placements: dict[str, dict[str, Any]]
-    """Objects that a placement's text moves, and `stored_bytes` that only the far run stores per
-    operation."""
+    """Objects that a placement moves, by the placement's text, and `stored_bytes` that only the far
+    run stores per operation."""
     figures: tuple[SourceFigure, ...]
-    """Figures that its source gives of it."""
+    """Properties that its source states."""
 
     def input_of(self, text: str) -> StandInInput | None:
-        """Return the input that the text "PROGRAM: INPUT" of a case names, or None."""
+        """Return the input for a case's text "PROGRAM: INPUT", or None."""
         for entry in self.inputs:
             match = re.search(entry["match"], text)
             if match is not None:
@@ -105,7 +107,7 @@ def stand_ins() -> tuple[StandIn, ...]:
 
 
 def program_of(case: MemoryCase) -> StandIn | None:
-    """Return the stand-in program that stands for a case's, or None."""
+    """Return the stand-in program for a case's program, or None."""
     for program in stand_ins():
         if case.program in program.programs:
             return program
@@ -138,7 +140,7 @@ def _input(entry: dict[str, Any], match: re.Match[str]) -> StandInInput:
 
 
 def _part(size: int, divided_by: list[int], points: int) -> list[int]:
-    """Return a process's part of a grid of `size` points a side, its last side cut to `points`."""
+    """Return a process's part of a grid with sides of `size` points; its last side has `points`."""
     *sides, last = (max(round(size / by), 2) for by in divided_by)
     return [*sides, min(last, max(round(points / math.prod(sides)), MIN_PLANES))]
 
@@ -153,9 +155,9 @@ class Profiler:
     def profile(
         self, program: StandIn, kind: StandInInput, llc_bytes: float, *, bursts: bool
     ) -> WorkloadProfile:
-        """Return the profile of one input, where the source's last level has `llc_bytes`.
+        """Return the profile of one input, for a source whose last-level cache has `llc_bytes`.
 
-        Raises NearfarError where it cannot be built or run here.
+        Raises NearfarError if it cannot be built or run here.
         """
         llc = max(round(llc_bytes / kind.llc_shrink), MIN_LLC_BYTES) >> 16 << 16
         arguments = "-".join(kind.arguments).replace("/", "")

@@ -1,4 +1,4 @@
-"""Programs that others measured on real far memory: profiled here, predicted there."""
+"""Programs that others measured on real far memory: profiled here, predicted for their machines."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ HARDWARE = Path(__file__).parents[1] / "hardware"
 MEASURED, REASONS = HARDWARE / "measured.toml", HARDWARE / "reasons.toml"
 
 EXPLAINED_FROM = 0.1
-"""Relative error from which a case needs a reason."""
+"""Relative error above which a case needs an explanation."""
 
 KNOWN_THERE = "STREAM 5.10"
-"""Begin of the names of programs whose far runs gave library devices their bandwidths: predictions
+"""Prefix of the names of programs whose far runs gave library devices their bandwidths. Predictions
 of them judge how a device's figures are used, not whether they hold for another program."""
 
 
@@ -44,7 +44,7 @@ class Applications(Study):
     source = "five published sets of measurements (nearfar_studies/hardware/measured.toml)"
 
     def run(self, given: StudyInputs) -> StudyResult:
-        """Profile every stand-in program here, and predict it on the machines of the sources."""
+        """Profile every stand-in program here, and predict it for the machines of the sources."""
         cases = measured_cases()
         with tempfile.TemporaryDirectory(prefix="nearfar-hardware-") as name:
             predictor = CasePredictor(given.profiles or Path(name))
@@ -84,7 +84,7 @@ class Applications(Study):
 
 
 def with_known_there(result: StudyResult, cases: list[MemoryCase]) -> StudyResult:
-    """Return the result with a note on the cases that devices know, and the scores of the rest."""
+    """Return the result with a note on the cases known to devices, and the scores of the others."""
     known = {case.id for case in cases if case.program.startswith(KNOWN_THERE)}
     tables = [
         msgspec.structs.replace(
@@ -126,7 +126,7 @@ def measured_cases() -> list[MemoryCase]:
 
 
 def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> TextTable:
-    """Return what sources say of their programs beside what the stand-in programs do."""
+    """Return published properties of programs next to those of the stand-in programs."""
     rows = [
         [
             f"{program}, {text}" if text else program,
@@ -148,7 +148,7 @@ def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> Tex
 
 
 def reasons_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
-    """Return why cases are off by `EXPLAINED_FROM` or more, by the group that shares a reason."""
+    """Return the reasons for errors of `EXPLAINED_FROM` or more, by the group that shares one."""
     reasons = tomllib.loads(REASONS.read_text())["reasons"]
     groups: dict[str, list[float]] = {}
     for each, case in zip(predictions, cases, strict=True):

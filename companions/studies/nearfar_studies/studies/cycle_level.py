@@ -1,4 +1,4 @@
-"""Slowdowns that no ordinary machine can make, against an independent cycle-level core."""
+"""Slowdowns that no ordinary machine can have, compared with an independent cycle-level core."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _of_counts(counted: list[cycle_level.CountComparison]) -> str:
 
 
 def _count_table(counted: list[cycle_level.CountComparison]) -> TextTable:
-    """Return the counts beside the core's without prefetchers."""
+    """Return the counts next to those of the core without prefetchers."""
     return TextTable(
         title="counts of the profile, beside the core's without prefetchers",
         columns=["kernel", "misses", "of the core", "error", "write-backs", "of the core"],

@@ -1,4 +1,4 @@
-"""The NVDIMM thesis' pipeline on this machine: two threads, two memories, two locks, really run."""
+"""The NVDIMM thesis' pipeline, run on this machine: two threads, two memories, two locks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 @STUDIES.register("in-situ-here")
 class InSituHere(Study):
-    """Measured here beside what the two locks make of the parts' own times."""
+    """Measured times next to the times that two locks and the parts' own times give."""
 
     title = "The NVDIMM thesis' pipeline of simulation and analysis, run on two memories here"
     source = "S. Gunnar, master's thesis, Oslo 2021, chapter 5: its stand-in program"
 
     def run(self, given: StudyInputs) -> StudyResult:
-        """Run it with the analysis in the slower memory; refused where there is none."""
+        """Run it with the analysis in the slower memory; refuse if there is none."""
         del given
         return result_of(run_pipeline_here(far_here()))
 
@@ -37,7 +37,7 @@ class InSituHere(Study):
 
 
 def result_of(ran: PipelineRun) -> StudyResult:
-    """Return measured times beside computed ones; the column "published" is what was measured."""
+    """Return measured times next to computed ones; the column "published" has the measured ones."""
     parts = ran.pipeline
     seconds = {
         "generate": parts.generate,

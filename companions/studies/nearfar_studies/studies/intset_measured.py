@@ -1,7 +1,7 @@
-"""The paper's list, hash set and skip list, in DRAM, on this machine's disk, on Optane and an SSD.
+"""The paper's list, hash set and skip list in DRAM, on a disk, on Optane and an SSD.
 
-DRAM and disk are measured, the other two predicted. The study also counts what the published
-programs leave out that recovery from a crash needs.
+DRAM and this machine's disk are measured, the other two are predicted. The study also counts the
+steps for recovery that the published programs omit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class IntsetMeasured(Study):
     )
 
     def run(self, given: StudyInputs) -> StudyResult:
-        """Measure and predict; nothing is taken from `given`."""
+        """Measure and predict; `given` is not used."""
         del given
         return compare(self, measure(SetPlan()))
 
@@ -79,7 +79,7 @@ class IntsetMeasured(Study):
 
 
 def compare(study: Study, runs: SetRuns) -> StudyResult:
-    """Set what was run beside what was published."""
+    """Compare the runs with the published figures."""
     with_disk = DISK in runs.sync_ns
     sizes = runs.plan.sizes
     here = {
@@ -122,15 +122,15 @@ def compare(study: Study, runs: SetRuns) -> StudyResult:
 
 @dataclass(frozen=True)
 class SetComparison:
-    """One of the paper's two memories beside what was run here."""
+    """One of the paper's two memories, compared with the runs here."""
 
     published: dict[str, float]
     mean: float
     device: str
     sizes: Sequence[int]
-    """That are predicted."""
+    """Predicted sizes."""
     measured: dict[str, tuple[str, str]]
-    """Memory and safety that the sets were run with here, by what the table calls them."""
+    """Memory and safety of the sets that were run here, by their name in the table."""
     measured_sizes: Sequence[int]
 
     def rows(self, runs: SetRuns) -> list[ComparisonRow]:
@@ -192,7 +192,7 @@ class SetComparison:
 
 
 def _between(memory: SetComparison, disk: SetComparison, runs: SetRuns) -> list[ComparisonRow]:
-    """Return rows of one memory's slowdown over the other's."""
+    """Return rows of one memory's slowdown divided by the other's."""
     rows = []
     for structure in (*STRUCTURES, ""):
         structures = [structure] if structure else STRUCTURES
@@ -222,7 +222,7 @@ def _ratio(elsewhere: Estimate, runs: SetRuns, structure: str, size: int) -> Est
 
 
 def _pair(runs: SetRuns, structure: str, size: int, *how: str) -> Pair:
-    """Return the volatile set's throughputs and those of a set run with memory and safety `how`."""
+    """Return throughputs of the volatile set and of a set with memory and safety `how`."""
     return (
         runs.throughput[SetCase(structure, size, VOLATILE)],
         runs.throughput[SetCase(structure, size, *how)],

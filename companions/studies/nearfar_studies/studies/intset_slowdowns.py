@@ -35,18 +35,18 @@ PUBLISHED_MEAN = 5.54
 PUBLISHED_RANGE = (1.6, 11.7)
 
 SIZES = {256: 100_000, 1024: 40_000, 4096: 10_000, 16384: 2_000}
-"""Elements to begin with, and operations on a list of them: from what the original benchmark begins
-with up to what a list's operation takes some ten microseconds to walk."""
+"""Initial numbers of elements, and of operations on a list of that size: from that of the original
+benchmark up to lists that take some ten microseconds to walk."""
 OPERATIONS = 500_000
-"""On the others, whatever their size: enough to be timed."""
+"""Operations on the other sets, whatever their size: enough for timing."""
 
 COMMITTED = {"fences": 6.0, "flushes": 5.0, "nt_store_bytes": 384.0}
 """Counts of a transaction that inserts into a list, by `nearfar profile` in libpmemobj 1.12.1 (a
 24-byte range added, a node allocated)."""
 
 OPERATIONS_OF_A_CHANGE = 4.0
-"""Half of them look up; of the other half every second finds what it was to insert, or nothing to
-remove."""
+"""Operations per change: half of them look up, and every second of the others finds the key to
+insert, or no key to remove."""
 
 
 @STUDIES.register("intset-slowdowns")
@@ -65,7 +65,7 @@ class IntsetSlowdowns(Study):
         return compare(self, volatile, persistent, near)
 
     def draw(self, result: StudyResult, figure: drawing.Figure) -> str:
-        """Draw the slowdowns beside the published."""
+        """Draw the slowdowns next to the published ones."""
         axes = figure.add_subplot()
         compared = result.tables[0]
         places = list(range(len(compared.rows)))
@@ -110,7 +110,7 @@ def profile(
 def compare(
     study: Study, volatile: WorkloadProfile, persistent: WorkloadProfile, near: DeviceProfile
 ) -> StudyResult:
-    """Predict the persistent program on Optane and set its times against the volatile ones'."""
+    """Predict the persistent program on Optane and compare its times with the volatile ones."""
     far = load_device(FAR)
     names = [phase.name for phase in persistent.phases if phase.name.partition(" ")[0] in PUBLISHED]
     predicted = (
@@ -161,7 +161,7 @@ def compare(
 
 
 def _verdict(compared: ComparisonTable, by_size: list[float]) -> list[str]:
-    """Return the errors, what lies in the intervals, and what persisting alone costs."""
+    """Return the errors, the coverage of the intervals, and the cost of persisting alone."""
     *structures, mean = compared.rows
     inside, judged = covered(compared)
     persisting = compared.errors["persisting in DRAM"]
@@ -222,7 +222,7 @@ def _row(
 
 
 def _persisted(phase: Phase) -> list[str]:
-    """Return what each transaction of a phase persists, by the counts of `COMMITTED`."""
+    """Return the data that each transaction of a phase persists, from the counts of `COMMITTED`."""
     totals = {name: sum(getattr(r.traffic, name) for r in phase.objects) for name in COMMITTED}
     updates = (phase.operations or 1.0) / OPERATIONS_OF_A_CHANGE
     return [f"{total / updates:.1f}" for total in totals.values()]

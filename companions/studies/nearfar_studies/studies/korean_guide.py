@@ -32,27 +32,28 @@ THREAD_LINE = "0-15 R seq 200m dram\n"
 NOT_OURS = "nearfar changes no modes: that takes root, ipmctl and a reboot"
 
 OTHER_ERRORS = 2
-"""Errors that functions report, not a command's output: msr, and the unstable latency."""
+"""Errors that are reported by functions instead of a command's output: msr, and the unstable
+latency."""
 
 NO_DRIFT = "nothing"
 
 DRIFT_INTERVAL = 0.01
-"""Half-width given to the guide's two latencies, which it prints without one."""
+"""Half-width assumed for the guide's two latencies, which are printed without one."""
 
 
 class GuideStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step of the guide."""
 
     guide: str
-    """Its command, or its error."""
+    """The guide's command, or its error."""
     result: str
-    """Its output, or the remedy that the guide gives."""
+    """The output, or the remedy in the guide."""
     arguments: tuple[str, ...] = ()
-    """Arguments of nearfar; empty: nearfar does not do this."""
+    """Arguments of nearfar; empty: nearfar has no such function."""
     state: State | None = None
     """State of the guide's machine; None: this machine."""
     keep: tuple[str, ...] = ()
-    """Beginnings of the printed lines that the table shows; empty: how the command ended."""
+    """First words of the printed lines that the table shows; empty: how the command ended."""
     note: str = ""
     ours_only: bool = False
     """Whether the guide lacks this step."""
@@ -134,7 +135,7 @@ def _row(step: GuideStep, work: Path) -> list[str]:
 
 
 def _msr() -> list[str]:
-    """Say what nearfar finds of prefetchers where MLC wants the module msr."""
+    """Describe what nearfar reports about prefetchers where MLC asks for the module msr."""
     verdict = judge(tuple(sorted(os.sched_getaffinity(0))[:1]))
     remedy = f"; remedy: {verdict.remedy}" if verdict.remedy else ""
     return [
@@ -146,7 +147,7 @@ def _msr() -> list[str]:
 
 
 def _unstable() -> list[str]:
-    """Say what nearfar says where the guide's latency doubled until reboot."""
+    """Describe what nearfar reports where the guide's latency doubled until reboot."""
     library = load_device(DRAM.removeprefix("model:"))
     before, now = (_measured(library, GUIDE.value(key)) for key in ("before_ns", "until_reboot_ns"))
     warnings = drift.warnings(drift.compare(now, before))

@@ -16,14 +16,16 @@ from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 THREADS = 16
 FIGURES = {"NVM->NVM": ("2", "2 to 4"), "NVM->DRAM": ("5", "5 to 7"), "DRAM->NVM": ("8", "8 to 10")}
-"""Copy of the second group, to the figure with the groups' numbers and all its figures."""
+"""Figure with the groups' numbers and all its figures, by copy of the second group."""
 
 STEADY = ("1-20", "21-40", "41-60", "61-80", "81-100")
-"""Columns averaged. The first iteration is left out: there the groups do not yet run together."""
+"""Columns that are averaged. The first iteration is omitted, because the groups do not run together
+yet."""
 
 APART = "memories independent"
 CUT = "cut alike"
-"""`joint_bandwidth` of both memories' best alone: larger demands are cut by one factor."""
+"""Name of the rule that limits larger demands by one factor to the `joint_bandwidth` of both
+memories alone."""
 
 PARTS = ("sum", "DRAM group", "other group")
 
@@ -120,7 +122,7 @@ def predicted(kind: str, others: float) -> tuple[list[float], list[float]]:
 
 
 def cut_alike(kind: str, others: float) -> tuple[float, float]:
-    """Return GB/s of both groups were their demands cut by one factor."""
+    """Return GB/s of both groups if their demands were limited by one factor."""
     best = tuple(float(curve(memory, "copy")[1].max()) for memory in ("DRAM", "NVDIMM"))
     limit = JointLimit(
         memories=("DRAM", "NVDIMM"),

@@ -19,7 +19,8 @@ INDEPENDENT = "independent"
 LOCKS = "total, from its own times of generation, transfer and analysis"
 
 MIN_JUDGED_IDLE_S = 10.0
-"""Idle times below this are shown, not judged: relative errors of nothing say nothing."""
+"""Smaller idle times are shown but not judged, because relative errors of almost nothing mean
+nothing."""
 
 
 @STUDIES.register("nvdimm-pipeline")
@@ -212,7 +213,7 @@ def _locks() -> ComparisonTable:
 
 
 def its_total_s() -> Column:
-    """Return its stages' predictions put together: the slower stage sets the pace, s."""
+    """Return the sum of its stages' predictions, in which the slower stage sets the pace, s."""
     generation, consumption = THESIS.columns("13"), THESIS.columns("14")
     return np.maximum(
         generation["its_prediction"], consumption["its_transfer"] + consumption["its_analysis"]
@@ -277,7 +278,7 @@ def _verdict(
 
 
 def _agreement(published_wins: bool, predicted_wins: bool) -> str:
-    """Say whether published and predicted times agree on whether the pipeline wins."""
+    """State whether published and predicted times agree on whether the pipeline wins."""
     if published_wins == predicted_wins:
         return "in both the pipeline " + ("wins" if predicted_wins else "loses")
     return "the prediction has the wrong winner"

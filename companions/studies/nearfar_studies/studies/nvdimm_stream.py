@@ -1,4 +1,4 @@
-"""The NVDIMM thesis' STREAM, tables 4 and 5: the curve over threads from a part of it."""
+"""The NVDIMM thesis' STREAM, tables 4 and 5: the curve over threads from some of its points."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve, fit_sc
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 FITTED = (1, 2, 4, 8, 16)
-"""Threads that the law is fitted to: powers of two, as `nearfar measure` takes them."""
+"""Thread counts to which the law is fitted: powers of two, as in `nearfar measure`."""
 
 BROKEN = 0.9
-"""A run in which any kernel falls below this share of the run with a thread less is marked: no
-memory loses so much by one thread more, and no smooth law has it."""
+"""Share of the bandwidth with one thread less below which a run is marked: one more thread does not
+reduce bandwidth so much in any memory or smooth law."""
 
 
 ALIKE = 1.1
@@ -136,7 +136,7 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
 
 
 def _broken(memory: str) -> set[float]:
-    """Return thread counts of runs in which some kernel is far below that with a thread less."""
+    """Return thread counts at which some kernel is far below the run with one thread less."""
     dropping = set()
     for kernel in KERNELS:
         threads, gb_per_s = curve(memory, kernel)

@@ -28,7 +28,7 @@ ONE, SIX = "optane-100-1dimm", "optane-100-6dimm"
 
 HUGE_BYTES = 2 << 20
 THREADS = (1, 2, 4, 8, 16, 24)
-"""Thread counts; the best bandwidth of them counts, as published."""
+"""Thread counts; the best bandwidth among them counts, as published."""
 
 BEYOND_FIRST, BEYOND_ALL = 16 << 20, 1 << 30
 """Regions larger than the first buffer, and than both."""
@@ -39,7 +39,7 @@ SMALLEST_BYTES = 4096
 
 @STUDIES.register("optane-characterisation")
 class OptaneCharacterisation(Study):
-    """Plateaus, amplification, and what file systems add here."""
+    """Plateaus, amplification, and the costs of file systems here."""
 
     title = "performance thesis, characterisation of Optane"
     source = (
@@ -113,13 +113,13 @@ def _chase_ns(subject: ModelSubject, region_bytes: int) -> float:
 
 
 def _write_ns(subject: ModelSubject, region_bytes: int, fence_every: int = 1024) -> float:
-    """Return ns per line of nt-stores; by default with so few fences that they do not count."""
+    """Return ns per line of nt-stores; by default with so few fences that these do not matter."""
     point = SamplePoint("persist", "persist-nt-store", HUGE_BYTES, region_bytes)
     return subject.sample(replace(point, fence_every=fence_every)).value
 
 
 def _plateaus() -> ComparisonTable:
-    """Predict each region's read latency by a device that does not have that figure."""
+    """Predict each region's read latency from a device without that figure."""
     device = load_device(ONE)
     rows = []
     for figure in _by_region(device, "read"):
@@ -142,7 +142,7 @@ def _plateaus() -> ComparisonTable:
 
 
 def _writes() -> ComparisonTable:
-    """Return writes beside the device fitted to them: too few are published to leave one out."""
+    """Return writes next to the device fitted to them; too few are published to leave one out."""
     device = load_device(ONE)
     subject = _subject(device)
     rows = []
@@ -228,7 +228,7 @@ def _best_gb_per_s(subject: ModelSubject, figure: BandwidthFigure) -> float:
 
 
 def _amplification() -> ComparisonTable:
-    """Bytes moved over bytes asked for: how much better 256 B accesses are than 64 B ones."""
+    """Bytes moved per requested byte: the gain of 256 B accesses over 64 B ones."""
     rows = []
     for name in (ONE, SIX):
         device = load_device(name)

@@ -25,13 +25,13 @@ THESIS = published("performance-thesis")
 FAR = "thesis-pmem"
 MODEL = "persist"
 SIZES = (50_000, 100_000, 500_000, 1_000_000)
-"""Sizes of table 6.1; those beyond would add minutes of set-up, and ns per get hardly change."""
+"""Sizes of table 6.1; larger ones would add minutes of set-up, and ns per get hardly change."""
 INSERTS = 100_000
-"""Inserts of figure 4.4."""
+"""Number of inserts in figure 4.4."""
 ELEMENTS_BYTES = (8, 64, 512, 4096)
 """Figure 4.4's axis is logarithmic and unlabelled in the text."""
 PUBLISHED_GET_BYTES = 8
-"""Published: 1 byte, which libpmemobj rounds up as much."""
+"""Published size: 1 byte, which libpmemobj rounds up to this."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TimedOperations:
 
     @property
     def slowdown(self) -> float:
-        """Far over near."""
+        """Far time divided by near time."""
         return self.far.value / self.near
 
 
@@ -83,7 +83,7 @@ class PmembenchTables(Study):
 
 
 def timed(profile: WorkloadProfile, near: DeviceProfile) -> TimedOperations:
-    """Return a profile's time here, and predicted for the thesis' persistent memory."""
+    """Return a profile's time here, and the time predicted for the thesis' persistent memory."""
     predicted = (
         predict(profile=profile, near=near, far=[load_device(FAR)], model=MODEL, phase=[PHASE])
         .devices[0]

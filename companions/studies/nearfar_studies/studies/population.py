@@ -38,7 +38,7 @@ WORKLOADS = 265
 SLOWDOWNS = "slowdown of every program"
 
 SHIFTS = (1, 2, 3)
-"""Other caches, by how often the list's is doubled."""
+"""Other cache sizes, as the number of times that the list's is doubled."""
 
 Runs = dict[str, dict[str, DevicePrediction]]
 """Predictions by program and device."""
@@ -46,7 +46,7 @@ Runs = dict[str, dict[str, DevicePrediction]]
 
 @STUDIES.register("population")
 class Population(Study):
-    """How many programs slow down by less than 5, 10 and 50 %."""
+    """Number of programs that slow down by less than 5, 10 and 50 %."""
 
     title = "unmodified Debian programs beside a published population on CXL memory"
     source = PUBLISHED.citation + " (from a public summary: second hand)"
@@ -95,7 +95,7 @@ class Population(Study):
         )
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
-        """Draw how many programs are below a slowdown, and the published shares as points."""
+        """Draw the number of programs below each slowdown, and the published shares as points."""
         axes = figure.add_subplot()
         text = next(each for each in result.texts if each.title == SLOWDOWNS)
         for number, name in enumerate(text.columns[2:]):
@@ -118,7 +118,7 @@ def predicted(
     here: DeviceProfile,
     llc_bytes: int,
 ) -> dict[str, DevicePrediction]:
-    """Return the program on every device, with so much last-level cache."""
+    """Return the program on every device, with this last-level cache."""
     target, near = load_machine(listed.machine), load_device(listed.near)
     own_bytes = here.measured and here.measured.effective_llc_bytes
     there = on_other_machine(
@@ -165,7 +165,7 @@ def _below(slowdowns: Sequence[float], percent: float) -> float:
 
 
 def verdict(shares: ComparisonTable, count: int) -> list[str]:
-    """Return how far the shares are from the published ones, in sentences."""
+    """Return the differences between the shares and the published ones, in sentences."""
     differences = ", ".join(
         f"{_points(shares, name):.0f} points ({name})" for name in shares.errors
     )

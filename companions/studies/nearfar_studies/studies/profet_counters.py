@@ -1,4 +1,4 @@
-"""Programs counted and measured on real memories, from their counters on one of them."""
+"""Programs measured on real memories, predicted from their counters on one of them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _errors(tables: Iterable[ComparisonTable]) -> TextTable:
 
 
 def _intervals(groups: dict[str, list[CyclePrediction]]) -> TextTable:
-    """Return coverage and width of intervals as they are and calibrated on the other programs."""
+    """Return coverage and width of intervals, plain and calibrated on the other programs."""
     rows = []
     for name, cases in groups.items():
         plain, calibrated = cycle_intervals.as_they_are(cases), cycle_intervals.calibrated(cases)

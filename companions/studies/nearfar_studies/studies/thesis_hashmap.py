@@ -32,7 +32,8 @@ OTHER_DRAM = "ddr4-2666-cascade-lake"
 """DRAM of the same processor family; others measured its idle latencies."""
 
 LARGE_FROM = 2_000_000
-"""The second range of n over which errors are stated: where the time of a get is level."""
+"""Start of the second range of n for which errors are stated: here the time of a get is
+constant."""
 
 
 @STUDIES.register("thesis-hashmap")
@@ -43,7 +44,7 @@ class ThesisHashmap(Study):
     source = f"{THESIS.citation}, table 6.1 and figure 5.7"
 
     def run(self, given: StudyInputs) -> StudyResult:
-        """Predict every n; compare with its two models and the trivial one."""
+        """Predict every n; compare with the source's two models and the trivial one."""
         compared = _table()
         n = THESIS.columns("6.1")["n"]
         return self.result(
@@ -126,7 +127,7 @@ def _table() -> ComparisonTable:
 
 
 def _correlations(compared: ComparisonTable) -> TextTable:
-    """Correlate times per get: over n all times grow alike, which would say nothing."""
+    """Return correlations of times per get; total times all grow with n, so theirs are trivial."""
     n = THESIS.columns("6.1")["n"]
     names = ["published", "ours", COUNTERS, CODE]
     per_get = np.array([column(compared, name) / n for name in names])

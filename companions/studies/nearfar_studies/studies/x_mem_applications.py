@@ -39,7 +39,7 @@ FARS = (
     "xmem-far-600ns-10gb",
     "xmem-far-600ns-5gb",
 )
-"""Its emulated memories, the mildest first and the harshest last."""
+"""Its emulated memories, from the mildest to the harshest."""
 
 SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -49,7 +49,7 @@ JUDGED_PERCENTILES = ("p50", "p95", "p99")
 PATTERNS = {"pointer chase": CHASE, "random": INDEPENDENT, "stream": STREAM}
 
 ByMemory = Mapping[str, Sequence[PlacedApplication]]
-"""By application, one per far memory in the order of `FARS`."""
+"""Results by application, one per far memory in the order of `FARS`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class PublishedRange:
 
     @property
     def what(self) -> str:
-        """Say what was near."""
+        """Describe what was near."""
         if self.near_share == 0.0:
             return f"{self.application.kind}, all far"
         over = ", gain over all far" if self.gain else ""
@@ -76,7 +76,7 @@ class PublishedRange:
         return figures.value(f"{self.key}_least"), figures.value(f"{self.key}_most")
 
     def ours(self, placed: PlacedApplication) -> Estimate:
-        """Return the same of ours on one memory."""
+        """Return the same of our result on one memory."""
         return placed.gain(self.near_share) if self.gain else placed.slowdown(self.near_share)
 
     def unguided(self, placed: PlacedApplication) -> float:
@@ -110,7 +110,7 @@ class XMemApplications(Study):
         return result_of(self.name, near, fars, applications)
 
     def draw(self, result: StudyResult, figure: Figure) -> str:
-        """Draw published ranges beside ours."""
+        """Draw published ranges next to ours."""
         axes = figure.add_subplot()
         rows = result.tables[0].rows
         for at, _ in enumerate(PUBLISHED):
@@ -253,7 +253,7 @@ def _requests(application: Application, latencies: Mapping[str, Histogram]) -> d
 
 
 def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
-    """Try the rule on what this machine has: pages of 4 KiB are slower than those of 2 MiB."""
+    """Test the rule on this machine: pages of 4 KiB are slower than those of 2 MiB."""
     rows: list[ComparisonRow] = []
     shares = list(PERCENTILES.values())
     for application in APPLICATIONS:
@@ -289,7 +289,7 @@ def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
 
 
 def _trimmed_ns(histogram: Histogram) -> float:
-    """Return the mean of a kind's quickest 99 %."""
+    """Return the mean of the fastest 99 % of a kind."""
     below = histogram.counts.cumsum() <= 0.99 * histogram.counts.sum()
     below[0] = True
     return float(
@@ -298,7 +298,7 @@ def _trimmed_ns(histogram: Histogram) -> float:
 
 
 def _traffic(placed: ByMemory) -> TextTable:
-    """Memory traffic near, per thread: what says how alike the programs are."""
+    """Return near memory traffic per thread, which shows how similar the programs are."""
     source = published("x-mem")
     theirs = {
         GRAPH.name: f"up to {source.value('graph_read_gb_per_s'):g} read, "
@@ -337,7 +337,7 @@ def _objects(placed: ByMemory) -> TextTable:
 
 
 def _effective(near: DeviceProfile, fars: Sequence[DeviceProfile]) -> TextTable:
-    """Latency per line by pattern: the rule that X-Mem places by."""
+    """Return latency per line by pattern, the rule by which X-Mem places."""
     local = near_memory(near)
     first = effective_latencies_ns(local)
     rows = []

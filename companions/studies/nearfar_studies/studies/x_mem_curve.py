@@ -1,4 +1,4 @@
-"""X-Mem's curve, share of memory that is near against slowdown, for a program profiled here."""
+"""X-Mem's curve of slowdown by the share of memory that is near, for a program profiled here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 PROFILE = Path("build/demo/run.json")
 NEAR = Path("build/demo/near.json")
-"""Files that `make demo` leaves."""
+"""Files that `make demo` creates."""
 
 SHARES = (0.0, 0.03, 0.06, 0.10, 0.25, 0.50, 0.75, 1.0)
 
@@ -29,7 +29,7 @@ LATENCY_FACTOR, BANDWIDTH_DIVISOR = 4, 8
 """X-Mem's far memory against its near one."""
 
 PUBLISHED = {0.06: "GraphMat", 0.25: "VoltDB, MemC3"}
-"""Share of near memory to the source's programs that were placed with it."""
+"""The source's programs by the share of near memory with which they were placed."""
 PUBLISHED_GUIDED = (1.13, 1.40)
 """Range of their slowdowns with guided placement."""
 
