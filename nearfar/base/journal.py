@@ -1,8 +1,8 @@
-"""A file of finished work: what was appended is there again, whatever ended the process.
+"""A file of finished work: an appended record survives the process, however that ends.
 
 A line is the CRC-32 of a record, in hexadecimal, and the record as JSON. The first line may be the
-request that the work is for. A last line without its end, or with another CRC, is no line: reading
-stops before it and the next append takes its place. The file is locked while it may be written.
+request that the work is for. A last line that is incomplete or has a wrong CRC does not count:
+reading stops before it and the next append overwrites it. A journal open for writing is locked.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class JournalHead(msgspec.Struct, frozen=True):
     request: dict[str, str]
     """Names and values that must be the same when the work goes on."""
     about: msgspec.Raw = msgspec.Raw(b"null")
-    """A document of the owner's."""
+    """A further document that the journal's owner keeps with the request, as JSON."""
 
 
 class Journal(Generic[Record]):
     """An open journal of records of one type; a context manager.
 
-    Made by `begin`, `resume` or `load` where the work has a request, by `open` where it has none.
+    `begin`, `resume` and `load` open a journal whose first line is a request, `open` one without.
     """
 
     head: JournalHead
@@ -52,7 +52,7 @@ class Journal(Generic[Record]):
         """Bytes of a torn last record, found when the journal was opened."""
         self._record = record
         self._handle = handle
-        self._first = self._end = 0
+        self._first = self._end = 0  # positions of the first record and after the last
 
     @classmethod
     def open(cls, path: Path, record: type[Record], *, wait: bool = False) -> Journal[Record]:
@@ -92,7 +92,7 @@ class Journal(Generic[Record]):
     def resume(
         cls, path: Path, record: type[Record], request: Mapping[str, str]
     ) -> Journal[Record]:
-        """Go on with the journal at `path`; NearfarError says how its request differs."""
+        """Continue the journal at `path`; NearfarError says how its request differs."""
         if not path.exists():
             raise NearfarError(
                 f"there is nothing to resume: {path} does not exist; leave out --resume"
@@ -105,7 +105,7 @@ class Journal(Generic[Record]):
 
     @classmethod
     def load(cls, path: Path, record: type[Record]) -> Journal[Record]:
-        """Open the journal at `path` to read it, whoever made it, even while it is written."""
+        """Open the journal at `path` to read it, whatever its request, even while it is written."""
         try:
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -115,7 +115,7 @@ class Journal(Generic[Record]):
             return journal
 
     def append(self, record: Record | JournalHead) -> None:
-        """Add a record, for good: it is with the kernel when this returns.
+        """Add a record; once this returns, the kernel has it, so it survives this process.
 
         Raises NearfarError where the disk is full; the journal then ends before this record.
         """
@@ -175,7 +175,7 @@ class Journal(Generic[Record]):
 
     def _lines(self, begin: int, end: int) -> Iterator[bytes]:
         """Yield whole lines between two positions, and stop at the first damaged one."""
-        # A file of its own, for a position that no other reader moves.
+        # A new file object, because readers of one handle would move each other's position.
         with Path(f"/proc/self/fd/{self._handle}").open("rb") as file:
             file.seek(begin)
             while begin < end:

@@ -79,7 +79,7 @@ def basis(figure: Figure) -> str:
 
 
 def short(citation: str) -> str:
-    """Return the begin of a citation."""
+    """Return the beginning of a citation."""
     return textwrap.shorten(citation, MAX_SOURCE_CHARACTERS, placeholder="...")
 
 
@@ -167,6 +167,7 @@ def half_load(curve: LoadedLatencyCurve) -> tuple[float, float] | None:
 
 
 def _loaded(device: DeviceProfile, share: float) -> QuantityRow:
+    """Return the read latency at half load of the curve with this share of reads."""
     name = f"read latency at half load, {share:.0%} reads"
     curve = loaded_curve(device, share)
     if curve is None or abs(curve.read_share - share) > 0.1:

@@ -98,10 +98,10 @@ class _Reader:
 
     def device(self, data: dict[str, Any]) -> DeviceProfile:
         defaults = self._defaults(data.pop("defaults", {}))
-        self._kind(data)
-        self._keys(data, DeviceProfile, (), extra=["defaults"])
+        self._check_kind_and_version(data)
+        self._check_keys(data, DeviceProfile, (), extra=["defaults"])
         for name, source in self._tables(data, "sources").items():
-            self._keys(source, Source, ("sources", name))
+            self._check_keys(source, Source, ("sources", name))
         for array, kind in ARRAYS.items():
             figures = data.get(array, [])
             if not isinstance(figures, list) or not all(isinstance(f, dict) for f in figures):
@@ -109,13 +109,13 @@ class _Reader:
             for index, figure in enumerate(figures):
                 for key, value in (defaults[""] | defaults.get(array, {})).items():
                     figure.setdefault(key, value)
-                self._keys(figure, kind, (array, index))
+                self._check_keys(figure, kind, (array, index))
         if "paged" in data:
-            self._keys(self._tables(data, "paged"), PagedMemory, ("paged",))
+            self._check_keys(self._tables(data, "paged"), PagedMemory, ("paged",))
         if "measured" in data:
-            self._keys(self._tables(data, "measured"), MeasuredContext, ("measured",))
+            self._check_keys(self._tables(data, "measured"), MeasuredContext, ("measured",))
         if "producer" in data:
-            self._keys(self._tables(data, "producer"), Producer, ("producer",))
+            self._check_keys(self._tables(data, "producer"), Producer, ("producer",))
         made_by = msgspec.to_builtins(producer(["nearfar", "device", "show", str(self._path)]))
         try:
             device = msgspec.convert({"producer": made_by} | data, DeviceProfile)
@@ -128,7 +128,7 @@ class _Reader:
             self._refuse(*problem)
         return device
 
-    def _kind(self, data: dict[str, Any]) -> None:
+    def _check_kind_and_version(self, data: dict[str, Any]) -> None:
         for key, value in (("kind", DeviceProfile.KIND), ("version", DeviceProfile.VERSION)):
             if data.get(key) != value:
                 state = f"is {data[key]!r}" if key in data else "is missing"
@@ -155,7 +155,7 @@ class _Reader:
             self._refuse((key,), f"{key!r} must be a table: write [{key}]")
         return table  # type: ignore[no-any-return]
 
-    def _keys(
+    def _check_keys(
         self, table: Any, kind: type[msgspec.Struct], path: KeyPath, extra: list[str] | None = None
     ) -> None:
         """Refuse keys of `table` that `kind` does not have, and missing required ones."""

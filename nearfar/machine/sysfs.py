@@ -34,8 +34,8 @@ class Tree:
     def text(self, path: str) -> str | None:
         """Return the stripped text of `path`, or None where it is not there.
 
-        Some sysfs files answer a read with an error where the hardware lacks what they speak
-        of; they count as not there. A right that lacks is an error of its own.
+        Some sysfs files cannot be read where the hardware lacks a feature; they count as absent.
+        Raises NearfarError where permission is denied.
         """
         try:
             return (self.root / path).read_text(errors="replace").strip("\0 \n\t")
@@ -49,7 +49,7 @@ class Tree:
             return None
 
     def text_if_allowed(self, path: str) -> str | None:
-        """Return the text of `path`, None also where only root may read it."""
+        """Return the text of `path`; None where it is absent or permission is denied."""
         try:
             return self.text(path)
         except NearfarError:

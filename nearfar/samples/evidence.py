@@ -25,9 +25,9 @@ class Evidence:
     """Median at each x."""
     y_low: NDArray[np.float64]
     y_high: NDArray[np.float64]
-    """Quartiles of the samples."""
+    """Lower (`y_low`) and upper quartile of the samples."""
     knees: tuple[float, ...] = ()
-    """Positions on x of the decision."""
+    """Positions on x that the inference decided for."""
     fitted: NDArray[np.float64] | None = None
-    """Prediction of the answer at each x."""
+    """Value at each x that the inferred answer predicts."""
     log_x: bool = True

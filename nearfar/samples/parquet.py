@@ -49,9 +49,9 @@ ROW_GROUP = 512
 
 WAITING = ("chase", "chains", "read-after-write", "overwrite")
 WAITING_FAMILIES = ("chase-", "persist-")
-"""Kernels each of whose accesses waits for the one before, by its data or a fence: of one thread
-their value is ns per access. Here by name, because a table may be of a machine whose kernels this
-nearfar does not have; a test compares it with what the kernels declare."""
+"""Kernels in which each access waits for the one before, by its data or a fence: with one thread
+their value is ns per access. They are named here because a table may come from a machine whose
+kernels this nearfar does not have; a test compares the names with what the kernels declare."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def write_parquet(
 ) -> int:
     """Write `records` to `path`, whole or not at all; return how many.
 
-    A batch is in memory at a time. With `evidence`, `nearfar device plot` draws it later.
+    Only one batch is in memory at a time. `evidence` is stored for `nearfar device plot`.
     """
     schema = _schema(head, evidence or {})
     rows = 0

@@ -65,11 +65,13 @@ def header(spec: str, settings: Mapping[str, str], made_by: Producer | None = No
 
 
 def store_path(output: Path) -> Path:
-    """Return where the samples of a measurement whose profile is `output` are kept meanwhile."""
+    """Return the path of the samples while the measurement that writes `output` runs."""
     return output.with_name(output.name + ".samples")
 
 
 class _Line(msgspec.Struct, array_like=True):
+    """One record of the journal: a point and its sample."""
+
     point: SamplePoint
     value: float
     drawn_gb_per_s: float
@@ -91,21 +93,21 @@ class SampleStore:
 
     @classmethod
     def create(cls, path: Path, head: StoreHeader) -> SampleStore:
-        """Begin a store at `path`, instead of what is there; refuses one that is being written."""
+        """Begin an empty store at `path`; raise NearfarError if another process writes to it."""
         return cls(Journal.begin(path, _Line, _request(head), head))
 
     @classmethod
     def resume(cls, path: Path, head: StoreHeader) -> SampleStore:
-        """Go on with the store at `path`; NearfarError if memory, machine or settings differ."""
+        """Continue the store at `path`; NearfarError if memory, machine or settings differ."""
         return cls(Journal.resume(path, _Line, _request(head)))
 
     @classmethod
     def load(cls, path: Path) -> SampleStore:
-        """Open the store at `path` to read it, whoever made it, even while it is written."""
+        """Open the store at `path` for reading, of any measurement, even while it is written."""
         return cls(Journal.load(path, _Line))
 
     def append(self, point: SamplePoint, sample: Sample) -> None:
-        """Add one sample, for good. Raises NearfarError where the disk is full."""
+        """Add one sample; it survives this process. Raises NearfarError where the disk is full."""
         each = None
         if sample.each_ns is not None:
             each = sample.each_ns.astype("<f4", copy=False).tobytes()

@@ -62,9 +62,9 @@ def load_core(spec: str) -> CoreFigures:
 
 
 def core_of_processor(cpu_model: str, cpu_id: str = "") -> CoreFigures | None:
-    """Return the library's core of the processor that calls itself `cpu_model`; None: none.
+    """Return the library's core of the processor named `cpu_model`; None if there is none.
 
-    Where no core has that name (hypervisors hide it: "AMD EPYC"), `cpu_id` decides.
+    If no core matches that name (hypervisors may shorten it to "AMD EPYC"), `cpu_id` decides.
     """
     for core in _library():
         if any(re.search(pattern, cpu_model) for pattern in core.cpu_models):
@@ -96,7 +96,7 @@ def plausible_cores() -> CoreFigures:
 
 
 def completed_core(core: CoreFigures | None, other: CoreFigures | None = None) -> CoreFigures:
-    """Return the core with figures that it lacks taken from another, by default from the span."""
+    """Return `core` with missing figures from `other`, by default from `plausible_cores`."""
     other = other or plausible_cores()
     if core is None:
         return other

@@ -13,7 +13,7 @@ TIERING = 2  # NUMA_BALANCING_MEMORY_TIERING of include/linux/sched/sysctl.h
 
 @ABILITIES.register("promotion")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
-    """Read the switch; it matters only where a node without CPUs has memory."""
+    """Return whether NUMA balancing promotes pages; empty if every node with memory has CPUs."""
     if not bare_nodes(machine):
         return []
     mode = tree.number(SWITCH)

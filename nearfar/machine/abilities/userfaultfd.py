@@ -17,7 +17,7 @@ USER_MODE = (5, 11)
 
 @ABILITIES.register("userfaultfd")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
-    """Look for the switch; on the running machine also open one."""
+    """Return whether user-mode faults can be handled; on the running machine, by trying it."""
     del machine
     if not tree.exists(SWITCH):
         return lacking(f"{kernel_name(tree)} here was built without CONFIG_USERFAULTFD")

@@ -15,7 +15,7 @@ HUGE_PAGE_BYTES = 2 << 20
 
 @CHECKS.register("pmem-regions")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
-    """Look at every region and at every namespace's alignment."""
+    """Check every region's node, size and persistence, and every namespace's alignment."""
     del machine
     regions = tree.entries(DEVICES, r"region[0-9]+")
     if not regions:

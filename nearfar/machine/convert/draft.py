@@ -15,21 +15,21 @@ class DraftStep:
 
     why: str
     expected: str
-    """The state it leads to, as a clause: ``namespace0.0 is fsdax``."""
+    """The state after the command, as a clause: ``namespace0.0 is fsdax``."""
     holds: Callable[[Tree], bool]
-    """Whether that is so, read from the machine."""
+    """Test whether a machine is in that state."""
     argv: tuple[str, ...] = ()
     """The command without sudo; empty where a file is written."""
     writes: tuple[str, str] | None = None
     """File and line, for what a person would do with echo and tee."""
     destroys: tuple[str, ...] = ()
-    """The names that must have been typed before this is done."""
+    """Names of memories whose data the command destroys; the user must have typed them."""
     reboot: bool = False
     after_reboot: bool = False
     """Drafted before the reboot with the names that are usual; drafted again after it."""
 
     def command(self) -> str:
-        """Return it as a person would type it."""
+        """Return the command as a person would type it."""
         if self.writes is not None:
             path, line = self.writes
             return f"echo {shlex.quote(line)} | sudo tee {shlex.quote(path)}"
@@ -42,7 +42,7 @@ class Obstacle:
 
     what: str
     fix: str = ""
-    """Command that fixes it; empty: none does."""
+    """Command that removes it; empty if no command does."""
 
 
 @dataclass

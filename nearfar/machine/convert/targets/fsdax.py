@@ -31,7 +31,10 @@ def to_fsdax(
     *,
     worthless: bool = False,
 ) -> None:
-    """Draft what brings one device to a mounted file system; `worthless`: it holds no data."""
+    """Draft the steps from a device to a mounted DAX file system.
+
+    With `worthless`, the device holds no data that the user must agree to lose.
+    """
     if far.region is None:
         draft.stop(
             f"{far.name} belongs to no persistent-memory region: it can be devdax or system-ram, "

@@ -64,10 +64,10 @@ def _convert(tree: Tree, request: ConversionRequest, draft: DraftConversion, per
             return
     _check_platform(tree, draft, percent, now)
     for far in persistent:
-        _destroy(tree, far, draft)
+        _draft_destruction(tree, far, draft)
     for region in sorted({far.region for far in persistent if far.region}):
         if tree.link_name(f"{MODULES}/{region}/driver"):
-            draft.steps.append(_disable(region))
+            draft.steps.append(_disable_step(region))
     if goal_waits(tree):
         draft.steps.append(
             DraftStep(
@@ -150,8 +150,8 @@ def _check_platform(tree: Tree, draft: DraftConversion, percent: int, now: Resou
             )
 
 
-def _destroy(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
-    """Draft the end of one namespace: ipmctl makes no goal while one exists (error 124)."""
+def _draft_destruction(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
+    """Draft the removal of a namespace: ipmctl makes no goal while one exists (error 124)."""
     if far.mode == "empty" or far.region is None:
         return
     if far.mode == "system-ram":
@@ -177,7 +177,7 @@ def _destroy(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None
     )
 
 
-def _disable(region: str) -> DraftStep:
+def _disable_step(region: str) -> DraftStep:
     return DraftStep(
         why="the guides disable a region before its modules are divided again",
         expected=f"{region} is disabled",
