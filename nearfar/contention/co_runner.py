@@ -54,7 +54,7 @@ class CoRunner:
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
-        """Let it run within the block."""
+        """Let the process run within the block."""
         self.resume()
         try:
             yield
@@ -62,15 +62,15 @@ class CoRunner:
             self.stop()
 
     def resume(self) -> None:
-        """Let it run until `stop`."""
+        """Let the process run until `stop`."""
         os.kill(self._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
-        """Stop it until `resume`."""
+        """Stop the process until `resume`."""
         os.kill(self._process.pid, signal.SIGSTOP)
 
     def end(self) -> None:
-        """Kill it, stopped or not."""
+        """Kill the process, stopped or not."""
         self._process.kill()
         if self._process.stdout is not None and not self._process.stdout.closed:
             self._process.communicate()
@@ -82,12 +82,15 @@ def working(co_runner: CoRunner | None) -> contextlib.AbstractContextManager[Non
 
 
 def start_load(memory: ProgramMemory, cpu: int, size_bytes: int) -> CoRunner:
-    """Start the load of the memory's spec on `cpu`."""
+    """Start a process on `cpu` that loads `size_bytes` of the memory by its spec's ``load=``."""
     kernel = LOAD_KERNELS[memory.spec.load]
     command = [sys.executable, "-m", "nearfar.contention.load", str(cpu), kernel]
     return CoRunner([*command, str(size_bytes), str(memory.spec)], cpu, reports_ready=True)
 
 
 def start_spinner(program: Path, cpu: int) -> CoRunner:
-    """Keep `cpu` awake without touching memory; `program` is the plain build of any kernel."""
+    """Start a process that keeps `cpu` awake and touches no memory.
+
+    `program` is the plain build of any kernel.
+    """
     return CoRunner([str(program), "spin"], cpu, reports_ready=False)

@@ -154,6 +154,7 @@ class ModelSubject:
         )
 
     def _latency(self, point: SamplePoint) -> Sample:
+        """Return a latency sample: the idle latency plus what load generators add."""
         operation = "read-after-write" if point.kernel == "read-after-write" else "load"
         idle_ns = self._region_ns(point, operation)
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, idle_ns)
@@ -170,7 +171,7 @@ class ModelSubject:
         return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
     def _region_ns(self, point: SamplePoint, operation: str) -> float:
-        """Noise-free ns per line of a chase over the region; simulated once per point."""
+        """Return noise-free ns per line of a chase over the region; simulated once per point."""
         key = (operation, point.kernel == "chase-sequential", point.page_bytes, point.region_bytes,
                point.access_bytes, point.stride_bytes, point.window_bytes)  # fmt: skip
         if key not in self._shares:

@@ -77,7 +77,7 @@ def huge_share(memory: Memory, smaps: Path = Path("/proc/self/smaps")) -> float:
 
 
 def is_direct(spec: MemorySpec) -> bool:
-    """Return whether the file system of a ``file:`` spec maps its medium without a page cache."""
+    """Return whether a ``file:`` spec's file system maps its medium directly (DAX)."""
     assert spec.path is not None
     with _temporary_file(spec.path, 1 << 20) as descriptor:
         try:

@@ -58,7 +58,7 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
     spec, name = parse_spec(options.memory), options.kernel
     if name is None:
         raise CommandError("Parameter --kernel requires an argument.")
-    kernel = _kernel(name, options, simulated=spec.kind == "model")
+    kernel = _checked_kernel(name, options, simulated=spec.kind == "model")
     shape = _shape(options)
     threads = options.threads or 1
     if options.each and threads > 1:
@@ -105,7 +105,8 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
     }
 
 
-def _kernel(name: str, options: KernelShape, *, simulated: bool) -> dict[str, Any]:
+def _checked_kernel(name: str, options: KernelShape, *, simulated: bool) -> dict[str, Any]:
+    """Return the description of a kernel; refuse options that it cannot take."""
     known = {kernel["name"]: kernel for kernel in kernel_list()}
     if name not in known:
         hint = nearest(name, list(known)) or f"; there are: {', '.join(known)}"

@@ -216,6 +216,7 @@ def _split(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def _options(text: str, options: list[tuple[str, str]]) -> dict[str, str]:
+    """Return the options by key; refuse unknown keys and values, and a key given twice."""
     chosen: dict[str, str] = {}
     for key, value in options:
         if key not in OPTIONS:

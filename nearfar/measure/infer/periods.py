@@ -101,7 +101,7 @@ def find_comb(positions: NDArray[np.float64], low: float, high: float) -> float 
 
 
 def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances from each event (row) to its next `SUCCESSORS` ones; inf: there is none."""
+    """Return, by row, an event's distances to the next `SUCCESSORS` events; inf beyond the last."""
     distances = np.full((len(positions), SUCCESSORS), np.inf)
     for step in range(1, min(SUCCESSORS, len(positions) - 1) + 1):
         distances[:-step, step - 1] = positions[step:] - positions[:-step]
@@ -109,11 +109,12 @@ def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _share(ahead: NDArray[np.float64], positions: NDArray[np.float64], period: float) -> float:
-    # Events less than a period before the end cannot have a successor.
-    can = positions <= positions[-1] - period * (1 - TOLERANCE)
-    if can.sum() < MIN_EVENTS - 1:
+    """Return the share of events that another follows after `period`; `ahead` as by `_ahead`."""
+    # Events less than a period before the last one cannot have a successor.
+    counted = positions <= positions[-1] - period * (1 - TOLERANCE)
+    if counted.sum() < MIN_EVENTS - 1:
         return 0.0
-    return float((np.abs(ahead[can] / period - 1) <= TOLERANCE).any(axis=1).mean())
+    return float((np.abs(ahead[counted] / period - 1) <= TOLERANCE).any(axis=1).mean())
 
 
 def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:

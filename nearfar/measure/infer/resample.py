@@ -63,9 +63,9 @@ def median_noise(samples: Sequence[NDArray[np.float64]]) -> float:
 def point_noise(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the relative standard error of each point's median: pooled, or its own if far larger.
 
-    On real memory points differ: what the first caches serve keeps within a fraction of a per cent,
-    what neighbours on a shared machine have a part in scatters by tens. Pooled alone, such points
-    would look like levels.
+    On real memory points differ: those that the first caches serve vary by a fraction of a per
+    cent, those that neighbours on a shared machine disturb by tens of per cent. With only the
+    pooled error, disturbed points would look like levels.
     """
     pooled = median_noise(samples)
     own = np.array([median_noise([values]) for values in samples])

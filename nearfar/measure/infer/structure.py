@@ -192,7 +192,11 @@ def _fit(
     sigma: NDArray[np.float64],
     parts: list[tuple[NDArray[np.float64], float]],
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return chi-square and the curve of a constant and `parts` (shape, expected size in ns)."""
+    """Fit `target` by a constant and `parts`, each a shape times a size in ns.
+
+    `parts` are (shape, expected size in ns); sizes and constant are at least 0. Return chi-square,
+    which includes the sizes' deviations from those expected, and the fitted curve.
+    """
     design = np.stack([np.ones(len(target)), *(shape for shape, _ in parts)], axis=1)
     # The expected size of each part counts as one measurement of it.
     prior = np.zeros((len(parts), len(parts) + 1))

@@ -31,7 +31,11 @@ LARGEST_BYTES = 8 << 20
 """Regions are written twice a sample, so that what buffers hold has settled: 260,000 lines."""
 
 PASSES = 2
+"""Times that a sample writes its region."""
+
 MIN_WRITES = 20_000
+"""Minimum number of lines that a sample writes."""
+
 EVIDENCE = "write-capacity"
 
 QUEUE_RATIO = 2.0
@@ -58,7 +62,7 @@ def infer_writes(
         findings.not_seen["write buffers"] = "this processor has no stores that pass the caches"
         return []
 
-    def at(region_bytes: int) -> SamplePoint:
+    def point_at(region_bytes: int) -> SamplePoint:
         page = probe.facts.page_sizes[0]
         writes = max(PASSES * region_bytes // 64, MIN_WRITES)
         return SamplePoint(
@@ -66,11 +70,11 @@ def infer_writes(
         )
 
     largest = min(LARGEST_BYTES, probe.facts.largest_bytes)
-    curve = coarse_curve(probe, at, SMALLEST_BYTES, largest)
+    curve = coarse_curve(probe, point_at, SMALLEST_BYTES, largest)
     if curve is None:
         findings.not_seen["write buffers"] = probe.too_few("regions")
         return []
-    curve, capacities = refine(probe, at, curve)
+    curve, capacities = refine(probe, point_at, curve)
     queue_bytes = max((queue.capacity_bytes for queue in findings.write_queues), default=0)
     least = QUEUE_RATIO * queue_bytes if queue_bytes else MAX_QUEUE_BYTES
     sure = [
@@ -87,7 +91,7 @@ def infer_writes(
             f"repeated writes to {capacities[0].value_bytes} bytes take another time than to more: "
             "a queue or a buffer; the bursts do not distinguish them"
         )
-    slow = _of_memory(probe, sure, replace(at(largest), fence_every=1), findings)
+    slow = _of_memory(probe, sure, replace(point_at(largest), fence_every=1), findings)
     new = [capacity for capacity in slow if not _is_read(capacity, reads)]
     for number, capacity in enumerate(new, 1):
         findings.buffers.append(capacity.figure(f"write buffer {number}", EVIDENCE, "nt-store"))
