@@ -112,7 +112,7 @@ def near_memory(
         )
     unwalked_ns = float(curve.costs[0]) - curve.walk_ns
     stream = near_stream(device, page_bytes, unwalked_ns, caveats)
-    memory = _memory(device, curve, stream, page_bytes, caveats)
+    memory = _memory_costs(device, curve, stream, page_bytes, caveats)
     return replace(memory, core=core or core_behind(device))
 
 
@@ -141,9 +141,10 @@ def far_memory(
 ) -> MemoryCosts:
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
-    Its pages have `page_bytes`, by default the size of near pages. `program` are measured reads of
-    data that a process like the program allocated, if any: page walks take longer if pages lie
-    farther apart. `host` converts a latency published on another machine.
+    Its pages have `page_bytes`, by default the size of near pages. `program` has reads measured in
+    data that was allocated as the program allocates its own, if any: page walks take longer if
+    pages lie farther apart. `host` is the rule that converts a latency published on another
+    machine.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -176,7 +177,7 @@ def far_memory(
         )
     ratio = float(curve.costs[0] / near.chain_costs_ns[0])
     stream = far_stream(device, near, ratio, page_bytes, caveats)
-    memory = _memory(device, curve, stream, page_bytes, caveats)
+    memory = _memory_costs(device, curve, stream, page_bytes, caveats)
     if not curve.derived:
         memory = _with_walks(memory, figures)
     memory = _with_program(memory, near, program)
@@ -274,13 +275,14 @@ def _bandwidth_costs(device: DeviceProfile, curve: _Chains) -> _BandwidthCosts:
     )
 
 
-def _memory(
+def _memory_costs(
     device: DeviceProfile,
     curve: _Chains,
     stream: CoreStream,
     page_bytes: int | None,
     caveats: list[str],
 ) -> MemoryCosts:
+    """Return what a memory's lines cost; add the caveats of its figures to `caveats`."""
     latency = curves.idle_read_latency_ns(device)
     bandwidth = _bandwidth_costs(device, curve)
     copied_ns, copied_ends_ns = device_figures.copied_line_ns(device, page_bytes)

@@ -95,10 +95,13 @@ def explain(
     streams_share: float = NO_PERTURBATION.streams_share,
     streams_as_shown: bool = False,
 ) -> Explanation:
-    """Explain the phase's near time; the factors multiply near time, counts, and hit time.
+    """Explain the phase's near time: find the overlap of misses that gives this time.
 
-    With `streams_as_shown`, streams have only as many lines in flight as near time shows. Cached by
-    identity of phase and memory, because 50 far memories need the same.
+    `near_time`, `lines` and `hits` are factors on near time, all counts, and the time of cache
+    hits; `streams_share` and `near_curves_hold` are those of `Perturbation`. With `by_classes`,
+    overlap follows from the access classes instead. With `streams_as_shown`, streams have only as
+    many lines in flight as near time shows. Cached by identity of phase and memory, because all far
+    memories need the same.
     """
     total = phase.total * lines
     time_ns = phase.near_time_ns.value * near_time
@@ -115,9 +118,9 @@ def explain(
     # A hit is assumed to lie on the path from one miss to the next, as it does in a search.
     farther_ns = farther_hits_ns(phase, near) * lines * hits
     hit_ns = float(total[HITS]) * near.hit_ns * hits + farther_ns
-    between = min(hit_ns, MAX_HIT_SHARE * time_ns)
-    overlap_factor = _solve_overlap(lambda x: core.time_ns(overlap_at(x), between), time_ns)
-    if farther_ns > between:
+    between_ns = min(hit_ns, MAX_HIT_SHARE * time_ns)
+    overlap_factor = _solve_overlap(lambda x: core.time_ns(overlap_at(x), between_ns), time_ns)
+    if farther_ns > between_ns:
         # Then these hits were not serial, and the misses between them overlapped as much.
         serial_ns = core.time_ns(overlap_at(MIN_OVERLAP), 0.0)
 
@@ -127,9 +130,9 @@ def explain(
 
         overlap_factor = max(overlap_factor, _solve_overlap(with_hits_ns, time_ns))
     overlap = overlap_at(overlap_factor)
-    if overlap.chase > 1.0 and farther_ns <= between:
+    if overlap.chase > 1.0 and farther_ns <= between_ns:
         # If the bus takes all of near time, near time fits any overlap; a chase has little.
-        least = _solve_overlap(lambda x: between + core.waiting_ns(overlap_at(x)), time_ns)
+        least = _solve_overlap(lambda x: between_ns + core.waiting_ns(overlap_at(x)), time_ns)
         overlap = replace(overlap, chase=min(overlap.chase, overlap_at(least).chase))
     return _explanation(core, overlap, time_ns, near_curves_hold=near_curves_hold)
 

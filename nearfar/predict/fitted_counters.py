@@ -30,7 +30,8 @@ from nearfar.predict.from_counters import profile_of_counters
 Array = NDArray[np.float64]
 
 MIN_SIZES = 4
-"""Minimum of sizes: a curve has two parameters; with one size left out, a third tests the curve."""
+"""Minimum number of sizes: a curve has two parameters, and with one size left out three remain, of
+which the third tests the curve."""
 
 MAX_ERROR = 0.35
 """Maximum relative error at a size left out: beyond it, no curve fits this program; as `nearfar
@@ -54,7 +55,7 @@ class CountFit:
 
 
 def profile_of_fit(counted: Sequence[CounterProfile], sizes: dict[str, float]) -> WorkloadProfile:
-    """Return the profile at `sizes`; the counters were counted at several values of one of them.
+    """Return the profile at `sizes`; `counted` has several values of one of these parameters.
 
     Raises NearfarError where sizes are missing, differ in something else or do not surround the
     required one, and where no curve predicts sizes it was not fitted to.

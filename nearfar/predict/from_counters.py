@@ -34,7 +34,8 @@ ASSUMED_GHZ = 3.0
 """Clock of cores whose CPU time was not counted: servers run at 2 to 4 GHz."""
 
 MIN_BYTES_SHARE = 0.95
-"""Share of the bytes of the misses that bytes read may fall short by: counters start apart."""
+"""Minimum of bytes read over the bytes of the misses; less is a contradiction. Counters start at
+different moments, so it may be a little below 1."""
 
 
 class _Header(msgspec.Struct):
@@ -50,7 +51,7 @@ def is_counters(path: Path) -> bool:
 
 
 def models_beside(workload: WorkloadProfile) -> list[str]:
-    """Return the models to show beside `counters`: a bound, and what counted stalls make of it."""
+    """Return the models to show beside `counters`: `traffic`, and `stalls` if they were counted."""
     if workload.cache.origin != "counters":
         return []
     intervals = [each for row in workload.phases[0].objects for each in row.intervals]
@@ -82,7 +83,7 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
     if written is None:
         columns.warnings.append("no written bytes were counted: write-backs are assumed to be 0")
         written = [0.0] * len(lines)
-    stalls = _stalls(columns)
+    stalled, cycles = _stalls(columns) or (None, None)
     intervals = [
         CounterInterval(
             begin_s=interval.begin_s,
@@ -91,8 +92,8 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
             llc_misses=waiting[at],
             read_bytes=lines[at] * LINE_BYTES,
             write_bytes=written[at],
-            cycles=None if stalls is None else stalls[1][at],
-            memory_stall_cycles=None if stalls is None else stalls[0][at],
+            cycles=None if cycles is None else cycles[at],
+            memory_stall_cycles=None if stalled is None else stalled[at],
         )
         for at, interval in enumerate(counters.intervals)
     ]

@@ -22,7 +22,7 @@ from nearfar.predict.task import PredictionTask, is_code
 
 
 def input_files(specs: Sequence[object]) -> list[InputFile] | None:
-    """Return the files, library devices and machines that `specs` name; None if one is no such."""
+    """Return the files, library devices and machines of `specs`; None if one is none of these."""
     known = {*device_names(), *machine_names()}
     files = []
     for spec in specs:
@@ -97,7 +97,10 @@ def _predicted_machine(
 
 
 def recorded(options: PredictOptions, task: PredictionTask) -> PredictionInputs | None:
-    """Return the inputs of a prediction; None if one is no file and of no library."""
+    """Return the inputs of a prediction, to read them again later; None where that is impossible.
+
+    It is impossible for formulas, for counters, and for documents in memory or from pipes.
+    """
     path, target = options.profile, task.target
     if not isinstance(path, Path) or options.more or is_code(options) or is_counters(path):
         return None

@@ -114,8 +114,8 @@ class FarEstimate:
     far_time_ns: Estimate
     slowdown: Estimate
     quiet_slowdown: Estimate
-    """The slowdown with the interval it would have without noise of measurements and without spread
-    of near time."""
+    """The slowdown with the interval that it would have if measurements had no noise and near time
+    no spread."""
 
 
 def far_estimate(
@@ -125,7 +125,12 @@ def far_estimate(
     far: MemoryCosts,
     central: Model,
 ) -> FarEstimate:
-    """Return time and slowdown of everything far, with their 90 % intervals."""
+    """Return time and slowdown of everything far, with their 90 % intervals.
+
+    `central` is the unperturbed model. An interval joins the deviations of perturbed models: in
+    part those that were calibrated on the cycle-level core (`validated`, `spread`), in full the
+    noise and those that this core cannot show (`unvalidated`).
+    """
     near_ns = phase.near_time_ns.value
     if near_ns <= 0.0:
         return FarEstimate(Estimate(near_ns, near_ns, near_ns), UNCHANGED, UNCHANGED)
@@ -134,7 +139,7 @@ def far_estimate(
     time = float(central.times_ns(phase.total))
     validated, unvalidated, spread, noise = (_PerturbedTimes(time, near_ns) for _ in range(4))
     for perturbation in perturbations(kind, phase, near, far):
-        # Errors of near time alone, and of anything else.
+        # Perturbations of near time are kept apart, for the quiet slowdown.
         ends = validated if perturbation.near_time == 1.0 else spread
         ends.add_model(kind(phase, near, far, perturbation))
     for perturbation in host_perturbations(far):
@@ -247,7 +252,7 @@ def perturbations(
 
 
 def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
-    """Return the perturbations that the cycle-level core does not show.
+    """Return the perturbations whose effects the cycle-level core does not show.
 
     There, latencies and streams are that core's, writes were measured, and no other core takes
     lines of a shared cache.

@@ -58,10 +58,11 @@ def on_machine(
 ) -> ConvertedProfile:
     """Return the profile converted to `machine`, with near memory `near` and core `core`.
 
-    `near_times_ns` are wall times measured there by phase; "" is the whole run's. Those of other
-    phases are predicted from those in `here`, the memory of the profile. `threads` run there, all
-    the time; by default as many cores are busy as were when it was profiled. Raises NearfarError
-    for more threads than the machine has, and where near time is neither given nor predictable.
+    `near_times_ns` are wall times measured there by phase; "" is the whole run's. Times of other
+    phases are predicted from their times in `here`, the memory that the profile was taken in.
+    `threads` run there all the time; by default as many cores are busy as during profiling. Raises
+    NearfarError for more threads than the machine has, and if a near time is neither given nor
+    predictable.
     """
     times_ns = _by_phase(near_times_ns or {}, workload)
     if not times_ns and here is None:
@@ -69,16 +70,16 @@ def on_machine(
             f"near time on {machine.name} is not known: give it by --near-time, or the memory that "
             "the profile was taken in by --here, to have it predicted"
         )
-    moved = ConvertedProfile(workload)
+    facts = ConvertedProfile(workload)
     untimed = _untimed(workload, times_ns)
     profiled = max(1, workload.program.threads_seen)
     count = profiled if threads is None else threads
     _check_threads(count, machine)
-    other = _with_cache(moved, workload, machine, near)
+    converted = _with_cache(facts, workload, machine, near)
     if untimed and here is not None:
-        ratio, error = _clock_ratio(moved, machine, here)
-        other = on_other_machine(
-            other,
+        ratio, error = _clock_ratio(facts, machine, here)
+        converted = on_other_machine(
+            converted,
             near,
             here=here,
             frequency_ratio=ratio,
@@ -88,21 +89,21 @@ def on_machine(
         )
     if times_ns:
         cores = _busy_cores(workload, threads)
-        other = with_near_times(
-            other, {name: ns * cores.get(name, 1) for name, ns in times_ns.items()}
+        converted = with_near_times(
+            converted, {name: ns * cores.get(name, 1) for name, ns in times_ns.items()}
         )
-        moved.known.append(f"near time of {', '.join(times_ns)}" if untimed else "near time")
+        facts.known.append(f"near time of {', '.join(times_ns)}" if untimed else "near time")
     if untimed:
-        moved.assumed.append(_assumed_time(", ".join(untimed) if times_ns else "", near, here))
+        facts.assumed.append(_assumed_time(", ".join(untimed) if times_ns else "", near, here))
     if threads is not None:
-        other = _with_threads(other, count)
+        converted = _with_threads(converted, count)
     if count != profiled:
-        moved.assumed.append(
+        facts.assumed.append(
             f"the work of {_plural(profiled)} splits evenly over {count}; locks, transfers between "
             "caches and imbalance are not predicted"
         )
-    _list_facts(moved, machine, workload, core)
-    return ConvertedProfile(other, moved.known, moved.assumed)
+    _list_facts(facts, machine, workload, core)
+    return ConvertedProfile(converted, facts.known, facts.assumed)
 
 
 def _busy_cores(workload: WorkloadProfile, threads: int | None) -> dict[str, float]:
@@ -125,7 +126,7 @@ def _check_threads(count: int, machine: TargetMachine) -> None:
 
 
 def _with_cache(
-    moved: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine, near: DeviceProfile
+    facts: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine, near: DeviceProfile
 ) -> WorkloadProfile:
     """Return the profile with the target's last-level cache, where that is known and possible.
 
@@ -133,10 +134,10 @@ def _with_cache(
     """
     here = workload.cache.size_bytes
     if workload.cache.origin == "counters":
-        moved.assumed.append("misses are as counted: counters do not show those of another cache")
+        facts.assumed.append("misses are as counted: counters do not show those of another cache")
         return workload
     if machine.llc_bytes is None:
-        moved.assumed.append(
+        facts.assumed.append(
             f"its last-level cache is not stated: misses are those of {format_bytes(here)}"
         )
         return workload
@@ -146,7 +147,7 @@ def _with_cache(
     if measured is not None and measured < size:
         size, share = measured, f", of which a core gets {format_bytes(measured)} by {near.name}"
     if sizes and size > sizes[-1]:
-        moved.assumed.append(
+        facts.assumed.append(
             f"a cache of {format_bytes(size)} misses as one of {format_bytes(int(sizes[-1]))}, the "
             "end of the miss curves"
         )
@@ -154,15 +155,15 @@ def _with_cache(
     try:
         there = with_cache(workload, size)
     except NearfarError as error:
-        moved.assumed.append(f"misses are those of {format_bytes(here)}: {error}")
+        facts.assumed.append(f"misses are those of {format_bytes(here)}: {error}")
         return workload
     cache = f"last-level cache {format_bytes(machine.llc_bytes)}{share}"
-    _fact(moved, machine, "llc_bytes", cache)
+    _fact(facts, machine, "llc_bytes", cache)
     return there
 
 
 def _clock_ratio(
-    moved: ConvertedProfile, machine: TargetMachine, here: DeviceProfile
+    facts: ConvertedProfile, machine: TargetMachine, here: DeviceProfile
 ) -> tuple[float, float]:
     """Return the target's clock over this machine's, and the error of a predicted near time."""
     match = CLOCK.search(here.producer.cpu_model)
@@ -173,15 +174,15 @@ def _clock_ratio(
     same_core = core is not None and core.name == machine.core
     error = 0.0 if same_core else OTHER_CORE_ERROR
     if not same_core:
-        moved.assumed.append(
+        facts.assumed.append(
             f"its core does as much work per cycle as {here.producer.cpu_model}, within "
             f"{OTHER_CORE_ERROR:.0%}"
         )
     if machine.clock_ghz is None or here_ghz is None:
         which = "its clock is" if machine.clock_ghz is None else "this machine's clock is"
-        moved.assumed.append(f"{which} not known: both are taken as equal")
+        facts.assumed.append(f"{which} not known: both are taken as equal")
         return 1.0, hypot(error, UNKNOWN_CLOCK_ERROR)
-    _fact(moved, machine, "clock_ghz", f"clock {machine.clock_ghz:g} GHz, here {here_ghz:g} GHz")
+    _fact(facts, machine, "clock_ghz", f"clock {machine.clock_ghz:g} GHz, here {here_ghz:g} GHz")
     return machine.clock_ghz / here_ghz, error
 
 
@@ -235,50 +236,50 @@ def _with_threads(workload: WorkloadProfile, count: int) -> WorkloadProfile:
 
 
 def _list_facts(
-    moved: ConvertedProfile,
+    facts: ConvertedProfile,
     machine: TargetMachine,
     workload: WorkloadProfile,
     core: CoreFigures | None,
 ) -> None:
     """List the other facts that may differ: core, pages, prefetchers, compiler, private caches."""
     if machine.near is not None:
-        _fact(moved, machine, "near", f"near memory {machine.near}")
+        _fact(facts, machine, "near", f"near memory {machine.near}")
     if machine.processor:
-        _fact(moved, machine, "processor", f"processor {machine.processor}")
+        _fact(facts, machine, "processor", f"processor {machine.processor}")
     if core is not None:
-        moved.known.append(f"core {core.title or core.name}")
+        facts.known.append(f"core {core.title or core.name}")
     elif machine.core is not None:
-        _fact(moved, machine, "core", f"core {load_core(machine.core).title or machine.core}")
+        _fact(facts, machine, "core", f"core {load_core(machine.core).title or machine.core}")
     else:
-        moved.assumed.append("its core is not known: one of the library's")
+        facts.assumed.append("its core is not known: one of the library's")
     if machine.page_bytes is not None:
-        _fact(moved, machine, "page_bytes", f"pages of {format_bytes(machine.page_bytes)}")
+        _fact(facts, machine, "page_bytes", f"pages of {format_bytes(machine.page_bytes)}")
     else:
-        moved.assumed.append("its pages are those of the profile")
+        facts.assumed.append("its pages are those of the profile")
     _fact(
-        moved,
+        facts,
         machine,
         "prefetchers",
         f"prefetchers {machine.prefetchers}" if machine.prefetchers else "",
     )
     compiler = machine.compiler or "the same compiler and options as here"
-    (moved.known if machine.compiler else moved.assumed).append(compiler)
+    (facts.known if machine.compiler else facts.assumed).append(compiler)
     if not machine.prefetchers:
-        moved.assumed.append("prefetchers as here")
+        facts.assumed.append("prefetchers as here")
     if machine.private_bytes is not None and workload.core is not None:
-        moved.assumed.append(
+        facts.assumed.append(
             f"hits of private caches as profiled; its second level is "
             f"{format_bytes(machine.private_bytes)}"
         )
 
 
-def _fact(moved: ConvertedProfile, machine: TargetMachine, key: str, text: str) -> None:
+def _fact(facts: ConvertedProfile, machine: TargetMachine, key: str, text: str) -> None:
     """List `text` as known, or as assumed with the machine file's reason."""
     reason = machine.assumed.get(key)
     if text and reason is None:
-        moved.known.append(text)
+        facts.known.append(text)
     elif text:
-        moved.assumed.append(f"{text} ({reason})")
+        facts.assumed.append(f"{text} ({reason})")
 
 
 def _plural(count: int) -> str:

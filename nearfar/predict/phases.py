@@ -57,6 +57,7 @@ def phases_of(workload: WorkloadProfile, names: list[str] | None = None) -> list
 
 
 def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
+    """Return the traffic of a phase by the counts that `counts_of` chooses."""
     profiled, counts = phase, counts_of(workload, phase)
     phase = msgspec.structs.replace(phase, objects=list(counts.objects))
     lines = _lines(workload, phase)
@@ -66,8 +67,6 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
             f"near time of phase {phase.name!r} is {time.value:g} ns in the profile, expected a "
             "number of at least 0: the profile is damaged; profile the program again"
         )
-    wall = phase.near_wall_time_ns
-    concurrency = phase.near_cpu_time_ns.value / wall if wall > 0 else 1.0
     if time.low > time.high:
         raise NearfarError(
             f"near time of phase {phase.name!r} is {time.low:g} to {time.high:g} ns in the "
@@ -76,6 +75,8 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
         )
     core = workload.core
     touches = _page_touches(workload, phase, profiled)
+    wall_ns = phase.near_wall_time_ns
+    concurrency = time.value / wall_ns if wall_ns > 0 else 1.0
     concurrency = min(max(1.0, concurrency), max(1.0, float(workload.program.threads_seen)))
     translated = 0.0 if core is None else float(core.tlb_entries * PAGE_BYTES)
     return PhaseTraffic(

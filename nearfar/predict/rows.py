@@ -68,8 +68,8 @@ def traffic_rows(
     on_demand, store_on_demand = read_stream * demand_shares, write_stream * demand_shares
     stores = write.sum(axis=0)
     lines = read.sum(axis=0) + stores
-    # A line is written back as it was written: in a stream or not. Where no store missed (each
-    # line was loaded first), all misses tell.
+    # A line is written back as it was stored to: in a stream or not. Where no store missed (each
+    # line was loaded first), the stream's share of all misses is used.
     back_streamed = np.where(stores > 0, _share(write_stream, stores), _share(read_stream, lines))
     # Hits next to a stream cost what the stream's arithmetic costs; only the others delay a chain
     # of loads, and only those matter (see models/inversion).

@@ -201,7 +201,7 @@ class _PhaseWalks:
 
 @lru_cache(maxsize=1024)
 def _with_walk_shares(memory: MemoryCosts, shares: tuple[float, ...]) -> MemoryCosts:
-    """Return the memory with these parts of its walks, by its number of chains."""
+    """Return the memory with only these shares of its walk time, one for each number of chains."""
     # Cached because `explain` caches by the memory's identity.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns

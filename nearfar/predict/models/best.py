@@ -41,7 +41,7 @@ class _Blend:
     """The unperturbed window and inversion of one phase and far memory."""
 
     weight: float
-    """The window's, 0..1."""
+    """Weight of the window's time against the inversion's, 0..1."""
     window_ns: float
     inversion_ns: float
     deviation: float
@@ -136,10 +136,12 @@ class BestModel(inversion.InversionModel):
         return blend
 
     def _added_far(self) -> tuple[float, float]:
-        """Return a factor on what the inversion adds, and the time added besides, ns.
+        """Return how to correct what the inversion adds: a factor, and a further time, ns.
 
-        With a factor alone, what the inversion adds for a part of the lines would be multiplied
-        without bound where it adds little for all.
+        With everything far, the corrected time is the blend's. Where the blend adds less than the
+        inversion, a factor below 1 does that. Where it adds more, the factor is 1 and the rest is a
+        time: a factor could be very large where the inversion adds little for all lines, and would
+        apply to what it adds for a part of them.
         """
         if self._blend is None:
             return 1.0, 0.0
