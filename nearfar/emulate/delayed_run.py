@@ -32,9 +32,11 @@ class DelayedRun:
 
     outcome: RunOutcome
     phases: dict[str, PhaseTime]
-    """Measured times over `slow_motion`."""
+    """Measured times divided by `slow_motion`."""
     settled: Settlement
+    """Delays of the run, as measured: not divided."""
     slow_motion: float
+    """Factor by which the whole run was slowed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class PhaseGroups:
         return times
 
     def shares(self, plain: ProfiledRun, traced: ProfiledRun) -> dict[int, float]:
-        """Return the ratio of plain to traced time of each group, from medians."""
+        """Return plain over traced time by number of phase: the ratio of its group's medians."""
         shares = {-1: min(1.0, plain.outcome.cpu_ns / max(1, traced.outcome.cpu_ns))}
         plain_times, traced_times = self.times(plain.phases), self.times(traced.phases)
         for group, numbers in self.numbers().items():
@@ -89,7 +91,7 @@ class PhaseGroups:
         ]
 
     def share_change(self, before: Shares, after: Shares, delayed: DelayedRun) -> float:
-        """Return the largest change of a share among relevant groups."""
+        """Return the largest relative change of a share of plain time, among relevant groups."""
         numbers = self.numbers()
         changes = [
             abs(after[number] / before[number] - 1.0)

@@ -95,7 +95,7 @@ class ProbeResults:
         return [
             *self.now.caveats(),
             f"near memory drifted by {self.drift:.0%} within a round of probes, and the steadiest "
-            f"of {MAX_ROUNDS} rounds count: the errors printed are the machine's too",
+            f"of {MAX_ROUNDS} rounds count: the errors printed include this drift",
         ]
 
 

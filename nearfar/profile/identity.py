@@ -52,7 +52,7 @@ class Identity:
     via: str
     split: str
 
-    def told_by(self, depth: int) -> Identity:
+    def at_depth(self, depth: int) -> Identity:
         """Return the identity with only the first `depth` sites."""
         return Identity(self.kind, self.name, self.sites[:depth], self.via, self.split)
 
@@ -157,7 +157,7 @@ def _common_depths(identities_of: Sequence[Sequence[Identity]]) -> dict[Identity
     common: dict[Identity, Identity] = {}
     for identity in all_identities:
         depths = range(1, len(identity.sites))
-        coarser = (identity.told_by(depth) for depth in depths)
+        coarser = (identity.at_depth(depth) for depth in depths)
         common[identity] = next(
             (candidate for candidate in coarser if candidate in all_identities), identity
         )

@@ -55,7 +55,7 @@ class _Slot(ctypes.Structure):
 
 
 class ControlPage(ctypes.Structure):
-    """struct nf_control."""
+    """struct nf_control of native/profile/runtime/control.h, which describes the fields."""
 
     _fields_ = (
         ("magic", ctypes.c_char * 8),
@@ -89,7 +89,7 @@ class Control:
 
     @classmethod
     def create(cls, run_folder: Path) -> Control:
-        """Create the control file of a new run: counting, in the phase "-"."""
+        """Create the control file of a new run, which counts from its start, in phase "-"."""
         path = run_folder / FILE_NAME
         made = cls.__new__(cls)
         made._library = _library()

@@ -149,7 +149,7 @@ class _Running:
     def usable(self) -> bool:
         """Return whether it runs, and no module has changed since it was read."""
         return self._process.poll() is None and all(
-            _state(module) == state for module, state in self._read.items()
+            _file_state(module) == state for module, state in self._read.items()
         )
 
     def answers(self, module: str, group: list[SourceLocation]) -> list[str]:
@@ -158,7 +158,7 @@ class _Running:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        self._read[path] = _state(path)
+        self._read[path] = _file_state(path)
         rows: list[str] = []
         try:
             for first in range(0, len(group), _AT_ONCE):
@@ -199,7 +199,8 @@ def _running(tool: str) -> _Running:
     return _kept[0]
 
 
-def _state(module: str) -> tuple[int, int]:
+def _file_state(module: str) -> tuple[int, int]:
+    """Return inode and time of change, which tell whether a file was replaced; zeros: no file."""
     try:
         status = Path(module).stat()
     except OSError:

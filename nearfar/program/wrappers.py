@@ -1,8 +1,8 @@
 """Frames of a call stack that only pass an allocation on.
 
-Without them, `zmalloc`, `operator new` or a container's internals would name every object. Rules in
-this file leave them out, and one measure: a function through which nearly all allocation sites go
-is an allocation wrapper, whatever its name.
+If they counted, `zmalloc`, `operator new` or a container's internals would name every object. They
+are found by name, and by one count: a function through which most allocation sites go is an
+allocation wrapper, whatever its name.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ name what starts main and threads."""
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 
 MIN_COMMON_SHARE = 0.6
-"""Share of sites with the same innermost remaining frame from which it is a wrapper."""
+"""Minimum share of sites with the same innermost remaining frame for it to be a wrapper."""
 MIN_COMMON_SITES = 8
-"""Least number of sites for this rule: in a small program most sites may be one function's."""
+"""Minimum number of sites for this rule: in a small program one function may have most sites."""
 
 
 def is_wrapper(frame: Frame) -> bool:
@@ -110,7 +110,7 @@ def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
 
 
 def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
-    """Return functions that begin nearly all `stacks` and have several callers."""
+    """Return functions that are the innermost of most `stacks` and have several callers."""
     if len(stacks) < MIN_COMMON_SITES:
         return set()
     first = Counter(stack[0].function for stack in stacks if stack)

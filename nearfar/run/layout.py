@@ -154,7 +154,7 @@ class Mapped(ctypes.Structure):
 
 
 class State(ctypes.Structure):
-    """struct nf_run_state."""
+    """struct nf_run_state of native/run/table.h, which describes the fields."""
 
     _fields_ = (
         ("magic", ctypes.c_char * 8),

@@ -122,6 +122,7 @@ class _Names:
         return self._has(rb"[\0/]" + re.escape(Path(path).name.encode()) + rb"\0")
 
     def _has(self, pattern: bytes) -> bool:
+        """Return whether the file contains the pattern; each pattern is searched once."""
         if pattern not in self._known:
             self._known[pattern] = re.search(pattern, self._content) is not None
         return self._known[pattern]

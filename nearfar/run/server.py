@@ -45,7 +45,9 @@ class PlacedProcess:
     state: int
     """Address of the library's state."""
     modules: list[process_memory.Mapping] = field(default_factory=list)
+    """Its mapped files, by address."""
     begins: list[int] = field(default_factory=list)
+    """First address of each module, for bisection."""
     sampled: int = 0
     """Sampled pages at the last snapshot."""
 

@@ -164,7 +164,10 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
 def _block_samples(
     pid: int, state: layout.State, extents: Sequence[layout.Extent]
 ) -> Iterator[_PageSample]:
-    """Yield the sampled pages of blocks: the library's table has a word for each page."""
+    """Yield the pages of blocks that are sampled.
+
+    The library's shadow has a word for each page, which names the object of the page's block.
+    """
     page_bytes = layout.PAGE << layout.PAGE_BITS
     for extent in extents:
         if not layout.FIRST_ADDRESS <= extent.begin < layout.END_ADDRESS:
@@ -178,13 +181,13 @@ def _block_samples(
                 np.uint32,
             )
             begin_page = np.uint64(begin // layout.PAGE)
-            # A word without object only marks where a long block begins.
-            counts = (words & np.uint32(OBJECT_MASK)) != 0
-            offsets = np.flatnonzero(counts).astype(np.uint64)
-            chosen = (words[counts] & np.uint32(layout.CHOSEN)) != 0
+            # A word without an object only marks where a long block begins.
+            has_object = (words & np.uint32(OBJECT_MASK)) != 0
+            offsets = np.flatnonzero(has_object).astype(np.uint64)
+            chosen = (words[has_object] & np.uint32(layout.CHOSEN)) != 0
             yield _PageSample(
                 offsets + begin_page,
-                words[counts] & np.uint32(OBJECT_MASK),
+                words[has_object] & np.uint32(OBJECT_MASK),
                 np.full(len(offsets), extent.memory, np.uint32),
                 np.where(chosen, layout.CHOSEN_BYTES, page_bytes),
             )

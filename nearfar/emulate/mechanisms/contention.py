@@ -24,7 +24,7 @@ class Contention:
     slows_down: ClassVar[bool] = False
 
     def missing(self, target: EmulationTarget, executable: Path) -> str:
-        """Return why it cannot be used."""
+        """Return why contention cannot be used; empty if it can."""
         del executable
         if target.placements:
             return "contention slows all memory: it cannot keep a plan's objects near"

@@ -186,11 +186,11 @@ def _near_objects(gathered: GatheredRuns, placements: Sequence[Placement]) -> _N
 
 
 def _matches(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
-    """Return the objects with this identity, compared as precisely as both runs allow."""
+    """Return the numbers of objects with this identity, at the depth of sites that both have."""
     matches = {}
     for number, other in others.items():
         depth = min(len(identity.sites), len(other.sites))
-        if identity.told_by(depth) == other.told_by(depth):
+        if identity.at_depth(depth) == other.at_depth(depth):
             matches[number] = other
     return nearest_by_column(identity, matches)
 

@@ -77,6 +77,10 @@ def _depths(parent: NDArray[np.int64], missing: NDArray[np.bool_]) -> NDArray[np
 
 
 def _between(trace: BurstTrace, own_misses: NDArray[np.bool_]) -> float:
+    """Return the mean number of instructions from one of an object's misses to the next.
+
+    Only misses of one burst count; where no burst has two, it is all instructions of the trace.
+    """
     gaps: list[float] = []
     for begin, end in zip(trace.starts, trace.starts[1:], strict=False):
         gaps.extend(np.diff(trace.at[begin:end][own_misses[begin:end]]).tolist())

@@ -15,7 +15,7 @@ def is_instrumented(executable: Path) -> bool:
 
 
 def compiler_text(executable: Path) -> str:
-    """Return its compiler, such as "clang 16 -O2"; several are joined by ", "."""
+    """Return the program's compiler, such as "clang 16 -O2"; several are joined by ", "."""
     seen = [line[2] for line in _note(executable) if line[0] == "compiled" and len(line) > 2]
     return ", ".join(dict.fromkeys(seen))
 

@@ -33,13 +33,13 @@ class JoinedProfiles:
         return next(phase for phase in self.profiles[at].phases if phase.name == name)
 
     def row(self, at: int, phase: str, number: int) -> TrafficSum:
-        """Add up the traffic of an object in a phase of profile `at`."""
+        """Return the traffic of object `number` in a phase of profile `at`, its parts summed."""
         parts = set(self.members[at][number])
         rows = [row for row in self.phase(at, phase).objects if row.object in parts]
         return add_rows(rows)
 
     def parts(self, at: int, number: int) -> list[MemoryObject]:
-        """Return the parts of an object in profile `at`."""
+        """Return the objects of profile `at` that make up object `number` of `objects`."""
         return [self.profiles[at].objects[number] for number in self.members[at][number]]
 
     @property

@@ -40,6 +40,8 @@ def name_instructions(file: ProcessFile) -> None:
 
 
 class _Names:
+    """The string table of a process file; a name is stored once, as its offset in the table."""
+
     def __init__(self, file: ProcessFile) -> None:
         self._file = file
         self._known: dict[str, int] = {}

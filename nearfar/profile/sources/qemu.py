@@ -61,7 +61,7 @@ class QemuSource(AccessSource):
 
     @classmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
-        """Say how much of a plain program is sampled, if QEMU is installed."""
+        """Return a sentence on how much of a plain program is sampled; None without QEMU."""
         check_program(executable)
         if not qemu_user.installed():
             return None
@@ -78,9 +78,9 @@ class QemuSource(AccessSource):
     def __init__(self, sample_s: float, rate_log2: int, instructions: int = 0) -> None:
         """Sample the first `sample_s` seconds under QEMU, one line in 2^rate_log2.
 
-        `instructions`: end after so many from the program's first mark, or from its start if its
-        own file has no marks; 0: any number. Then the program may go on for REST_FACTOR times as
-        long.
+        If `instructions` is not 0, sampling also ends after so many instructions from the program's
+        first mark, or from its start if its own file has no marks. After sampling the program may
+        run on for `REST_FACTOR` times as long.
         """
         self._qemu = qemu_user.find()
         self.compiler = f"unmodified, QEMU {self._qemu.version}"

@@ -27,6 +27,7 @@ class Policy:
     undo: Callable[[], None] = lambda: None
     """Restores the machine's settings."""
     note: str = ""
+    """A warning for the RunRecord; empty: none."""
 
 
 POLICIES: Registry[Callable[[list[Node], Path], Policy]] = Registry(
