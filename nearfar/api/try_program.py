@@ -99,7 +99,7 @@ def first_answer(
 
 
 def _check(options: TryOptions, executable: Path) -> None:
-    """Refuse at once what cannot be answered."""
+    """Raise an error before any run if the options cannot be met or the program be observed."""
     from nearfar.profile.compiler import twin
     from nearfar.profile.sources.qemu_user import program_file
     from nearfar.program.executable import check_program
@@ -126,7 +126,7 @@ def _profile(
     *,
     stdout_to_stderr: bool,
 ) -> tuple[WorkloadProfile, str]:
-    """Return the profile of a program whose runs have ended at `ends_s` of the clock."""
+    """Return the profile of the program, and its failure; all runs end by `ends_s` (monotonic)."""
     from nearfar.profile.api import profile
     from nearfar.profile.sources.source import UnobservedError
     from nearfar.profile.unobserved import profile_unobserved
@@ -157,7 +157,7 @@ def _profile(
 
 
 def _refuse_unseen(options: TryOptions, workload: WorkloadProfile) -> None:
-    """Refuse a program of whose work an unknown part was observed, or little."""
+    """Raise CommandError if too much of the program's work was not observed."""
     from nearfar.profile.sources.qemu import BACKGROUND
     from nearfar.profile.warnings import MAX_UNCOUNTED_SHARE, MIN_RUN_NS
     from nearfar.program.children import is_own_child

@@ -49,6 +49,7 @@ def _write_files(comparison: Comparison, delivery: ComparisonFiles) -> None:
 
 
 def _reasons(comparison: Comparison) -> str:
+    """Return why no figure was judged."""
     changes = [change for change in comparison.changes if change.verdict == "not judged"]
     notes = dict.fromkeys(change.note for change in changes if change.note)
     return "; ".join(notes) or "the two have no figure in common"

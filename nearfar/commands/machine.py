@@ -78,7 +78,7 @@ def _check(options: MachineOptions, modes: MachineModes) -> int:
 
 
 def _deliver(document: DocumentT, modes: MachineModes, render: Callable[[DocumentT], str]) -> None:
-    """Save a document, then print it as JSON, as text, or where it went."""
+    """Save a document where asked; print it as JSON or text, or the path that it was saved to."""
     from nearfar.commands._deliver import print_json
     from nearfar.documents import save
 

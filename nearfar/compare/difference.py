@@ -99,10 +99,11 @@ def _undetectable(first: Array, second: Array, together: int) -> float | None:
 def p_value(first: Array, second: Array, together: int) -> float:
     """Return the p value of the rank test, or of Welch's where ranks can never be significant.
 
-    Ranks assume least. But with 5 and 5 repetitions their smallest p is 2 of 252, whatever the
-    difference: corrected for 7 values or more, it is never below 5 %. Only the counts choose the
-    test, never the values, so each test keeps its error rate. Welch's test uses logarithms, which
-    shorten a long tail of slow runs, because disturbances of a machine multiply times.
+    `together` is the number of p values that are corrected together. Ranks assume least. But with 5
+    and 5 repetitions their smallest p is 2 of 252, whatever the difference: corrected for 7 values
+    or more, it is never below 5 %. Only the counts choose the test, never the values, so each test
+    keeps its error rate. Welch's test uses logarithms, which shorten a long tail of slow runs,
+    because disturbances of a machine multiply times.
     """
     if min_rank_p(len(first), len(second)) * together < ALPHA:
         return float(stats.mannwhitneyu(first, second, alternative="two-sided").pvalue)

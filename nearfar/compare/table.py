@@ -62,7 +62,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def equal(comparison: Comparison) -> bool:
-    """Return whether both sides have the same figures."""
+    """Return whether there are figures, and all are equal on both sides."""
     changes = comparison.changes
     return bool(changes) and all(change.a == change.b for change in changes)
 
@@ -87,7 +87,7 @@ def _cells(change: Change) -> list[Cell]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """Return the last line: the values over the limit, or those that changed."""
+    """Return the last line: how many figures are over the limit; without one, how many changed."""
     if comparison.limit is None:
         counts = {
             what: sum(change.verdict == what for change in comparison.changes)
@@ -115,7 +115,7 @@ def judged(comparison: Comparison) -> int:
 
 
 def number(value: float | None, unit: str) -> str:
-    """Return a value with its unit."""
+    """Return a value and its unit as text, "-" for None."""
     if value is None:
         return "-"
     if unit == "ns":

@@ -27,7 +27,6 @@ class Sums:
     """The tables of one fleet."""
 
     def __init__(self, folder: Path, buckets: Sequence[str], threads: int) -> None:
-
         self._scratch = contextlib.ExitStack()
         scratch = self._scratch.enter_context(owned_folder("nearfar-fleet-", None))
         self.connection = duckdb.connect(
@@ -165,7 +164,7 @@ class Sums:
         )
 
     def quick_slowdown(self, profile: str) -> float:
-        """Return the slowdown of one profile with everything far, by the sums."""
+        """Return a profile's slowdown with everything far, from summed costs, without `predict`."""
         added, near = self.rows(
             "select sum(added), any_value(near_ns) from placed where profile = ?", [profile]
         )[0]
@@ -196,7 +195,7 @@ class Sums:
     def set_slowdowns(
         self, rows: Sequence[tuple[str, str, float, float, tuple[float, ...]]]
     ) -> None:
-        """Take every profile's slowdown by share: profile, type, near time, bytes, slowdowns."""
+        """Store rows of (profile, type, near time, bytes, slowdown for each of `SHARES`)."""
         names = ", ".join(f"s{i} double" for i in range(len(SHARES)))
         self.connection.execute(
             "create table slowdowns (profile text, type text, near_ns double, whole double, "

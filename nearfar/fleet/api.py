@@ -216,6 +216,7 @@ def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
 
 
 def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
+    """Return the sums of the profiles of a host type, with its data in the file of hosts."""
     text = hosts.text_of(name)
     seen, profiles, whole, near_ns = sums.rows(
         "select count(distinct (host, cpu_model)), count(*), sum(bytes)::bigint, sum(near_ns) "

@@ -89,7 +89,7 @@ def _row(
 def price_per_gib(
     rows: list[PagedRow], device: DeviceProfile, near_per_gib: float, far_per_gib: float
 ) -> float:
-    """Return the price of a GiB of offloaded pages: compressed ones stay in near memory."""
+    """Return the price of a GiB of offloaded data; compressed pages still take near memory."""
     if device.paged is None or not device.paged.in_dram:
         return far_per_gib
     whole = sum(row.whole_bytes for row in rows)

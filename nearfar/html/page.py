@@ -25,10 +25,12 @@ def text(value: object) -> str:
 
 def table(heads: Sequence[tuple[str, bool]], rows: Sequence[tuple[str, Sequence[str]]]) -> str:
     """Return a table; heads are (text, whether numbers), rows (class, cells of escaped HTML)."""
-    cells = "".join(f'<th scope="col"{_number(right)}>{text(head)}</th>' for head, right in heads)
+    cells = "".join(
+        f'<th scope="col"{_number_class(is_number)}>{text(head)}</th>' for head, is_number in heads
+    )
     body = "".join(
         f'<tr class="{css}">'
-        + "".join(f"<td{_number(heads[i][1])}>{cell}</td>" for i, cell in enumerate(row))
+        + "".join(f"<td{_number_class(heads[i][1])}>{cell}</td>" for i, cell in enumerate(row))
         + "</tr>"
         for css, row in rows
     )
@@ -38,8 +40,8 @@ def table(heads: Sequence[tuple[str, bool]], rows: Sequence[tuple[str, Sequence[
     )
 
 
-def _number(right: bool) -> str:
-    return ' class="number"' if right else ""
+def _number_class(is_number: bool) -> str:
+    return ' class="number"' if is_number else ""
 
 
 def page(title: str, sections: Sequence[tuple[str, str, str]], made: Producer) -> str:
@@ -49,7 +51,7 @@ def page(title: str, sections: Sequence[tuple[str, str, str]], made: Producer) -
 
 
 def environment(folder: Path = HERE) -> jinja2.Environment:
-    """Return what renders the templates in `folder`; they may extend `page.html`."""
+    """Return the Jinja environment of the templates in `folder`; they may extend `page.html`."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader([folder, HERE]),
         autoescape=True,

@@ -20,17 +20,18 @@ def panels(drawing: Drawing) -> list[Panel]:
     drawn = []
     by_threads = _lines(drawing.device.bandwidth, "threads")
     if by_threads:
-        drawn.append(Panel("Bandwidth by threads", lambda axes: _threads(axes, by_threads)))
+        drawn.append(Panel("Bandwidth by threads", lambda axes: _draw_by_threads(axes, by_threads)))
     by_size = _lines(drawing.device.bandwidth, "access_bytes")
     if by_size:
-        drawn.append(Panel("Bandwidth by access size", lambda axes: _sizes(axes, by_size)))
+        drawn.append(Panel("Bandwidth by access size", lambda axes: _draw_by_size(axes, by_size)))
     return drawn
 
 
 def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[BandwidthFigure]]:
-    """Return, by what is done, figures over `key`: those whose other key has most of them.
+    """Return lines of figures over `key` by their label, one for each kind of access.
 
-    Of as many, the greatest bandwidth counts. Kinds with one `key` are left out.
+    A kind's line is at the value of the other key that has the most figures; of several with as
+    many, the one with the greatest bandwidth. Lines of one figure are left out.
     """
     kinds: dict[tuple[str, str, int | None], dict[int | None, dict[int, BandwidthFigure]]] = {}
     for figure in figures:
@@ -46,7 +47,7 @@ def _lines(figures: list[BandwidthFigure], key: Key) -> dict[str, list[Bandwidth
         other, line = max(kind.items(), key=lambda item: (len(item[1]), _most(item[1])))
         if len(line) > 1:
             every = f", one in {_axes.size_text(stride)}" if stride else ""
-            name = f"{pattern} {operation}{every}{said(OTHER[key], other)}"
+            name = f"{pattern} {operation}{every}{fixed_text(OTHER[key], other)}"
             lines[name] = [line[at] for at in sorted(line)]
     return lines
 
@@ -55,8 +56,8 @@ def _most(line: dict[int, BandwidthFigure]) -> float:
     return max(figure.value_gb_per_s for figure in line.values())
 
 
-def said(key: Key, value: int | None) -> str:
-    """Return what a line shows beside its x; sequential accesses have no size."""
+def fixed_text(key: Key, value: int | None) -> str:
+    """Return a label's part for the `key` that a line fixes; sequential accesses have no size."""
     if key == "access_bytes":
         return f", {_axes.size_text(value)}" if value else ""
     if value is None:
@@ -64,7 +65,7 @@ def said(key: Key, value: int | None) -> str:
     return f", {value} thread{'s' if value != 1 else ''}"
 
 
-def _line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:
+def _draw_line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:
     x = [getattr(figure, key) for figure in line]
     (drawn,) = axes.plot(
         x, [figure.value_gb_per_s for figure in line], marker="o", ms=3, lw=1.3, label=name
@@ -74,9 +75,9 @@ def _line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:
     axes.fill_between(x, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
 
 
-def _threads(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
+def _draw_by_threads(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
     for name, line in lines.items():
-        _line(axes, name, line, "threads")
+        _draw_line(axes, name, line, "threads")
     counts = sorted({figure.threads or 1 for line in lines.values() for figure in line})
     step = max(1, len(counts) // 12)
     axes.set_xticks(counts[::step], [str(count) for count in counts[::step]])
@@ -84,9 +85,9 @@ def _threads(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
     _finish(axes)
 
 
-def _sizes(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
+def _draw_by_size(axes: Axes, lines: dict[str, list[BandwidthFigure]]) -> None:
     for name, line in lines.items():
-        _line(axes, name, line, "access_bytes")
+        _draw_line(axes, name, line, "access_bytes")
     sizes = [figure.access_bytes or 64 for line in lines.values() for figure in line]
     _axes.size_axis(axes, min(sizes), max(sizes))
     axes.set_xlabel("bytes of one access")

@@ -106,7 +106,7 @@ SAME_BUFFER_RATIO = 1.5
 
 @dataclass(frozen=True)
 class AnswerMark:
-    """A place on x where the profile has an answer."""
+    """A value of the profile to mark on the x axis, with its interval."""
 
     at: float
     text: str

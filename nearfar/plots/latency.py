@@ -33,6 +33,8 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 @dataclass(frozen=True)
 class _Painter:
+    """Drawing of latencies by region, with the buffers and write queues that they show."""
+
     lines: dict[str, list[LatencyFigure]]
     buffers: list[BufferFigure]
     queues: list[WriteQueueFigure]

@@ -17,12 +17,12 @@ PERCENTILES = {
     "p99.99": "p99_99_ns",
 }
 MIN_BEYOND = 5
-"""A percentile with fewer accesses beyond it is luck: it is not drawn."""
+"""Minimum number of accesses beyond a percentile; with fewer it is chance, and not drawn."""
 
 
 @PICTURES.register("loaded")
 def panels(drawing: Drawing) -> list[Panel]:
-    """Return a panel of the family for each instruction, and one of percentiles a curve has."""
+    """Return a panel of all curves for each instruction, and one for each curve's percentiles."""
     drawn = []
     curves = drawing.device.loaded_latency
     whole = [curve for curve in curves if curve.threads is None and curve.pattern == "sequential"]
@@ -51,7 +51,7 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 
 def _called(instruction: str) -> str:
-    """Return what is timed, as a heading says it."""
+    """Return what is timed, for a heading."""
     return "Loads" if instruction == "load" else instruction
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from nearfar.documents.device import BandwidthFigure, Pattern
 from nearfar.plots import _axes
 from nearfar.plots._data import PICTURES, Drawing, Panel
-from nearfar.plots.bandwidth import OTHER, Key, said
+from nearfar.plots.bandwidth import OTHER, Key, fixed_text
 
 Plane = dict[tuple[float, int], float]
 """(read share, threads or bytes) to GB/s."""
@@ -30,7 +30,7 @@ def panels(drawing: Drawing) -> list[Panel]:
         for key, word in keys:
             fixed, plane = _plane(chosen, key)
             if plane:
-                of = said(OTHER[key], fixed)
+                of = fixed_text(OTHER[key], fixed)
                 title = f"Traffic by reads and {word}, {pattern}{of}, GB/s"
                 drawn.append(Panel(title, _painter(plane, key)))
     return drawn

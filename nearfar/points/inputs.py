@@ -46,16 +46,16 @@ class PointInputs:
         return name if name.startswith(POINT) else self._digests[name]
 
     def has(self, name: str) -> bool:
-        """Say whether its content is known; another point's document is not while planning."""
+        """Return whether the input is known; another point's document is not while planning."""
         return name in self._contents
 
     def device(self, spec: str) -> DeviceProfile:
-        """Return the device of that spec."""
+        """Return the device that a point names by `spec`."""
         name = DEVICE + spec
         return _device(self._digests[name], _Content(self._contents[name]))
 
     def profile(self, name: str) -> WorkloadProfile:
-        """Return the profile of that name, prefix included."""
+        """Return the profile of an input; `name` includes the prefix."""
         return _profile(self._digests[name], _Content(self._contents[name]))
 
     def text(self, name: str) -> bytes:
@@ -63,12 +63,12 @@ class PointInputs:
         return self._contents[name]
 
     def of(self, names: list[str]) -> dict[str, tuple[str, bytes]]:
-        """Return digest and content of these."""
+        """Return digest and content of the named inputs."""
         return {name: (self._digests[name], self._contents[name]) for name in names}
 
 
 class _Content:
-    """Bytes left out of a cache's key: the digest is the key."""
+    """Bytes that are equal to any others, so that a cache's key is their digest alone."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -119,16 +119,15 @@ class InputReader:
         self.add(name, content)
 
     def add(self, name: str, content: bytes) -> None:
-        """Keep a content."""
+        """Add an input with its content."""
         self.contents[name] = content
         self.digests[name] = digest_of(content)
 
     def path(self, text: str) -> Path:
-        """Return the file a text of the sweep file names."""
+        """Return the path of a file that the sweep file names as `text`."""
         return self._folder / text
 
     def _device(self, spec: str) -> DeviceProfile:
-
         if spec.startswith(RANDOM):
             raise NearfarError(f"{spec} can only be simulated: name a device of the library")
         if spec.endswith((".toml", ".json")) or "/" in spec:

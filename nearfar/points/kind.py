@@ -41,7 +41,7 @@ class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
         raise NotImplementedError
 
     def asked(self, options: Callable[..., OptionsT], **more: Any) -> OptionsT:
-        """Return the verb's options that the keys give, with `more` of them."""
+        """Return a verb's options object, made of the point's `SHARED` keys and of `more`."""
         return options(**{name: getattr(self, name) for name in self.SHARED}, **more)
 
 

@@ -111,7 +111,7 @@ def _close(client: Any, cluster: Any) -> None:
         cluster.close()
     # A worker that waits for a program it measures does not end when it is asked to.
     for process in processes:
-        _end(process)
+        _kill(process)
 
 
 @contextlib.contextmanager
@@ -168,7 +168,8 @@ def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> N
         )
 
 
-def _end(process: Any) -> None:
+def _kill(process: Any) -> None:
+    """Kill a worker's process, if it still runs."""
     with contextlib.suppress(ProcessLookupError, ValueError, AttributeError):
         os.kill(process.pid, signal.SIGKILL)
 

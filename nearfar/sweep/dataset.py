@@ -70,7 +70,7 @@ class Dataset:
             path.unlink()
 
     def _is_ours(self) -> bool:
-        """Say whether it is empty, or left by a sweep that was killed at its start."""
+        """Return whether the folder is empty, or left by a sweep that was killed at its start."""
         names = {RESULTS, DOCUMENTS, JOURNAL, ERRORS, PLAN, LOCK, TOKEN}
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= names
 
@@ -94,7 +94,7 @@ class Dataset:
         return ids
 
     def write_plan(self, matrix: Matrix) -> None:
-        """Write the points of the sweep file."""
+        """Write a table of all points of the sweep: id, kind and parameters."""
         rows = list(matrix.points.values())
         table = pa.table(
             {

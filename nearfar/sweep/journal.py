@@ -37,11 +37,11 @@ class FinishedPoints:
     """Points in a part."""
 
     def has(self, point: str) -> bool:
-        """Say whether the point need not be computed."""
+        """Return whether the point is computed, or failed."""
         return point in self.rows or point in self.errors or point in self.stored
 
     def take(self, entry: JournalEntry) -> None:
-        """Take in a line of the journal."""
+        """Add what a line of the journal holds: a point's row, or its error."""
         if entry.row is not None:
             self.rows[entry.row.point] = entry.row
         else:

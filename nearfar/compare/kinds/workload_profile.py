@@ -69,7 +69,7 @@ class Profiles(ComparableKind[WorkloadProfile]):
         *,
         edited: bool,
     ) -> PairedValues:
-        """Return phases by name, objects and lines by their location in the source."""
+        """Pair the values of phases by name, those of objects and lines by place in the source."""
         if len(a) > 1 or len(b) > 1:
             raise NearfarError("a profile is compared with one profile: name two files")
         both = (a[0], b[0])

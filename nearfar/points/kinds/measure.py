@@ -82,6 +82,7 @@ def _numbers(output: bytes) -> dict[str, float]:
 
 
 def _leaves(value: Any, path: str) -> list[tuple[str, float]]:
+    """Return the numbers in a JSON value by path (``a.b[0]``), below the value's own `path`."""
     if isinstance(value, dict):
         parts = [(f"{path}.{key}" if path else str(key), part) for key, part in value.items()]
     elif isinstance(value, list):

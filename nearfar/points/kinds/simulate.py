@@ -73,12 +73,12 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
     def _model(self, inputs: PointInputs) -> DeviceModel:
         if self.far.startswith(RANDOM):
-            return _made_up(self.far)
-        return _of(inputs.digest(DEVICE + self.far), _Unkeyed(inputs.device(self.far)))
+            return _random_model(self.far)
+        return _model_of_device(inputs.digest(DEVICE + self.far), _Unkeyed(inputs.device(self.far)))
 
 
 class _Unkeyed:
-    """A device left out of a cache's key: its digest is the key."""
+    """A device that is equal to any other, so that a cache's key is its digest alone."""
 
     def __init__(self, device: DeviceProfile) -> None:
         self.device = device
@@ -90,9 +90,9 @@ class _Unkeyed:
         return 0
 
 
-_made_up = lru_cache(1024)(model_of)
+_random_model = lru_cache(1024)(model_of)
 
 
 @lru_cache(256)
-def _of(digest: str, device: _Unkeyed) -> DeviceModel:
+def _model_of_device(digest: str, device: _Unkeyed) -> DeviceModel:
     return from_device(device.device)
