@@ -16,7 +16,7 @@ from nearfar.program.named_frames import NAMED_FRAME_BIT
 from nearfar.program.symbols import SourceLocation
 
 MAGIC = b"NFPROC"
-VERSION = 8
+VERSION = 9
 KINDS = ("unknown", "heap", "mmap", "file", "stack", "globals")
 SITE_OTHER, SITE_UNKNOWN, SITE_STACK, FIRST_FREE_SITE = 1, 2, 3, 4
 
@@ -28,6 +28,8 @@ CURVE_EDGES_BYTES = tuple(
 RANGES = 128
 """Ranges of a site's large memory whose misses are counted; both halves of the lines have counts
 of read misses, write misses and write-backs."""
+ERROR_GROUPS, GROUP_ROWS = 256, 64
+"""Groups of lines whose misses are counted, and rows of threads that each count all groups."""
 PAGE_RATE = 128
 """Pages per whole page, whose touches are counted (abi.h)."""
 PAGE_EDGES = (
@@ -59,7 +61,7 @@ _HEADER = record_type(
     "instrumented_modules u4, dropped u8, lost_regions u8, live_bytes i8, peak_bytes i8,"
     "private_bytes u8, translations u4, translations_known u4, counts_flushes u4, reserved u4,"
     + "".join(f"{name} TABLE," for name in _TABLES)
-    + "group_misses u8 256",
+    + f"group_misses u8 {GROUP_ROWS * ERROR_GROUPS}",
     TABLE=record_type("offset u8, capacity u4, used u4, lost u8"),
 )
 _RECORDS = {
@@ -152,6 +154,13 @@ class ProcessFile:
         """Return the location of an instruction, one byte on as symbolise() expects it."""
         location = self.locate(address)
         return SourceLocation(location.module, location.offset + 1)
+
+    @property
+    def group_misses(self) -> NDArray[np.uint64]:
+        """Return the sampled misses of each group of lines, of all threads."""
+        rows = self.header["group_misses"].reshape(GROUP_ROWS, ERROR_GROUPS)
+        counts: NDArray[np.uint64] = rows.sum(axis=0)
+        return counts
 
     def lost(self) -> dict[str, int]:
         """Return the number of records that did not fit, by table."""

@@ -162,7 +162,7 @@ def sampling(files: Sequence[ProcessFile]) -> Sampling:
     """
     rate = files[0].rate
     accesses = sum(int(_of_instructions(file)["accesses"].sum()) for file in files)
-    groups = np.sum([file.header["group_misses"] for file in files], axis=0).astype(float)
+    groups = np.sum([file.group_misses for file in files], axis=0).astype(float)
     total, count = float(groups.sum()), groups.size
     error = 0.0
     if rate > 1:

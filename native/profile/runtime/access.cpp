@@ -138,8 +138,7 @@ void count_miss(const nf_pending_access& access, std::uint16_t owner, CounterRec
     count(list.batch, store ? counter->write_misses : counter->read_misses, 1);
     in_sequence = count_sequence(*counter, line, list.batch);
   }
-  const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
-  add(runtime.header->group_misses[group], std::uint64_t{1});
+  add(group_misses(line), std::uint64_t{1});
   count_in_range(list.fetched[owner % List::cursors], phase, owner, access.address,
                  store ? RangeKind::write_miss : RangeKind::read_miss);
   if (outcome.evicted.dirty()) {

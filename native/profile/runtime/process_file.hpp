@@ -11,7 +11,7 @@
 namespace nearfar::profile {
 
 inline constexpr char process_magic[8] = "NFPROC";
-inline constexpr std::uint32_t process_version = 8;
+inline constexpr std::uint32_t process_version = 9;
 
 // Sites 0 to 3 are not allocation sites: memory not looked up yet, allocation sites beyond the
 // table, unknown memory, the stacks.
@@ -22,6 +22,9 @@ inline constexpr unsigned max_frames = 8;
 // Misses are also counted by groups of lines, chosen by hash: the spread of the groups is the
 // sampling error. 256 groups give that spread within 5 %.
 inline constexpr unsigned error_groups = 256;
+// A thread counts them in a row of its own, as long as there are not more threads than rows:
+// threads that share a count would take its cache line from one another at every miss.
+inline constexpr unsigned group_rows = 64;
 // Number of sites per sample of live bytes: the ones with the most bytes.
 inline constexpr unsigned sites_per_sample = 128;
 
@@ -238,7 +241,7 @@ struct ProcessHeader {
   Table ranges;
   Table positions;
   Table strings;  // zero-terminated texts, the first one empty
-  std::uint64_t group_misses[error_groups];
+  std::uint64_t group_misses[group_rows][error_groups];
 };
 
 // Maps a new file for this process; it is zero except for the tables' positions. `memory_bytes` is

@@ -57,6 +57,12 @@ inline std::uint64_t last_level_set(std::uint64_t line) {
   return runtime.cache.physical_set_of(runtime.lines.index(line), runtime.lines.lines_per_page());
 }
 
+// The thread's count of misses of the group of lines that a sampled line, by its ordinal, is in.
+inline std::uint64_t& group_misses(std::uint64_t line) {
+  const std::uint64_t group = (line * 0x9E3779B97F4A7C15ull) >> 56;
+  return runtime.header->group_misses[this_thread.id % group_rows][group];
+}
+
 inline bool active() { return __atomic_load_n(&runtime.active, __ATOMIC_RELAXED); }
 
 // Activates the runtime if a run requests it; called by the first module that registers.

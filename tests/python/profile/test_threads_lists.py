@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from by_hand import Build, Run
+
+from nearfar.profile.run_file import ERROR_GROUPS, GROUP_ROWS, ProcessFile
+
+
+def sampled_misses(file: ProcessFile) -> int:
+    """Return the misses of all instructions of a run."""
+    rows = file.counters[(file.counters["key"] & np.uint64(0xFFFFFFFF)) != 0]
+    return int((rows["read_misses"] + rows["write_misses"]).sum())
+
 
 PAGES = 3
 RATE = 64
@@ -34,11 +44,16 @@ def test_memory_given_away_by_another_thread_keeps_its_accesses(
 
 
 def test_sequences_of_threads_side_by_side_are_seen(build: Build, run: Run) -> None:
-    traffic = run(build("threads_lists.c"), "side by side", llc=LARGE).of("walked")
+    result = run(build("threads_lists.c"), "side by side", llc=LARGE)
+    traffic = result.of("walked")
     misses = 8 * 64 * RATE
     assert misses == traffic.write_misses.total()
     # All but the first of each thread; a thread without a turn of its own may lose a few.
     assert traffic.write_sequential.total() >= 0.9 * misses
+    (file,) = result.files
+    rows = file.header["group_misses"].reshape(GROUP_ROWS, ERROR_GROUPS)
+    assert np.count_nonzero(rows.sum(axis=1)) > 8, "threads share the counts of groups"
+    assert file.group_misses.sum() == sampled_misses(file)
 
 
 def test_a_fork_leaves_each_process_its_own_accesses(build: Build, run: Run) -> None:

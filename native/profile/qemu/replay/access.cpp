@@ -66,7 +66,7 @@ void count_sample(const GuestAccess& access, bool missed, std::uint64_t events) 
   if (!missed) return;
   (access.store ? counter->write_misses : counter->read_misses) += events;
   const std::uint64_t line = runtime.lines.ordinal(access.address);
-  runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56] += events;
+  group_misses(line) += events;
   RangeCursor cursor;
   count_in_range(cursor, nf_current_phase(), owner, access.address,
                  access.store ? RangeKind::write_miss : RangeKind::read_miss, events);
@@ -92,7 +92,7 @@ void access_line(std::uint64_t address, std::uint32_t site, bool store, std::uin
           current_block * 0x9E3779B97F4A7C15ull ^ counter_key(phase, owner, 0);
       if (continues_sequence(loop, line)) ++counter->in_sequence;
     }
-    ++runtime.header->group_misses[(line * 0x9E3779B97F4A7C15ull) >> 56];
+    ++group_misses(line);
     RangeCursor cursor;
     count_in_range(cursor, phase, owner, address,
                    store ? RangeKind::write_miss : RangeKind::read_miss);
