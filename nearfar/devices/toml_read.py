@@ -94,7 +94,7 @@ class _Reader:
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
-        self._map = LineMap(text)
+        self._text = text
 
     def device(self, data: dict[str, Any]) -> DeviceProfile:
         defaults = self._defaults(data.pop("defaults", {}))
@@ -184,7 +184,8 @@ class _Reader:
         self._refuse(path, place + hint)
 
     def _refuse(self, path: KeyPath, message: str) -> None:
-        raise NearfarError(f"{self._path}:{self._map.line(path)}: {message}")
+        line = LineMap(self._text).line(path)
+        raise NearfarError(f"{self._path}:{line}: {message}")
 
 
 def _header(path: KeyPath) -> str:

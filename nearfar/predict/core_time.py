@@ -212,18 +212,16 @@ def line_costs(
         open_ns = memory.latency_ns / overlap.independent
         stream = (open_ns, 0.0, best_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
         store_stream = (0.0, 0.0, best_ns, 0.0, read_stream_ns, 1.0, 0.0)
-    rows = {
-        # loads, stream, buffers, reads, all_lines, lines, written
-        CHASE: (chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
-        INDEPENDENT: (independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0),
-        STREAM: stream,
-        STORE: (0.0, 0.0, best_ns, 0.0, read_ns, 1.0, 0.0),
-        STORE_STREAM: store_stream,
-        WRITE_BACK: (0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns),
-        WRITE_BACK_STREAM: (0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns),
-    }
-    none = (0.0,) * 7  # hits, flushes and fences move no lines
-    return np.array([rows.get(column, none) for column in range(COLUMNS)])
+    costs = np.zeros((COLUMNS, 7))  # hits, flushes and fences move no lines
+    # loads, stream, buffers, reads, all_lines, lines, written
+    costs[CHASE] = chase_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
+    costs[INDEPENDENT] = independent_ns, 0.0, best_ns, read_ns, read_ns, 1.0, 0.0
+    costs[STREAM] = stream
+    costs[STORE] = 0.0, 0.0, best_ns, 0.0, read_ns, 1.0, 0.0
+    costs[STORE_STREAM] = store_stream
+    costs[WRITE_BACK] = 0.0, 0.0, 0.0, 0.0, write_ns, 1.0, write_ns
+    costs[WRITE_BACK_STREAM] = 0.0, 0.0, 0.0, 0.0, write_stream_ns, 1.0, write_stream_ns
+    return costs
 
 
 @dataclass(frozen=True)

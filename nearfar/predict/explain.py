@@ -34,7 +34,6 @@ from nearfar.predict.traffic import (
     Array,
     PhaseTraffic,
     misses,
-    read_share,
     write_backs,
 )
 
@@ -252,7 +251,7 @@ def load_curve(phase: PhaseTraffic, memory: MemoryCosts) -> LoadedFactor | None:
     """Return the loaded-latency curve where it adds to what the chains curve includes."""
     if memory.chains_measured and phase.concurrency <= MIN_LOADED_CONCURRENCY:
         return None
-    return memory.loaded_latency(read_share(phase.total))
+    return memory.loaded_latency(phase.read_share)
 
 
 def drawn_gb_per_s(

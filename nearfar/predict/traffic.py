@@ -185,6 +185,11 @@ class PhaseTraffic:
         """The traffic of the whole phase, shape (COLUMNS,)."""
         return np.asarray(self.objects.sum(axis=0))
 
+    @cached_property
+    def read_share(self) -> float:
+        """Reads over all traffic, 0..1; models of all memories ask for it."""
+        return read_share(self.total)
+
 
 def column_costs(
     chase: float,

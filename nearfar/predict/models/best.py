@@ -31,7 +31,7 @@ from nearfar.predict.memory import MemoryCosts
 from nearfar.predict.model import MODELS, NO_PERTURBATION, ModelLacksError, Perturbation
 from nearfar.predict.models import inversion
 from nearfar.predict.models.window import WindowModel, fitted, moved_share, require_bursts
-from nearfar.predict.traffic import Array, PhaseTraffic, misses
+from nearfar.predict.traffic import FENCE, Array, PhaseTraffic, misses
 
 __doc__ = f"{__doc__}\n{inversion.__doc__}"  # The report prints how the default predicts.
 
@@ -67,8 +67,9 @@ class BestModel(inversion.InversionModel):
         self._remarks: list[str] = []
         self._blend = self._fitted_window()
         self._added = self._added_far()
-        self._fenced = FencedStores(self)
-        self._remarks += self._fenced.remarks()
+        self._fenced = FencedStores(self) if self.phase.total[FENCE] > 0.0 else None
+        if self._fenced is not None:
+            self._remarks += self._fenced.remarks()
         self._persisting = self._persist_waits()
 
     def times_ns(self, moved: Array) -> Array:
@@ -85,8 +86,10 @@ class BestModel(inversion.InversionModel):
     def times_to_cover_ns(self) -> list[float]:
         """Return the ends of fences' waits, ns."""
         moved = self.phase.total
-        time_ns, added_ns = float(self.times_ns(moved)), float(self._fenced.added_ns(moved))
-        times = [max(time_ns - added_ns + end, 0.0) for end in self._fenced.ends_ns(moved)]
+        time_ns, times = float(self.times_ns(moved)), []
+        if self._fenced is not None:
+            unfenced_ns = time_ns - float(self._fenced.added_ns(moved))
+            times += [max(unfenced_ns + end, 0.0) for end in self._fenced.ends_ns(moved)]
         if self._persisting is not None:
             unsynced_ns = time_ns - float(self._persisting.added_ns(moved))
             times += [max(unsynced_ns + end, 0.0) for end in self._persisting.ends_ns(moved)]
@@ -105,7 +108,7 @@ class BestModel(inversion.InversionModel):
 
     def bound(self) -> Bound:
         """Return latency where fences wait for most of the time, else the inversion's bound."""
-        waits_ns = self._fenced.far_ns()
+        waits_ns = 0.0 if self._fenced is None else self._fenced.far_ns()
         if waits_ns > 0.5 * float(self.times_ns(self.phase.total)):
             return "latency"
         return super().bound()
@@ -115,7 +118,8 @@ class BestModel(inversion.InversionModel):
         return self._remarks
 
     def _with_fences(self, time_ns: Array, moved: Array) -> Array:
-        time_ns = time_ns + self._fenced.added_ns(moved)
+        if self._fenced is not None:
+            time_ns = time_ns + self._fenced.added_ns(moved)
         if self._persisting is not None:
             time_ns = time_ns + self._persisting.added_ns(moved)
         return np.asarray(np.maximum(time_ns, 0.0))
