@@ -119,7 +119,7 @@ class Core {
   static constexpr std::size_t miss_buffers = 12;
   static constexpr Nanoseconds fetched_ahead = 120.0;
 
-  // Of a line as the cache numbers it; pages are dealt out by a hash of their number.
+  // Of a line as the cache numbers it; pages are distributed by a hash of their number.
   Memory& memory_of(std::size_t thing, std::uint64_t line) {
     const std::uint64_t hash = line / page_lines * 0x9E3779B97F4A7C15ULL;
     const double dice = static_cast<double>(hash >> 40U) / static_cast<double>(1U << 24U);

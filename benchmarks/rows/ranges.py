@@ -1,8 +1,8 @@
 """Default plans of real programs beside naive bars, and beside plans that know no ranges.
 
 `benchmarks/range_programs.py` has the programs. The peer's plans are those of the same profiles
-without ranges and without objects of small blocks dealt out: what nearfar planned before it counted
-traffic inside objects. Times are the model's; PROGRAMS=name,name takes some of the programs.
+without ranges and without interleaved objects of small blocks, as nearfar planned before it counted
+traffic inside objects. Times are the model's; PROGRAMS=name,name chooses some of the programs.
 """
 
 from __future__ import annotations

@@ -102,6 +102,11 @@ def format_bytes(size_bytes: float) -> str:
     raise AssertionError("unreachable")
 
 
+def format_count(count: int, noun: str) -> str:
+    """Format a count with its noun: ``1 file``, ``2,500 files``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def format_ns(time_ns: float) -> str:
     """Format a time with the unit that keeps it readable: ``312 ns``, ``1.25 ms``, ``3.10 s``."""
     value = float(time_ns)

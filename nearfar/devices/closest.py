@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.units import format_count
 from nearfar.devices.curves import (
     bandwidth,
     idle_latency_ns,
@@ -91,7 +92,7 @@ class Likeness:
             text += f"; farthest in {self._pair(farthest[0])}"
         if self.missing:
             count = len(self.missing)
-            text += f"; {count} figure{'s' if count > 1 else ''} of it unknown"
+            text += f"; {format_count(count, 'figure')} of it unknown"
         return text
 
     def _distance(self, name: str) -> float:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.devices.closest import Likeness
 from nearfar.devices.tables import half_load, short
 from nearfar.documents.device import (
@@ -159,7 +159,7 @@ def traffic_title(curve: LoadedLatencyCurve) -> str:
         f"{curve.read_share:.0%} reads",
         "non-temporal stores" if curve.non_temporal and curve.read_share else "",
         curve.pattern if curve.pattern != "sequential" else "",
-        f"{curve.threads} thread{'s' if curve.threads > 1 else ''}" if curve.threads else "",
+        format_count(curve.threads, "thread") if curve.threads else "",
     ]
     return ", ".join(part for part in parts if part)
 

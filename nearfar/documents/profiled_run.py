@@ -1,4 +1,4 @@
-"""How a workload profile came about: program, simulated caches, sampling, other profiles."""
+"""Origin of a workload profile: program, simulated caches, sampling, other profiles."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ class CountCheck(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Counts of one phase by an observer besides the profile's source: QEMU's.
 
     It runs the plain build and sees every instruction of the first process, libraries and inline
-    assembly included, but not how addresses come about.
+    assembly included, but not how addresses are computed.
     """
 
     phase: str

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.folders import owned_folder
+from nearfar.base.units import format_count
 from nearfar.documents.fleet import CheapObject, FleetCurvePoint
 from nearfar.fleet.cache import problem
 from nearfar.fleet.costs import STEPS, LineCosts
@@ -74,7 +75,7 @@ class Sums:
         if twice:
             extra = sum(count - 1 for _, count in twice)
             self.warnings.append(
-                f"{extra:,} files are copies of others and count once, such as {twice[0][0]}"
+                f"copies count once: {format_count(extra, 'file')} left out, such as {twice[0][0]}"
             )
         self.connection.execute(
             "create table profiles as select profile, min(uri) as uri, any_value(host) as "

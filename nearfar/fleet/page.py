@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from nearfar.base.units import format_bytes
 from nearfar.documents.fleet import Fleet, HostType
 from nearfar.fleet.paged import MAX_PROFILES
-from nearfar.fleet.table import beside_rows, headline, no_objects
+from nearfar.fleet.table import beside_rows, headline, no_objects, omissions
 from nearfar.html.page import page, table, text
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 900, 300, 52, 40, 34
@@ -31,9 +31,7 @@ def render(fleet: Fleet) -> str:
 
 def _answer(fleet: Fleet) -> str:
     items = "".join(f"<li>{text(item)}</li>" for item in fleet.warnings)
-    items += "".join(
-        f"<li>{count:,} files left out: {text(why)}</li>" for why, count in fleet.left_out.items()
-    )
+    items += "".join(f"<li>left out: {text(row)}</li>" for row in omissions(fleet))
     lines = [
         (f"{saving.most_slowdown:g}×", [(saving.most_slowdown, saving.saved)])
         for saving in fleet.savings

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nearfar.base.tables import say, table
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents.fleet import Fleet, HostType
 
 MAX_OBJECTS_SHOWN = 10
@@ -53,7 +53,15 @@ def print_fleet(fleet: Fleet, console: Console) -> None:
     else:
         say(console, no_objects(fleet), style="dim")
     say(console, *(f"warning: {warning}" for warning in fleet.warnings), wrap=False)
-    say(console, *(f"left out: {n:,} files: {why}" for why, n in fleet.left_out.items()))
+    say(console, *(f"left out: {row}" for row in omissions(fleet)))
+
+
+def omissions(fleet: Fleet) -> list[str]:
+    """Return a phrase for each reason why files were left out."""
+    return [
+        f"{format_count(count, 'file')}, {'which' if count == 1 else 'each of which'} {why}"
+        for why, count in fleet.left_out.items()
+    ]
 
 
 def _beside(fleet: Fleet) -> Table:

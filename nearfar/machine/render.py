@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine import Cache, CoreToCore, JointLimit, MatrixEntry, Node
 from nearfar.machine.render_core import core_lines
@@ -52,8 +52,9 @@ def _sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
         "cpu",
         [
             f"{machine.cpu_model} ({machine.cpu_id})" if machine.cpu_id else machine.cpu_model,
-            f"{machine.architecture}, {_count(machine.sockets, 'socket')}, "
-            f"{_count(machine.cores, 'core')}, {_count(machine.threads_per_core, 'thread')} each, "
+            f"{machine.architecture}, {format_count(machine.sockets, 'socket')}, "
+            f"{format_count(machine.cores, 'core')}, "
+            f"{format_count(machine.threads_per_core, 'thread')} each, "
             f"CPUs {format_list(machine.cpus)}",
         ],
     )
@@ -142,10 +143,6 @@ def _read_write(read: float | None, write: float | None) -> str:
 
 def _distances(node: Node) -> str:
     return f"{node.id}: " + " ".join(f"{value:3d}" for value in node.distances.values())
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 MOST_PAIRS = 12

@@ -137,7 +137,7 @@ def _is_busy() -> bool:
 
 
 def checked_figure(device: DeviceProfile) -> LatencyFigure:
-    """Return the latency that is looked at again.
+    """Return the latency that is checked again.
 
     Getting and linking the largest region takes seconds, and a drift shows in any that no cache
     holds.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.statistics import median_estimate
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents.machine import CoreToCore, MatrixEntry, Node
 from nearfar.measure import room
 from nearfar.measure.competing import DURATION_NS, WARM_UP_NS
@@ -71,7 +71,7 @@ def measure_core_to_core(
         for index, pair in enumerate(dice.sample(pairs, len(pairs))):
             times[pair].append(hand_over(*pair))
             done = (number + (index + 1) / len(pairs)) / rounds
-            progress(f"core to core, {len(pairs)} pair{'s' if len(pairs) > 1 else ''}", done)
+            progress(f"core to core, {format_count(len(pairs), 'pair')}", done)
     warnings = []
     every = len(cpus) * (len(cpus) - 1) // 2
     if len(pairs) < every:

@@ -1,6 +1,6 @@
 """The native module of `nearfar measure`, and what to do where it is not built.
 
-Everything in measure takes `_measure` from here: without the module, its first use says so.
+Everything in measure takes `_measure` from here: without the module, its first use raises an error.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ SAMPLES = 401
 median is known to 0.3 %."""
 
 OPTIONAL = ("ways", "replacement", "write queue", "interleave", "wear block")
-"""Quantities that a device may hide for good reason; wrong answers still count."""
+"""Quantities that a device may hide with a valid reason; wrong answers still count."""
 
 Device = int | str
 """Seed of a random memory, or name of a library device."""

@@ -59,7 +59,7 @@ class ProfileOptions(DriverOptions, ProgramOptions):
     rate: int | None = None
     """With qemu: observe one cache line in this many; by default 64."""
     bursts: bool = False
-    """Run the plain build once more, under QEMU and for as long as --sample says, and record short
+    """Run the plain build again, under QEMU and for as long as --sample says, and record short
     series of accesses with their dependences, for the model `window`."""
 
     ends_s: Annotated[float | None, Option(position="none")] = None

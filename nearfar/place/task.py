@@ -111,7 +111,7 @@ class PlaceTask:
 
     @cached_property
     def can_deal(self) -> NDArray[np.bool_]:
-        """Whether each object consists of small blocks whose pages can be dealt out."""
+        """Whether each object consists of small blocks whose pages can be interleaved."""
         return dealable(self.workload)
 
     @cached_property

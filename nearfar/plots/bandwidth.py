@@ -6,6 +6,7 @@ from typing import Literal
 
 from matplotlib.axes import Axes
 
+from nearfar.base.units import format_count
 from nearfar.documents.device import BandwidthFigure
 from nearfar.plots import _axes
 from nearfar.plots._data import PICTURES, Drawing, Panel
@@ -62,7 +63,7 @@ def fixed_text(key: Key, value: int | None) -> str:
         return f", {_axes.size_text(value)}" if value else ""
     if value is None:
         return ", best threads"
-    return f", {value} thread{'s' if value != 1 else ''}"
+    return f", {format_count(value, 'thread')}"
 
 
 def _draw_line(axes: Axes, name: str, line: list[BandwidthFigure], key: Key) -> None:

@@ -45,7 +45,7 @@ class _Painter:
         for number, (label, line) in enumerate(self.lines.items()):
             x = [float(f.region_bytes or 0) for f in line]
             y = [f.value_ns for f in line]
-            # Lines that lie on each other are told apart: those below are wider.
+            # Overlapping lines stay visible: those below are wider.
             width = 1.3 + 0.7 * (len(self.lines) - 1 - number)
             (drawn,) = axes.plot(x, y, marker="o", ms=2 + width, lw=width, label=label)
             low = [f.value_ns if f.low_ns is None else f.low_ns for f in line]

@@ -1,4 +1,4 @@
-"""How a predicted time came about, for one phase or one object of it."""
+"""How a predicted time is composed, for one phase or one object of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class _Explained:
         return float(_moved(self.model.phase.objects[subject.number])) > 0.0
 
     def breakdown(self, subject: ExplainedName) -> TimeBreakdown:
-        """Return how the time of the phase, or what the object adds in it, came about."""
+        """Return how the time of the phase, or the time that the object adds, is composed."""
         model, phase, number = self.model, self.model.phase, subject.number
         lines = phase.total if number is None else phase.objects[number]
         near_ns, far_ns = phase.near_time_ns.value, self.estimate.far_time_ns.value

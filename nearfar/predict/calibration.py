@@ -16,6 +16,7 @@ import msgspec
 
 from nearfar.base.errors import NearfarError
 from nearfar.base.estimate import Estimate
+from nearfar.base.units import format_count
 from nearfar.documents import DeviceProfile, Prediction, ValidationReport, load
 from nearfar.documents.prediction import DevicePrediction, PhasePrediction
 from nearfar.documents.validation import Calibration
@@ -124,7 +125,7 @@ def _calibrated(device: DevicePrediction, calibration: Calibration) -> DevicePre
         caveats=[
             *device.caveats,
             f"intervals cover {calibration.level:.0%}, calibrated on {calibration.kernels} kernels "
-            f"in {calibration.sessions} session{'s' if calibration.sessions > 1 else ''} with far "
+            f"in {format_count(calibration.sessions, 'session')} with far "
             f"memory of this kind ({calibration.tier})",
         ],
     )

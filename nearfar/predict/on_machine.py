@@ -13,7 +13,7 @@ from math import hypot
 import msgspec
 
 from nearfar.base.errors import CommandError, NearfarError
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.devices.cores import core_of_processor, load_core
 from nearfar.devices.machines import TargetMachine
 from nearfar.devices.machines.library import CLOCK
@@ -99,8 +99,8 @@ def on_machine(
         converted = _with_threads(converted, count)
     if count != profiled:
         facts.assumed.append(
-            f"the work of {_plural(profiled)} splits evenly over {count}; locks, transfers between "
-            "caches and imbalance are not predicted"
+            f"the work of {format_count(profiled, 'thread')} splits evenly over {count}; locks, "
+            "transfers between caches and imbalance are not predicted"
         )
     _list_facts(facts, machine, workload, core)
     return ConvertedProfile(converted, facts.known, facts.assumed)
@@ -280,7 +280,3 @@ def _fact(facts: ConvertedProfile, machine: TargetMachine, key: str, text: str) 
         facts.known.append(text)
     elif text:
         facts.assumed.append(f"{text} ({reason})")
-
-
-def _plural(count: int) -> str:
-    return "1 thread" if count == 1 else f"{count} threads"

@@ -138,7 +138,7 @@ def paged_phases(workload: WorkloadProfile) -> list[PagedPhase]:
 
 
 def _mean(curves: Sequence[PageCurve], key: str) -> float | None:
-    """Return the mean of a figure of content, weighted by touches; None: no page was looked at."""
+    """Return the mean of a figure of content, weighted by touches; None: no page was examined."""
     weights = [curve.first + curve.faults[0] for curve in curves]
     known = [(w, v) for w, c in zip(weights, curves, strict=True) if (v := getattr(c, key)) and w]
     return sum(w * v for w, v in known) / sum(w for w, _ in known) if known else None

@@ -230,7 +230,7 @@ def _pipeline(pipeline: Pipeline) -> Table:
 
 
 def _explained(entry: TimeBreakdown) -> Table:
-    """Return how one time came about."""
+    """Return how one time is composed."""
 
     def number(value: float | None, form: str) -> str:
         return "-" if value is None else format(value, form)

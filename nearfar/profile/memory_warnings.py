@@ -116,7 +116,7 @@ def joined_warnings(profile: WorkloadProfile) -> list[str]:
     names = ", ".join(f"{memory.name} ({memory.joined_calls})" for memory in joined[:MAX_NAMES])
     more = f" and {len(joined) - MAX_NAMES} more" if len(joined) > MAX_NAMES else ""
     return [
-        f"calls on one line that debug information does not tell apart are one object: {names}"
+        f"calls on one line that debug information does not distinguish are one object: {names}"
         f"{more}; build without -gno-column-info to tell them apart by column"
     ]
 

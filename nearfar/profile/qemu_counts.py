@@ -100,7 +100,7 @@ def check_counts(
 ) -> None:
     """Count again under QEMU if the pass left code out and one short run is enough.
 
-    Servers are left alone, since their driver would have to run once more.
+    Servers are omitted, because their driver would have to run again.
     """
     stopped = request.job.driver is not None or request.job.duration_s is not None
     if not request.source.is_built_in or stopped or not leaves_code_out(profile):

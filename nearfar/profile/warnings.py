@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents import WorkloadProfile
 from nearfar.profile.compiler import twin
 from nearfar.profile.memory_warnings import (
@@ -132,8 +132,8 @@ def _tables(gathered: GatheredRuns, request: ProfileRequest) -> list[str]:
         lost = sum(file.lost().get(table, 0) for file in gathered.files)
         if lost:
             warnings.append(
-                f"the table of {what} was full {lost} times; give more than --memory "
-                f"{format_bytes(request.memory_bytes)}"
+                f"the table of {what} was full {format_count(lost, 'time')}; give more than "
+                f"--memory {format_bytes(request.memory_bytes)}"
             )
     totals = {
         name: sum(int(file.header[name]) for file in gathered.files)

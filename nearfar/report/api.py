@@ -61,7 +61,7 @@ def report(options: ReportOptions) -> ReportData:
     fars, paged = without_paged(fars)
     check_plans(profile, near, fars, plans)
     if not profile.phases:
-        # Nothing was measured, so nothing is predicted; the page says so.
+        # Nothing was measured, so nothing is predicted; the page states this.
         empty = Prediction(producer=producer(), profile="", near=near.name, model="", devices=[])
         return prepare(profile, near, fars, empty, [], beside=beside)
     host, count = options.host, len(profile.objects)

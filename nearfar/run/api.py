@@ -102,7 +102,7 @@ def _divided(plan: Plan) -> list[str]:
         return []
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return [
-        "--adapt moves objects and ranges: what the plan deals out to several memories by shares "
+        "--adapt moves objects and ranges: what the plan divides among several memories by shares "
         f"({names[0]}{more}) stays as planned; make the plan with --allow whole to let it move"
     ]
 

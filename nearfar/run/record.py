@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from nearfar.base.units import format_bytes
+from nearfar.base.units import format_bytes, format_count
 from nearfar.documents import producer
 from nearfar.documents.plan import Placement, Plan
 from nearfar.documents.run_record import ObjectLanding, RunMemory, RunRecord
@@ -27,11 +27,11 @@ MIN_REPORTED_BYTES = 1 << 20
 """Fewer bytes elsewhere are page rounding, where a plan fills a capacity to the byte."""
 
 FAILED_CALLS = {
-    "bind": "mbind failed {count} times ({reason}): that memory is where the kernel chose. In a "
+    "bind": "mbind failed {times} ({reason}): that memory is where the kernel chose. In a "
     "container, mbind needs CAP_SYS_NICE or a seccomp profile that allows it",
-    "lock": "mlock2 failed {count} times ({reason}): those objects are paged like the others. "
+    "lock": "mlock2 failed {times} ({reason}): those objects are paged like the others. "
     "Locking needs CAP_IPC_LOCK, or a higher ulimit -l",
-    "advice": "madvise refused {count} times the page size of --pages ({reason}): those pages are "
+    "advice": "madvise refused the page size of --pages {times} ({reason}): those pages are "
     "as large as the kernel chose",
 }
 """Kinds of calls that the library counts when they fail, and the warnings about them."""
@@ -262,7 +262,7 @@ def _refusals(run: PlacedRun) -> list[str]:
         failures = [(getattr(s, f"{call}_failures"), getattr(s, f"{call}_errno")) for s in states]
         if count := sum(number for number, _ in failures):
             reason = os.strerror(next(errno for number, errno in failures if number))
-            warnings.append(sentence.format(count=count, reason=reason))
+            warnings.append(sentence.format(times=format_count(count, "time"), reason=reason))
     return warnings
 
 
@@ -271,7 +271,9 @@ def _library_losses(run: PlacedRun) -> list[str]:
     states = list(run.seen.states.values())
     warnings = []
     if unanswered := sum(state.stacks_unanswered for state in states):
-        warnings.append(f"{unanswered} call stacks got no answer in time: their blocks are near")
+        warnings.append(
+            f"{format_count(unanswered, 'call stack')} got no answer in time: such blocks are near"
+        )
     if lost := sum(state.extents_lost for state in states):
-        warnings.append(f"{lost} pieces of memory did not fit into the table: they are not counted")
+        warnings.append(f"the table was full: {format_count(lost, 'piece')} of memory not counted")
     return warnings

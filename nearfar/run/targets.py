@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from nearfar.base.units import format_count
 from nearfar.documents.plan import Placement, Plan
 from nearfar.program.named_frames import CPYTHON_ARENAS, is_in_arenas, is_memory
 from nearfar.run import layout
@@ -119,12 +120,12 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
             targets.moving[index] = target
     if left_out and locks:
         targets.warnings.append(
-            f"{left_out} object{'s' if left_out > 1 else ''} of the plan will not be locked: the "
+            f"{format_count(left_out, 'object')} of the plan will not be locked: the "
             "library locks blocks and mappings; the stack, globals and mapped files are paged"
         )
     elif left_out:
         targets.warnings.append(
-            f"{left_out} object{'s' if left_out > 1 else ''} planned far will be near: "
+            f"{format_count(left_out, 'object')} planned far will be near: "
             "the library cannot place the stack and globals, and places only the "
             f"{layout.FILES} largest mapped files of 1 MiB or more whose memories are NUMA nodes"
         )

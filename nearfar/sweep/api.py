@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, NearfarError
+from nearfar.base.units import format_count
 from nearfar.documents import producer, save
 from nearfar.documents.sweep import FailedPoint, Sweep
 from nearfar.sweep.cluster import check_workers, existing_cluster, local_cluster, processors
@@ -89,11 +90,11 @@ def _compute(
     if how.scheduler is None:
         count = min(how.workers or processors(), left)
         opened = local_cluster(count)
-        where = f"{count} workers"
+        where = format_count(count, "worker")
     else:
         opened = existing_cluster(how.scheduler, how.tls)
         where = f"workers of {how.scheduler}"
-    how.say(f"{left:,} points to compute, {len(finished):,} finished, {where}")
+    how.say(f"{format_count(left, 'point')} to compute, {len(finished):,} finished, {where}")
     if how.scheduler is not None and (warning := open_to_all(how.scheduler)):
         how.say(warning)
     before = len(finished)

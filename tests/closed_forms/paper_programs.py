@@ -133,7 +133,7 @@ class Program:
         if self.bus_share(near, near_ns) > MAX_BUS_SHARE:
             high = max(high, near_ns * far.greatest_ratio(near) * loaded)
             if self.seen < 1.0:
-                # QEMU does not see how addresses come about: they may overlap as a gather's.
+                # QEMU does not see how addresses are computed: they may overlap as a gather's.
                 least = replace(self, chains=MOST)
         waiting_ns = least._least_waiting_ns(far, near, near_ns)
         return Span(max(self.compute_ns, waiting_ns, bus.low), high)

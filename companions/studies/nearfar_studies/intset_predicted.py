@@ -94,7 +94,7 @@ def profile_of(ns: Estimate, traffic: Traffic) -> WorkloadProfile:
             exit_status="exited 0",
             plain_executable="nearfar-bench",
         ),
-        cache=CacheModel(size_bytes=1 << 20, ways=16, line_bytes=64, origin="of no account here"),
+        cache=CacheModel(size_bytes=1 << 20, ways=16, line_bytes=64, origin="not used here"),
         sampling=Sampling(rate=1, sampled_accesses=0, sampled_misses=0, relative_error=0.0),
         flushes_counted=True,
         instrumented_slowdown=1.0,

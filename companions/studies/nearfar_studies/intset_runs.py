@@ -142,7 +142,7 @@ def _time(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
 
 
 def _count(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
-    # A count hangs on the operations alone: enough that a change's is known to a few per mille.
+    # Counts depend on the operations alone: this many make them precise to a few per mille.
     arguments = {**_arguments(case, runs.plan), "operations": "20000"}
     line = run("intset", arguments, memory, "count")
     runs.counts[case] = {name: n / line.operations for name, n in line.counts.items()}

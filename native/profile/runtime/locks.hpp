@@ -20,9 +20,9 @@ namespace nearfar::profile {
 // holder is waited for, because a hypervisor may deschedule it for long.
 //
 // The wait is bounded, because the holder's ID may be reused, a debugger may have stopped the
-// holder, or it may have jumped out of the lock for good. These cases look like a descheduled
-// holder, so each costs the first waiter ten seconds once; then the lock works again. A holder that
-// returns later does not release the new holder's lock.
+// holder, or it may have jumped out of the lock and never return. These cases look like a
+// descheduled holder, so each costs the first waiter ten seconds once; then the lock works again. A
+// holder that returns later does not release the new holder's lock.
 enum class Shared { by_threads, by_processes };
 
 class Lock {

@@ -96,7 +96,7 @@ class LostObjects:
         ]
 
     def after_crashes(self) -> Iterator[CrashLeak]:
-        """Walk the trace once more, with images at some fences; each stack is reported once."""
+        """Walk the trace again, with images at some fences; each stack is reported once."""
         _ = self.unseen_types  # before images of crashes use up the time
         memory = PoolMemory(self._trace.pool_bytes)
         chosen = _chosen_fences(self._trace)

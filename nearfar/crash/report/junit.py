@@ -22,7 +22,7 @@ _UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 
 def junit(report: CrashReport) -> str:
-    """Return the report as JUnit XML. Bugs are failures; lints are passed cases that say so."""
+    """Return the report as JUnit XML. Bugs are failures; lints are passed cases with their text."""
     cases = max(len(report.bugs), 1) + len(report.lints)
     suite = ElementTree.Element(
         "testsuite",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode
+from nearfar.base.units import format_count
 from nearfar.crash.lints._registry import LINTS
 from nearfar.crash.symbols import name_of, user_frame
 from nearfar.documents.crash_report import (
@@ -67,9 +68,9 @@ def object_text(described: CrashObject) -> str:
 def verdict_text(report: CrashReport) -> str:
     """Return the verdict in a few words."""
     if report.bugs:
-        return "1 bug" if len(report.bugs) == 1 else f"{len(report.bugs)} bugs"
+        return format_count(len(report.bugs), "bug")
     if report.undecided:
-        return f"cannot judge {len(report.undecided)} failures"
+        return f"cannot judge {format_count(len(report.undecided), 'failure')}"
     return "no bugs" if report.complete else "nothing found, not finished"
 
 

@@ -1,7 +1,7 @@
 """Checks of `nearfar machine --check`: one file each, found by the registry.
 
 A check takes the tree and the profile read from it and returns its findings. A check without an
-object on this machine says so (`absent`), so readers see that it ran. Findings get the name that
+object on this machine reports `absent`, so readers see that it ran. Findings get the name that
 their check is registered by. The abilities (nearfar/machine/abilities) are checks too: costs.toml
 gives the loss if one is missing.
 """

@@ -32,7 +32,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
     lines = list(offline)
     waiting = [dax for dax in devices if not is_system_ram(tree, dax)]
     if policy != "offline" and waiting:
-        why = "" if policy == "online_movable" else " and as memory that can never be taken back"
+        why = "" if policy == "online_movable" else " and as memory that can never be removed again"
         lines += note(
             f"the kernel brings added memory online at once{why} (auto_online_blocks is {policy})",
             f"daxctl refuses to race with the kernel: {waiting[0]} does not become memory",

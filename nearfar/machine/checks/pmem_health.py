@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearfar.base.units import format_count
 from nearfar.documents import MachineProfile
 from nearfar.documents.machine_check import Finding
 from nearfar.machine.checks import CHECKS, absent, lacks, works
@@ -30,7 +31,7 @@ def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
         return absent("no persistent-memory module or region")
     lines = [line for module in modules for line in _module(tree, module)]
     lines += [line for region in regions for line in _region(tree, region)]
-    count = f"{len(modules)} module{'s' if len(modules) != 1 else ''}"
+    count = format_count(len(modules), "module")
     return lines or works(f"{count} without a flag raised, no bad blocks")
 
 

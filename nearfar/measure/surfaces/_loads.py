@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace as replace_fields
 from numpy.typing import NDArray
 
+from nearfar.base.units import format_count
 from nearfar.devices.oddities import detect_oddities
 from nearfar.documents.device import LoadedLatencyCurve, Tail
 from nearfar.measure.surfaces._drive import generator_of, traffic_per_payload, traffic_share
@@ -90,7 +91,7 @@ def curves(samples: Samples, plan: SurfacePlan, instruction: str) -> list[Loaded
         for share in shares
     ]
     others = plan.facts.threads - 1
-    cores = f"{others} core{'s' if others != 1 else ''}"
+    cores = format_count(others, "core")
     return [_named(curve, point, cores, instruction) for curve, point in shown]
 
 

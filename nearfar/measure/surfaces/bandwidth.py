@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from nearfar.base.units import format_count
 from nearfar.documents.device import BandwidthFigure, Operation, Pattern
 from nearfar.measure.surfaces._surface import (
     MEASURED_HERE,
@@ -156,7 +157,7 @@ def _figure(
 
 def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:
     best = max(figures, key=lambda figure: figure.value_gb_per_s)
-    note = f"the best: {best.threads} thread{'s' if best.threads != 1 else ''}"
+    note = f"the best: {format_count(best.threads, 'thread')}"
     note = f"{note}; {best.note}" if best.note else note
     return msgspec.structs.replace(best, threads=None, note=note)
 

@@ -71,7 +71,7 @@ TEST_CASE("instructions that load, change and store without a lock are known by 
   CHECK(modified_bytes(of({0x48, 0x01, 0xC8})) == 0);              // addq %rcx, %rax
 }
 
-TEST_CASE("flushes, fences and streams are told apart") {
+TEST_CASE("flushes, fences and streams are distinguished") {
   CHECK(bare_kind(of({0x66, 0x0F, 0xAE, 0x37})) == BareKind::clwb);
   CHECK(bare_kind(of({0x66, 0x41, 0x0F, 0xAE, 0x3C, 0x24})) == BareKind::clflushopt);
   CHECK(bare_kind(of({0x0F, 0xAE, 0x7F, 0x40})) == BareKind::clflush);

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfar.base.errors import NearfarError
-from nearfar.base.units import format_bytes, format_ns, parse_size_bytes
+from nearfar.base.units import format_bytes, format_count, format_ns, parse_size_bytes
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,7 @@ def test_times_choose_their_unit() -> None:
     assert format_ns(312) == "312 ns"
     assert format_ns(1.25e6) == "1.25 ms"
     assert format_ns(3.1e9) == "3.1 s"
+
+
+def test_counts_have_the_singular_for_one_only() -> None:
+    assert [format_count(n, "file") for n in (0, 1, 2500)] == ["0 files", "1 file", "2,500 files"]

@@ -67,7 +67,7 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
     own = times.get("plan", times["optimal"])
     for name in ("hot-first", "x-mem", "greedy", "all-far"):
         assert own <= times[name] * (1 + 1e-9), name
-    # Whole numbers by which pages are dealt out are up to 1/64 below that bar's shares.
+    # The whole numbers by which pages are interleaved are up to 1/64 below that bar's shares.
     dealt = 0.0 if seed % 2 else (times["all-far"] - times["all-near"]) / 64
     for name in ("page-interleaved", "bandwidth-interleaved"):
         assert own <= times[name] * (1 + 1e-9) + dealt, name

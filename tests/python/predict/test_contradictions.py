@@ -1,4 +1,4 @@
-"""Counts that cannot be: a sentence says so and what is used instead, or the profile is refused."""
+"""Impossible counts: a sentence reports them and their replacement, or the profile is refused."""
 
 from __future__ import annotations
 

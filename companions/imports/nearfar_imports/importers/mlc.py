@@ -275,7 +275,7 @@ def _matrix(path: Path, lines: Lines, options: ImportOptions, imported: Imported
 
 
 def _traffic(lines: Lines) -> tuple[Operation, float | None, bool]:
-    """Return operation, read share, and whether MLC's line of the traffic type says so."""
+    """Return operation, read share, and whether MLC's line of the traffic type states them."""
     for _, row in lines:
         if "traffic" in row.lower():
             if "read-only" in row.lower():

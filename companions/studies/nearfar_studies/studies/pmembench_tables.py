@@ -172,7 +172,7 @@ def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations
                 f"{per_get * 1e9:.0f}",
             ],
             [
-                "a get's time does not hang on the element's size (section 5.4: it returns a "
+                "a get's time does not depend on the element's size (section 5.4: it returns a "
                 "reference)",
                 "by construction: with value=0 a get reads no element (docs/bench.md)",
             ],

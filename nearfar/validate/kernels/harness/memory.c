@@ -130,7 +130,8 @@ static double thread_ns(void) {
   return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* The address of each read hangs on the value before, though nothing of it is in the address. */
+/* The address of each read depends on the previous value, though nothing of it is in the address.
+ */
 static double dependent_reads_ns(uint64_t accesses, uint64_t count, uint64_t lines) {
   static volatile uint64_t no_bits = 0;
   static uint64_t state = 1;

@@ -58,13 +58,14 @@ void in_thread(unsigned number) {
   if (late.words->size() != 100) wrong("thread-local");
   pthread_setspecific(key, std::malloc(100));
   std::map<unsigned, std::string> words;
-  for (unsigned i = 0; i < 3000; ++i) words[i * 7919 % 3001] = std::string(i % 300, char('a' + number));
+  for (unsigned i = 0; i < 3000; ++i)
+    words[i * 7919 % 3001] = std::string(i % 300, char('a' + number));
   for (auto& [i, word] : words) {
     if (!word.empty() && word.back() != char('a' + number)) wrong("map");
   }
 }
 
-// More than this machine could ever have, where the kernel says so to who asks for it; else 0.
+// More than this machine could ever have, if the kernel refuses such requests; else 0.
 std::size_t impossible() {
   char mode = '1';
   std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
@@ -116,7 +117,7 @@ int main(int, char** argv) {
   char* huge = make_huge();
 
   const std::size_t beyond = impossible();
-  // Read again, or a compiler may take a block that nobody uses for one that was had.
+  // Read again, because a compiler may remove an allocation whose block is not used.
   void* volatile block = std::malloc(beyond);
   if (beyond != 0 && block != nullptr) wrong("the impossible");
   auto* quiet = new (std::nothrow) char[3000];
