@@ -69,6 +69,7 @@ def _checked_timeout(options: CrashOptions) -> float:
 
 
 def _files_request(options: CrashOptions, timeout_s: float, stdout_to_stderr: bool) -> FilesRequest:
+    """Return the exploration of files that the options describe."""
     from nearfar.crash.files.adapters import command_of
     from nearfar.crash.files.api import FilesRequest
     from nearfar.crash.files.models._registry import models

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from nearfar.base.units import LINE_BYTES, PAGE_BYTES
+from nearfar.base.units import LINE_BYTES, PAGE_BYTES, format_count
 from nearfar.crash.analysis.pool_state import PoolState
 from nearfar.crash.record import RecordedRun
 from nearfar.crash.trace import UNSEEN, CrashTrace, EventKind
@@ -62,8 +62,8 @@ def _threads(count: int) -> str:
 def unexplained_content(state: PoolState, pool: Path) -> str:
     """Return a sentence about content of the pool's file that no recorded store wrote, or "".
 
-    `state` has seen the whole trace. Not recorded are some system calls, other processes, mappings
-    that are not followed, and stores after the last unmapping.
+    `state` has seen the whole trace. Stores may be unrecorded if they come from some
+    system calls, other processes or unfollowed mappings, or after the last unmapping.
     """
     first, count = -1, 0
     try:
@@ -79,9 +79,9 @@ def unexplained_content(state: PoolState, pool: Path) -> str:
     if count == 0:
         return ""
     return (
-        f"{count} lines of the pool, the first at {first:#x}, were written by no recorded store "
-        "(an unknown system call, another process, after the last unmapping): they were not "
-        "explored"
+        f"no recorded store wrote {format_count(count, 'line')} of the pool, the first at "
+        f"{first:#x} (an unknown system call, another process, after the last unmapping): this "
+        "content was not explored"
     )
 
 

@@ -104,7 +104,7 @@ class PhaseGroups:
     def slow_motion(
         self, plain: ProfiledRun, delayed: DelayedRun, assumed: Shares, actual: Shares, limit: float
     ) -> float:
-        """Return the slow motion that the program needs, up to `limit`; the present one if enough.
+        """Return the slow motion that the program needs, at most `limit`; unchanged if it suffices.
 
         `assumed` are the shares that the run used, `actual` those that it had, since tracing takes
         longer with delays. The time in far memory is the measured time minus unpaid time.
@@ -125,8 +125,8 @@ class PhaseGroups:
             limit_ns = MAX_UNPAID_SHARE * sum(near.get(group, [0.0])) * present
             behind = behind or unpaid_ns > limit_ns
         needed = min(limit, needed)
-        again = needed > MIN_SLOWER_RATIO * present and (behind or present > 1.0)
-        return needed if again else present
+        must_rerun = needed > MIN_SLOWER_RATIO * present and (behind or present > 1.0)
+        return needed if must_rerun else present
 
     def without_waits(self, delayed: DelayedRun) -> ProfiledRun:
         """Return a run with delays minus its waits: its time with tracing alone."""

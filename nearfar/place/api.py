@@ -68,7 +68,7 @@ class PlanSaving(NamedTuple):
     """The profile that has the plan's object numbers, the sum of all inputs; None: far memory is
     paged."""
     saved_ns: float
-    """Predicted time of all-far over the plan's own, of an input in the mean."""
+    """Predicted time of all-far minus that of the plan, mean over inputs."""
 
 
 class _PlanQuestion(NamedTuple):
@@ -249,7 +249,7 @@ class _Result:
     goal: SlowdownGoal | None = None
 
     def saved_ns(self, problem: Problem) -> float:
-        """Return the time of all-far over the placement's own, moves included."""
+        """Return the time of all-far minus that of the placement, moves included."""
         own_ns = self.extended.time_ns(problem) if self.moves is None else self.moves.time_ns
         far = problem.in_first_far(np.zeros(len(problem.names)))
         return float(problem.shared_times_ns(far)) - own_ns

@@ -1,6 +1,6 @@
-"""The profile, as models need it, of a program whose elements of one type are split.
+"""The profile that models need of a program whose elements of one type are split.
 
-Near time follows from the model `inversion`: what the lines that are no longer fetched took near.
+Near time follows from the model `inversion`: the near time of the lines that are no longer fetched.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ def split_traffic(
 ) -> tuple[PartTraffic, PartTraffic]:
     """Return the traffic of the hot and of the cold part in one phase.
 
-    `curve` tells the object's misses in a cache so many times as large, over those in this one.
+    `curve` gives the object's misses in a cache that is this many times as large, relative to those
+    in the present one.
     """
     hot_stride, cold_stride = split.strides
     listed = sum(access.misses for access in accesses)

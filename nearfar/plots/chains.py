@@ -19,6 +19,7 @@ def panels(drawing: Drawing) -> list[Panel]:
 
 
 def _draw(axes: Axes, figures: list[ChainsFigure]) -> None:
+    """Draw ns per access over the number of chains and the ideal scaling, for each page size."""
     for page_bytes in sorted({figure.page_bytes or 0 for figure in figures}):
         line = sorted(
             (figure for figure in figures if (figure.page_bytes or 0) == page_bytes),

@@ -184,7 +184,7 @@ def _phase(
     others: list[Model],
     max_objects: int,
 ) -> PhasePrediction:
-    """Predict one phase."""
+    """Return the prediction's part for one phase, from the models' estimates."""
     phase = central.phase
     near_ns, far_ns = phase.near_time_ns.value, estimate.far_time_ns.value
     operations = phase.operations or None

@@ -55,6 +55,7 @@ class ChildrenWatch:
                     self._note(pid)
 
     def _note(self, pid: int) -> None:
+        """Store the command and the CPU time, in ticks, of a process."""
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
         if command:  # a process that has ended has none

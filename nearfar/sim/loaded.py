@@ -65,7 +65,7 @@ class LoadedLatency:
     def fixed_point(self, in_flight: float, read_share: float = 1.0) -> tuple[float, float]:
         """Return (GB/s, ns) with `in_flight` lines in flight, by bisection.
 
-        Beyond the curve's end, bandwidth stays and latency follows Little's law.
+        Beyond the curve's end, bandwidth is constant and latency follows Little's law.
         """
         low, high = 0.0, self._highest(read_share)
         if LINE_BYTES * in_flight / self.latency_ns(high, read_share) >= high:

@@ -31,7 +31,7 @@ def by_threads(bandwidth: ThreadBandwidth, threads: int) -> float:
 
 
 def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> float:
-    """Return what is drawn of a demand that a memory of `max_gb_per_s` is asked for."""
+    """Return the bandwidth that a memory of `max_gb_per_s` provides for a demand."""
     if demand_gb_per_s <= 0:
         return 0.0
     # The larger term is factored out so that no power overflows.
@@ -40,7 +40,7 @@ def saturated(demand_gb_per_s: float, max_gb_per_s: float, sharpness: float) -> 
 
 
 def scaled_by(bandwidth: ThreadBandwidth, share: float) -> ThreadBandwidth:
-    """Return `bandwidth` where of every byte moved only `share` is asked for."""
+    """Return `bandwidth` if only `share` of every moved byte was requested."""
     return replace(
         bandwidth,
         one_thread_gb_per_s=bandwidth.one_thread_gb_per_s * share,

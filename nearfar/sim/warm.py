@@ -41,9 +41,10 @@ class ScaledSimulation:
 def scaled(model: DeviceModel, region_bytes: int, access_bytes: int) -> ScaledSimulation:
     """Return `model` and a large region divided by the same power of two.
 
-    Sets and region shrink alike, so each set stays as full and the shares of hits stay. A level
-    with too few sets keeps its size if its share of the smaller region is negligible too. This is
-    valid only for orders without windows and strides. `access_bytes` is the size of an access.
+    Sets and region shrink by the same factor, so each set is as full and the shares of hits are the
+    same. A level with too few sets keeps its size if its share of the smaller region is negligible
+    too. This is valid only for orders without windows and strides. `access_bytes` is the size of an
+    access.
     """
     factor = 1
     while _may_shrink(model, region_bytes, access_bytes, 2 * factor):

@@ -1,4 +1,4 @@
-"""Noise of a session in a paged memory: what was measured beside each program, in intervals."""
+"""Noise of a session in a paged memory: measurements next to each program, as intervals."""
 
 from __future__ import annotations
 

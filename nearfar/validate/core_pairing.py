@@ -42,12 +42,12 @@ MAX_PROBE_AGE_S = 0.004
 """Age up to which a probe still counts: the end of one sample is the beginning of the next."""
 
 MAX_PROBE_S = 0.03
-"""Time of a probe, above which its result is dropped: it takes 3 ms where both CPUs are free; other
-work that keeps them from meeting makes it longer."""
+"""Maximum time of a probe whose result counts: it takes 3 ms if both CPUs are free, and longer if
+other work keeps them from meeting."""
 
 MAX_SLOW_PROBES_S = 3.0
-"""Total of slow probes in a row after which probing ends: under constant load each takes seconds.
-A shorter total is a passing disturbance or a pause of the hypervisor."""
+"""Total time of consecutive slow probes after which probing ends: under constant load each takes
+seconds. A shorter total is a passing disturbance or a pause of the hypervisor."""
 
 MAX_RETRIES = 4
 """Probes after a slow one, before a sample that takes seconds is given up."""
@@ -56,8 +56,8 @@ REQUIRED_PROBES = 48
 """Probes to find the pairing that `--cores` requires, with a sleep before each."""
 
 SLEEP_S = 0.05
-"""Sleep before such a probe: a hypervisor places a CPU again when it wakes; after 5 ms of sleep it
-did not, after 20 to 100 ms it did."""
+"""Sleep before such a probe: a hypervisor chooses a core again when a CPU wakes. It did not after 5
+ms of sleep, but did after 20 to 100 ms."""
 
 LINE_MEMORY_BYTES = 2 << 20
 """Memory that holds the transferred line: one huge page, so that its time has no page walk."""
@@ -86,7 +86,7 @@ class CorePairings:
         """Whether other work on the machine ended probing."""
 
     def probe(self) -> int | None:
-        """Return the pairing now; None: other work kept the CPUs busy."""
+        """Return the current pairing; None: other work kept the CPUs busy."""
         if self._transfer_ns is None:
             return 0
         started_s = self._clock()
@@ -106,7 +106,7 @@ class CorePairings:
         return 0
 
     def probe_patiently(self) -> int | None:
-        """Probe again a few times where other work is in the way."""
+        """Probe again a few times if other work interferes."""
         pairing = self.probe()
         for _ in range(MAX_RETRIES):
             if pairing is not None:
@@ -122,7 +122,7 @@ class CorePairings:
         return self._current if self._is_fresh() else self.probe()
 
     def during(self, take: Callable[[], T], required: int | None = None) -> tuple[T, int | None]:
-        """Return the result of `take` and the pairing it was taken in; None: it changed."""
+        """Return the result of `take` and the pairing during it; None: the pairing changed."""
         before = self.settle(required)
         result = take()
         after = self.probe()
@@ -146,7 +146,7 @@ class CorePairings:
         )
 
     def matches(self, pairing: int) -> bool:
-        """Say whether results may be of this pairing."""
+        """Return whether results may come from this pairing."""
         ns = self.transfer_ns(pairing)
         return self._cores is None or ns is None or (ns >= MIN_APART_NS) == (self._cores == "apart")
 

@@ -43,7 +43,7 @@ from nearfar.samples.point import Sample, SamplePoint
 from nearfar.validate.core_pairing import CorePairings
 
 MAX_SAMPLES = 7
-"""Latest samples of a point whose median counts: about half a minute where cores stay."""
+"""Number of latest samples of a point whose median counts: about half a minute on stable cores."""
 
 MIN_SAMPLES = 2
 """Samples of each point that a pairing's profile needs."""
@@ -188,11 +188,11 @@ class MemoryCurves:
         return sum(map(len, self._of(pairing).values()))
 
     def is_complete(self, pairing: int) -> bool:
-        """Say whether every point was sampled in a pairing."""
+        """Return whether every point was sampled in a pairing."""
         return not any(curves._missing(pairing) for curves in self._all())
 
     def complete(self, pairing: int) -> bool:
-        """Sample the points a pairing lacks if that can be; say whether it is complete."""
+        """Sample the points missing in a pairing if possible; return whether it is complete."""
         return self.is_complete(pairing) or (
             self.sample_missing(pairing) and self.is_complete(pairing)
         )
@@ -244,7 +244,7 @@ class MemoryCurves:
         return [s for s in samples if s.value * STALL_RATIO > max(every)] or samples
 
     def llc_bytes(self, pairing: int) -> int | None:
-        """Return what one core gets of the last-level cache; None: the curves do not show it."""
+        """Return one core's part of the last-level cache; None: the curves do not show it."""
         return effective_llc_bytes(
             figures.random_latency_ns(self.samples(pairing)),
             self.opened.inner_bytes,

@@ -1,4 +1,4 @@
-"""Near, far, far, near: samples of one program in two memories, and the slowdown they give.
+"""Near, far, far, near: samples of one program in two memories, and the resulting slowdown.
 
 Linear drift within a round cancels in the mean of its two ratios. The two halves of a round are the
 same experiment twice, so their difference is noise: the A/A floor. Only samples of one core pairing

@@ -58,11 +58,11 @@ REGION_BYTES = 96 << 20
 ROUNDS = {False: 3, True: 1}
 """Runs of each program at each limit, full and quick."""
 MAX_SLOWDOWN = 40.0
-"""Predicted slowdown beyond which a limit is left out: such runs take minutes."""
+"""Predicted slowdown above which a limit is omitted, because such runs take minutes."""
 CLIFF_ERROR = 0.05
-"""Part of a program's pages by which the near share where time doubles may be off."""
+"""Share of a program's pages by which the predicted cliff may be wrong."""
 MIN_SHARE = 0.08
-"""Near share below which no cliff is looked for: a process needs some pages at once."""
+"""Near share below which no cliff is searched for: a process needs some pages at the same time."""
 KERNELS = FOLDER / "paged" / "paged.c"
 
 
@@ -92,7 +92,7 @@ class PagedSubject:
         return Job([str(program), *self.command[1:]], discard_output=True)
 
     def budget_bytes(self, budget: str) -> int:
-        """Return the limit that a share of the pages it touches stands for."""
+        """Return the limit for a share of the pages that it touches."""
         pages = footprint_pages(paged_phases(self.workload))
         return int(float(budget.rstrip("%")) / 100 * pages) * PAGE_BYTES
 
@@ -216,7 +216,7 @@ def locks(plan: Plan) -> bool:
 
 
 def around(subject: PagedSubject) -> list[str]:
-    """Return the limits around the predicted cliff, where there is one to look for."""
+    """Return the limits around the predicted cliff, if it is tested."""
     inside = MIN_SHARE + CLIFF_ERROR < subject.cliff_share < 1.0 - CLIFF_ERROR
     return list(cliff_shares(subject.cliff_share)) if inside else []
 

@@ -17,12 +17,12 @@ from nearfar.predict.paged_device import CLIFF
 from nearfar.validate.report import rank_correlation
 
 SLOWDOWNS = (1.1, 20.0)
-"""Measured slowdowns that scores of time are of: below, faults hardly matter, and above nobody
-would run the program so."""
+"""Range of measured slowdowns to which scores of time apply: below it, faults hardly matter, and
+above it nobody would run the program in this way."""
 MIN_FAULTS = 1000
-"""Faults below which a count says more of the process's start than of its data."""
+"""Number of faults below which a count depends more on the process's start than on its data."""
 MIN_RANKED = 3
-"""Cases from which a rank correlation says something."""
+"""Minimum number of cases for a rank correlation."""
 GAIN = 1.2
 """Predicted gain of plans from which their mean gain is judged."""
 

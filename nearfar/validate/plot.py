@@ -12,7 +12,7 @@ from nearfar.predict.model import DEFAULT_MODEL
 
 SIZE_INCHES = (8.0, 7.0)
 MAX_LABELS = 40
-"""Results beyond which names would cover each other."""
+"""Maximum number of results with labels: more names would overlap."""
 
 
 def plot(report: ValidationReport, path: Path, model: str = DEFAULT_MODEL) -> None:

@@ -20,8 +20,9 @@ from nearfar.validate.kernel import Kernel, build, load_profile, profile, profil
 from nearfar.validate.session_plan import SessionPlan
 
 MAX_CACHE_RATIO = 2.0
-"""Ratio of last-level caches up to which a profile serves both sessions: the share of one core in a
-shared cache is not known better, and for data 8 times as large a doubling changes misses by 7 %."""
+"""Maximum ratio of last-level caches for which one profile serves two sessions. The share of one
+core in a shared cache is not known more precisely, and for data 8 times as large a doubling changes
+misses by 7 %."""
 
 Tell = Callable[[str, float], None]
 

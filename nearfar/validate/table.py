@@ -1,4 +1,4 @@
-"""Print a report: results, then models, then what may be claimed."""
+"""Print a report: results, then models, then the claims that the data supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole programs in near and far memory: not modified, their memory is set from outside."""
+"""Whole programs in near and far memory: unmodified, with their memory set from outside."""
 
 from __future__ import annotations
 

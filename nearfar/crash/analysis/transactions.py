@@ -215,17 +215,17 @@ def _snapshot(event: TraceEvent, current: OpenTransaction) -> Iterator[VolatileS
 
 
 def _covered_to(current: OpenTransaction, change: ByteRange) -> int:
-    """Return the end of the part of a change that is undone; marks snapshots as used."""
+    """Return the end of the change's part that an abort undoes; marks its snapshots as used."""
     at = change.begin
-    moved = True
-    while moved and at < change.end:
-        moved = False
+    extended = True
+    while extended and at < change.end:
+        extended = False
         for begin, end in current.fresh:
             if begin <= at < end:
-                at, moved = end, True
+                at, extended = end, True
         for snapshot in current.snapshots:
             if snapshot.begin < change.end and change.begin < snapshot.end:
                 snapshot.used = True
             if snapshot.begin <= at < snapshot.end:
-                at, moved = snapshot.end, True
+                at, extended = snapshot.end, True
     return at

@@ -97,6 +97,7 @@ def _document(
     *,
     notes: ExtrapolationNotes,
 ) -> WorkloadProfile:
+    """Return the extrapolated profile: the largest one with other objects and phases."""
     largest, parameter = joined.largest, joined.parameter
     order = sorted(range(len(names)), key=lambda at: names[at])
     sizes = ", ".join(f"{size:g}" for size in joined.sizes)

@@ -29,7 +29,7 @@ from nearfar.crash.trace import EventKind
         ("reads-into", 0, ""),
         ("reads-by-stdio", 0, ""),
         ("blocks-signals", 0, ""),
-        ("writes-after-unmapping", 0, "written by no recorded store"),
+        ("writes-after-unmapping", 0, "no recorded store wrote"),
         ("stores-wide", 1, ""),
         ("swaps-wide", 0, ""),
         ("fences-for-another", 1, "waited for another"),
