@@ -38,7 +38,7 @@ class WithoutRanges(PlaceTask):
     """A task as before traffic was counted by range."""
 
     @cached_property
-    def can_deal(self) -> NDArray[np.bool_]:  # type: ignore[override]
+    def can_interleave(self) -> NDArray[np.bool_]:  # type: ignore[override]
         """No object."""
         return np.zeros(len(self.problem.names), dtype=bool)
 
@@ -82,7 +82,7 @@ def rows() -> Iterator[Row]:
         "x",
         bar=BETTER,
         at_most=False,
-        peer="the same plans without ranges and dealt objects",
+        peer="the same plans without ranges and interleaved small blocks",
         command=COMMAND,
     )
 

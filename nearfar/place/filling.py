@@ -84,9 +84,9 @@ def fill_memories(
             free[memory] -= float(problem.sizes_bytes[placed].sum())
     # Objects that fit nowhere go, largest first, where most space is left.
     for index in sorted(np.flatnonzero(memory_of < 0), key=lambda i: -problem.sizes_bytes[i]):
-        emptiest = max(memories, key=lambda memory: free[memory])
-        memory_of[index] = emptiest
-        free[emptiest] -= float(problem.sizes_bytes[index])
+        freest = max(memories, key=lambda memory: free[memory])
+        memory_of[index] = freest
+        free[freest] -= float(problem.sizes_bytes[index])
     return whole_shares(memory_of, len(problem.fars) + 1)
 
 

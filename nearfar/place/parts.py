@@ -36,12 +36,12 @@ ROUNDING_SHARE = 1e-9
 """Shares below this are rounding errors."""
 
 
-MAX_DEALT = 64
+MAX_INTERLEAVE_WEIGHTS = 64
 """Largest sum of the weights by which pages are interleaved: `nearfar run` divides an extent into
 that many pieces."""
 
 
-def dealable(workload: WorkloadProfile) -> NDArray[np.bool_]:
+def has_small_blocks(workload: WorkloadProfile) -> NDArray[np.bool_]:
     """Return for each object whether it has many small blocks, whose pages can be interleaved."""
     return np.array(
         [
@@ -63,7 +63,7 @@ def whole_weights(shares: tuple[float, ...], *, up: bool = False) -> tuple[int, 
     `up` it is not below it.
     """
     tries = []
-    for total in range(1, MAX_DEALT + 1):
+    for total in range(1, MAX_INTERLEAVE_WEIGHTS + 1):
         near, *fars = (share * total for share in shares)
         weights = [ceil(near - ROUNDING_SHARE) if up else floor(near + ROUNDING_SHARE)]
         weights += map(floor, fars)

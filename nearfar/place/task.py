@@ -15,7 +15,7 @@ from nearfar.options.place import Allowed
 from nearfar.place.capacity import capacity_limits
 from nearfar.place.interleaving import interleaved
 from nearfar.place.optimiser import OPTIMISERS, PlacementChoice
-from nearfar.place.parts import dealable, filled_up, splittable, whole_weights, with_parts
+from nearfar.place.parts import filled_up, has_small_blocks, splittable, whole_weights, with_parts
 from nearfar.place.problem import Problem
 from nearfar.place.ranges import RangedProblem, ranged_problem
 from nearfar.place.search import best_of
@@ -110,9 +110,9 @@ class PlaceTask:
         return splittable(self.workload)
 
     @cached_property
-    def can_deal(self) -> NDArray[np.bool_]:
+    def can_interleave(self) -> NDArray[np.bool_]:
         """Whether each object consists of small blocks whose pages can be interleaved."""
-        return dealable(self.workload)
+        return has_small_blocks(self.workload)
 
     @cached_property
     def ranged(self) -> RangedProblem | None:
@@ -253,14 +253,14 @@ class PlaceTask:
                 others_ns.append(float(other.shared_times_ns(by_half)))
         if len(others_ns) < 2 or float(np.mean(others_ns)) >= least_ns:
             return evenly
-        return self._dealt(
+        return self._with_interleaved_pages(
             budget_bytes, ExtendedShares(ranged.collapsed(chosen), {}, RangedShares(ranged, chosen))
         )
 
     def _split_rows(self, problem: Problem, budget_bytes: int, start: Array) -> Array | None:
         """Return the shares of ranges and objects that fill the space with most time saved."""
         assert self.ranged is not None
-        can_split = (self.can_split | self.can_deal)[self.ranged.parents]
+        can_split = (self.can_split | self.can_interleave)[self.ranged.parents]
         return with_parts(problem, budget_bytes, can_split, start)
 
     def _extended_evenly(
@@ -272,7 +272,7 @@ class PlaceTask:
         """
         problem = self.problem
         if "parts" in allow:
-            can_split = self.can_split | self.can_deal
+            can_split = self.can_split | self.can_interleave
             split = with_parts(problem, budget_bytes, can_split, shares)
             fits = self.fits(shares, budget_bytes)
             if split is not None:
@@ -280,7 +280,7 @@ class PlaceTask:
         weights: dict[int, tuple[int, ...]] = {}
         if "interleave" in allow:
             shares, weights = interleaved(problem, budget_bytes, shares, self.can_split)
-        best = self._dealt(budget_bytes, ExtendedShares(shares, weights))
+        best = self._with_interleaved_pages(budget_bytes, ExtendedShares(shares, weights))
         for name in INTERLEAVED if "parts" in allow else ():
             bar = self.choose_whole(budget_bytes, name).shares
             fits = self.fits(best.shares, budget_bytes)
@@ -293,12 +293,14 @@ class PlaceTask:
 
     def _interleaved_evenly(self, budget_bytes: int, shares: Array) -> ExtendedShares:
         """Return the placement of a bar that divides every object, as a run can make it."""
-        dealt = self._dealt(budget_bytes, ExtendedShares(shares, {}))
+        even = self._with_interleaved_pages(budget_bytes, ExtendedShares(shares, {}))
         # Large objects take the near memory that the integer weights of the others leave.
-        filled = filled_up(self.problem, budget_bytes, self.can_split, dealt.shares)
-        return replace(dealt, shares=best_of(self.problem, [dealt.shares, filled]))
+        filled = filled_up(self.problem, budget_bytes, self.can_split, even.shares)
+        return replace(even, shares=best_of(self.problem, [even.shares, filled]))
 
-    def _dealt(self, budget_bytes: int, extended: ExtendedShares) -> ExtendedShares:
+    def _with_interleaved_pages(
+        self, budget_bytes: int, extended: ExtendedShares
+    ) -> ExtendedShares:
         """Return the placement with pages interleaved for divided objects that have no parts."""
         problem, weights = self.problem, dict(extended.weights)
         shares = extended.shares.copy()

@@ -78,7 +78,7 @@ def _share_out(
 
 def _added(own: list[float], other: list[float], part: float) -> list[float]:
     pairs = zip_longest(own, other, fillvalue=0.0)
-    return [mine + part * theirs for mine, theirs in pairs]
+    return [own + part * other for own, other in pairs]
 
 
 def _curve(rows: Sequence[Records], count: int) -> PageCurve:

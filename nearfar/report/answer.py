@@ -52,8 +52,8 @@ def answer(
         effect = effects.get((memory.name, phase))
         if effect is None:
             continue
-        mine = [c for c in choices if (c.memory, c.phase) == (memory.name, phase)]
-        savings = [saving(choice, effect, objects) for choice in mine]
+        own_choices = [c for c in choices if (c.memory, c.phase) == (memory.name, phase)]
+        savings = [saving(choice, effect, objects) for choice in own_choices]
         rows.append(
             MemoryAnswer(
                 memory=memory.name,

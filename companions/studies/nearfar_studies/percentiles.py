@@ -21,7 +21,7 @@ BUCKET = 1 / 32
 """Relative width of a latency bucket: percentiles are not known more precisely than that."""
 
 Array = NDArray[np.float64]
-Dealt = Literal["evenly", "in proportion"]
+Distribution = Literal["evenly", "in proportion"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +71,14 @@ def percentiles_ns(
     latencies: Mapping[str, Histogram],
     shares: Sequence[float],
     times: Mapping[str, MeanTimes] | None = None,
-    dealt: Dealt = "evenly",
+    distribution: Distribution = "evenly",
 ) -> Array:
     """Return percentiles of all requests together; with `times`, in far memory.
 
     The time that the other machine's near memory adds or saves is distributed in the same way.
     """
     ends = [
-        _moved(histogram, times[kind] if times else None, dealt)
+        _moved(histogram, times[kind] if times else None, distribution)
         for kind, histogram in latencies.items()
     ]
     values, counts = np.concatenate(ends), np.concatenate([h.counts for h in latencies.values()])
@@ -97,7 +97,7 @@ def slowdowns(
 
     They include one bucket on either side.
     """
-    ways: list[Dealt] = ["evenly", "in proportion"]
+    ways: list[Distribution] = ["evenly", "in proportion"]
     ratios = [
         percentiles_ns(latencies, shares, times, way) / near_ns(latencies, shares, times, way)
         for way in ways
@@ -110,17 +110,17 @@ def near_ns(
     latencies: Mapping[str, Histogram],
     shares: Sequence[float],
     times: Mapping[str, MeanTimes],
-    dealt: Dealt,
+    distribution: Distribution,
 ) -> Array:
     """Return percentiles of all requests with everything in the other machine's near memory."""
     near = {kind: MeanTimes(mean.here, mean.near, mean.near) for kind, mean in times.items()}
-    return percentiles_ns(latencies, shares, near, dealt)
+    return percentiles_ns(latencies, shares, near, distribution)
 
 
-def _moved(histogram: Histogram, times: MeanTimes | None, dealt: Dealt) -> Array:
+def _moved(histogram: Histogram, times: MeanTimes | None, distribution: Distribution) -> Array:
     if times is None:
         return histogram.up_to_ns
-    if dealt == "in proportion":
+    if distribution == "in proportion":
         return histogram.up_to_ns * (times.far / times.here)
     # A quicker memory cannot make a request take no time.
     least = histogram.up_to_ns * min(1.0, times.far / times.here)

@@ -122,14 +122,14 @@ class FileBugs:
 
     def _needed(self, small: FileState, fails: Callable[[FileState], bool]) -> list[Operation]:
         """Return the pending operations that must have survived for the symptom."""
-        barest, needed = small, []
+        smallest, needed = small, []
         for number in reversed(small.point.pending):
-            if number in barest.damages:
+            if number in smallest.damages:
                 continue
-            damages = {**barest.damages, number: LOST}
+            damages = {**smallest.damages, number: LOST}
             tried = closed(self._run, FileState(small.model, small.point, damages))
             if fails(tried):
-                barest = tried
+                smallest = tried
             else:
                 needed.append(self._run.operations[number])
         return needed[::-1]

@@ -68,9 +68,9 @@ def test_the_plan_is_never_worse_than_the_bars_beside_it(seed: int, budget: str,
     for name in ("hot-first", "x-mem", "greedy", "all-far"):
         assert own <= times[name] * (1 + 1e-9), name
     # The whole numbers by which pages are interleaved are up to 1/64 below that bar's shares.
-    dealt = 0.0 if seed % 2 else (times["all-far"] - times["all-near"]) / 64
+    rounding_ns = 0.0 if seed % 2 else (times["all-far"] - times["all-near"]) / 64
     for name in ("page-interleaved", "bandwidth-interleaved"):
-        assert own <= times[name] * (1 + 1e-9) + dealt, name
+        assert own <= times[name] * (1 + 1e-9) + rounding_ns, name
     split = any(row.parts or row.interleave for row in plan.placements)
     stated = any("objects are near in part" in text for text in plan.caveats)
     assert split or not stated
