@@ -170,7 +170,7 @@ class CasePredictor:
     def _predict(self, case: MemoryCase) -> tuple[Estimate, str, str]:
         program = program_of(case)
         if program is None:
-            raise NearfarError(f"no stand-in program stands for {case.program!r}")
+            raise NearfarError(f"there is no stand-in program for {case.program!r}")
         kind = _input_of(case, program, case.input)
         parts = self._parts(case, program, kind)
         slowdown = _slowdown(parts)
@@ -183,7 +183,7 @@ class CasePredictor:
         self.checks[case.program, case.input] = parts.checks
         assumed = [f"stand-in program {program.name}", kind.assumed, parts.machine.assumed]
         assumed += [
-            f"not as its source says: {check.figure.what} {check.ours:.3g} against "
+            f"differs from its source: {check.figure.what} is {check.ours:.3g}, published "
             f"{check.figure.value:.3g}"
             for check in parts.checks
             if not check.agrees

@@ -29,7 +29,7 @@ DRAM, OPTANE = "model:ddr4-2666-cascade-lake", "model:optane-100-6dimm"
 THREAD_FILE = "perthreadfile"
 THREAD_LINE = "0-15 R seq 200m dram\n"
 
-NOT_OURS = "nearfar changes no modes: that takes root, ipmctl and a reboot"
+NOT_OURS = "nearfar changes no modes, because that needs root, ipmctl and a reboot"
 
 OTHER_ERRORS = 2
 """Errors that are reported by functions instead of a command's output: msr, and the unstable
