@@ -54,7 +54,7 @@ class LiveSample(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class Program(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Command and build that ran."""
+    """Command and build that ran; threads are the most alive at once, summed over processes."""
 
     command: list[str]
     executable: str

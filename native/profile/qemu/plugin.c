@@ -20,6 +20,7 @@
 #include "profile/qemu/blocks.h"
 #include "profile/qemu/plugin_api.h"
 #include "profile/qemu/ring.h"
+#include "profile/runtime/threads_alive.h"
 
 EXPORTED int qemu_plugin_version = 1;
 
@@ -210,7 +211,12 @@ static void on_return(qemu_plugin_id_t id, unsigned cpu, int64_t number, int64_t
 
 static void on_thread(qemu_plugin_id_t id, unsigned cpu) {
   (void)id, (void)cpu;
-  if (!silent) __atomic_fetch_add(&ring->threads, 1, __ATOMIC_RELAXED);
+  if (!silent) nf_thread_begins(&ring->threads_alive, &ring->threads);
+}
+
+static void on_thread_end(qemu_plugin_id_t id, unsigned cpu) {
+  (void)id, (void)cpu;
+  if (!silent) nf_thread_ends(&ring->threads_alive);
 }
 
 static void before_fork(void) {
@@ -250,6 +256,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t* info, int count,
   blocks = shared_file(folder, NF_BLOCKS_FILE, NF_BLOCKS * sizeof *blocks);
   pthread_atfork(before_fork, NULL, in_child);
   qemu_plugin_register_vcpu_init_cb(id, on_thread);
+  qemu_plugin_register_vcpu_exit_cb(id, on_thread_end);
   qemu_plugin_register_vcpu_syscall_cb(id, on_call);
   qemu_plugin_register_vcpu_syscall_ret_cb(id, on_return);
   qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -65,12 +65,13 @@ struct nf_ring_event {
 
 struct nf_ring {
   uint64_t magic;
-  uint32_t sampling;     /* 1 until enough accesses were sampled */
-  uint32_t closed;       /* 1: the reader has ended; events are dropped */
-  uint32_t attached;     /* number of hellos that the plugin received */
-  uint32_t open;         /* 1: accesses are reported */
-  uint32_t forks;        /* number of children, which are not profiled */
-  uint32_t threads;      /* number of threads that the program started */
+  uint32_t sampling; /* 1 until enough accesses were sampled */
+  uint32_t closed;   /* 1: the reader has ended; events are dropped */
+  uint32_t attached; /* number of hellos that the plugin received */
+  uint32_t open;     /* 1: accesses are reported */
+  uint32_t forks;    /* number of children, which are not profiled */
+  uint32_t threads;  /* most of the program's threads that were alive at once */
+  uint32_t threads_alive;
   uint32_t replaced;     /* 1: the program called exec, which QEMU does not follow */
   uint32_t native;       /* 1: without QEMU: the first process that attaches reports */
   int32_t process;       /* ID of that process */

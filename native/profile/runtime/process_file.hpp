@@ -213,8 +213,8 @@ struct ProcessHeader {
   std::uint32_t rate_log2;
   std::int32_t pid;
   std::int32_t parent_pid;
-  std::uint32_t forked;  // 1: it has its parent's allocations
-  std::uint32_t threads;
+  std::uint32_t forked;    // 1: it has its parent's allocations
+  std::uint32_t threads;   // most that were alive at once
   std::uint64_t compiler;  // offset into `strings`
   std::uint64_t cache_sets;
   std::uint32_t cache_ways;
@@ -229,7 +229,7 @@ struct ProcessHeader {
   std::uint32_t translations;        // entries of its last-level TLB; 0: none
   std::uint32_t translations_known;  // 1: reported by the processor; 0: a typical size
   std::uint32_t counts_flushes;      // 1: flushes, fences and non-temporal stores are counted
-  std::uint32_t reserved;
+  std::uint32_t threads_alive;
   Table instructions;
   Table sites;
   Table counters;

@@ -19,6 +19,7 @@
 #include "profile/runtime/recent_call.hpp"
 #include "profile/runtime/reuse.hpp"
 #include "profile/runtime/run_folder.hpp"
+#include "profile/runtime/threads_alive.h"
 
 extern "C" void* __libc_stack_end;
 
@@ -36,8 +37,10 @@ pthread_key_t at_thread_end;
 
 void settle_at_end(void* value) {
   nf_settle_accesses();
+  // In the child of a fork, the thread counts only from its first event there.
+  if (value == &runtime && this_thread.id != 0) nf_thread_ends(&runtime.header->threads_alive);
   // Requests another round, after other destructors; the C library stops after a few rounds.
-  pthread_setspecific(at_thread_end, value);
+  pthread_setspecific(at_thread_end, &at_thread_end);
 }
 
 // Uses the slot of this process if it has marked itself, or else the program's slot.
@@ -213,7 +216,7 @@ void activate(unsigned rate_log2) {
 void register_new_thread() {
   this_thread.id = static_cast<std::uint32_t>(gettid());
   pthread_setspecific(at_thread_end, &runtime);
-  __atomic_fetch_add(&runtime.header->threads, 1, __ATOMIC_RELAXED);
+  nf_thread_begins(&runtime.header->threads_alive, &runtime.header->threads);
   if (gettid() == getpid()) return;
   // glibc puts a thread's descriptor at the top of its stack. Only free addresses are added,
   // because the stack may be smaller.

@@ -74,7 +74,8 @@ def test_an_execed_program_is_counted_in_addition(build: Build, run: Run, mode: 
 
 def test_threads_share_the_cache_and_their_stacks_are_stacks(build: Build, run: Run) -> None:
     result = run(build("lives.c"), "threads", llc=64 << 20)
-    assert int(result.files[0].header["threads"]) == 9
+    # Main and at least one of 8 at once.
+    assert 2 <= int(result.files[0].header["threads"]) <= 9
     assert result.named("< main").allocations == 1
     assert result.named("< thread").allocations == 8
     # With a cache that holds everything each line misses once, or less: memory freed by one thread

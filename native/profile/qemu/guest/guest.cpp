@@ -68,6 +68,7 @@ bool claim_process(nf_ring& shared) {
   if (shared.process != self) return false;
   shared.attached = 1;
   shared.threads = 1;
+  shared.threads_alive = 1;
   return true;
 }
 

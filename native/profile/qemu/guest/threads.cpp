@@ -10,6 +10,7 @@
 #include "profile/runtime/hooks.hpp"
 #include "profile/runtime/run_folder.hpp"
 #include "profile/runtime/runtime.hpp"
+#include "profile/runtime/threads_alive.h"
 
 using namespace nearfar::profile;
 
@@ -22,10 +23,25 @@ struct Start {
   void* argument;
 };
 
+pthread_key_t at_thread_end;
+pthread_once_t key_made = PTHREAD_ONCE_INIT;
+
+void make_key() {
+  pthread_key_create(&at_thread_end, [](void*) { nf_thread_ends(&ring->threads_alive); });
+}
+
+// QEMU's plugin counts threads itself.
+void count_thread() {
+  if (ring->native == 0) return;
+  nf_thread_begins(&ring->threads_alive, &ring->threads);
+  pthread_once(&key_made, make_key);
+  pthread_setspecific(at_thread_end, ring);
+}
+
 void send_stack_range() {
   Guard const guard;
   Muted const muted;
-  if (ring->native != 0) __atomic_fetch_add(&ring->threads, 1, __ATOMIC_RELAXED);
+  count_thread();
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
   void* begin = nullptr;

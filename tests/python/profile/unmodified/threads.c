@@ -10,6 +10,7 @@
 
 enum { threads = 4, lines = 1 << 14, rounds = 4 };
 
+static pthread_barrier_t all_run;
 static volatile sig_atomic_t alarms;
 static uint64_t in_handler[64];
 
@@ -24,6 +25,7 @@ __attribute__((noinline)) static uint64_t* make_block(void) {
 
 static void* work(void* data) {
   (void)data;
+  pthread_barrier_wait(&all_run);
   uint64_t* block = make_block();
   uint64_t sum = 0;
   for (int round = 0; round < rounds; ++round) {
@@ -39,6 +41,7 @@ int main(void) {
   signal(SIGALRM, on_alarm);
   const struct itimerval often = {{0, 2000}, {0, 2000}};
   setitimer(ITIMER_REAL, &often, NULL);
+  pthread_barrier_init(&all_run, NULL, threads);
   pthread_t running[threads / 2];
   thrd_t running_c11[threads / 2];
   for (int i = 0; i < threads / 2; ++i) {
