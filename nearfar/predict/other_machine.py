@@ -9,8 +9,8 @@ other clock.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -88,7 +88,10 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
                 f"a cache of {format_bytes(size)} is outside the profile's miss curves, "
                 f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
             )
-    phases = [_phase(phase, sizes, here, llc_bytes) for phase in workload.phases]
+    phases = [
+        _phase(phase, _loaded_by_stores(workload, phase), sizes, here, llc_bytes)
+        for phase in workload.phases
+    ]
     warnings = [
         *workload.warnings,
         f"misses are those of a cache of {format_bytes(llc_bytes)}, computed from the miss "
@@ -211,7 +214,21 @@ def _timed(phase: Phase, time_ns: Estimate) -> Phase:
     return msgspec.structs.replace(phase, near_cpu_time_ns=time_ns, near_wall_time_ns=wall)
 
 
-def _phase(phase: Phase, sizes: list[float], here: int, there: int) -> Phase:
+def _loaded_by_stores(workload: WorkloadProfile, phase: Phase) -> dict[int, float]:
+    """Return by object the misses of instructions that load and store, such as atomic additions.
+
+    Their misses count as reads, because the program waits for them, but their touches as stores.
+    """
+    misses: dict[int, float] = {}
+    for row in phase.instructions:
+        if workload.instructions[row.instruction].operation == "both":
+            misses[row.object] = misses.get(row.object, 0.0) + row.misses
+    return misses
+
+
+def _phase(
+    phase: Phase, loaded_by_stores: Mapping[int, float], sizes: list[float], here: int, there: int
+) -> Phase:
     covered = sum(row.traffic.misses() for row in phase.objects if row.curve is not None)
     total = sum(row.traffic.misses() for row in phase.objects)
     if covered < MIN_CURVES_SHARE * total:
@@ -219,17 +236,27 @@ def _phase(phase: Phase, sizes: list[float], here: int, there: int) -> Phase:
             f"only {covered / total:.0%} of the misses of phase {phase.name!r} have miss "
             "curves (too few accesses were sampled): profile a longer run, or with --llc"
         )
-    return msgspec.structs.replace(
-        phase, objects=[_row(row, sizes, here, there) for row in phase.objects]
-    )
+    rows = [
+        _row(row, loaded_by_stores.get(row.object, 0.0), sizes, here, there)
+        for row in phase.objects
+    ]
+    return msgspec.structs.replace(phase, objects=rows)
 
 
-def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> ObjectTraffic:
+def _row(
+    row: ObjectTraffic, loaded_by_stores: float, sizes: list[float], here: int, there: int
+) -> ObjectTraffic:
     if row.curve is None:
         return row
-    traffic, curve = row.traffic, row.curve
-    read = _misses(traffic.read_misses, curve.read, sizes, here, there)
-    write = _misses(traffic.write_misses, curve.write, sizes, here, there)
+    traffic = row.traffic
+    loads, stores = (_Curve(part, sizes, here, there) for part in (row.curve.read, row.curve.write))
+    every = _Curve(
+        [a + b for a, b in zip(loads.misses, stores.misses, strict=True)], sizes, here, there
+    )
+    reads = traffic.read_misses.total()
+    by_stores = min(1.0, loaded_by_stores / reads) if reads else 0.0
+    read = _misses(traffic.read_misses, [(loads, 1.0 - by_stores), (stores, by_stores)], every)
+    write = _misses(traffic.write_misses, [(stores, 1.0)], every)
     before = traffic.misses()
     ratio = (read.total() + write.total()) / before if before else 1.0
     sent = min(traffic.write_backs, traffic.flushes + traffic.nt_store_bytes / LINE_BYTES)
@@ -248,15 +275,45 @@ def _row(row: ObjectTraffic, sizes: list[float], here: int, there: int) -> Objec
     )
 
 
+@dataclass(frozen=True)
+class _Curve:
+    """A miss curve between the cache here and the other machine's."""
+
+    misses: list[float]
+    sizes: list[float]
+    here: int
+    there: int
+
+    @property
+    def at_there(self) -> float:
+        return _at(self.misses, self.sizes, self.there)
+
+    @property
+    def ratio(self) -> float | None:
+        """Return the misses there over those here; None: there are none here."""
+        at_here = _at(self.misses, self.sizes, self.here)
+        return self.at_there / at_here if at_here > 0.0 else None
+
+
 def _misses(
-    misses: AccessClasses, curve: list[float], sizes: list[float], here: int, there: int
+    misses: AccessClasses, curves: Sequence[tuple[_Curve, float]], every: _Curve
 ) -> AccessClasses:
-    """Return misses scaled by the curve's ratio between both sizes."""
-    at_here, at_there = (_at(curve, sizes, size) for size in (here, there))
-    if misses.total() > 0 and at_here > 0:
-        return misses.times(at_there / at_here)
+    """Return misses scaled by the ratios of `curves`, each with its share of the misses.
+
+    A curve without misses here has no ratio: all accesses of the object have that of `every`.
+    """
+    if misses.total() > 0.0 and every.ratio is not None:
+        fallback = every.ratio
+        return misses.times(
+            sum(
+                share * (fallback if curve.ratio is None else curve.ratio)
+                for curve, share in curves
+                if share
+            )
+        )
     # Nothing missed here; a smaller cache has the curve's misses, whose class is unknown.
-    return AccessClasses(opaque=at_there if there < here else 0.0)
+    first, _ = curves[0]
+    return AccessClasses(opaque=first.at_there if first.there < first.here else 0.0)
 
 
 def _at(curve: list[float], sizes: list[float], size: int) -> float:

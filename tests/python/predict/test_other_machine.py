@@ -7,8 +7,9 @@ import pytest
 from other_machines import NEAR, SLOWER, made_up
 
 from nearfar.base.errors import NearfarError
+from nearfar.documents import WorkloadProfile
 from nearfar.documents.bursts import Bursts
-from nearfar.documents.workload import AccessClasses
+from nearfar.documents.workload import AccessClasses, InstructionTraffic, MissCurve
 from nearfar.predict.other_machine import on_other_machine, parse_near_times, parse_time_ns
 
 
@@ -73,6 +74,56 @@ def test_given_near_times_replace_the_measured_ones() -> None:
 
 def test_near_time_in_the_same_memory_equals_the_measured_one() -> None:
     there = on_other_machine(made_up(), NEAR, here=NEAR)
+    assert there.phases[0].near_cpu_time_ns.value == pytest.approx(2e8, rel=1e-6)
+
+
+def counted_by_stores() -> WorkloadProfile:
+    """Return a profile of atomic additions: misses are reads, their touches count as stores."""
+    workload = made_up()
+    row = workload.phases[0].objects[0]
+    assert row.curve is not None
+    curve = MissCurve(read=[0.0] * len(row.curve.read), write=row.curve.read)
+    instruction = msgspec.structs.replace(workload.instructions[0], operation="both")
+    phase = msgspec.structs.replace(
+        workload.phases[0],
+        objects=[msgspec.structs.replace(row, curve=curve)],
+        instructions=[InstructionTraffic(instruction=0, object=0, misses=row.traffic.misses())],
+    )
+    return msgspec.structs.replace(workload, instructions=[instruction], phases=[phase])
+
+
+def test_misses_of_atomic_additions_follow_the_curve_of_stores() -> None:
+    expected = on_other_machine(made_up(), NEAR, llc_bytes=1 << 24).phases[0].objects[0].traffic
+    workload = counted_by_stores()
+    assert (
+        on_other_machine(workload, NEAR, llc_bytes=1 << 24).phases[0].objects[0].traffic == expected
+    )
+    # Without instructions, as in a profile that kept none of them.
+    phase = msgspec.structs.replace(workload.phases[0], instructions=[])
+    bare = msgspec.structs.replace(workload, phases=[phase])
+    assert on_other_machine(bare, NEAR, llc_bytes=1 << 24).phases[0].objects[0].traffic == expected
+
+
+def test_loads_beside_atomic_additions_keep_their_own_curve() -> None:
+    workload = counted_by_stores()
+    phase, row = workload.phases[0], workload.phases[0].objects[0]
+    assert row.curve is not None
+    half = row.traffic.misses() / 2
+    # Loads miss alike in every cache, additions as the curve says.
+    curve = MissCurve(read=[half] * len(row.curve.read), write=row.curve.write)
+    additions = InstructionTraffic(instruction=0, object=0, misses=half)
+    phase = msgspec.structs.replace(
+        phase, objects=[msgspec.structs.replace(row, curve=curve)], instructions=[additions]
+    )
+    there = on_other_machine(
+        msgspec.structs.replace(workload, phases=[phase]), NEAR, llc_bytes=64 << 20
+    )
+    assert there.phases[0].objects[0].traffic.misses() == pytest.approx(half)
+
+
+def test_atomic_additions_take_their_near_time_in_the_same_memory() -> None:
+    workload = counted_by_stores()
+    there = on_other_machine(workload, NEAR, llc_bytes=workload.cache.size_bytes, here=NEAR)
     assert there.phases[0].near_cpu_time_ns.value == pytest.approx(2e8, rel=1e-6)
 
 

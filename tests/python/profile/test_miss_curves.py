@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compiling import compiled, nearfar
 
 from nearfar.documents import WorkloadProfile, load
+from nearfar.predict.other_machine import with_cache
 from nearfar.profile.miss_curves import CURVE_BYTES, NEAR_STACK_LINES, misses_by_size
 from nearfar.profile.run_file import CURVE_EDGES_BYTES
 
@@ -101,3 +103,24 @@ def test_a_sweep_at_the_near_stacks_reach_ends_there(rate: int) -> None:
     curve = dict(zip(CURVE_BYTES, misses_by_size(row, rate), strict=True))
     assert curve[CURVE_EDGES_BYTES[reach - 2]] == (first + again) * rate
     assert curve[CURVE_EDGES_BYTES[reach + 2]] == first * rate
+
+
+def test_atomic_additions_miss_as_often_in_a_cache_of_the_same_size(tmp_path: Path) -> None:
+    program = compiled("additions.c", tmp_path, "-O1")
+    nearfar(
+        "profile", "-o", "run.json", "--llc", "1MiB", "--repetitions", 1, "--", program,
+        cwd=tmp_path,
+    )  # fmt: skip
+    profile = load(tmp_path / "run.json", WorkloadProfile)
+
+    def misses(profile: WorkloadProfile) -> float:
+        (phase,) = (phase for phase in profile.phases if phase.name == "add")
+        return sum(row.traffic.read_misses.total() for row in phase.objects)
+
+    # 31 in 32 lines are not in the cache.
+    assert misses(profile) == pytest.approx(2**20 * 31 / 32, rel=0.05)
+    assert misses(with_cache(profile, 1 << 20)) == pytest.approx(misses(profile))
+    # 2^18 lines fill the larger cache in 2^19 ln 2 additions, then every second one misses.
+    filled = 2**19 * np.log(2)
+    expected = 2**18 + (2**20 - filled) / 2
+    assert misses(with_cache(profile, 16 << 20)) == pytest.approx(expected, rel=0.1)
