@@ -5,7 +5,10 @@ in one piece of physical memory, as on a machine with much free memory, a cache 
 conflicts only for F > C: F / C - 1 other lines share a line's place on average, and each was used
 meanwhile with probability d / F. Where pages are scattered, N lines keep a line while d others come
 in with probability (1 - 1/N)^d. The value is that of one piece, and the interval covers both.
-Misses are the sum of lost lines over reuse distances, plus lines used for the first time. A miss
+Misses are the sum of lost lines over reuse distances, plus lines used for the first time. In one
+piece, the lines whose places have one line more than the others lie together: data that are walked
+in sequence pass them one after the other, so the times of both regions add, and nothing of one
+hides behind the other. Random accesses meet both at the same time. A miss
 waits for near memory (which holds the tag with the data), then for far memory, and its line is
 written into near memory. Written lines that lose their place go to far memory in the order in which
 they were written; the interval covers that they go one by one. A hit waits as before.
@@ -17,7 +20,7 @@ of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
@@ -39,6 +42,7 @@ from nearfar.predict.traffic import (
     PhaseMissCurve,
     PhaseTraffic,
     misses,
+    streamed,
 )
 
 STEPS = 8
@@ -74,22 +78,46 @@ class MemoryModeModel(InversionModel):
         both = scaled_memory(far, (near.latency_ns + far.latency_ns) / far.latency_ns)
         super().__init__(phase, near, far if far.is_near else both, perturbation)
         self.given_far = far
-        self.miss_share, self.scattered_share = 0.0, 0.0
-        self._one_by_one = False
+        self.scattered_share = 0.0
+        self.regions: tuple[Region, ...] = ()
+        self._far_share, self._one_by_one = 0.0, False
         if phase.curve is not None:
             used_bytes = _used_bytes(phase, phase.curve)
-            self.miss_share = contiguous_share(phase.curve, self.cache_bytes, used_bytes)
+            self.regions = contiguous_regions(phase.curve, self.cache_bytes, used_bytes)
             self.scattered_share = scattered_share(phase.curve, self.cache_bytes)
+        lines = float(misses(phase.total))
+        self._walked_share = streamed(phase.total) / lines if lines else 0.0
+
+    @property
+    def miss_share(self) -> float:
+        """Share of last-level misses that miss in near memory, with data in one piece."""
+        return sum(region.lines * region.misses for region in self.regions)
+
+    def times_ns(self, moved: Array) -> Array:
+        """Return time with data in one piece, ns; walks pass one region after the other."""
+        mixed_ns = self._times_at_ns(moved, self.miss_share)
+        if len(self.regions) < 2 or not self._walked_share:
+            return mixed_ns
+        walked_ns = np.zeros_like(mixed_ns)
+        for region in self.regions:
+            walked_ns = walked_ns + region.lines * self._times_at_ns(moved, region.misses)
+        return np.asarray(mixed_ns + self._walked_share * (walked_ns - mixed_ns))
 
     def times_to_cover_ns(self) -> list[float]:
         """Return times with pages scattered or in one piece, and lines written one by one, ns."""
-        contiguous, times_ns = self.miss_share, []
-        for share, one_by_one in product((contiguous, self.scattered_share), (False, True)):
-            self.miss_share, self._one_by_one = share, one_by_one
-            # A copy: times of the array itself are kept.
-            times_ns.append(float(self.times_ns(self.phase.total.copy())))
-        self.miss_share, self._one_by_one = contiguous, False
+        times_ns = []
+        for one_by_one in (True, False):
+            self._one_by_one = one_by_one
+            times_ns += [
+                float(self.times_ns(self.phase.total)),
+                float(self._times_at_ns(self.phase.total, self.scattered_share)),
+            ]
         return times_ns
+
+    def _times_at_ns(self, moved: Array, far_share: float) -> Array:
+        self._far_share = far_share
+        # A copy: times of the array itself are kept.
+        return super().times_ns(moved.copy())
 
     def remarks(self) -> list[str]:
         """Return the shares of misses in a sentence."""
@@ -100,7 +128,7 @@ class MemoryModeModel(InversionModel):
         ]
 
     def _parts(self, moved: Array) -> list[TrafficTime]:
-        shares = np.full(COLUMNS, self.miss_share)
+        shares = np.full(COLUMNS, self._far_share)
         shares[[HITS, FLUSH, FENCE, NT_LINE]] = 0.0
         far_lines = moved * shares
         if self._one_by_one:
@@ -130,26 +158,35 @@ def scattered_share(curve: PhaseMissCurve, cache_bytes: int) -> float:
     return _lost_share(curve, lambda distance_bytes: 1.0 - np.exp(-distance_bytes / cache_bytes))
 
 
-def contiguous_share(curve: PhaseMissCurve, cache_bytes: int, used_bytes: float) -> float:
-    """Return misses of a direct-mapped cache over those simulated, of data in one piece.
+@dataclass(frozen=True)
+class Region:
+    """A part of the data whose places in near memory have the same number of other lines."""
 
-    `used_bytes` is the size of the data.
-    """
+    lines: float
+    """Its share of the data."""
+    misses: float
+    """Share of its last-level misses that miss in near memory."""
+
+
+def contiguous_regions(
+    curve: PhaseMissCurve, cache_bytes: int, used_bytes: float
+) -> tuple[Region, ...]:
+    """Return the regions of data of `used_bytes` in one piece, in a direct-mapped cache."""
     if used_bytes <= cache_bytes:
-        return _lost_share(curve, np.zeros_like)
+        return (Region(1.0, _lost_share(curve, np.zeros_like)),)
     # So many other lines share a place: the whole number below F / C - 1 for some places, one more
     # for the rest.
     fewest = int(used_bytes // cache_bytes) - 1
     crowded_bytes = used_bytes - (fewest + 1) * cache_bytes
     crowded = crowded_bytes * (fewest + 2) / used_bytes
 
-    def lost(distance_bytes: Array) -> Array:
-        unused = 1.0 - np.minimum(distance_bytes / used_bytes, 1.0)
-        return np.asarray(
-            (1.0 - crowded) * (1.0 - unused**fewest) + crowded * (1.0 - unused ** (fewest + 1))
+    def lost_to(others: int) -> float:
+        return _lost_share(
+            curve,
+            lambda distance: 1.0 - (1.0 - np.minimum(distance / used_bytes, 1.0)) ** others,
         )
 
-    return _lost_share(curve, lost)
+    return Region(1.0 - crowded, lost_to(fewest)), Region(crowded, lost_to(fewest + 1))
 
 
 def _lost_share(curve: PhaseMissCurve, lost: Callable[[Array], Array]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -26,10 +27,18 @@ from nearfar.predict.derive import far_memory, near_memory
 from nearfar.predict.loaded_latency import LoadedFactor, interpolated_load
 from nearfar.predict.model import MODELS, Model, ModelLacksError
 from nearfar.predict.models.interleave import weights
-from nearfar.predict.models.memory_mode import contiguous_share, scattered_share
+from nearfar.predict.models.memory_mode import contiguous_regions, scattered_share
 from nearfar.predict.phases import concurrent_streams, phases_of
 from nearfar.predict.shared_channels import channel_sharing
-from nearfar.predict.traffic import COLUMNS, FENCE, FLUSH, STREAM, PhaseMissCurve, PhaseTraffic
+from nearfar.predict.traffic import (
+    COLUMNS,
+    FENCE,
+    FLUSH,
+    INDEPENDENT,
+    STREAM,
+    PhaseMissCurve,
+    PhaseTraffic,
+)
 
 SEEDS = st.integers(0, 10**6)
 HAD = {"how": "measured", "source": "here"}
@@ -169,9 +178,37 @@ def test_contiguous_data_conflict_only_beyond_the_cache():
         cache_bytes = 1 << 28
         distance_bytes = used * cache_bytes
         curve = PhaseMissCurve(sizes, np.where(sizes < 2 * distance_bytes, 1e6, 0.0), 1 << 25)
-        share = contiguous_share(curve, cache_bytes, distance_bytes)
+        regions = contiguous_regions(curve, cache_bytes, distance_bytes)
         expected = min(max(2.0 * (used - 1.0) / used, 0.0), 1.0)
+        share = sum(region.lines * region.misses for region in regions)
         assert share == pytest.approx(expected, abs=1e-6)
+        assert sum(region.lines for region in regions) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("column", "walked"), [(STREAM, True), (INDEPENDENT, False)])
+def test_a_walk_passes_the_crowded_part_of_near_memory_after_the_rest(
+    column: int, walked: bool
+) -> None:
+    """Its time adds; random accesses use the bandwidths of both memories at the same time."""
+    sizes, used_bytes = 2.0 ** np.arange(15, 41), 1.25 * (1 << 30)
+    curve = PhaseMissCurve(sizes, np.where(sizes < used_bytes, 1e6, 0.0), 1 << 25)
+    # Bandwidth takes near time; far memory has an eighth of it.
+    near, far = samples.device(), samples.device("far", 95.0, 1.5, 1.5)
+    phase = replace(
+        made({column: 1e6}, near_time_ns=4.0 * 64.0 / 12.0 * 1e6, concurrency=4.0),
+        curve=curve,
+        walked_bytes=used_bytes,
+    )
+
+    def slower(capacity_bytes: int) -> float:
+        small = msgspec.structs.replace(near, capacity_bytes=capacity_bytes)
+        return slowdown("memory-mode", phase, plain(small), plain(far))
+
+    nothing_fits, two_fifths_miss = slower(1 << 20), slower(1 << 30)
+    assert nothing_fits > 7.0
+    added = 0.4 * (nothing_fits - 1.0)
+    assert (two_fifths_miss - 1.0 == pytest.approx(added, rel=0.1)) is walked
+    assert two_fifths_miss - 1.0 < 1.1 * added
 
 
 def test_persist_replaces_the_waits_of_fences():
