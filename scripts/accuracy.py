@@ -3,8 +3,9 @@
     .venv/bin/nearfar reproduce applications cycle-level profet-counters -o build/accuracy.json
     .venv/bin/python scripts/accuracy.py build/accuracy.json...
 
-Studies are those of the documents; tables whose unit is `slowdown` count in the summary. Documents
-without such a table (population.json) get their sections in the page, which else stays:
+Tables whose unit is `slowdown` count in the summary and the picture, which have the studies of the
+documents; other studies keep their sections. Documents without such a table (population.json) get
+their sections in the page, which else stays:
 
     .venv/bin/nearfar reproduce population --profiles build/p --plot build -o build/population.json
     .venv/bin/python scripts/accuracy.py build/population.json
@@ -34,6 +35,8 @@ README = ROOT / "README.md"
 LINE = re.compile(
     r"(<!-- accuracy: made by scripts/accuracy.py -->\n).*?(<!-- end of accuracy -->)", re.DOTALL
 )
+HEADING = "\n## "
+"""Begin of a study's section; its name and a colon follow."""
 WITHIN_POINTS = 10.0
 WORST = 5
 """Largest errors of a study that are listed first."""
@@ -69,21 +72,38 @@ def _with_interval(row: ComparisonRow) -> bool:
     return row.low is not None and row.high is not None
 
 
-def page(documents: Sequence[Reproduction]) -> str:
-    """Return the page."""
-    commands = ", ".join(f"`{document.producer.command}`" for document in documents)
+def page(documents: Sequence[Reproduction], before: str = "") -> str:
+    """Return the page; studies that only the page `before` has keep their sections and origins."""
+    studies = studies_of(documents)
+    names = {study.name for study in studies}
+    kept = [part for part in before.split(HEADING)[1:] if part.partition(":")[0] not in names]
+    origins = [
+        _origin(study.name, document) for document in documents for study in document.studies
+    ]
+    for part in kept:
+        name = part.partition(":")[0]
+        earlier = re.search(rf"^- `{re.escape(name)}`: .*$", before, re.MULTILINE)
+        origins.append(earlier[0] if earlier else f"- `{name}`: from an earlier page.")
     lines = [
         "# Accuracy",
         "",
-        f"Made by scripts/accuracy.py from {commands}, on {documents[-1].producer.time_utc[:10]}. "
-        "A slowdown is far time over near time. Errors are errors of time. A point is a hundredth "
-        "of near time. All these cases were known while the models were made; "
-        "[constants](constants.md) lists which figures each constant was chosen with. Blind "
-        "predictions of further cases are in companions/studies/blind.",
+        "Made by scripts/accuracy.py. A slowdown is far time over near time. Errors are errors of "
+        "time. A point is a hundredth of near time. All these cases were known while the models "
+        "were made; [constants](constants.md) lists which figures each constant was chosen with. "
+        "Blind predictions of further cases are in companions/studies/blind. Each part is from:",
+        "",
+        *origins,
         "",
         "![Predicted against measured slowdown, by study](accuracy.png)",
     ]
-    return "\n".join(lines) + "\n" + "".join(map(section, studies_of(documents)))
+    sections = "".join(map(section, studies)) + "".join(HEADING + part for part in kept)
+    return "\n".join(lines) + "\n" + sections
+
+
+def _origin(name: str, document: Reproduction) -> str:
+    models = f"models of {document.commit}" if document.commit else "models of an unknown commit"
+    made = document.producer
+    return f"- `{name}`: {models}, `{made.command}` on {made.time_utc[:10]}."
 
 
 def section(study: StudyResult) -> str:
@@ -207,7 +227,7 @@ def main() -> None:
         PAGE.write_text(reduce(with_section, studies_of(documents), PAGE.read_text()))
         sys.stdout.write(f"wrote sections of {PAGE.relative_to(ROOT)}\n")
         return
-    PAGE.write_text(page(documents))
+    PAGE.write_text(page(documents, PAGE.read_text()))
     draw(documents, PICTURE)
     means = [mean_of(study) for study in studies_of(documents) if judged(study)]
     blind = sum(each.slowdown is not None for each in read_predictions(PREDICTIONS))

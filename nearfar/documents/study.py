@@ -87,3 +87,5 @@ class Reproduction(Document, kw_only=True, forbid_unknown_fields=True):
     VERSION: ClassVar[int] = 1
 
     studies: list[StudyResult]
+    commit: str = ""
+    """Commit of nearfar whose models ran; empty: not known."""

@@ -26,7 +26,7 @@ CLOSE = 1e-5
 """Relative difference of floats that another processor may leave: its sums round in another order,
 a fit ends a step earlier, and differences of large times keep the error of these. Seen: 4e-7."""
 PRODUCER = {
-    *("producer", "nearfar_version", "time_utc", "host", "kernel", "cpu_model", "cpu_id"),
+    *("producer", "nearfar_version", "commit", "time_utc", "host", "kernel", "cpu_model", "cpu_id"),
     "command",
     "sha256",  # of inputs, some of which a case makes
 }

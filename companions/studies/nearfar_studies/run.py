@@ -13,6 +13,7 @@ from nearfar.base.errors import ExitCode, NearfarError
 from nearfar.base.files import atomic_path
 from nearfar.documents.header import producer
 from nearfar.documents.study import Reproduction, StudyResult
+from nearfar.version import built_from
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 
@@ -48,7 +49,7 @@ def reproduce(
             if draw(study, result, path):
                 result = msgspec.structs.replace(result, picture=str(path))
         results.append(result)
-    return Reproduction(producer=producer(), studies=results)
+    return Reproduction(producer=producer(), studies=results, commit=built_from())
 
 
 def _run(study: Study, given: StudyInputs) -> StudyResult:

@@ -75,6 +75,26 @@ def test_a_study_without_slowdowns_gets_a_section(
     assert accuracy.with_section(once, other) == once.replace("## s: t", "## s: new")
 
 
+def test_other_studies_keep_their_sections_and_origins(accuracy: ModuleType) -> None:
+    old = StudyResult(name="p", title="kept", source="z")
+    (first, *_) = document().studies
+    before = accuracy.page(
+        [
+            msgspec.structs.replace(document(), studies=[old], commit="0ld"),
+            msgspec.structs.replace(document(), studies=[first], commit="0lder"),
+        ]
+    )
+    changed = msgspec.structs.replace(first, title="made again")
+    after = accuracy.page(
+        [msgspec.structs.replace(document(), studies=[changed], commit="n3w")], before
+    )
+    assert "- `s`: models of n3w" in after
+    assert "- `p`: models of 0ld" in after
+    assert "0lder" not in after
+    assert after.index("## s: made again") < after.index("## p: kept")
+    assert after.count("\n## ") == 2
+
+
 def test_the_readme_has_a_place_for_the_line(accuracy: ModuleType) -> None:
     assert accuracy.LINE.search((ROOT / "README.md").read_text())
 

@@ -12,6 +12,7 @@ from nearfar_studies.hardware.margins import (
     MEMORY_MODE_MARGIN,
     WIDTH_SHARE,
     interval_of,
+    left_out_sentence,
     margins_table,
     needed,
 )
@@ -59,6 +60,15 @@ def test_a_group_left_out_is_given_what_the_others_need() -> None:
     rows = {row[0]: row[1:] for row in table.rows}
     assert rows["a"][2:5] == ["0.00", f"{log(1.2) / log(1.3):.2f}", "100%"]
     assert rows["b"][3:5] == ["0.00", "0%"]
+
+
+def test_the_sentence_counts_what_groups_hold_by_the_widths_of_others() -> None:
+    cases = [case(n, "a", 2.0) for n in range(6)] + [case(n, "b", 2.4) for n in range(2)]
+    predictions = [predicted(each, 1.8, 2.6) for each in cases]
+    sentence = left_out_sentence(predictions, cases)
+    assert sentence is not None
+    assert "hold 50% of a source's cases in the mean of 2 sources, 75% of all 8" in sentence
+    assert left_out_sentence(predictions[:6], cases[:6]) is None
 
 
 def test_suspect_and_refused_cases_do_not_count() -> None:

@@ -16,7 +16,7 @@ from nearfar.documents.study import StudyResult, TextTable
 from nearfar_studies.compare import column, facts
 from nearfar_studies.hardware.cases import CasePrediction, MemoryCase
 from nearfar_studies.hardware.checks import FigureCheck
-from nearfar_studies.hardware.margins import margins_table
+from nearfar_studies.hardware.margins import left_out_sentence, margins_table
 from nearfar_studies.hardware.predictor import CasePredictor, latency_ratio
 from nearfar_studies.hardware.score import POINTS, score, scored
 from nearfar_studies.hardware.stand_ins import stand_ins
@@ -51,6 +51,7 @@ class Applications(Study):
             predictions = [predictor.predict(case) for case in cases]
         result = with_known_there(scored(self.name, predictions, cases, latency_ratio), cases)
         assumed = dict.fromkeys(each.assumed for each in predictions if each.assumed)
+        left_out = left_out_sentence(predictions, cases)
         return msgspec.structs.replace(
             result,
             title=self.title,
@@ -58,6 +59,7 @@ class Applications(Study):
             inputs="stand-in programs, profiled here on smaller data and caches; the source's near "
             f"time; the library's devices, two of which have the far bandwidths of {KNOWN_THERE}; "
             "else nothing of the far times",
+            verdict=[*result.verdict, *([left_out] if left_out else [])],
             texts=[
                 *result.texts,
                 checks_table(predictor.checks),
