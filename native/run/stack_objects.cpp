@@ -251,6 +251,8 @@ bool follow_shared(Call call, std::uint32_t root, Recognised& recognised) {
     }
     call.frame_end += entry.alike;
     call.return_address = *reinterpret_cast<const std::uint64_t*>(call.frame_end - 8);
+    // A frame of another size here: the word is no address, such as the stack protector's.
+    if ((call.return_address & profile::named_frame_bit) != 0) return false;
   }
   return false;
 }

@@ -11,9 +11,9 @@ from nearfar.documents.prediction import ObjectEffect
 from nearfar.predict.model import Model
 from nearfar.predict.traffic import Array, misses, write_backs
 
-ROUNDING = 1e-10
+ROUNDING = 1e-13
 """Share of a phase's time below which a difference of times is rounding, which other processors do
-in another order: a nanosecond in ten seconds, less than one miss."""
+in another order."""
 
 
 def added_by_object_ns(model: Model) -> Array:

@@ -25,6 +25,8 @@ EXPECTED = HERE / "expected"
 CLOSE = 1e-5
 """Relative difference of floats that another processor may leave: its sums round in another order,
 a fit ends a step earlier, and differences of large times keep the error of these. Seen: 4e-7."""
+NONE = 1e-6
+"""Difference of floats that is none: of times in nanoseconds, the rounding of those of seconds."""
 PRODUCER = {
     *("producer", "nearfar_version", "commit", "time_utc", "host", "kernel", "cpu_model", "cpu_id"),
     "command",
@@ -110,7 +112,8 @@ def _same(is_: Any, was: Any) -> bool:
     if isinstance(was, bool) or isinstance(is_, bool):
         return is_ is was
     if isinstance(was, float) and isinstance(is_, numbers):
-        return math.isclose(is_, was, rel_tol=CLOSE) or (math.isnan(is_) and math.isnan(was))
+        close = math.isclose(is_, was, rel_tol=CLOSE, abs_tol=NONE)
+        return close or (math.isnan(is_) and math.isnan(was))
     return type(is_) is type(was) and is_ == was
 
 
