@@ -28,7 +28,7 @@ def added_by_object_ns(model: Model) -> Array:
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
-    total_ns = all_far_ns - model.near_time_ns
+    total_ns = float(_unless_rounding(all_far_ns - model.near_time_ns, all_far_ns))
     objects = model.phase.objects
     touched = np.flatnonzero(objects.any(axis=1))
     if len(touched) < len(objects):
@@ -36,8 +36,7 @@ def added_by_object_ns(model: Model) -> Array:
     first = model.times_ns(objects) - model.near_time_ns
     last = all_far_ns - model.times_ns(model.phase.total - objects)
     added = np.zeros(len(model.phase.objects))
-    added[touched] = (first + last) / 2
-    added[np.abs(added) < ROUNDING * all_far_ns] = 0.0
+    added[touched] = _unless_rounding((first + last) / 2, all_far_ns)
     if total_ns >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
         added = np.maximum(added, 0.0)
     weights = np.abs(added)
@@ -57,9 +56,15 @@ def least_added_by_object_ns(model: Model) -> Array:
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
     objects = model.phase.objects
+    all_far_ns = float(model.times_ns(model.phase.total))
     first = model.times_ns(objects) - model.near_time_ns
-    last = model.times_ns(model.phase.total) - model.times_ns(model.phase.total - objects)
-    return np.asarray(np.minimum(first, last))
+    last = all_far_ns - model.times_ns(model.phase.total - objects)
+    return _unless_rounding(np.minimum(first, last), all_far_ns)
+
+
+def _unless_rounding(added_ns: Array | float, far_ns: float) -> Array:
+    """Return differences of times, and 0 for those that are rounding."""
+    return np.where(np.abs(added_ns) < ROUNDING * far_ns, 0.0, added_ns)
 
 
 def object_effects(

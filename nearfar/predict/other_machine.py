@@ -311,9 +311,11 @@ def _misses(
                 if share
             )
         )
-    # Nothing missed here; a smaller cache has the curve's misses, whose class is unknown.
+    # Nothing missed here; a smaller cache has the curve's misses, whose class is unknown. If the
+    # curve has misses here, they are counted as reads: of instructions that also store.
     first, _ = curves[0]
-    return AccessClasses(opaque=first.at_there if first.there < first.here else 0.0)
+    misses_there = first.there < first.here and first.ratio is None
+    return AccessClasses(opaque=first.at_there if misses_there else 0.0)
 
 
 def _at(curve: list[float], sizes: list[float], size: int) -> float:

@@ -252,9 +252,10 @@ class PageCosts:
         error = WORK_ERROR if self._knows_work and self._exchanges else CONTENT_ERROR
         self._content = error if not self.keeps_copies else 0.0
         self._looks = any(row.retouches for row in device.faults)
-        self.calibrated = self._exchanges and self._knows_work and not self.keeps_copies
-        """Whether intervals of such a memory have been compared with measured times: compressed
-        memory whose exchanges were measured, and data whose compressor's work is known."""
+        zram = device.paged is not None and device.paged.backing == "zram"
+        self.calibrated = zram and self._exchanges and self._knows_work
+        """Whether intervals of such a memory have been compared with measured times: zram whose
+        exchanges were measured, and data whose compressor's work is known."""
         self.clean_ns = self._clean_ns()
         self._figures: dict[PageMove, Estimate] = {}
 

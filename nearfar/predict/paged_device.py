@@ -109,7 +109,7 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
 
 
 def _interval(central: float, ends: Sequence[float], share: float) -> Estimate:
-    """Return a value with the share of the deviations of `ends` that holds 90 % of outcomes."""
+    """Return a value with a share of the joined deviations of `ends`."""
     return joined(central, ends, (), share)
 
 

@@ -31,7 +31,7 @@ FAILED_CALLS = {
     "container, mbind needs CAP_SYS_NICE or a seccomp profile that allows it",
     "lock": "mlock2 failed {times} ({reason}): those objects are paged like the others. "
     "Locking needs CAP_IPC_LOCK, or a higher ulimit -l",
-    "advice": "madvise refused the page size of --pages {times} ({reason}): those pages are "
+    "advice": "madvise refused {times} to set the page size of --pages ({reason}): those pages are "
     "as large as the kernel chose",
 }
 """Kinds of calls that the library counts when they fail, and the warnings about them."""

@@ -26,7 +26,8 @@ CLOSE = 1e-5
 """Relative difference of floats that another processor may leave: its sums round in another order,
 a fit ends a step earlier, and differences of large times keep the error of these. Seen: 4e-7."""
 NONE = 1e-6
-"""Difference of floats that is none: of times in nanoseconds, the rounding of those of seconds."""
+"""Largest difference that counts as rounding. Most floats are times in nanoseconds of phases that
+take seconds."""
 PRODUCER = {
     *("producer", "nearfar_version", "commit", "time_utc", "host", "kernel", "cpu_model", "cpu_id"),
     "command",

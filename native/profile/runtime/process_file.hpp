@@ -22,8 +22,8 @@ inline constexpr unsigned max_frames = 8;
 // Misses are also counted by groups of lines, chosen by hash: the spread of the groups is the
 // sampling error. 256 groups give that spread within 5 %.
 inline constexpr unsigned error_groups = 256;
-// A thread counts them in a row of its own, as long as there are not more threads than rows:
-// threads that share a count would take its cache line from one another at every miss.
+// A thread counts them in the row of its ID, so that few threads share a row: threads that share a
+// count take its cache line from one another at every miss.
 inline constexpr unsigned group_rows = 64;
 // Number of sites per sample of live bytes: the ones with the most bytes.
 inline constexpr unsigned sites_per_sample = 128;

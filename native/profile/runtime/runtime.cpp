@@ -148,6 +148,7 @@ void continue_in_child() {
       create_process_file(runtime.control->memory_bytes, message, sizeof message);
   if (child == nullptr) {
     give_up(message);
+    this_thread.id = 0;
     runtime.active = false;
     runtime.usual = false;
     return;

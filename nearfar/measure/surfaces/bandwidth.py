@@ -157,7 +157,7 @@ def _figure(
 
 def _best(figures: list[BandwidthFigure]) -> BandwidthFigure:
     best = max(figures, key=lambda figure: figure.value_gb_per_s)
-    note = f"the best: {format_count(best.threads, 'thread')}"
+    note = f"the best: {format_count(best.threads or 1, 'thread')}"
     note = f"{note}; {best.note}" if best.note else note
     return msgspec.structs.replace(best, threads=None, note=note)
 

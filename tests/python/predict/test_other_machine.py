@@ -98,6 +98,11 @@ def test_misses_of_atomic_additions_follow_the_curve_of_stores() -> None:
     assert (
         on_other_machine(workload, NEAR, llc_bytes=1 << 24).phases[0].objects[0].traffic == expected
     )
+    # A smaller cache has more of them, each counted once.
+    smaller = workload.cache.size_bytes // 2
+    expected_there = on_other_machine(made_up(), NEAR, llc_bytes=smaller).phases[0].objects[0]
+    there = on_other_machine(workload, NEAR, llc_bytes=smaller).phases[0].objects[0]
+    assert there.traffic == expected_there.traffic
     # Without instructions, as in a profile that kept none of them.
     phase = msgspec.structs.replace(workload.phases[0], instructions=[])
     bare = msgspec.structs.replace(workload, phases=[phase])

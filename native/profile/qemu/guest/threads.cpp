@@ -27,7 +27,10 @@ pthread_key_t at_thread_end;
 pthread_once_t key_made = PTHREAD_ONCE_INIT;
 
 void make_key() {
-  pthread_key_create(&at_thread_end, [](void*) { nf_thread_ends(&ring->threads_alive); });
+  // A child of a fork shares the ring, but its threads do not count.
+  pthread_key_create(&at_thread_end, [](void*) {
+    if (runtime.active) nf_thread_ends(&ring->threads_alive);
+  });
 }
 
 // QEMU's plugin counts threads itself.
