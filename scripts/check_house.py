@@ -150,6 +150,13 @@ def same_classes(paths: list[Path]) -> Iterator[Problem]:
             yield path, line, "class-name", f"class {name} is also in {others}"
 
 
+def is_source(folder: Path) -> bool:
+    """Return whether a folder has more than caches, which stay where a package has moved away."""
+    return folder.name[0] not in "_." and any(
+        each.name != "__pycache__" for each in folder.iterdir()
+    )
+
+
 def read_me(folder: Path) -> Iterator[Problem]:
     """Yield what is missing in the README of a package."""
     path = folder / "README.md"
@@ -177,7 +184,7 @@ def main(arguments: list[str]) -> int:
         p for path in files_in(NATIVE_FOLDERS, NATIVE_SUFFIXES) for p in native_words(path)
     ]
     folders = (path for pattern in READ_ME_FOLDERS for path in ROOT.glob(pattern))
-    problems += [p for path in sorted(folders) if path.name[0] not in "_." for p in read_me(path)]
+    problems += [p for path in sorted(folders) if is_source(path) for p in read_me(path)]
     if given:
         problems = [p for p in problems if any(p[0].is_relative_to(place) for place in given)]
     if not counting:
