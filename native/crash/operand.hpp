@@ -13,8 +13,8 @@ namespace nearfar::crash {
 constexpr int greg_of[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                            REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
-// Returns the address of the memory operand; `next` is the address of the next instruction. Scaling
-// of short displacements by EVEX is not implemented.
+// Returns the address of the memory operand; `next` is the address of the next instruction. Not for
+// EVEX instructions, which scale short displacements.
 std::uint64_t operand_address(const Instruction& instruction, const ucontext_t& context,
                               std::uint64_t next);
 

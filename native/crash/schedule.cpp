@@ -14,13 +14,11 @@ namespace nearfar::crash {
 namespace {
 
 constexpr int max_threads = 256;
-// A thread that sleeps in the kernel during its turn, while others wait, loses the turn after two
-// checks.
+// A thread that sleeps in the kernel while others wait loses its turn after two checks.
 constexpr long check_period_ns = 20000000;
 constexpr unsigned max_checks_asleep = 2;
 // A thread that computes without an event loses its turn after 20 ticks (10 ms each) of CPU time:
-// libpmemobj spins for its own locks, and few programs compute so long without touching the pool or
-// a lock.
+// libpmemobj spins for its own locks, and few programs compute so long without an event.
 constexpr unsigned long max_busy_ticks = 20;
 
 enum class ThreadState : std::uint8_t { nothing, ready, waiting, away, ended };
@@ -193,8 +191,7 @@ void await_turn() {
   }
 }
 
-// Pages that are open for this thread's stores would hide another thread's stores. The caller holds
-// the lock.
+// Pages open for this thread's stores would hide another thread's. The caller holds the lock.
 void close_open_pages() {
   if (recording()) record_pending();
 }
@@ -375,8 +372,7 @@ bool wait_for(const void* awaited, bool timed) {
 void wake(const void* awaited, bool only_first) {
   if (thread_count == 0) return;
   if (at_gate) {
-    // The signal handler interrupts its own thread at the gate: that thread does the waking when it
-    // leaves the gate.
+    // The interrupted thread is at the gate and does the waking when it leaves.
     if (late_wake_count < max_late_wakes) late_wakes[late_wake_count] = awaited;
     if (late_wake_count <= max_late_wakes) late_wake_count = late_wake_count + 1;
     return;

@@ -90,9 +90,8 @@ class Explorer {
   std::unordered_map<std::uint64_t, unsigned> stores_by_place_;
   std::vector<std::uint64_t> recent_stores_;
   std::unordered_map<std::uint64_t, unsigned> suspect_visits_;
-  unsigned near_suspect_ = 0;  // remaining points that count as near a suspect store
-  std::uint64_t pool_created_at_ =
-      0;  // number of events when libpmemobj had created the pool, or 0
+  unsigned near_suspect_ = 0;          // remaining points that count as near a suspect store
+  std::uint64_t pool_created_at_ = 0;  // events until libpmemobj had created the pool, or 0
   std::uint64_t number_ = 0;
   std::uint64_t rank_points_ = 0;  // points of this rank so far
   std::uint64_t chunk_ = 0;

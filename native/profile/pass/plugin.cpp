@@ -61,7 +61,8 @@ class NearfarPass : public PassInfoMixin<NearfarPass> {
   static bool isRequired() { return true; }  // also at -O0 and in optnone functions
 
   PreservedAnalyses run(Module& module, ModuleAnalysisManager& analyses) {
-    // The stubs are x86-64 code with 64-bit addresses; the driver passes -m32 through.
+    // Only x86-64 code with 64-bit addresses can call the stubs; other code, such as that of -m32,
+    // stays as it is.
     const Triple triple(module.getTargetTriple());
     if (triple.getArch() != Triple::x86_64 || module.getDataLayout().getPointerSizeInBits() != 64)
       return PreservedAnalyses::all();
