@@ -102,9 +102,9 @@ def format_bytes(size_bytes: float) -> str:
     raise AssertionError("unreachable")
 
 
-def format_count(count: int, noun: str) -> str:
-    """Format a count with its noun: ``1 file``, ``2,500 files``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Format a count with its noun: ``1 file``, ``2,500 files``; `plural` if it is irregular."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def format_ns(time_ns: float) -> str:

@@ -33,8 +33,7 @@ def added_by_object_ns(model: Model) -> Array:
     touched = np.flatnonzero(objects.any(axis=1))
     if len(touched) < len(objects):
         objects = objects[touched]
-    first = model.times_ns(objects) - model.near_time_ns
-    last = all_far_ns - model.times_ns(model.phase.total - objects)
+    first, last = _first_and_last_ns(model, objects, all_far_ns)
     added = np.zeros(len(model.phase.objects))
     added[touched] = _unless_rounding((first + last) / 2, all_far_ns)
     if total_ns >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
@@ -55,11 +54,15 @@ def least_added_by_object_ns(model: Model) -> Array:
     """
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
-    objects = model.phase.objects
     all_far_ns = float(model.times_ns(model.phase.total))
+    ends_ns = _first_and_last_ns(model, model.phase.objects, all_far_ns)
+    return _unless_rounding(np.minimum(*ends_ns), all_far_ns)
+
+
+def _first_and_last_ns(model: Model, objects: Array, all_far_ns: float) -> tuple[Array, Array]:
+    """Return the time that each object adds as the first to go far, and as the last."""
     first = model.times_ns(objects) - model.near_time_ns
-    last = all_far_ns - model.times_ns(model.phase.total - objects)
-    return _unless_rounding(np.minimum(first, last), all_far_ns)
+    return first, all_far_ns - model.times_ns(model.phase.total - objects)
 
 
 def _unless_rounding(added_ns: Array | float, far_ns: float) -> Array:

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.tables import say, table
-from nearfar.base.units import format_bytes, format_ns
+from nearfar.base.units import format_bytes, format_count, format_ns
 from nearfar.documents import WorkloadProfile
 from nearfar.documents.profiled_run import Extrapolated
 from nearfar.documents.workload import Phase, Traffic
@@ -133,7 +133,7 @@ def _persistence(profile: WorkloadProfile, total: dict[str, float]) -> list[str]
     if total["log_bytes"]:
         sentences.append(f"Transactions log {format_bytes(total['log_bytes'])}.")
     if total["syncs"]:
-        calls = f"{total['syncs']:,.0f} time{'s' if total['syncs'] != 1 else ''}"
+        calls = format_count(round(total["syncs"]), "time")
         sentences.append(f"msync was called {calls}, for {format_bytes(total['sync_bytes'])}.")
     return sentences
 

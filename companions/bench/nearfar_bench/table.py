@@ -7,7 +7,7 @@ from rich.table import Table
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.tables import add_row, say, table
-from nearfar.base.units import format_ns
+from nearfar.base.units import format_count, format_ns
 from nearfar.documents.bench import BenchCell, BenchResult
 from nearfar_bench.kind import kind_of
 
@@ -104,7 +104,7 @@ def _title(result: BenchResult) -> str:
 
 def _caption(result: BenchResult) -> str:
     if result.repeats < 3:
-        return f"{result.repeats} run{'s' if result.repeats > 1 else ''}, least and greatest"
+        return f"{format_count(result.repeats, 'run')}, least and greatest"
     return f"median of {result.repeats} runs with a 95 % interval (10,000 resamples)"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nearfar.base.errors import CommandError
+from nearfar.base.units import format_count
 from nearfar.commands._verb import verb
 from nearfar.options.shared import JsonOptions
 from nearfar_imports.options import ImportDeviceOptions
@@ -94,16 +95,10 @@ def _assumptions(device: DeviceProfile, options: ImportDeviceOptions) -> list[st
 def _counted(device: DeviceProfile) -> str:
     """Return how many curves a device has; without any, how many figures."""
     if device.loaded_latency or not (device.latency or device.bandwidth):
-        return _plural(len(device.loaded_latency), "curve", "curves")
-    return " and ".join(
-        _plural(count, singular, plural)
-        for count, singular, plural in (
-            (len(device.latency), "latency", "latencies"),
-            (len(device.bandwidth), "bandwidth", "bandwidths"),
-        )
-        if count
-    )
-
-
-def _plural(count: int, singular: str, plural: str) -> str:
-    return f"{count} {singular if count == 1 else plural}"
+        return format_count(len(device.loaded_latency), "curve")
+    figures = []
+    if device.latency:
+        figures.append(format_count(len(device.latency), "latency", "latencies"))
+    if device.bandwidth:
+        figures.append(format_count(len(device.bandwidth), "bandwidth"))
+    return " and ".join(figures)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from nearfar.base.units import format_count
 from nearfar.documents.study import ComparisonTable, StudyResult, TextTable
 from nearfar.predict.pipeline import PipelineTimes
 from nearfar_studies import in_situ
@@ -81,7 +82,7 @@ def _generation_alone() -> ComparisonTable:
         "s",
         [
             row(
-                f"{int(t)} thread{'s' if t > 1 else ''}",
+                format_count(int(t), "thread"),
                 printed["measured"][i],
                 in_situ.alone_s(in_situ.GENERATE_BYTES, law, t),
                 rivals={ITS_MODEL: printed["its_prediction"][i]},
@@ -100,7 +101,7 @@ def _analysis_alone() -> ComparisonTable:
         "s",
         [
             row(
-                f"{int(t)} thread{'s' if t > 1 else ''}",
+                format_count(int(t), "thread"),
                 printed["measured"][i],
                 in_situ.alone_s(in_situ.ANALYSE_BYTES, law, t),
                 rivals={ITS_MODEL: printed["its_prediction"][i]},

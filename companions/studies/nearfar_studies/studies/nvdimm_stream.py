@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
+from nearfar.base.units import format_count
 from nearfar.documents.study import ComparisonTable, StudyResult
 from nearfar_studies.compare import mean_max, percent, row, table
 from nearfar_studies.nvdimm_device import KERNELS, TABLES, THESIS, curve, fit_scaling
@@ -123,7 +124,7 @@ def _held_out(memory: str, kernel: str) -> ComparisonTable:
         "GB/s",
         [
             row(
-                f"{int(t)} thread{'s' if t > 1 else ''}",
+                format_count(int(t), "thread"),
                 gb_per_s[i],
                 float(law.at(t)),
                 rivals={"min(T b, best)": least[i], "interpolated": line[i]},
