@@ -41,7 +41,7 @@ class PagedCase(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Predicted slowdown with its 90 % interval, widened by the measured variation of near runs and
     exchanges."""
     predicted_alone: Estimate | None = None
-    """The same with the interval of `predict`; None in documents of earlier versions."""
+    """The same without this noise; None in documents of earlier versions."""
     faults: float
     """Median of the major faults of the judged phases."""
     predicted_faults: Estimate
@@ -94,7 +94,7 @@ class PagedValidation(Document, kw_only=True, forbid_unknown_fields=True):
     """Share of measured slowdowns inside the 90 % intervals, which include the noise measured next
     to the runs; None: no case."""
     coverage_alone: float | None = None
-    """Share inside the intervals of `predict`, without that noise; None: no case has them."""
+    """Share inside the intervals without that noise; None: no case has them."""
     gain: float | None
     """Geometric mean of measured gains of plans with a predicted gain of a fifth or more; None:
     there is none."""

@@ -76,8 +76,13 @@ class _PhaseAt:
 
 
 def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint: float) -> _PhaseAt:
-    """Return the phase at one size of near memory; each error is perturbed alone."""
-    near = phase.phase.near_cpu_time_ns.value
+    """Return the phase at one size of near memory; each error is perturbed alone.
+
+    A run in the paged memory varies as the runs of near time did, so the ends of time have that
+    noise in addition.
+    """
+    near_time = phase.phase.near_cpu_time_ns
+    near = near_time.value
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
     by_object = costs.added_ns(central)
     back, added = float(central.faults.sum()), float(by_object.sum())
@@ -101,8 +106,8 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
     transfer = _interval(transfer_ns, transfers, share)
     time = Estimate(
         max(near + wait.value, transfer.value),
-        max(near + wait.low, transfer.low),
-        max(near + wait.high, transfer.high),
+        max(near_time.low + wait.low, transfer.low),
+        max(near_time.high + wait.high, transfer.high),
     )
     counted = _interval(back, faults, FAULT_SHARE if costs.calibrated else 1.0)
     return _PhaseAt(phase, costs, near_pages, central, by_object, counted, time, bound)

@@ -7,18 +7,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nearfar.base.estimate import Estimate
 from nearfar.documents import DeviceProfile
 from nearfar.measure.paged.measure import spread_of
-
-
-def with_noise(slowdown: Estimate, near: Estimate) -> Estimate:
-    """Return a predicted slowdown whose interval has the noise of near time, which is in each run.
-
-    The added part is as it was: it is predicted.
-    """
-    low, high = near.low / near.value - 1.0, near.high / near.value - 1.0
-    return Estimate(slowdown.value, slowdown.low + low, slowdown.high + high)
 
 
 def scaled_device(

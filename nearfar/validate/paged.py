@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from nearfar.base.errors import NearfarError, nearest
-from nearfar.base.estimate import Estimate
+from nearfar.base.estimate import Estimate, scale_estimate
 from nearfar.base.statistics import median_estimate
 from nearfar.base.units import PAGE_BYTES, parse_size_bytes
 from nearfar.documents import DeviceProfile, Plan, RunRecord, WorkloadProfile
@@ -46,7 +46,7 @@ from nearfar.program.launch import Job
 from nearfar.run.api import run_plan
 from nearfar.run.paged_run import PagedOutcome, most_bytes, run_limited
 from nearfar.validate import whole_program
-from nearfar.validate.beside import scaled_device, with_noise
+from nearfar.validate.beside import scaled_device
 from nearfar.validate.kernel import FOLDER, OPTIMISATION, PHASE, load_profile, run_tool
 from nearfar.validate.paged_scores import scored
 from nearfar.validate.prepared import preparing
@@ -308,6 +308,7 @@ def cases_of(
 ) -> Iterator[PagedCase]:
     """Yield the results of one program."""
     near = median_estimate(subject.near_ns)
+    quiet = Estimate(near.value, near.value, near.value)
     beside_ns = statistics.median(subject.exchange_ns)
     scaled = scaled_device(device, subject.exchange_ns)
     narrow = scaled_device(device, subject.exchange_ns, spread=False)
@@ -325,8 +326,8 @@ def cases_of(
             near_ns=near,
             cpu_ns=cpu,
             slowdown=cpu.value / near.value,
-            predicted=with_noise(row.slowdown, near),
-            predicted_alone=predicted_axis(subject, narrow, size, near).budgets[0].slowdown,
+            predicted=row.slowdown,
+            predicted_alone=predicted_axis(subject, narrow, size, quiet).budgets[0].slowdown,
             faults=statistics.median(subject.faults[budget]),
             predicted_faults=row.faults,
             models={model.model: model.slowdown for model in row.models},
@@ -355,19 +356,16 @@ def _locked(
 def predicted_axis(
     subject: PagedSubject, device: DeviceProfile, size_bytes: int, near: Estimate
 ) -> PagedAxis:
-    """Return the prediction at a limit with near time as it was measured beside."""
+    """Return the prediction at a limit with near time, and its noise, as measured beside."""
     phases = subject.workload.phases
     judged = [phase for phase in phases if not subject.phase or phase.name == subject.phase]
     profiled_ns = sum(phase.near_cpu_time_ns.value for phase in judged)
-    factor = near.value / profiled_ns
     timed = msgspec.structs.replace(
         subject.workload,
         phases=[
             msgspec.structs.replace(
                 phase,
-                near_cpu_time_ns=Estimate(
-                    *(factor * end for end in msgspec.structs.astuple(phase.near_cpu_time_ns))
-                ),
+                near_cpu_time_ns=scale_estimate(near, phase.near_cpu_time_ns.value / profiled_ns),
             )
             for phase in phases
         ],

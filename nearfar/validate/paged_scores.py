@@ -144,7 +144,7 @@ def sentences(report: PagedValidation) -> list[str]:
     if report.coverage is not None:
         alone = ""
         if report.coverage_alone is not None:
-            alone = f"; inside that of `predict`, without this noise: {report.coverage_alone:.0%}"
+            alone = f"; without this noise: {report.coverage_alone:.0%}"
         lines.append(
             "Inside the predicted 90 % interval with the noise measured beside: "
             f"{report.coverage:.0%}{alone}."

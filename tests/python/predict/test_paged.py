@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from nearfar.__main__ import main
 from nearfar.api import predict
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.estimate import Estimate
 from nearfar.devices.library import load_device
 from nearfar.documents import DeviceProfile, WorkloadProfile, save
 from nearfar.documents.device import FaultFigure, PagedMemory
@@ -92,6 +93,26 @@ def test_random_touches_fault_in_proportion_to_what_is_far():
         added = budget.time_ns.value - near_ns
         assert added == pytest.approx(budget.faults.value * FAULT_NS, rel=0.01)
     assert device.total.far_time_ns == at(device).time_ns
+
+
+def test_an_interval_has_the_noise_of_near_time_and_the_value_does_not():
+    workload = profile(UNIFORM)
+    (phase,) = workload.phases
+    near_ns = phase.near_cpu_time_ns.value
+    quiet, noisy = (
+        at(
+            predicted(
+                replace(workload, phases=[replace(phase, near_cpu_time_ns=near)]), zram(), "90%"
+            )
+        ).slowdown
+        for near in (
+            Estimate(near_ns, near_ns, near_ns),
+            Estimate(near_ns, 0.9 * near_ns, 1.2 * near_ns),
+        )
+    )
+    assert noisy.value == quiet.value
+    assert quiet.low - noisy.low == pytest.approx(0.1)
+    assert noisy.high - quiet.high == pytest.approx(0.2)
 
 
 def test_a_loop_faults_everywhere_below_its_size_and_its_interval_reaches_to_a_random_choice():

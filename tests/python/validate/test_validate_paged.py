@@ -17,7 +17,7 @@ from nearfar.devices.library import load_device
 from nearfar.documents import PagedValidation, loaded
 from nearfar.documents.paged_validation import LockedRun, PagedCase, PagedCliff
 from nearfar.options.validate import ValidateOptions
-from nearfar.validate.beside import scaled_device, with_noise
+from nearfar.validate.beside import scaled_device
 from nearfar.validate.paged import chosen_paged, paged_kernels
 from nearfar.validate.paged_scores import print_paged, scored
 
@@ -74,7 +74,7 @@ def test_scores_are_of_cases_that_faults_slow_down_and_that_can_be_run() -> None
     print_paged(report, Console(file=text, width=200))
     for shown in (
         "1.50x",
-        "noise measured beside: 67%; inside that of `predict`, without this noise: 50%",
+        "noise measured beside: 67%; without this noise: 50%",
         "3 of 5 cases",
         "(within 5 % of their pages): 1 of 2",
         "The slowest plan ran 0.90 times as fast",
@@ -115,11 +115,6 @@ def test_all_times_of_a_page_follow_the_one_measured_beside() -> None:
     for after, before in zip(narrow.faults, device.faults, strict=True):
         assert before.low_ns is not None
         assert after.low_ns == pytest.approx(2.0 * before.low_ns)
-
-
-def test_the_noise_of_near_time_is_in_intervals_and_not_the_predicted_part() -> None:
-    noisy = with_noise(Estimate(3.0, 2.0, 4.0), Estimate(10.0, 9.0, 12.0))
-    assert (noisy.value, noisy.low, noisy.high) == pytest.approx((3.0, 1.9, 4.2))
 
 
 @pytest.mark.parametrize(
