@@ -158,16 +158,16 @@ class ModelSubject:
         operation = "read-after-write" if point.kernel == "read-after-write" else "load"
         idle_ns = self._region_ns(point, operation)
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, idle_ns)
+        if _is_loaded(point):
+            drawn += LINE_BYTES / (idle_ns + added_ns)
         if not point.each:
-            return self._noise.sample(idle_ns + added_ns, drawn + LINE_BYTES / (idle_ns + added_ns))
+            return self._noise.sample(idle_ns + added_ns, drawn)
         accesses = point.accesses or EACH_ACCESSES
         ran = self._simulate(point, operation, accesses)
         times = ran.take_each_ns()
         times += np.float32(added_ns)
         utilisation = added_ns / (idle_ns + added_ns)
         sample = self._noise.each(times, utilisation)
-        if drawn > 0:
-            drawn += LINE_BYTES / (idle_ns + added_ns)
         return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
     def _region_ns(self, point: SamplePoint, operation: str) -> float:
@@ -244,7 +244,7 @@ class ModelSubject:
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, self.model.media_ns)
         added_ns /= point.fence_every
         ns = ran.elapsed_ns / accesses + added_ns
-        if point.generator and point.pause_ns is not None:
+        if _is_loaded(point):
             drawn += access / ns
         if not point.each:
             return self._noise.sample(ns, drawn)
@@ -258,6 +258,11 @@ class ModelSubject:
         if instruction in FLUSH_FACTOR:
             return self.model.flush_ns * FLUSH_FACTOR[instruction]
         return self.model.fence_ns
+
+
+def _is_loaded(point: SamplePoint) -> bool:
+    """Return whether load generators run beside what is timed."""
+    return bool(point.generator) and point.pause_ns is not None
 
 
 def _model(spec: str | DeviceProfile | DeviceModel) -> DeviceModel:

@@ -8,12 +8,11 @@ import msgspec
 import numpy as np
 
 from nearfar.base.units import LINE_BYTES
-from nearfar.measure.infer.capacity import InferredBuffer
-from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import Findings
+from nearfar.measure.infer.capacity import Capacity, InferredBuffer, known_level
+from nearfar.measure.infer.findings import Findings, make_evidence
 from nearfar.measure.infer.probe import InferenceProbe, until_sure
 from nearfar.measure.infer.resample import medians
-from nearfar.measure.infer.sharpen import block_by_block, sharpen
+from nearfar.measure.infer.sizes import FINE_PER_OCTAVE, sizes
 from nearfar.measure.infer.structure import (
     ACCESSES,
     LINES,
@@ -40,6 +39,15 @@ MIN_AGREEMENT = 0.8
 MIN_NEXT_RATIO = 2.2
 """Ratio of the next level to this one from which misses of this one show alone."""
 
+SHARPEN_RATIO = 2.0
+"""Ratio to the first capacity up to which regions are measured again, below and above it."""
+
+SAME_CAPACITY_RATIO = 1.3
+"""Ratio to the first capacity within which the second must lie: else the knee is the stride's, not
+the buffer's."""
+
+MIN_SHARPENED_CONFIDENCE = 0.8
+
 
 def infer_inner(
     probe: InferenceProbe, buffers: Sequence[InferredBuffer], findings: Findings
@@ -55,7 +63,7 @@ def infer_inner(
         figure = buffer.figure
         if block is not None:
             nearer.append((block, buffer.step_ns))
-            seen = sharpen(probe, buffer, block)
+            seen = _sharpen(probe, buffer, block)
             ways = None if _hidden(probe, name, findings) else _ways(probe, seen, findings)
             kind = _replacement(probe, seen, block, ways, findings)
             figure = msgspec.structs.replace(
@@ -117,6 +125,55 @@ def _block(
         findings.not_seen[what] = f"{answer.value} bytes in only {answer.share:.0%} of resamples"
         return None
     return answer.value
+
+
+def _block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -> SamplePoint:
+    """Return the chase over the blocks of a region, each visited once a cycle.
+
+    One line of each; where a cache is before the memory, all lines in turn: it would hold so few.
+    """
+    page = probe.facts.page_sizes[0]
+    if probe.facts.llc_bytes:
+        return SamplePoint("ways", "chase", page, region_bytes, access_bytes=block_bytes)
+    return SamplePoint("ways", "chase", page, region_bytes, stride_bytes=block_bytes)
+
+
+def _sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> InferredBuffer:
+    """Return `buffer` with its capacity measured one line a block, where that is more certain.
+
+    Lines of one block that are visited at random times share it, and a buffer that is too small
+    still hits often; one line of each block is a hit or is not: knees are sharper, plateaus flat.
+    """
+    before = buffer.capacity
+    most = min(before.value_bytes * SHARPEN_RATIO, buffer.beyond_bytes / 1.1)
+    # Aligned as the coarse sizes are, so that both name the same sizes.
+    tested = sizes(before.value_bytes / SHARPEN_RATIO, most, FINE_PER_OCTAVE, block_bytes)
+    points = [_block_by_block(probe, size, block_bytes) for size in tested]
+    seen = known_level(tested, probe.gather(points, 2 * probe.repetitions))
+    if seen is None or seen.confidence < MIN_SHARPENED_CONFIDENCE:
+        return buffer
+    if not 1 / SAME_CAPACITY_RATIO <= seen.value_bytes / before.value_bytes <= SAME_CAPACITY_RATIO:
+        return buffer
+    figure = msgspec.structs.replace(
+        buffer.figure,
+        capacity_bytes=seen.value_bytes,
+        capacity_low_bytes=seen.low_bytes,
+        capacity_high_bytes=seen.high_bytes,
+        latency_ns=buffer.figure.latency_ns if probe.facts.llc_bytes else seen.served_ns,
+        confidence=seen.confidence,
+    )
+    # All accesses miss only far beyond the capacity, so the wide curve gives a better step.
+    kept = Capacity(
+        seen.value_bytes,
+        seen.low_bytes,
+        seen.high_bytes,
+        seen.confidence,
+        before.served_ns if probe.facts.llc_bytes else seen.served_ns,
+        before.is_plateau,
+        before.step_ns,
+        seen.tested,
+    )
+    return InferredBuffer(figure, kept, buffer.step_ns, buffer.beyond_bytes)
 
 
 def _ways(probe: InferenceProbe, buffer: InferredBuffer, findings: Findings) -> int | None:
@@ -184,7 +241,7 @@ def _replacement(
     capacity, what = buffer.figure.capacity_bytes, f"replacement of {buffer.figure.name}"
     ratios = [ratio for ratio in RATIOS if ratio * capacity * 1.1 <= buffer.beyond_bytes]
     regions = [round(capacity * ratio / block) * block for ratio in ratios]
-    points = [block_by_block(probe, region, block) for region in regions]
+    points = [_block_by_block(probe, region, block) for region in regions]
     actual = np.array(regions) / capacity
     answer = until_sure(
         probe, points, lambda row, noise: decide_replacement(actual, row, noise, ways), doublings=3

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from nearfar.documents.device import InterleaveFigure
-from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import MEASURED_HERE, Findings
+from nearfar.measure.infer.findings import MEASURED_HERE, Findings, make_evidence
 from nearfar.measure.infer.levels import MODEL_ERROR
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import agreement, median_noise, medians

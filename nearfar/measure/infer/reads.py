@@ -19,8 +19,7 @@ from nearfar.measure.infer.capacity import (
     coarse_curve,
     refine,
 )
-from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import Findings
+from nearfar.measure.infer.findings import Findings, make_evidence
 from nearfar.measure.infer.probe import InferenceProbe
 from nearfar.measure.infer.resample import medians
 from nearfar.samples.evidence import Evidence

@@ -13,15 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from nearfar.measure.infer.capacity import Capacity, InferredBuffer, coarse_curve, refine
-from nearfar.measure.infer.evidence import make_evidence
-from nearfar.measure.infer.findings import Findings
+from nearfar.measure.infer.findings import Findings, make_evidence
 from nearfar.measure.infer.probe import InferenceProbe
-from nearfar.measure.infer.queue_knee import MIN_DRAIN_SHARE
+from nearfar.measure.infer.queue import MIN_DRAIN_SHARE, write_kernel
 from nearfar.measure.infer.reads import MIN_CONFIDENCE, MIN_STEP_SHARE
 from nearfar.samples.point import SamplePoint
-
-KERNELS = ("persist-nt-store", "persist-clflushopt", "persist-clwb")
-"""Kernels in order of preference: the later ones also pass the caches' queues."""
 
 FENCE_EVERY = 256
 """Lines between two fences: 16 KiB, more than any known write queue (64 to 96 lines)."""
@@ -46,11 +42,6 @@ MAX_QUEUE_BYTES = 16 << 10
 
 SAME_BUFFER_RATIO = 1.5
 """Ratio of read and write capacities within which both are one buffer: knees of writes are soft."""
-
-
-def write_kernel(probe: InferenceProbe) -> str | None:
-    """Return the kernel of non-temporal writes, or None."""
-    return next((kernel for kernel in KERNELS if kernel in probe.facts.kernels), None)
 
 
 def infer_writes(

@@ -7,7 +7,7 @@ import pytest
 
 from nearfar.measure.infer.interleave import find_interleave, strides, touched
 from nearfar.measure.infer.miss_curves import lru_misses, power_misses, random_misses
-from nearfar.measure.infer.queue_knee import find_queue
+from nearfar.measure.infer.queue import find_queue
 from nearfar.measure.infer.structure import (
     ACCESSES,
     LINES,

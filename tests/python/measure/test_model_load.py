@@ -37,7 +37,7 @@ def test_a_persisted_write_waits_as_long_as_a_load(device: str, kernel: str, eac
             for pause in (None, 0.0)
         )
         added[timed] = full.value - idle.value
-        assert idle.drawn_gb_per_s < 0.1 * full.drawn_gb_per_s
+        assert idle.drawn_gb_per_s == 0 < full.drawn_gb_per_s
         if each:
             assert full.each_ns is not None
             assert float(np.mean(full.each_ns)) == pytest.approx(full.value)
