@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from types import FrameType
 
 REFERENCE_JOB = "import numpy; sorted(numpy.random.default_rng(1).random(100_000).tolist())"
 QUIET_REFERENCE_S = 0.3
@@ -14,14 +17,48 @@ MAX_FACTOR = 20.0
 """Beyond it the machine is not slow but stuck: a hung test must still end."""
 
 
-@functools.cache
-def machine_factor() -> float:
+def measure_factor() -> float:
     """Return the reference job's time relative to a quiet machine, from 1 to 20."""
     started = time.monotonic()
     subprocess.run([sys.executable, "-c", REFERENCE_JOB], check=True)
     return min(max(1.0, (time.monotonic() - started) / QUIET_REFERENCE_S), MAX_FACTOR)
 
 
+@functools.cache
+def machine_factor() -> float:
+    """Return the factor as it is at the first call of this process."""
+    return measure_factor()
+
+
 def patience(seconds: float) -> float:
     """Return the deadline for work that takes `seconds` on a quiet machine."""
     return seconds * machine_factor()
+
+
+def remaining_s(
+    seconds: float, elapsed_s: float, factor: Callable[[], float] = measure_factor
+) -> float:
+    """Return how long work that takes `seconds` on a quiet machine may still take; <= 0: it hangs.
+
+    The reference job runs again, because other work may have started since the first time.
+    """
+    return seconds * max(machine_factor(), factor()) - elapsed_s
+
+
+def extend_alarm(seconds: float, factor: Callable[[], float] = measure_factor) -> None:
+    """Let the pending alarm of this process end only work that hangs on a machine as busy as now.
+
+    The alarm is due after `seconds`; its handler stays the one that is installed.
+    """
+    started = time.monotonic()
+    end = signal.getsignal(signal.SIGALRM)
+    assert callable(end)
+
+    def end_or_wait(number: int, frame: FrameType | None) -> None:
+        left_s = remaining_s(seconds, time.monotonic() - started, factor)
+        if left_s > 0:
+            signal.setitimer(signal.ITIMER_REAL, left_s)
+        else:
+            end(number, frame)
+
+    signal.signal(signal.SIGALRM, end_or_wait)

@@ -18,6 +18,9 @@ import pytest
 REPOSITORY = Path(__file__).parents[2]
 CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
 CANNOT = 77
+TIMEOUT_S = 2400.0
+"""Time after which a test hangs on a quiet machine: the first one waits until the programs are
+built (300 s at most) and for two boots of at most 560 s each."""
 REAL_PROGRAMS = "74_run_real_programs"
 
 SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}
@@ -26,6 +29,8 @@ and far node, DAX file and DAX device: the shorter part."""
 
 FIRST = "30_convert_fsdax"
 """The check that divides the NVDIMM into the namespaces of later checks."""
+
+pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
 
 @pytest.fixture(scope="module")
