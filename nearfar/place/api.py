@@ -71,8 +71,8 @@ class PlanSaving(NamedTuple):
     """Predicted time of all-far minus that of the plan, mean over inputs."""
 
 
-class _PlanQuestion(NamedTuple):
-    """A request for plans, without the size of near memory."""
+class _PlanRequest(NamedTuple):
+    """Objects to place and memories to place them in, without the size of near memory."""
 
     fars: list[FarMemory]
     near_spec: str
@@ -82,8 +82,8 @@ class _PlanQuestion(NamedTuple):
     machine: MachineProfile | None
     """The machine whose joint limits apply, if it is known."""
 
-    def of_phase(self, name: str) -> _PlanQuestion:
-        """Return the same question about one phase."""
+    def of_phase(self, name: str) -> _PlanRequest:
+        """Return the same request for one phase."""
         return self._replace(problem=self.problem.of_phase(name))
 
 
@@ -127,7 +127,7 @@ def placed(options: PlaceOptions) -> PlanSaving:
             paged_plan(options, budget, fars, load_device(near).name, prices), None, 0.0
         )
     inputs = _inputs(options, file, load_device(near))
-    return _within(options, _asked(options, file, inputs, fars), budget, allow)
+    return _place_request(options, _request(options, file, inputs, fars), budget, allow)
 
 
 def place_phases(
@@ -140,37 +140,39 @@ def place_phases(
     assert options.near is not None
     inputs = _inputs(options, MachineFile(), load_device(options.near))
     for far in far_memories(options, MachineFile()):
-        asked = _asked(options, MachineFile(), inputs, [far])
+        request = _request(options, MachineFile(), inputs, [far])
         for name in phases:
-            narrowed, named = asked.of_phase(name), replace(options, phase=name)
-            plans = [_within(named, narrowed, budget, frozenset()).plan for budget in budgets]
-            yield narrowed.problem, plans
+            of_phase, named = request.of_phase(name), replace(options, phase=name)
+            plans = [
+                _place_request(named, of_phase, budget, frozenset()).plan for budget in budgets
+            ]
+            yield of_phase.problem, plans
 
 
-def _within(
-    options: PlaceOptions, asked: _PlanQuestion, budget: str | None, allow: frozenset[str]
+def _place_request(
+    options: PlaceOptions, request: _PlanRequest, budget: str | None, allow: frozenset[str]
 ) -> PlanSaving:
     """Choose where objects go within the budget, or for the options' goal."""
-    merged, machine = asked.workload, asked.machine
-    problem, budget_bytes = with_budget(asked.problem, budget)
-    task = PlaceTask(problem, merged, options.optimiser, allow)
-    reached = None
+    workload, machine = request.workload, request.machine
+    problem, budget_bytes = with_budget(request.problem, budget)
+    task = PlaceTask(problem, workload, options.optimiser, allow)
+    goal = None
     if options.slo is not None:
-        budget_bytes, met = least_budget(
+        budget_bytes, reached = least_budget(
             problem, options.slo, options.slo_by, task.quick_shares, task.timed_shares
         )
-        reached = SlowdownGoal(most_slowdown=options.slo, judged_by=options.slo_by, reached=met)
+        goal = SlowdownGoal(most_slowdown=options.slo, judged_by=options.slo_by, reached=reached)
     if not allow:
         task = task.with_parts_that_pay(budget_bytes)
     can_move = len(options.profile) == 1 and ("moves" in allow or options.details)
     copies = copy_ns_per_byte(problem, machine, options.move_gb_per_s) if can_move else None
-    result = _solve(
+    result = _choose(
         task, budget_bytes, copies, details=options.details, joint_limits=machine is not None
     )
-    result.goal = reached
-    plan = _document(task, result, asked, options)
+    result.goal = goal
+    plan = _document(task, result, request, options)
     return PlanSaving(
-        mapped(plan, list(options.map)), merged, result.saved_ns(problem) / len(options.profile)
+        mapped(plan, list(options.map)), workload, result.saved_ns(problem) / len(options.profile)
     )
 
 
@@ -218,9 +220,9 @@ def _inputs(options: PlaceOptions, file: MachineFile, near: DeviceProfile) -> _I
     return _Inputs(*joined, near_side, known_machine)
 
 
-def _asked(
+def _request(
     options: PlaceOptions, file: MachineFile, inputs: _Inputs, fars: list[FarMemory]
-) -> _PlanQuestion:
+) -> _PlanRequest:
     problem = problem_of(
         inputs.workload,
         inputs.phases,
@@ -232,7 +234,7 @@ def _asked(
         machine=inputs.machine,
     )
     problem = with_limits(problem, fars, inputs=inputs.numbers, over=options.over)
-    return _PlanQuestion(fars, file.near_spec, problem, inputs.workload, inputs.machine)
+    return _PlanRequest(fars, file.near_spec, problem, inputs.workload, inputs.machine)
 
 
 @dataclass(eq=False)
@@ -255,7 +257,7 @@ class _Result:
         return float(problem.shared_times_ns(far)) - own_ns
 
 
-def _solve(
+def _choose(
     task: PlaceTask,
     budget_bytes: int,
     copies: Array | None,
@@ -263,7 +265,10 @@ def _solve(
     details: bool,
     joint_limits: bool,
 ) -> _Result:
-    """Place within the budget; `copies` has the ns per byte of moves, None: without moves."""
+    """Return the best placement within the budget, with the bars and sentences of its plan.
+
+    `copies` has the ns per byte of copies between memories, (from, to); None: data does not move.
+    """
     problem, allow = task.problem, task.allow
     choices = task.bars(budget_bytes)
     choice = task.best_whole(budget_bytes)
@@ -330,7 +335,7 @@ def _moving_evaluation(problem: Problem, extended: ExtendedShares, moves: Moving
 
 
 def _document(
-    task: PlaceTask, result: _Result, asked: _PlanQuestion, options: PlaceOptions
+    task: PlaceTask, result: _Result, request: _PlanRequest, options: PlaceOptions
 ) -> Plan:
     """Return the plan as a document."""
     paths = [origin(profile) for profile in options.profile]
@@ -345,7 +350,7 @@ def _document(
         producer=producer(),
         profile=paths[0],
         near=problem.near.device.name,
-        far=asked.fars[0].device.name,
+        far=request.fars[0].device.name,
         phase=options.phase,
         budget_bytes=budget_bytes,
         footprint_bytes=problem.footprint_bytes,
@@ -354,7 +359,7 @@ def _document(
         frontier=frontier_points(problem),
         prices=problem.prices,
         proven_gap=result.proven_gap,
-        memories=memories_of(problem, shares, budget_bytes, asked.fars, asked.near_spec),
+        memories=memories_of(problem, shares, budget_bytes, request.fars, request.near_spec),
         phases=result.moves.phases if result.moves is not None else [],
         undecided=undecided,
         goal=result.goal,

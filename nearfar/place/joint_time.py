@@ -34,7 +34,7 @@ def joint_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pairs
     inversions = [model for model in models if isinstance(model, InversionModel)]
     if len(inversions) < len(models) or any(m.far.is_near for m in models):
         return np.asarray(np.maximum(near_ns + sum(time - near_ns for time in separate), 0.0))
-    time_ns = _joint_inversion_ns(inversions, moved, pairs)
+    time_ns = _inversion_time_ns(inversions, moved, pairs)
     # A model built on the inversion adds its other terms (fences, bursts).
     for model, lines, time in zip(inversions, moved, separate, strict=True):
         if type(model).times_ns is not InversionModel.times_ns:
@@ -42,16 +42,21 @@ def joint_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pairs
     return np.asarray(np.maximum(time_ns, 0.0))
 
 
-def _joint_inversion_ns(
+def _inversion_time_ns(
     models: Sequence[InversionModel], moved: Sequence[Array], pairs: Pairs
 ) -> Array:
+    """Return the CPU time at which each memory's latency fits the bandwidth drawn from it.
+
+    Latency rises with the bandwidth drawn, and longer runs draw less: bisection finds the time.
+    """
     first = models[0]
-    why = first.explanation
+    explained = first.explanation
     lines = [traffic * first.perturbation.lines for traffic in moved]
-    remainder = np.maximum(first.total - np.sum(lines, axis=0), 0.0)
-    parts = [first._part(remainder, first.near)]
+    near_lines = np.maximum(first.total - np.sum(lines, axis=0), 0.0)
+    parts = [first._part(near_lines, first.near)]
     parts += [model._part(traffic, model.far) for model, traffic in zip(models, lines, strict=True)]
     bandwidth_share = _bandwidth_share(models, parts, pairs)
+    # No far memory delivers its lines faster than its bandwidth allows.
     min_ns = np.max(
         [
             np.asarray(part.all_lines * model._far_limit)
@@ -60,14 +65,14 @@ def _joint_inversion_ns(
         axis=0,
     )
 
-    def time(factors: Sequence[Array | float]) -> Array:
-        latency_factors = [why.near_factor, *factors]
-        spent = why.scale * core_time_ns(
-            why.other_ns, parts, latency_factors, bandwidth_share, why.queueing
+    def time_with_ns(far_latency_factors: Sequence[Array | float]) -> Array:
+        latency_factors = [explained.near_factor, *far_latency_factors]
+        core_ns = core_time_ns(
+            explained.other_ns, parts, latency_factors, bandwidth_share, explained.queueing
         )
-        return np.asarray(np.maximum(spent, min_ns))
+        return np.asarray(np.maximum(explained.scale * core_ns, min_ns))
 
-    def factors_at(time_ns: Array) -> list[Array | float]:
+    def latency_factors_at(time_ns: Array) -> list[Array | float]:
         # Memories without a loaded-latency curve stay at their idle latency.
         return [
             1.0
@@ -76,14 +81,13 @@ def _joint_inversion_ns(
             for model, traffic in zip(models, lines, strict=True)
         ]
 
-    low = time([1.0] * len(models))
+    low = time_with_ns([1.0] * len(models))
     if all(model._far_load is None for model in models):
         return low
-    high = time([1.0 if m._far_load is None else m._far_load.greatest for m in models])
+    high = time_with_ns([1.0 if m._far_load is None else m._far_load.greatest for m in models])
     for _ in range(MAX_HALVINGS):
-        # More time draws less bandwidth, and less bandwidth means less latency: one crossing.
         middle = (low + high) / 2
-        longer = time(factors_at(middle)) > middle
+        longer = time_with_ns(latency_factors_at(middle)) > middle
         low, high = np.where(longer, middle, low), np.where(longer, high, middle)
     return np.asarray((low + high) / 2)
 
@@ -91,7 +95,7 @@ def _joint_inversion_ns(
 def _bandwidth_share(
     models: Sequence[InversionModel], parts: Sequence[TrafficTime], pairs: Pairs
 ) -> Array | float:
-    """Return the share of bandwidths that joint limits leave: the tightest pair's."""
+    """Return the least share of its bandwidth that a memory keeps on shared channels."""
     shares: list[Array] = []
     near_lines = parts[0].lines
     for model, part in zip(models, parts[1:], strict=True):
@@ -106,4 +110,5 @@ def _bandwidth_share(
 
 
 def _share(lines: Array | float, others: Array | float) -> Array:
+    """Return the share of `lines` in all lines on a channel that two memories share."""
     return np.asarray(lines / np.maximum(np.asarray(lines) + others, 1e-9))

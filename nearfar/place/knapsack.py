@@ -51,7 +51,7 @@ def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
     core = np.flatnonzero(np.abs(surplus) <= slack)
     fixed_value = float(worth[certain].sum())
     free = budget - float(weights[certain].sum())
-    core_chosen, core_bound = _solve(worth[core], weights[core], free)
+    core_chosen, core_bound = _solve_core(worth[core], weights[core], free)
     selection = certain.copy()
     selection[core[core_chosen]] = True
     if worth[selection].sum() < worth[greedy].sum():
@@ -72,12 +72,12 @@ def _price_per_byte(worth: Array, weights: Array, budget: float) -> float:
     return float(worth[last] / weights[last])
 
 
-def _solve(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.bool_], float]:
-    """Return HiGHS' selection of the core, and its upper bound of the core's value."""
+def _solve_core(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.bool_], float]:
+    """Return HiGHS' selection of the undecided items, and its upper bound of their value."""
     if worth.size == 0 or free <= 0:
         return np.zeros(worth.size, dtype=bool), 0.0
-    # In units of the free space and of the greatest value, so that the solver's absolute
-    # tolerances mean the same for a KiB as for a TiB.
+    # Sizes are shares of the free space and values shares of the greatest one, so that the
+    # solver's absolute tolerances mean the same for a KiB as for a TiB.
     unit = float(worth.max())
     solution, dual_bound = solve_milp(
         -worth / unit,

@@ -153,33 +153,37 @@ def _divided(
     lines = phase.objects[parents].copy()
     rows = next(each.objects for each in workload.phases if each.name == phase.name)
     counted = {row.object: row for row in rows}
-    for number, each in segments.items():
+    for number, of_object in segments.items():
         at = np.flatnonzero(parents == number)
-        lines[at] *= _portions(each, counted.get(number), half, lines.shape[1])
+        lines[at] *= _portions(of_object, counted.get(number), half, lines.shape[1])
     return replace(phase, objects=lines)
 
 
-def _portions(each: Segments, row: ObjectTraffic | None, half: int | None, columns: int) -> Array:
+def _portions(
+    segments: Segments, row: ObjectTraffic | None, half: int | None, columns: int
+) -> Array:
     """Return each segment's share of the object's traffic by column, (segments, columns)."""
-    by_bytes = each.sizes / each.sizes.sum()
+    by_bytes = segments.sizes / segments.sizes.sum()
     portions = np.tile(by_bytes[:, np.newaxis], (1, columns))
     if row is None or row.ranges is None:
         return portions
     lines = _lines(row.ranges, half)
     if lines.sum() <= 0.0:
         return portions
-    of_all = _by_segment(each, lines)
+    of_all = _by_segment(segments, lines)
     portions = np.tile(of_all[:, np.newaxis], (1, columns))
     for name, into in COUNTED.items():
         counts = np.asarray(getattr(row.ranges, name), dtype=float)
         if half is None and counts.sum() > 0.0:
-            portions[:, into] = _by_segment(each, counts)[:, np.newaxis]
+            portions[:, into] = _by_segment(segments, counts)[:, np.newaxis]
     uncounted = max(0.0, 1.0 - _counted_share(row))
     return np.asarray((1.0 - uncounted) * portions + uncounted * by_bytes[:, np.newaxis])
 
 
-def _by_segment(each: Segments, counts: Array) -> Array:
-    sums = np.bincount(each.groups[: len(counts)], weights=counts, minlength=len(each.sizes))
+def _by_segment(segments: Segments, counts: Array) -> Array:
+    """Return each segment's share of the counts, which are by range."""
+    groups = segments.groups[: len(counts)]
+    sums = np.bincount(groups, weights=counts, minlength=len(segments.sizes))
     return np.asarray(sums / counts.sum())
 
 
@@ -260,16 +264,16 @@ def joined_ranges(halves: Array, sizes: Array) -> NDArray[np.intp]:
     excess = max(1.0, float(differences.mean())) if seen.any() else 1.0
     groups = [[at] for at in range(len(counts))]
     lines, size = list(halves.T), sizes.tolist()
-    apart = [_deviations(lines, size, at, excess) for at in range(len(groups) - 1)]
-    while apart and min(apart) < MIN_DEVIATIONS:
-        at = apart.index(min(apart))
+    deviations = [_deviations(lines, size, at, excess) for at in range(len(groups) - 1)]
+    while deviations and min(deviations) < MIN_DEVIATIONS:
+        at = deviations.index(min(deviations))
         groups[at] += groups.pop(at + 1)
         lines[at] = lines[at] + lines.pop(at + 1)
         size[at] += size.pop(at + 1)
-        apart.pop(at)
+        deviations.pop(at)
         for pair in (at - 1, at):
-            if 0 <= pair < len(apart):
-                apart[pair] = _deviations(lines, size, pair, excess)
+            if 0 <= pair < len(deviations):
+                deviations[pair] = _deviations(lines, size, pair, excess)
     return np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
 

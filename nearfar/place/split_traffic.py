@@ -1,8 +1,8 @@
 """Traffic of an object whose elements are split into a hot and a cold part.
 
-Density: a line of hot parts holds more elements, so what is read in sequence takes fewer lines, and
-a cache holds more elements, whose misses the object's own miss curve tells. A visit that touches
-the cold part fetches a line more, as often as the element was not in the cache before.
+A line holds more hot parts than whole elements. So reads in sequence fetch fewer lines, and a cache
+holds more elements: the object's own miss curve gives the misses that remain. A visit that touches
+the cold part fetches a line more, unless the cache holds the element.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ from nearfar.place.type_use import Access, TypeUse, block_bytes, extent, lines_o
 
 POINTER_BYTES = 8
 
-Place = tuple[tuple[str, int], tuple[int, ...], str]
-"""Visit, offsets of the fields, access class and operation."""
+AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
+"""Visit, offsets of the fields, and access class with operation: what tells accesses apart."""
 
 Visits = Literal["value", "few", "many"]
-"""How often visits touch the cold part; counts do not show which accesses belong to one visit."""
+"""Assumption about visits of the cold part, as counts do not show which accesses share a visit.
+
+value: likely; a field that is not always touched counts in half of the visits
+few: only fields that every visit touches count
+many: every access to the cold part is a visit of its own
+"""
 
 
 @dataclass(frozen=True)
@@ -49,12 +54,12 @@ class HotCold:
             return block_bytes(hot + POINTER_BYTES), block_bytes(cold)
         return hot, -(-cold // POINTER_BYTES) * POINTER_BYTES
 
-    def of_hot(self, access: Access) -> list[TouchedField]:
+    def hot_fields(self, access: Access) -> list[TouchedField]:
         """Return the hot fields that an access touches."""
         return [touched for touched in access.fields if self._overlaps(touched)]
 
-    def of_cold(self, access: Access) -> list[TouchedField]:
-        """Return the fields that an access touches outside of the hot part."""
+    def cold_fields(self, access: Access) -> list[TouchedField]:
+        """Return the fields that an access touches outside the hot part."""
         keys = {(touched.offset, touched.bytes) for touched in self.hot}
         return [touched for touched in access.fields if (touched.offset, touched.bytes) not in keys]
 
@@ -87,58 +92,78 @@ def split_traffic(
     curve: Callable[[float], float],
     visits: Visits,
 ) -> tuple[PartTraffic, PartTraffic]:
-    """Return the traffic of the hot and of the cold part in one phase.
+    """Return the traffic of the hot part and of the cold part in one phase.
 
-    `curve` gives the object's misses in a cache that is this many times as large, relative to those
-    in the present one.
+    `accesses` are those that the profile lists for the object `row`. `curve` gives the object's
+    misses in a cache that is this many times as large, relative to the present one.
     """
-    hot_stride, cold_stride = split.strides
-    listed = sum(access.misses for access in accesses)
+    misses = row.traffic.misses()
     sequential = row.traffic.read_sequential.total() + row.traffic.write_sequential.total()
-    followed = min(1.0, sequential / row.traffic.misses()) if row.traffic.misses() else 0.0
-    # The listed instructions have nearly all misses; those of the others count for the cold part.
-    rest = max(0.0, row.traffic.misses() - listed)
-    cold_lines = _cold_lines(split, accesses, visits)
-    before = _resident(split.use.stride_bytes, _mean_lines(split, accesses, "all"))
-    hot_resident = _resident(hot_stride, _mean_lines(split, accesses, "hot"))
+    sequential_share = min(1.0, sequential / misses) if misses else 0.0
+    cold_visits = _cold_visits(split, accesses, visits)
+    cold_shares = _cold_shares(split, accesses, cold_visits)
+    whole_lines = _lines_in_sequence(split.use.stride_bytes, _mean_lines(split, accesses, "all"))
+    hot_lines = _lines_in_sequence(split.strides[0], _mean_lines(split, accesses, "hot"))
     cold_fields: dict[tuple[str, int], list[TouchedField]] = {}
     for access in accesses:
-        cold_fields.setdefault(access.visit, []).extend(split.of_cold(access))
-    cold_shares = _cold_shares(split, accesses, cold_lines)
-    hot_part, cold_part = _Part(), _Part()
+        cold_fields.setdefault(access.visit, []).extend(split.cold_fields(access))
+    hot_part, cold_part = _PartSums(), _PartSums()
     for access in accesses:
-        hot = split.of_hot(access)
-        larger = curve(before / max(hot_resident + cold_shares[access.visit], 1e-9))
-        stream = 1.0 if access.access_class == "stream" else followed
-        if hot:
-            lines_before = lines_of(extent(access.fields))
-            lines_after = lines_of(min(extent(hot), split.hot_bytes))
-            dense = _resident(hot_stride, lines_after) / _resident(
-                split.use.stride_bytes, lines_before
-            )
-            factor = stream * dense + (1.0 - stream) * larger * lines_after / lines_before
-            hot_part.add(access, access.misses * factor)
-        count, missing = cold_lines.get(_place(access), (0.0, 0.0))
+        in_sequence = 1.0 if access.access_class == "stream" else sequential_share
+        if split.hot_fields(access):
+            # The cache holds as many elements more as each now takes fewer lines.
+            larger = whole_lines / max(hot_lines + cold_shares[access.visit], 1e-9)
+            share = _hot_lines_share(split, access, in_sequence, curve(larger))
+            hot_part.add(access, access.misses * share)
+        count, missing_share = cold_visits.get(_key(access), (0.0, 0.0))
         if count:
-            cold = split.of_cold(access) if visits == "many" else cold_fields[access.visit]
-            lines = lines_of(min(extent(cold), cold_stride))
-            dense = _resident(cold_stride, lines)
-            elements = count * missing
-            if hot:
-                # This part now fetches the elements' lines, so its accesses determine the misses.
-                each = lines_of(extent(access.fields))
-                each = _resident(split.use.stride_bytes, each) if stream else each
-                elements = min(elements, access.misses / each)
-            cold_part.add(access, elements * (stream * dense + (1.0 - stream) * lines))
-    cold_part.reads["opaque"] = cold_part.reads.get("opaque", 0.0) + rest
+            fields = cold_fields[access.visit] if visits != "many" else split.cold_fields(access)
+            elements = _cold_elements(split, access, count * missing_share, in_sequence)
+            cold_part.add(access, elements * _cold_lines_each(split, fields, in_sequence))
+    # The listed instructions have nearly all misses; those of the others count for the cold part.
+    unlisted = max(0.0, misses - sum(access.misses for access in accesses))
+    cold_part.reads["opaque"] = cold_part.reads.get("opaque", 0.0) + unlisted
     stores = hot_part.stores + cold_part.stores
     return hot_part.traffic(stores), cold_part.traffic(stores)
+
+
+def _hot_lines_share(
+    split: HotCold, access: Access, in_sequence: float, misses_share: float
+) -> float:
+    """Return the lines that an access fetches of hot parts, relative to those before the split.
+
+    `in_sequence` is the share of its misses in sequence; `misses_share` is the share of the others
+    that still miss.
+    """
+    before = lines_of(extent(access.fields))
+    after = lines_of(min(extent(split.hot_fields(access)), split.hot_bytes))
+    denser = _lines_in_sequence(split.strides[0], after) / _lines_in_sequence(
+        split.use.stride_bytes, before
+    )
+    return in_sequence * denser + (1.0 - in_sequence) * misses_share * after / before
+
+
+def _cold_elements(split: HotCold, access: Access, elements: float, in_sequence: float) -> float:
+    """Return the elements whose cold part an access fetches, at most those that it fetches now."""
+    if not split.hot_fields(access):
+        return elements
+    # The hot part now fetches the elements' lines, so its accesses determine the misses.
+    lines = lines_of(extent(access.fields))
+    each = _lines_in_sequence(split.use.stride_bytes, lines) if in_sequence else lines
+    return min(elements, access.misses / each)
+
+
+def _cold_lines_each(split: HotCold, fields: Sequence[TouchedField], in_sequence: float) -> float:
+    """Return the lines that each fetched cold part takes."""
+    stride = split.strides[1]
+    lines = lines_of(min(extent(fields), stride))
+    return in_sequence * _lines_in_sequence(stride, lines) + (1.0 - in_sequence) * lines
 
 
 def scaled_curve(
     row: ObjectTraffic, curve_bytes: Sequence[float], cache_bytes: float
 ) -> Callable[[float], float]:
-    """Return the object's misses in a cache so many times as large over those in this one."""
+    """Return the object's misses, relative to now, by how many times as large the cache is."""
     if row.curve is None or not curve_bytes:
         return lambda factor: 1.0
     sizes = np.log2(np.asarray(curve_bytes, dtype=float))
@@ -149,8 +174,8 @@ def scaled_curve(
     return lambda factor: float(np.interp(np.log2(cache_bytes * factor), sizes, misses)) / here
 
 
-class _Part:
-    """Sums of one part."""
+class _PartSums:
+    """Sums of one part over its accesses."""
 
     def __init__(self) -> None:
         self.reads: dict[str, float] = {}
@@ -173,52 +198,54 @@ class _Part:
         return PartTraffic(self.reads, self.writes, share, self.accesses)
 
 
-def _place(access: Access) -> Place:
+def _key(access: Access) -> AccessKey:
     offsets = tuple(touched.offset for touched in access.fields)
     return access.visit, offsets, f"{access.access_class} {access.operation}"
 
 
-def _cold_lines(
+def _cold_visits(
     split: HotCold, accesses: Sequence[Access], visits: Visits
-) -> dict[Place, tuple[float, float]]:
-    """Return, by access, the visits that reach the cold part, and the share that misses there.
+) -> dict[AccessKey, tuple[float, float]]:
+    """Return, by access, its visits of the cold part, and the share of them that misses there.
 
-    Of one visit's accesses to the cold part the most frequent one counts, or each. An access
-    without misses of its own follows one of another function, which missed.
+    Of a visit's accesses to the cold part only the most frequent one counts; with `many`, each
+    does. A visit without misses of its own follows one of another function, which missed: it misses
+    as often as the visit that misses most.
     """
     missing = _missing_shares(split, accesses)
     most = max(missing.values(), default=0.0)
-    reached: dict[Place, tuple[float, float]] = {}
-    greatest: dict[tuple[str, int], float] = {}
+    counted: dict[AccessKey, tuple[float, float]] = {}
+    visits_with_cold: set[tuple[str, int]] = set()
     for access in sorted(accesses, key=lambda access: -access.accesses):
-        cold = split.of_cold(access)
+        cold = split.cold_fields(access)
         if not cold:
             continue
-        weight = 1.0 if any(touched.always for touched in cold) else 0.5
-        if visits == "few" and weight < 1.0:
+        touched_share = 1.0 if any(touched.always for touched in cold) else 0.5
+        if visits == "few" and touched_share < 1.0:
             continue
-        count = access.accesses * (1.0 if visits == "many" else weight) / lines_of(access.bytes)
-        if access.visit in greatest and visits != "many":
+        if access.visit in visits_with_cold and visits != "many":
             continue
-        greatest[access.visit] = count
+        visits_with_cold.add(access.visit)
+        count = access.accesses * (1.0 if visits == "many" else touched_share)
         share = missing[access.visit]
-        reached[_place(access)] = (count, share if visits == "few" else max(share, most))
-    return reached
+        counted[_key(access)] = (
+            count / lines_of(access.bytes),
+            share if visits == "few" else max(share, most),
+        )
+    return counted
 
 
 def _cold_shares(
-    split: HotCold, accesses: Sequence[Access], cold_lines: dict[Place, tuple[float, float]]
+    split: HotCold, accesses: Sequence[Access], cold_visits: dict[AccessKey, tuple[float, float]]
 ) -> dict[tuple[str, int], float]:
     """Return, by visit, the share of its elements whose cold part is touched too, at most 1.
 
     Accesses to cold parts without hot accesses belong to visits of other functions.
     """
-    with_hot = {access.visit for access in accesses if split.of_hot(access)}
-    visited: dict[tuple[str, int], float] = {}
-    for access in accesses:
-        visited[access.visit] = max(visited.get(access.visit, 0.0), access.accesses)
+    with_hot = {access.visit for access in accesses if split.hot_fields(access)}
+    visited = _visited(accesses)
     own = dict.fromkeys(visited, 0.0)
-    for (visit, _, _), (count, _) in cold_lines.items():
+    for (visit, _, _), (count, _) in cold_visits.items():
         own[visit] += count
     others = sum(count for visit, count in own.items() if visit not in with_hot)
     return {
@@ -228,30 +255,39 @@ def _cold_shares(
 
 
 def _missing_shares(split: HotCold, accesses: Sequence[Access]) -> dict[tuple[str, int], float]:
-    """Return, by visit, the share of them whose element is not in the cache."""
-    misses: dict[tuple[str, int], float] = {}
-    visited: dict[tuple[str, int], float] = {}
+    """Return, by visit, the share of visited elements that are not in the cache."""
+    fetched: dict[tuple[str, int], float] = {}
     for access in accesses:
-        resident = _resident(split.use.stride_bytes, lines_of(extent(access.fields)))
-        lines = resident if access.access_class == "stream" else lines_of(extent(access.fields))
-        misses[access.visit] = misses.get(access.visit, 0.0) + access.misses / lines
-        visited[access.visit] = max(visited.get(access.visit, 0.0), access.accesses)
+        lines = lines_of(extent(access.fields))
+        if access.access_class == "stream":
+            lines = _lines_in_sequence(split.use.stride_bytes, lines)
+        fetched[access.visit] = fetched.get(access.visit, 0.0) + access.misses / lines
+    visited = _visited(accesses)
     return {
-        name: min(1.0, misses[name] / visited[name]) if visited[name] else 0.0 for name in misses
+        visit: min(1.0, elements / visited[visit]) if visited[visit] else 0.0
+        for visit, elements in fetched.items()
     }
 
 
+def _visited(accesses: Sequence[Access]) -> dict[tuple[str, int], float]:
+    """Return how often each visit happens: as often as its most frequent access."""
+    visited: dict[tuple[str, int], float] = {}
+    for access in accesses:
+        visited[access.visit] = max(visited.get(access.visit, 0.0), access.accesses)
+    return visited
+
+
 def _mean_lines(split: HotCold, accesses: Sequence[Access], part: Literal["all", "hot"]) -> float:
-    """Return the lines that a visit touches, weighted by misses."""
+    """Return the mean number of lines of an element that an access touches, weighted by misses."""
     total = weight = 0.0
     for access in accesses:
-        fields = access.fields if part == "all" else split.of_hot(access)
+        fields = access.fields if part == "all" else split.hot_fields(access)
         if fields:
             total += access.misses * lines_of(extent(fields))
             weight += access.misses
     return total / weight if weight else 1.0
 
 
-def _resident(stride_bytes: int, lines: float) -> float:
-    """Return the lines that an element takes where neighbours are used too, at most `lines`."""
+def _lines_in_sequence(stride_bytes: int, lines: float) -> float:
+    """Return the lines per element of an access in sequence: neighbours share lines."""
     return min(stride_bytes / LINE_BYTES, lines)

@@ -6,7 +6,7 @@ split program would have is made, near time included, and placed within the same
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,13 +37,13 @@ from nearfar.predict.traffic import Array, PhaseTraffic
 BUDGET_SHARE = 0.25
 """Near memory for which splits are judged, as a share of the program's memory."""
 MAX_TYPES = 4
-"""Types that are tried, those that miss most."""
+"""Number of types that are tried: those with most misses."""
 MAX_PREFIXES = 6
-"""Hot parts that are tried of each."""
+"""Number of hot parts that are tried of each type."""
 MAX_HOT_SHARE = 0.75
 """Largest hot part, as a share of its type."""
 MIN_SAVED = 0.02
-"""Least slowdown that a proposal saves."""
+"""Least slowdown that a proposed split saves."""
 
 
 def propose_splits(
@@ -68,12 +68,12 @@ def propose_splits(
     if near_ns <= 0.0:
         return []
     proposals: list[FieldSplit] = []
-    for of_type in programs:
-        tried = [_tried(memories, program) for program in of_type]
-        tried = [each for each in tried if each.saves(before) > MIN_SAVED * near_ns]
-        if tried:
-            best = min(tried, key=lambda each: each.likely_ns)
-            proposals.append(_proposal(best, memories, near_ns, before))
+    for programs_of_type in programs:
+        placed = [_placed_split(memories, program) for program in programs_of_type]
+        saving = [split for split in placed if split.saved_ns(before) > MIN_SAVED * near_ns]
+        if saving:
+            best = min(saving, key=lambda split: split.likely_ns)
+            proposals.append(_split_document(best, memories, near_ns, before))
     return sorted(proposals, key=lambda proposal: -proposal.saved.value)
 
 
@@ -82,7 +82,7 @@ VISITS: tuple[Visits, ...] = ("value", "few", "many")
 
 @dataclass(frozen=True)
 class SplitProgram:
-    """The program that a split would make, by how often both parts may be visited."""
+    """The program after a split, for each assumption about visits of the cold part."""
 
     split: HotCold
     near: MemoryCosts
@@ -101,19 +101,19 @@ def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[
     near_times = NearTimes(workload, side)
 
     def program(split: HotCold) -> SplitProgram:
-        made = SplitProgram(split, side, {}, {}, {})
+        after = SplitProgram(split, side, {}, {}, {})
         for visits in VISITS:
             profile = split_profile(workload, split, visits)
             factors = near_times.factors(profile)
             scaled = [scale_estimate(f, ns) for f, ns in zip(factors, times, strict=True)]
-            made.near_ns[visits] = sum_estimates(scaled)
-            made.profiles[visits] = with_near_time(profile, factors)
-            made.phases[visits] = phases_of(made.profiles[visits])
-        return made
+            after.near_ns[visits] = sum_estimates(scaled)
+            after.profiles[visits] = with_near_time(profile, factors)
+            after.phases[visits] = phases_of(after.profiles[visits])
+        return after
 
     uses = type_uses(workload)[:MAX_TYPES]
     programs = [[program(split) for split in _candidates(use)] for use in uses]
-    return [of_type for of_type in programs if of_type]
+    return [programs_of_type for programs_of_type in programs if programs_of_type]
 
 
 class PlacedProgram(NamedTuple):
@@ -165,28 +165,28 @@ def judged_for(
 
 
 @dataclass(frozen=True)
-class _TriedSplit:
-    """A split program, and its plans."""
+class _PlacedSplit:
+    """A split program with its plan for each assumption about visits."""
 
     program: SplitProgram
     plans: dict[Visits, PlacedProgram]
 
     @property
     def likely_ns(self) -> float:
-        """Time by which splits are compared; a split that is based on few visits is worth less."""
+        """Time by which splits are compared, ns: the sum for likely and for many visits."""
         return self.plans["value"].time_ns + self.plans["many"].time_ns
 
-    def saves(self, before: PlacedProgram) -> float:
-        """Return the saved time, ns."""
+    def saved_ns(self, before: PlacedProgram) -> float:
+        """Return the time that the split saves, ns."""
         return before.time_ns - self.plans["value"].time_ns
 
 
-def _tried(memories: JudgedMemories, program: SplitProgram) -> _TriedSplit:
+def _placed_split(memories: JudgedMemories, program: SplitProgram) -> _PlacedSplit:
     plans = {
         visits: memories.placed(profile, program.phases[visits])
         for visits, profile in program.profiles.items()
     }
-    return _TriedSplit(program, plans)
+    return _PlacedSplit(program, plans)
 
 
 def _candidates(use: TypeUse) -> Iterator[HotCold]:
@@ -198,31 +198,19 @@ def _candidates(use: TypeUse) -> Iterator[HotCold]:
             yield split
 
 
-def _proposal(
-    tried: _TriedSplit, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
+def _split_document(
+    placed: _PlacedSplit, memories: JudgedMemories, near_ns: float, unsplit: PlacedProgram
 ) -> FieldSplit:
-    split, before = tried.program.split, unsplit.evaluation()
-    after = {visits: plan.evaluation() for visits, plan in tried.plans.items()}
+    """Return the split as a document: its fields, and the slowdowns before and after it.
 
-    def over_near(time: Estimate) -> Estimate:
-        return Estimate(time.value / near_ns, time.low / near_ns, time.high / near_ns)
-
-    value = tried.saves(unsplit) / near_ns
-    # Both times have the same uncertain inputs, so their ends are compared pairwise.
-    lows, highs = [], []
-    for visits, plan in after.items():
-        ends = [
-            (getattr(before.time_ns, end) - getattr(plan.time_ns, end)) / near_ns
-            for end in ("low", "value", "high")
-        ]
-        split_near = tried.program.near_ns[visits]
-        lows.append(min(ends) - (split_near.high - split_near.value) / near_ns)
-        highs.append(max(ends) + (split_near.value - split_near.low) / near_ns)
-    saved = Estimate(value, min(lows), max(highs))
+    `near_ns` is the near time of the unsplit program, to which both slowdowns refer.
+    """
+    split, use = placed.program.split, placed.program.split.use
+    before = unsplit.evaluation().time_ns
+    after = {visits: plan.evaluation().time_ns for visits, plan in placed.plans.items()}
+    saved = _saved_slowdown(placed, near_ns, before, after)
     hot = [touched.field for touched in split.hot]
-    use = split.use
     share = _misses_share(split)
-    pointer = POINTER_BYTES if use.alone else 0
     sentence = (
         f"{split.hot_bytes} of {use.type_bytes} bytes ({', '.join(hot)}) take {share:.0%} of the "
         f"misses of {use.type}: a split lowers the slowdown by {saved.value:.2f} "
@@ -237,14 +225,33 @@ def _proposal(
         hot_fields=hot,
         hot_bytes=split.hot_bytes,
         hot_misses_share=share,
-        pointer_bytes=pointer,
+        pointer_bytes=POINTER_BYTES if use.alone else 0,
         budget_bytes=memories.budget_bytes,
-        slowdown_before=over_near(before.time_ns),
-        slowdown_after=over_near(after["value"].time_ns),
+        slowdown_before=scale_estimate(before, 1.0 / near_ns),
+        slowdown_after=scale_estimate(after["value"], 1.0 / near_ns),
         saved=saved,
-        near_factor=scale_estimate(tried.program.near_ns["value"], 1.0 / near_ns),
+        near_factor=scale_estimate(placed.program.near_ns["value"], 1.0 / near_ns),
         sentence=sentence,
     )
+
+
+def _saved_slowdown(
+    placed: _PlacedSplit, near_ns: float, before: Estimate, after: Mapping[Visits, Estimate]
+) -> Estimate:
+    """Return the slowdown that a split saves; `before` and `after` are times in ns."""
+    lows, highs = [], []
+    for visits, time_ns in after.items():
+        # Both times have the same uncertain inputs, so their ends are compared pairwise.
+        ends = [
+            before.low - time_ns.low,
+            before.value - time_ns.value,
+            before.high - time_ns.high,
+        ]
+        near = placed.program.near_ns[visits]
+        lows.append(min(ends) - (near.high - near.value))
+        highs.append(max(ends) + (near.value - near.low))
+    saved_ns = before.value - after["value"].value
+    return scale_estimate(Estimate(saved_ns, min(lows), max(highs)), 1.0 / near_ns)
 
 
 def _misses_share(split: HotCold) -> float:
