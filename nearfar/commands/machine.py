@@ -147,7 +147,7 @@ def _check_rights(tree: Tree, options: ConvertOptions) -> None:
     import os
 
     if options.yes and not tree.live:
-        raise CommandError(f"--yes is for this machine, and {options.root} is a captured one")
+        raise CommandError(f"--yes changes this machine, but {options.root} is a captured one")
     if options.yes and os.geteuid() != 0:
         raise CommandError(
             "only root may do this: run it with sudo, or type the commands that it shows "

@@ -37,7 +37,7 @@ class CompareOptions(Options):
         self.limit()
 
     def limit(self) -> float | None:
-        """Return the share that ``5%`` means; a bare number is refused, for 5 could be 500 %."""
+        """Return --fail-over as a share; a bare number is refused, because 5 could mean 500 %."""
         if self.fail_over is None:
             return None
         match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", self.fail_over[:24])

@@ -78,7 +78,7 @@ class CrashOptions(ProgramOptions):
     those of an earlier report."""
 
     def check_options(self) -> None:
-        """Refuse an exploration that nothing judges."""
+        """Refuse an exploration without a checker, and options without the one they belong to."""
         super().check_options()
         if self.files is not None:
             self._check_files()
@@ -94,7 +94,7 @@ class CrashOptions(ProgramOptions):
             raise CommandError("--resume cannot continue chosen orders: leave out --preemptions")
 
     def _check_files(self) -> None:
-        """Refuse options that are about pools."""
+        """Refuse options that apply only to pools, and more or less than one checker."""
         of_pools = {
             "--pool": self.pool is not None,
             "--eadr": self.eadr,
@@ -105,7 +105,7 @@ class CrashOptions(ProgramOptions):
         }
         for name, given in of_pools.items():
             if given:
-                raise CommandError(f"{name} is about pools: leave it out with --files")
+                raise CommandError(f"{name} applies only to pools: leave it out with --files")
         if self.dump and not self.adapter:
             raise CommandError("--dump with --files needs --adapter keys, which judges the content")
         if bool(self.check) == bool(self.adapter):

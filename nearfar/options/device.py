@@ -49,7 +49,7 @@ class PlotDevicesOptions(Options):
     drawn too."""
 
     def check_options(self) -> None:
-        """Refuse a picture of nothing, and options for one device with several."""
+        """Refuse a command without devices, and options for one device with several."""
         if not self.devices:
             raise CommandError("name at least one device to draw; `nearfar device list` shows them")
         if not 0 <= self.read_share <= 1:

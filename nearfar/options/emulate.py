@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nearfar.documents import Plan
 
 MAX_SLOW_MOTION = 8.0
-"""Tracing takes at most about 8 times a program's own time (measured on dense products)."""
+"""Largest factor: tracing takes at most about 8 times a program's own time (dense products)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +44,10 @@ class EmulateOptions(DriverOptions, ProgramOptions):
     motion."""
 
     def check_options(self) -> None:
-        """Refuse a slow motion that no run can have."""
+        """Refuse a limit of slow motion outside its bounds."""
         super().check_options()
         slow = self.slow_motion
         if slow is not None and not 1.0 <= slow <= MAX_SLOW_MOTION:
-            raise CommandError(f"--slow-motion is 1 (never) to {MAX_SLOW_MOTION:g}, not {slow:g}")
+            raise CommandError(
+                f"--slow-motion must be from 1 (never) to {MAX_SLOW_MOTION:g}, not {slow:g}"
+            )

@@ -46,9 +46,9 @@ class FleetOptions(Options):
     ~/.cache."""
 
     def check_options(self) -> None:
-        """Refuse fewer than one mix."""
+        """Refuse a number of mixes below 1."""
         if self.mixes < 1:
-            raise CommandError(f"--mixes is 1 or more, not {self.mixes}")
+            raise CommandError(f"--mixes must be at least 1, not {self.mixes}")
 
 
 @dataclass(frozen=True, kw_only=True)

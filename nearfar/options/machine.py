@@ -38,7 +38,9 @@ class MachineOptions(RootOptions):
         if self.joint and not self.measure:
             raise CommandError("--joint needs --measure: nearfar machine --measure --joint A,B")
         if self.measure and self.root.resolve() != Path("/"):
-            raise CommandError(f"--measure is for this machine, and {self.root} is a captured one")
+            raise CommandError(
+                f"--measure measures this machine, but {self.root} is a captured one"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from nearfar.options.option import Option, Options
 from nearfar.options.shared import JsonOptions
 
 MIN_LARGEST_BYTES = 64 << 10
-"""Size of the smallest --largest: four times the smallest region that is always measured."""
+"""Least value of --largest: four times the smallest region that is always measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class MemoryOptions(Options):
     """Seed of a simulated memory's noise."""
 
     def check_options(self) -> None:
-        """Refuse numbers that no measurement can follow."""
+        """Refuse numbers with which nothing can be measured."""
         if self.seconds is not None and not (self.seconds > 0 and math.isfinite(self.seconds)):
             raise CommandError(f"--seconds must be a positive number, not {self.seconds:g}")
         if self.repetitions is not None and self.repetitions < 2:
@@ -96,7 +96,7 @@ class MeasureOptions(MemoryOptions):
     the output file before it is replaced."""
 
     def check_options(self) -> None:
-        """Refuse numbers and names that no measurement can follow."""
+        """Refuse a name that no device of the library could have."""
         if self.name and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.name):
             raise CommandError(
                 f"--name {self.name!r} must be lower-case letters, digits and single dashes"

@@ -90,7 +90,7 @@ class Options:
         self.check_options()
 
     def check_options(self) -> None:
-        """Refuse combinations that make no sense; subclasses say which, with CommandError."""
+        """Raise CommandError for combinations that exclude each other; subclasses override this."""
 
     def given(self) -> dict[str, bool]:
         """Return for each option, as messages name it, whether its value is not the default."""

@@ -126,7 +126,8 @@ class PredictOptions(
             )
         if self.on is not None and (self.llc is not None or self.frequency != 1.0):
             raise CommandError(
-                "--llc and --frequency are the machine's that --on names: change a copy of its file"
+                "--on MACHINE sets cache and clock: leave out --llc and --frequency, and change a "
+                "copy of the machine's file instead"
             )
         if self.here is None and self.frequency != 1.0:
             raise CommandError(

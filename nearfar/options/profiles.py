@@ -24,7 +24,7 @@ class MergeOptions(Options):
     moved are recognised by their functions, and each is named in a warning."""
 
     def check_options(self) -> None:
-        """Refuse to merge nothing."""
+        """Refuse a command without profiles."""
         if not self.profiles:
             raise CommandError("name the profiles: nearfar merge one.json other.json -o all.json")
 
@@ -42,7 +42,7 @@ class ScaleOptions(Options):
     ran; warnings then say which numbers are uncertain."""
 
     def check_options(self) -> None:
-        """Refuse to extrapolate from nothing."""
+        """Refuse a command without profiles."""
         if not self.profiles:
             raise CommandError(
                 "name the profiles: nearfar scale small.json ... --to n=1e7 -o big.json"
@@ -65,7 +65,7 @@ class MarkOptions(Options):
     """A process of the run: its environment names the folder."""
 
     def check_options(self) -> None:
-        """Refuse two runs, and operations before they happen."""
+        """Refuse two runs, and a number of operations for a phase that begins."""
         if self.run is not None and self.pid is not None:
             raise CommandError("give --run or --pid, not both")
         if self.what == "begin" and self.operations:

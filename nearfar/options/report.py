@@ -51,6 +51,6 @@ class PageOptions(JsonOptions):
     """File to write the page to."""
 
     def check_options(self) -> None:
-        """Refuse to compute what nobody will see."""
+        """Refuse a command that neither writes nor prints its result."""
         if self.output is None and not self.json:
             raise CommandError("there is nothing to write: name a file with -o, or ask for --json")

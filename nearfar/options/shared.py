@@ -107,7 +107,7 @@ class ProgramOptions(Options):
     """Command line that names a program."""
 
     def check_options(self) -> None:
-        """Refuse an option that does not exist in the program's place, and no program at all."""
+        """Refuse a command without a program, or with an unknown option in its place."""
         if not self.command:
             raise CommandError(f"name the program: {self.EXAMPLE}")
         if self.command[0].startswith("-"):
@@ -125,7 +125,7 @@ class DriverOptions(Options):
     """Stop the program (SIGTERM) after this long, such as 10s or 500ms: for servers."""
 
     def check_options(self) -> None:
-        """Refuse a driver without a command."""
+        """Refuse an empty driver."""
         super().check_options()
         if self.driver is not None and not self.driver.strip():
             raise CommandError("--driver is empty: write the command that gives the program work")

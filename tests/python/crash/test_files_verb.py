@@ -165,7 +165,7 @@ print("\\n".join(f"{key} {value}" for key, value in keys.items() if value))
         (["--adapter", "lines", "--dump", "cat {files}"], "belong together"),
         (["--dump", "cat {files}"], "needs --adapter keys"),
         (["--adapter", "keys", "--dump", "cat"], "where the folder's path goes"),
-        (["--adapter", "lines", "--eadr"], "--eadr is about pools"),
+        (["--adapter", "lines", "--eadr"], "--eadr applies only to pools"),
         (["--adapter", "line"], "did you mean 'lines'"),
         (["--adapter", "lines", "--check", "true {files}"], "--check 'CHECK {files}' or --adapter"),
         (["--check", "true"], "where the folder's path goes"),
