@@ -65,7 +65,7 @@ def summary(rows: Sequence[ComparisonRow]) -> str:
         f"{within:.0%} within {WITHIN_POINTS:g} points of slowdown, "
         f"correlation {np.corrcoef(truth, ours)[0, 1]:.2f}"
     )
-    return f"{text}, 90 % intervals hold {np.mean(covered):.0%}" if covered else text
+    return f"{text}, {np.mean(covered):.0%} inside the 90 % intervals" if covered else text
 
 
 def _with_interval(row: ComparisonRow) -> bool:
@@ -111,7 +111,7 @@ def section(study: StudyResult) -> str:
     lines = ["", f"## {study.name}: {study.title}", ""]
     if study.skipped:
         return "\n".join([*lines, f"Not run: {study.skipped}", ""])
-    lines += [f"Truth: {study.source}. Ours: {study.inputs}.", ""]
+    lines += [f"Measured by: {study.source}. Predicted from: {study.inputs}.", ""]
     if study.picture:
         lines += [f"![{study.title}]({study.name}.png)", ""]
     rows = judged(study)
@@ -121,8 +121,8 @@ def section(study: StudyResult) -> str:
     listed = slowdowns(study)
     if len(listed) > len(rows):
         lines.append(
-            f"- {len(listed) - len(rows)} more slowdowns are listed and not judged: their "
-            "notes say why"
+            f"- {len(listed) - len(rows)} more slowdowns are listed but not judged: their "
+            "notes give the reasons"
         )
     worst = sorted(
         ((row, table) for row, table in listed if row.judged and row.published and row.ours),

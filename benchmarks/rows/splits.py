@@ -1,6 +1,6 @@
 """Splits of types that are proposed, against the profile of the program that was split so.
 
-Both programs are in examples/splits. They were in sight while the rules were made.
+Both programs are in examples/splits. They were known while the rules were made.
 """
 
 from __future__ import annotations

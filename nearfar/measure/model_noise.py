@@ -71,7 +71,7 @@ class ModelNoise:
     def _hit(self, times: NDArray[np.float32], share: float, least_ns: float) -> None:
         hits = self._dice.random(times.size, dtype=np.float32) < share * min(self._scale, 1.0)
         where = np.flatnonzero(hits)
-        # Pareto 2.5: a mean, but no end in sight within a run.
+        # Pareto 2.5 has a mean, but a run's samples show no upper end.
         times[where] += (least_ns * (1 + self._dice.pareto(2.5, where.size))).astype(np.float32)
 
     def _factor(self) -> tuple[float, bool]:

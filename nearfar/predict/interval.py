@@ -73,7 +73,7 @@ kernels measured elsewhere was 5 to 10 %."""
 
 BRACKET_SHARE = 0.15
 """Share of the distance to the models that bracket the default one. On the cycle-level core, shares
-of 0.05 to 0.15 score best on both halves of the kernels, which were both in sight; none, or a
+of 0.05 to 0.15 score best on both halves of the kernels, which were both known; none, or a
 quarter, is a tenth worse. See docs/constants.md."""
 
 LEVEL = 0.9
@@ -88,7 +88,7 @@ other nine, was 0.94 to 1.03 of this share, and with it 88 % of the times left o
 FITTED_SHARE = 0.55
 """The same where a fitted window has all the weight. Leaving one of those kernels out, shares were
 0.37 to 0.50 (88 % covered), and 0.33 to 0.35 with the span of the library's cores for the known
-core (89 %). This one is larger because all ten were in sight while the window was built."""
+core (89 %). This one is larger because all ten were known while the window was built."""
 
 KINDS_OF_WAITING = (
     [CHASE],

@@ -153,7 +153,7 @@ def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
     """Return the report of all sessions in stores and reports.
 
     They are judged by the models that predicted them; `again`: by those of this nearfar, whose
-    constants may have been chosen with these sessions in sight.
+    constants may have been chosen with these sessions known.
     """
     sessions, results = store.read_results(paths)
     if again:

@@ -58,9 +58,11 @@ def table(
 
 
 def facts(*sentences: str) -> TextTable:
-    """Return facts that hold for any result: about the source, or about a rule."""
+    """Return facts about the source or a rule, which do not depend on the result."""
     return TextTable(
-        title="notes on the source and on ours", columns=["note"], rows=[[s] for s in sentences]
+        title="notes on the source and on this study",
+        columns=["note"],
+        rows=[[s] for s in sentences],
     )
 
 

@@ -28,8 +28,8 @@ NAMES = {"list": "sorted list", "hash": "hash set", "skip": "skip list"}
 def left_out() -> TextTable:
     """Return the steps that the published programs omit."""
     return TextTable(
-        title="what the published programs leave out, and what a power cut then leaves",
-        columns=["where", "what they do", "what can be left"],
+        title="steps that the published programs omit, and the state after a power cut",
+        columns=["place", "what the program does", "possible state"],
         rows=tomllib.loads((FOLDER / "intset-left-out.toml").read_text())["rows"],
     )
 
@@ -46,7 +46,7 @@ def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
             ratios = [
                 "1"
                 if safety == SAFE
-                else said(
+                else with_interval(
                     slowdown(
                         runs.throughput[SetCase(structure, size, memory)],
                         runs.throughput[SetCase(structure, size, memory, safety)],
@@ -60,7 +60,7 @@ def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
             ]
             rows.append([NAMES[structure], safety, *ratios, *counts])
     return TextTable(
-        title="what leaving it out hides: time over the safe set's, and counts per change "
+        title="time without these steps over the safe set's time, and counts per change "
         "(unlogged: ours without snapshots; published: their steps; both lose data in a crash)",
         columns=[
             "set",
@@ -101,9 +101,9 @@ def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
     again, elsewhere = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])
     return [
         TextTable(
-            title=f"this disk, from its {again} us for an msync of the page last synced and "
-            f"{elsewhere} of another: the rule by which the SSD is predicted",
-            columns=["set", "syncs an operation", "predicted, us", "measured, us", "over middle"],
+            title=f"test of the SSD's rule on this disk, whose msync takes {again} us for the page "
+            f"last synced and {elsewhere} us for another",
+            columns=["set", "syncs per operation", "predicted, us", "measured, us", "error"],
             rows=rows,
         )
     ]
@@ -114,6 +114,6 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def said(estimate: Estimate) -> str:
+def with_interval(estimate: Estimate) -> str:
     """Return an estimate with its interval."""
     return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

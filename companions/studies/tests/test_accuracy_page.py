@@ -41,14 +41,14 @@ def document() -> Reproduction:
 def test_the_summary_counts_judged_slowdowns_only(accuracy: ModuleType) -> None:
     sentence = accuracy.summary(accuracy.judged(document().studies[0]))
     assert sentence.startswith("2 slowdowns: mean error 7.5%, median 7.5%, 50% within 10 points")
-    assert sentence.endswith("intervals hold 50%")
+    assert sentence.endswith("50% inside the 90 % intervals")
 
 
 def test_the_page_has_every_row_and_lists_skipped_studies(accuracy: ModuleType) -> None:
     text = accuracy.page([document()])
     for words in ("| a | 1 | 1.05 |", "| left out | 3 | 9 |", "Not run: no compiler", "**2 slow"):
         assert words in text
-    assert "- 1 more slowdowns are listed and not judged" in text
+    assert "- 1 more slowdowns are listed but not judged" in text
 
 
 def test_rows_with_a_note_do_not_hide_the_error_of_the_others(accuracy: ModuleType) -> None:

@@ -67,7 +67,8 @@ def test_the_sentence_counts_what_groups_hold_by_the_widths_of_others() -> None:
     predictions = [predicted(each, 1.8, 2.6) for each in cases]
     sentence = left_out_sentence(predictions, cases)
     assert sentence is not None
-    assert "hold 50% of a source's cases in the mean of 2 sources, 75% of all 8" in sentence
+    assert "50% of a source's cases are inside the intervals (mean of 2 sources)" in sentence
+    assert sentence.endswith("and 75% of all 8 cases")
     assert left_out_sentence(predictions[:6], cases[:6]) is None
 
 

@@ -36,8 +36,8 @@ def test_our_values_do_not_depend_on_the_published_ones(monkeypatch: pytest.Monk
 def test_statements_about_the_text_follow_the_figures() -> None:
     sentence = result().texts[0].rows[0][1]
     assert sentence == (
-        "1.50 times for inserts, 3.00 for 1,000,000 gets (3.00 for 100,000): so here too"
+        "1.50 times for inserts, 3.00 for 1,000,000 gets (3.00 for 100,000): true here"
     )
-    assert result(scale=4.0).texts[0].rows[0][1].endswith("not so here")
+    assert result(scale=4.0).texts[0].rows[0][1].endswith("not true here")
     share = result().texts[0].rows[1][1]
     assert share.startswith("95 % in DRAM: an insert takes 2000 ns, a get 100")

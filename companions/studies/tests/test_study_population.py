@@ -116,7 +116,7 @@ def test_shares_and_verdict_follow_from_the_slowdowns() -> None:
     assert ours == pytest.approx([40.0, 60.0, 80.0] * 3)
     assert sentences[0] == ("CXL-D below 5 %: 40 % of 5 programs, published 43 % of 265 workloads")
     # 3, 0, 14; 5, 6, 7; 18, 28, 0: shares without slowdown are 57, 40, 6; 65, 46, 13; 78, 68, 20.
-    assert "by 9 points (ours), 44 points (no slowdown), 56 points (every" in sentences[9]
+    assert ": 9 points (ours), 44 points (no slowdown), 56 points (every" in sentences[9]
     assert "too high" in judge([1.0])[1][9]
     assert "too low" in judge([9.0])[1][9]
 

@@ -14,7 +14,7 @@ written into near memory. Written lines that lose their place go to far memory i
 they were written; the interval covers that they go one by one. A hit waits as before.
 
 The rules for conflicts and for written lines were chosen with published runs of NPB's BT and MG and
-of PolyBench's jacobi-2d in sight (`nearfar reproduce applications`).
+of PolyBench's jacobi-2d known (`nearfar reproduce applications`).
 """
 
 from __future__ import annotations

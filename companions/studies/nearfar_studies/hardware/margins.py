@@ -1,18 +1,18 @@
-"""Intervals of stand-in programs, and what leaving one group of cases out says of them.
+"""Widths of the intervals of stand-in programs, and their coverage of groups that are left out.
 
-Intervals of the models hold what nobody told: programs, cores, figures that are assumed. Sources
-tell some of that, so with data directly in far memory intervals are wider than these cases need.
-Their ends keep a share of their distance (a logarithm) from the value.
-In Memory Mode an interval spans states of which one holds (pages in one piece or scattered, lines
-in order or one by one), so it keeps its width, and both ends move out by a margin for what a hit
-in near memory costs there; the model charges nothing.
+The models' intervals include unknown programs, cores and assumed figures. Sources state some of
+these, so with data directly in far memory the intervals are wider than these cases need: their ends
+keep a share of their distance (a logarithm) from the value. In Memory Mode an interval spans states
+of which one applies (pages in one piece or scattered, lines in order or one by one), so it keeps
+its width, and both ends move outwards by a margin for the cost of a hit in near memory, which the
+model leaves out.
 
-What a group of cases needs is the least with which its intervals hold 90 % of them. Cases of one
-source share a machine, a program or both: they say little about each other, so groups are sources,
-and programs within the one source of Memory Mode. Share and margin are what the group that needs
-most needs, rounded up: what 90 % of all cases need is that of the source with most of them, and
-held 1 of 4 cases of another source that was left out. The table has what the rule gives a group
-without its own cases.
+The need of a group of cases is the least share or margin with which its intervals contain 90 % of
+them. Cases of one source share a machine, a program or both and say little about each other, so
+groups are sources, and programs within the one source of Memory Mode. Share and margin are the
+greatest need of any group, rounded up: the need of all cases together is that of the largest
+source, and with it the intervals contained 1 of 4 cases of another source that was left out. The
+table shows the share or margin that the rule gives each group without its own cases.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ def margins_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryC
         for group in _groups(predictions, cases)
     ]
     return TextTable(
-        title="widths of intervals: what 90 % of a group's cases need, what the other groups "
-        "would give it (the one of them that needs most), and how many of its cases are held then",
-        columns=["group", "figure", "cases", "needs", "left out, given", "holds then", "used"],
+        title="widths of intervals: the width that 90 % of a group's cases need, the largest that "
+        "another group needs, and the share of the group's cases inside intervals of that width",
+        columns=["group", "figure", "cases", "needed", "largest other", "inside then", "used"],
         rows=rows,
     )
 
@@ -150,9 +150,9 @@ def left_out_sentence(
         return None
     shares, counts = zip(*held, strict=True)
     return (
-        f"with widths from the other sources alone (in Memory Mode: the other programs), intervals "
-        f"hold {np.mean(shares):.0%} of a source's cases in the mean of {len(held)} sources, "
-        f"{np.average(shares, weights=counts):.0%} of all {sum(counts)}"
+        "with widths from the other sources alone (in Memory Mode: from the other programs), "
+        f"{np.mean(shares):.0%} of a source's cases are inside the intervals (mean of {len(held)} "
+        f"sources), and {np.average(shares, weights=counts):.0%} of all {sum(counts)} cases"
     )
 
 

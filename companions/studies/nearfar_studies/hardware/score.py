@@ -234,16 +234,16 @@ def _verdict(made: Pairs, rivals: Rivals) -> list[str]:
             f"{share:.0%} within {most:g} points"
             for share, most in zip(ours.within, POINTS, strict=True)
         )
-        + f"; mean error {ours.mean:.1%} of time, bias {ours.bias:+.1%}; intervals hold "
-        f"{_number(ours.coverage, '.0%')}"
+        + f"; mean error {ours.mean:.1%} of time, bias {ours.bias:+.1%}; "
+        f"{_number(ours.coverage, '.0%')} inside the intervals"
     ]
     for name, by_id in rivals.items():
         shared = [(each, case) for each, case in made if case.id in by_id]
         rival, same = _rival_score([case for _, case in shared], by_id), _score_of(shared)
         if rival is not None:
-            word = "less" if same.mean < rival.mean else "not less"
+            word = "smaller" if same.mean < rival.mean else "not smaller"
             sentences.append(
-                f"on {count_of_cases(rival.cases)} nearfar errs {word} than {name}: "
-                f"{same.mean:.1%} against {rival.mean:.1%}"
+                f"on {count_of_cases(rival.cases)}, the mean error of nearfar is {word} than that "
+                f"of {name}: {same.mean:.1%} against {rival.mean:.1%}"
             )
     return sentences

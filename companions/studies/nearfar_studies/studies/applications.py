@@ -58,7 +58,7 @@ class Applications(Study):
             source=self.source,
             inputs="stand-in programs, profiled here on smaller data and caches; the source's near "
             f"time; the library's devices, two of which have the far bandwidths of {KNOWN_THERE}; "
-            "else nothing of the far times",
+            "no other far time",
             verdict=[*result.verdict, *([left_out] if left_out else [])],
             texts=[
                 *result.texts,
@@ -66,7 +66,7 @@ class Applications(Study):
                 reasons_table(predictions, cases),
                 margins_table(predictions, cases),
                 facts(
-                    "all of these cases were seen while the stand-in programs were written",
+                    "all these cases were known while the stand-in programs were written",
                     *(f"{program.title}: {program.source}" for program in stand_ins()),
                     *(f"assumed: {text}" for text in assumed),
                 ),
@@ -144,7 +144,7 @@ def checks_table(checks: Mapping[tuple[str, str], Sequence[FigureCheck]]) -> Tex
     ]
     return TextTable(
         title="stand-in programs compared with figures of their sources",
-        columns=["program", "figure", "source", "stand-in", "difference", "agrees", "who says so"],
+        columns=["program", "figure", "source", "stand-in", "difference", "agrees", "origin"],
         rows=rows,
     )
 
@@ -159,10 +159,10 @@ def reasons_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryC
         error = each.slowdown / case.slowdown - 1.0
         if abs(error) >= EXPLAINED_FROM:
             why = [entry["why"] for entry in reasons if re.search(entry["match"], case.id)]
-            groups.setdefault(why[0] if why else f"nobody knows: {case.id}", []).append(error)
+            groups.setdefault(why[0] if why else f"unknown: {case.id}", []).append(error)
     return TextTable(
-        title=f"what went wrong: cases off by {EXPLAINED_FROM:.0%} or more",
-        columns=["cases", "mean error", "bias", "why"],
+        title=f"errors of {EXPLAINED_FROM:.0%} or more, and their causes",
+        columns=["cases", "mean error", "bias", "cause"],
         rows=[
             [
                 str(len(errors)),

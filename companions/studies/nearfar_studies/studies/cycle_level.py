@@ -42,7 +42,7 @@ class CycleLevel(Study):
                 for name in cases[0].predicted:
                     models.setdefault(words, {}).setdefault(name, []).append(_mean_max(cases, name))
         verdict = [
-            f"{t.title}: {mean_max(t.errors['ours'])}; no slowdown at all is "
+            f"{t.title}: error {mean_max(t.errors['ours'])}; predicting no slowdown, "
             f"{mean_max(t.errors['null'])}"
             for t in tables
         ]
@@ -57,7 +57,7 @@ class CycleLevel(Study):
                 _count_table(counted),
                 TextTable(
                     title="mean / max error, %",
-                    columns=["core", "level", "of the slowdown", "covered, mean half-width"],
+                    columns=["core", "level", "error of slowdown", "covered, mean half-width"],
                     rows=levels,
                 ),
                 _interval_table(every),
@@ -104,8 +104,8 @@ def _of_counts(counted: list[cycle_level.CountComparison]) -> str:
 def _count_table(counted: list[cycle_level.CountComparison]) -> TextTable:
     """Return the counts next to those of the core without prefetchers."""
     return TextTable(
-        title="counts of the profile, beside the core's without prefetchers",
-        columns=["kernel", "misses", "of the core", "error", "write-backs", "of the core"],
+        title="counts of the profile and of the core without prefetchers",
+        columns=["kernel", "misses", "core's", "error", "write-backs", "core's"],
         rows=[
             [
                 count.kernel,
@@ -145,13 +145,14 @@ def _level(level: str) -> str:
 def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[str]:
     """Return sentences about 90 % intervals."""
     plain = cycle_intervals.as_they_are(cases)
-    sentences = [f"{plain.coverage:.0%} of {len(cases)} truths lie inside the 90 % intervals"]
+    sentences = [f"{plain.coverage:.0%} of {len(cases)} slowdowns are inside the 90 % intervals"]
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
     if ours is not None and null is not None:
         sentences.append(
-            f"calibrated on the other kernels, intervals hold {ours.coverage:.0%}, and cost "
-            f"{ours.score:.2f} (Winkler's score), those of no slowdown {null.score:.2f}; all "
-            f"kernels together ask for ends {math.exp(ours.margin) - 1.0:+.1%} further out"
+            f"calibrated on the other kernels, the intervals contain {ours.coverage:.0%} and have "
+            f"a Winkler score of {ours.score:.2f} (predicting no slowdown, {null.score:.2f}); "
+            f"calibrated on all kernels, their ends move outwards by "
+            f"{math.exp(ours.margin) - 1.0:.1%}"
         )
     return sentences
 

@@ -55,14 +55,15 @@ def result_of(ran: PipelineRun) -> StudyResult:
         "measured here",
         "s",
         rows,
-        note="ours: what the two locks make of the parts' own times (nearfar/predict/pipeline.py)",
+        note="ours: times computed from the parts' own times and the two locks "
+        "(nearfar/predict/pipeline.py)",
     )
     return StudyResult(
         name="in-situ-here",
         title=InSituHere.title,
         source=InSituHere.source,
-        inputs=f"consumer's memory {ran.far}, producer's near; {SETS} sets; sums checked against "
-        "those found without threads",
+        inputs=f"the consumer in {ran.far}, the producer in near memory; {SETS} sets; sums checked "
+        "against those of a run without threads",
         tables=[compared],
         verdict=[_verdict(ran, computed)],
     )
@@ -84,5 +85,5 @@ def _verdict(ran: PipelineRun, computed: PipelineTimes) -> str:
     return (
         f"with a second thread and {ran.far} the run took {ran.pipeline.total:.3g} s, "
         f"{percent(abs(1.0 - ratio))} {faster} than one thread in near memory alone "
-        f"({ran.alone_total:.3g} s); the two locks give {computed.total:.3g} s"
+        f"({ran.alone_total:.3g} s); computed from the locks: {computed.total:.3g} s"
     )

@@ -31,7 +31,7 @@ from nearfar_studies.intset_runs import (
     SetRuns,
     measure,
 )
-from nearfar_studies.intset_texts import NAMES, hidden, left_out, mean, said, sync_rule
+from nearfar_studies.intset_texts import NAMES, hidden, left_out, mean, sync_rule, with_interval
 from nearfar_studies.study import STUDIES, Study, StudyInputs
 
 ON_PMEM = {"list": 3.2, "hash": 11.2, "skip": 4.7}
@@ -231,14 +231,14 @@ def _pair(runs: SetRuns, structure: str, size: int, *how: str) -> Pair:
 
 def _facts(runs: SetRuns) -> TextTable:
     return facts(
-        "a sync is predicted to wait for the drive's typical write of 4 KiB, given for one at a "
-        "time. A drive whose cache survives may answer as soon as its turn comes, a journal adds "
-        "two writes: these are the interval's ends",
+        "the prediction takes a sync to last as long as the drive's typical write of 4 KiB, one "
+        "write at a time. The interval's ends are a drive whose cache survives a power cut, which "
+        "may answer at once, and a journal, which adds two writes",
         "the paper gives no times of its volatile programs, and its sizes only on an axis: a "
         "slower volatile operation makes every slowdown smaller (a hash set's takes "
         f"{mean(runs.ns(SetCase('hash', runs.plan.sizes[0], VOLATILE))):.0f} ns here); libpmemobj "
         "1.8 had other costs than the one here; an SSD's value has no journal of a file system",
-        "the published list leaves nothing out and takes larger snapshots",
+        "the published list omits no step and takes larger snapshots",
     )
 
 
@@ -250,7 +250,7 @@ def _verdict(
 
     def time(structure: str, safety: str) -> str:
         first = runs.plan.sizes[0]
-        return said(
+        return with_interval(
             slowdown(
                 runs.throughput[SetCase(structure, first, DRAM)],
                 runs.throughput[SetCase(structure, first, DRAM, safety)],
@@ -265,22 +265,24 @@ def _verdict(
         for values in ([each.ours or 0.0 for each in on_pmem.rows[:-1]], ON_PMEM.values())
     )
     return [
-        f"on Optane {of_pmem:.2f} is predicted for the published steps where {PMEM_MEAN} was "
-        f"published, by structure {error(on_pmem, 'ours')} off; the safe sets in DRAM here, "
-        f"measured, {error(on_pmem, 'in DRAM here')}",
-        f"on an SSD {of_ssd:.0f} is predicted where {SSD_MEAN} was published, by structure "
-        f"{error(on_ssd, 'ours')} off; this machine's disk with safe sets, measured, "
+        f"slowdown on Optane with the published steps: predicted {of_pmem:.2f}, published "
+        f"{PMEM_MEAN}; error by structure {error(on_pmem, 'ours')}; of the safe sets measured in "
+        f"DRAM here {error(on_pmem, 'in DRAM here')}",
+        f"slowdown on an SSD: predicted {of_ssd:.0f}, published {SSD_MEAN}; error by structure "
+        f"{error(on_ssd, 'ours')}; of the safe sets measured on this machine's disk "
         f"{error(on_ssd, 'this disk')}",
-        "both slowdowns are over a volatile set whose time the paper does not give. Where it "
-        f"cancels, the SSD is predicted to take {both_ours:.1f} times as long as Optane, and "
-        f"{both_published:.1f} were published. So of the SSD's {over_ssd:.1f} times the published "
-        f"slowdown {both_ours / both_published:.1f} come from the drive, and "
-        f"{over_ssd * both_published / both_ours:.1f} from the volatile set and from Optane's",
-        f"from the least slowdown to the greatest: {', '.join(ours)}; published: "
-        + ("the same" if ours == published else ", ".join(published)),
-        f"with the published steps, which a crash breaks, the hash set loses "
-        f"{on_pmem.rows[1].rivals[THEIR_STEPS]:.1f} in DRAM here, and {ON_PMEM['hash']} was "
-        f"published; made safe {on_pmem.rows[1].rivals['in DRAM here']:.1f}",
+        "both slowdowns refer to a volatile set whose time the paper does not give. The ratio of "
+        f"the two is independent of it: the SSD takes {both_ours:.1f} times as long as Optane "
+        f"(predicted) and {both_published:.1f} times (published). So the factor of {over_ssd:.1f} "
+        "between the predicted and the published slowdown on the SSD is "
+        f"{both_ours / both_published:.1f} from the drive, times "
+        f"{over_ssd * both_published / both_ours:.1f} from the volatile set and Optane",
+        f"structures by slowdown, least first: {', '.join(ours)}; published: "
+        + ("the same order" if ours == published else ", ".join(published)),
+        "slowdown of the hash set in DRAM here: "
+        f"{on_pmem.rows[1].rivals[THEIR_STEPS]:.1f} with the published steps, which a crash breaks "
+        f"(published: {ON_PMEM['hash']}), and {on_pmem.rows[1].rivals['in DRAM here']:.1f} with "
+        "safe steps",
         "of the safe set's time in DRAM, the published steps take "
         f"{time('hash', PUBLISHED)} (hash set) and {time('skip', PUBLISHED)} (skip list), ours "
         f"without snapshots {time('hash', UNLOGGED)} and {time('skip', UNLOGGED)}; the list's "

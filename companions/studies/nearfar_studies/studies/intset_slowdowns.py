@@ -180,15 +180,16 @@ def _verdict(compared: ComparisonTable, by_size: list[float]) -> list[str]:
         f"geometric mean {mean.ours:.2f} against {PUBLISHED_MEAN}: {mean.difference:+.0%}; by size "
         f"{min(by_size):.1f} to {max(by_size):.1f} against {PUBLISHED_RANGE[0]} to "
         f"{PUBLISHED_RANGE[1]}",
-        f"by structure: {mean_max(compared.errors['ours'])}; persisting in DRAM alone, measured: "
-        f"{mean_max(persisting)}; {inside} of {judged} published values lie in the intervals, "
-        "which cover the memory's uncertainty, not another program's and processor's",
-        "persisting in this machine's DRAM alone costs the "
+        f"error by structure: {mean_max(compared.errors['ours'])}; taking the measured time of "
+        f"persisting in DRAM, {mean_max(persisting)}; {inside} of {judged} published values are "
+        "inside the intervals, which cover the memory's uncertainty but no difference of programs "
+        "or processors",
+        "slowdown of persisting in this machine's DRAM alone: "
         + ", ".join(
             f"{each.what} {dram:.1f}x" for each, dram in zip(structures, in_dram, strict=True)
         )
         + f": {much} of the predicted slowdown ({share:.0%} of its logarithm)",
-        f"the {worst.what} is furthest off, {abs(worst.difference or 0.0):.0%} {side} the "
+        f"the {worst.what} has the largest error, {abs(worst.difference or 0.0):.0%} {side} the "
         "published mean; the paper gives sizes only on an axis and no times of its volatile "
         "programs, so sizes may differ",
     ]
@@ -217,7 +218,7 @@ def _row(
             "null": 1.0,
         },
         judged=judged,
-        note="" if judged else "of all sizes of all three; not judged again",
+        note="" if judged else "all sizes of all three; not judged again",
     )
 
 

@@ -90,14 +90,14 @@ class KoreanGuide(Study):
                 _replayed("errors and remedies", STEPS["errors"], work, [_msr(), unstable]),
                 facts(
                     "ipmctl itself reports error 124 and the ratio; nearfar shows the namespace, "
-                    "its mount and both sizes, and predicts neither",
-                    "most of the guide's results are pictures without numbers: not compared",
+                    "its mount and both sizes, but predicts neither",
+                    "most of its results are pictures without numbers, which are not compared",
                 ),
             ]
             latencies = _latencies()
         return self.result(
-            "its machine as hand-made sysfs trees (nearfar_studies/guide_platform.py); its "
-            f"memories as {DRAM} and {OPTANE}; errors on this machine",
+            "the guide's machine as hand-made sysfs trees (nearfar_studies/guide_platform.py), its "
+            f"memories as {DRAM} and {OPTANE}; its errors on this machine",
             tables=[latencies],
             texts=texts,
             verdict=_verdict(latencies, unstable[-1]),
@@ -142,7 +142,7 @@ def _msr() -> list[str]:
         "mlc: unable to modify prefetchers (try modprobe msr)",
         "modprobe msr",
         "nearfar measure",
-        f"{verdict.text}{remedy} (nearfar switches none off: it chases at random)",
+        f"{verdict.text}{remedy} (nearfar leaves prefetchers on, because it chases at random)",
     ]
 
 
@@ -154,7 +154,7 @@ def _unstable() -> list[str]:
     return [
         f"mlc --latency_matrix -X -b32g: {GUIDE.value('before_ns')} ns, later "
         f"{GUIDE.value('until_reboot_ns')}",
-        "reboot; cause not found",
+        "reboot; cause unknown",
         "nearfar measure, again on the same memory",
         warnings[0] if warnings else NO_DRIFT,
     ]
@@ -211,16 +211,16 @@ def _verdict(latencies: ComparisonTable, drift_report: str) -> list[str]:
     steps = [s for part in STEPS.values() for s in part if not s.ours_only]
     ours = sum(bool(step.arguments) for step in steps)
     verdict = [
-        f"{ours + OTHER_ERRORS} of its {len(steps) + OTHER_ERRORS} steps and errors have a nearfar "
-        f"command; {NOT_OURS}",
-        "its latency that doubles until reboot: nearfar reports "
+        f"{ours + OTHER_ERRORS} of the guide's {len(steps) + OTHER_ERRORS} steps and errors have a "
+        f"nearfar command; {NOT_OURS}",
+        "latency that doubles until reboot: nearfar reports "
         + ("no drift" if drift_report == NO_DRIFT else "drift, with what to check"),
     ]
     if "ours" in latencies.errors:
         verdict.insert(
             0,
-            f"its {GUIDE.value('idle_ns')} ns are of sequential accesses with prefetchers off; "
-            "nearfar, which switches none off, reads the library's DRAM at random: "
+            f"the guide's {GUIDE.value('idle_ns')} ns are for sequential accesses with prefetchers "
+            "off; nearfar leaves them on and reads the library's DRAM at random: difference "
             f"{percent(latencies.errors['ours'].bias, signed=True)}",
         )
     return verdict

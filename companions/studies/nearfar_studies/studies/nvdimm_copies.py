@@ -42,7 +42,7 @@ class NvdimmCopies(Study):
         tables = [_table(kind, part) for kind in FIGURES for part in PARTS]
         sums = [t for t in tables if t.title.endswith("sum")]
         ours = np.concatenate([column(t) for t in sums])
-        truth = np.concatenate([column(t, "published") for t in sums])
+        measured = np.concatenate([column(t, "published") for t in sums])
         apart = [t.errors[APART].mean for t in sums]
         shared = [t.errors["ours"].mean for t in sums]
         best_alone = max(float(curve(memory, "copy")[1].max()) for memory in ("DRAM", "NVDIMM"))
@@ -51,14 +51,14 @@ class NvdimmCopies(Study):
             name: sum(t.errors[name].mean for t in groups) / len(groups) for name in ("ours", CUT)
         }
         verdict = [
-            f"the sum over both groups: published {truth.min():.1f} to {truth.max():.1f} GB/s over "
-            f"all 45 splits, ours {ours.min():.1f} to {ours.max():.1f}; taking the memories as "
-            f"independent is {percent(sum(apart) / len(apart))} off, on shared channels "
-            f"{percent(sum(shared) / len(shared))}. Both memories at once give at most "
-            f"{truth.max() / best_alone:.2f} times the bandwidth of the faster one alone",
-            f"each group by itself is {percent(both['ours'])} off when all wait equally, "
-            f"{percent(both[CUT])} when demands are cut alike: "
-            + ("equal waits are closer" if both["ours"] < both[CUT] else "equal cuts are closer"),
+            f"sum of both groups over all 45 splits: published {measured.min():.1f} to "
+            f"{measured.max():.1f} GB/s, ours {ours.min():.1f} to {ours.max():.1f} GB/s; mean "
+            f"error {percent(sum(apart) / len(apart))} if the memories are independent, "
+            f"{percent(sum(shared) / len(shared))} on shared channels. Both memories at once give "
+            f"at most {measured.max() / best_alone:.2f} times the bandwidth of the faster one",
+            f"mean error of each group: {percent(both['ours'])} if all wait equally, "
+            f"{percent(both[CUT])} if one factor limits all demands: "
+            + ("equal waits are closer" if both["ours"] < both[CUT] else "one factor is closer"),
         ]
         for kind in FIGURES:
             of_kind = [t for t in tables if t.title.startswith(kind)]
@@ -73,18 +73,18 @@ class NvdimmCopies(Study):
         worst_row = max(worst.rows, key=lambda r: abs(r.difference or 0.0))
         lone = tables[tables.index(worst) + 2]
         verdict.append(
-            f"the largest mean error of a sum is of {worst.title}, at worst "
-            f"{percent(worst_row.difference or 0.0, signed=True)} with {worst_row.what}. "
-            f"Published, a thread of its other group draws {_per_thread(lone, 0):.2f} GB/s with 15 "
-            f"DRAM threads and {_per_thread(lone, -1):.2f} with one; ours says "
-            f"{_per_thread(lone, 0, 'ours'):.2f} and {_per_thread(lone, -1, 'ours'):.2f}"
+            f"{worst.title} has the largest mean error of a sum, at worst "
+            f"{percent(worst_row.difference or 0.0, signed=True)} with {worst_row.what}. A thread "
+            f"of its other group draws {_per_thread(lone, 0):.2f} GB/s beside 15 DRAM threads and "
+            f"{_per_thread(lone, -1):.2f} GB/s beside one (published); ours are "
+            f"{_per_thread(lone, 0, 'ours'):.2f} and {_per_thread(lone, -1, 'ours'):.2f} GB/s"
         )
         return self.result(
             "the copy columns of tables 4 and 5 (one law each, fitted to 16 points), and "
             "the rule that both memories' demands add on the same channels and wait equally there "
-            "(nearfar/predict/shared_channels.py). Nothing of figures 2 to 10; the rule's form was "
-            "chosen with them in sight. Published: mean of iterations 1 to 100, without the "
-            "first",
+            "(nearfar/predict/shared_channels.py). No number of figures 2 to 10; but the rule's "
+            "form was chosen when they were known. Published: mean of iterations 1 to 100, without "
+            "the first",
             tables=tables,
             verdict=verdict,
         )
@@ -99,7 +99,7 @@ class NvdimmCopies(Study):
                 axes.plot(splits, column(compared, "published"), "o", color=f"C{number}")
                 axes.plot(splits, column(compared), color=f"C{number}", label=part)
             apart = column(result.tables[place * len(PARTS)], APART)
-            axes.plot(splits, apart, ":", color="grey", label="sum, were they independent")
+            axes.plot(splits, apart, ":", color="grey", label="sum, if independent")
             axes.set_title(f"{kind} with DRAM->DRAM", fontsize=9)
             axes.set_xlabel(f"threads of the other group, of {THREADS}")
             axes.set_ylim(0, 150)  # room for the legend
@@ -156,7 +156,7 @@ def _table(kind: str, part: str) -> ComparisonTable:
     rows = []
     for i, threads in enumerate(splits):
         together, apart = predicted(kind, float(threads))
-        truth = {"sum": dram[i] + other[i], "DRAM group": dram[i], "other group": other[i]}
+        measured = {"sum": dram[i] + other[i], "DRAM group": dram[i], "other group": other[i]}
         ours = {"sum": sum(together), "DRAM group": together[0], "other group": together[1]}
         alone = {"sum": sum(apart), "DRAM group": apart[0], "other group": apart[1]}
         alike = cut_alike(kind, float(threads))
@@ -164,7 +164,7 @@ def _table(kind: str, part: str) -> ComparisonTable:
         rows.append(
             row(
                 f"{THREADS - int(threads)} + {int(threads)} threads",
-                truth[part],
+                measured[part],
                 ours[part],
                 rivals={APART: alone[part], CUT: cut[part]},
             )

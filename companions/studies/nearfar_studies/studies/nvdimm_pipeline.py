@@ -47,8 +47,8 @@ class NvdimmPipeline(Study):
             "tables 4 and 5 (STREAM with a sum); bytes and dependent additions counted in "
             "the printed code, lines read for ownership included; both memories on shared channels "
             "(nearfar/predict/shared_channels.py); two stages and two locks "
-            "(nearfar/predict/pipeline.py). No time of the simulation; the rule for one thread's "
-            "generation was written with table 2 in sight",
+            "(nearfar/predict/pipeline.py). No time of the simulation; but the rule for one "
+            "thread's generation was written when table 2 was known",
             tables=tables,
             texts=[_facts()],
             verdict=_verdict(tables, ours, apart),
@@ -209,7 +209,7 @@ def _locks() -> ComparisonTable:
             )
             for i in range(len(printed["total"]))
         ],
-        note="checks the two locks alone: the only table whose input are its times",
+        note="checks the two locks alone: only this table takes the published times as input",
     )
 
 
@@ -223,13 +223,13 @@ def its_total_s() -> Column:
 
 def _facts() -> TextTable:
     return facts(
-        "its model of generation divides bytes by STREAM's rate, which leaves out the lines read "
-        "for ownership (the channels carry half as much again), and has no bound of one thread; "
-        "that bound is one dependent addition per edge, as in the sum",
-        "its transfer counts the copied bytes once and divides by a rate that counts them twice "
-        "(figure 8 sums to STREAM's copy), measured while the other threads copy too, where the "
-        "lock lets most transfers run alone: two errors that partly cancel",
-        "analysis on DRAM is its sum kernel, which it measured separately",
+        "the source's model of generation divides bytes by STREAM's rate, which leaves out the "
+        "lines read for ownership (the channels carry half as much again) and the limit of one "
+        "thread, one dependent addition per edge as in the sum",
+        "its model of the transfer counts the copied bytes once and divides by a rate that counts "
+        "them twice (figure 8 sums to STREAM's copy) and was measured while the other threads copy "
+        "too, although the lock lets most transfers run alone: two errors that partly cancel",
+        "its analysis on DRAM is its sum kernel, which it measured separately",
         _unexplained(),
     )
 
@@ -239,15 +239,15 @@ def _verdict(
 ) -> list[str]:
     by_title = {t.title: t for t in tables}
     verdict = [
-        "mean errors, its model and ours: "
+        "mean errors of the source's model and of ours: "
         + "; ".join(
             f"{t.title} ({t.cited}) {percent(t.errors[ITS_MODEL].mean)} and "
             f"{percent(t.errors['ours'].mean)}"
             for t in tables
             if ITS_MODEL in t.errors
         ),
-        "the locks alone: given its own times of the parts, the total is "
-        f"{mean_max(by_title[LOCKS].errors['ours'])} off",
+        "error of the total from the source's own times of the parts and the two locks alone: "
+        f"{mean_max(by_title[LOCKS].errors['ours'])}",
     ]
     closer = [
         f"{t.title} ({t.cited})"
@@ -261,8 +261,8 @@ def _verdict(
     ) + in_situ.alone_s(in_situ.ANALYSE_BYTES, in_situ.analyse_scaling("DRAM"), in_situ.THREADS)
     independent = min(t.total for t in apart)
     verdict.append(
-        f"published, the pipeline at its best split takes {published.min():.2f} s and DRAM alone "
-        f"{_dram_only_s():.2f} s; predicted, {best:.0f} s and {alone:.0f} s: "
+        f"the pipeline at its best split takes {published.min():.2f} s and DRAM alone "
+        f"{_dram_only_s():.2f} s (published), {best:.0f} s and {alone:.0f} s (predicted): "
         + _agreement(published.min() < _dram_only_s(), best < alone)
         + f". With independent memories it would take {independent:.0f} s and "
         + ("win" if independent < alone else "lose")
@@ -272,8 +272,9 @@ def _verdict(
         f"{_bound_s():.0f} s, " + ("more" if _bound_s() > alone else "less") + " than DRAM alone"
     )
     verdict.append(
-        f"the best split is predicted {percent(best / published.min() - 1, signed=True)} off; its "
-        "model is closer than ours in: " + (", ".join(closer) or "no table")
+        "error of the best split's predicted time: "
+        f"{percent(best / published.min() - 1, signed=True)}; the source's model is closer than "
+        "ours in: " + (", ".join(closer) or "no table")
     )
     return verdict
 
@@ -291,11 +292,11 @@ def _unexplained() -> str:
         in_situ.ANALYSE_BYTES, in_situ.analyse_scaling("NVDIMM"), in_situ.THREADS
     )
     return (
-        f"unexplained: its transfer takes {transfer[2]:.0f} s with 3 threads and "
-        f"{transfer[3]:.0f} s with 4, though no bandwidth falls there; its analysis on NVDIMM "
+        f"unexplained: the transfer takes {transfer[2]:.0f} s with 3 threads and "
+        f"{transfer[3]:.0f} s with 4, although no bandwidth falls there; the analysis on NVDIMM "
         f"alone (table 7) gains nothing beyond 5 threads ({alone[4]:.0f} s) and takes "
-        f"{alone[15]:.0f} s with 16, where its own sum kernel's bandwidth says {by_sum:.0f} s. "
-        "Something other than bandwidth holds its NVDIMM stage"
+        f"{alone[15]:.0f} s with 16, where the sum kernel's bandwidth gives {by_sum:.0f} s. "
+        "Something other than bandwidth limits the stage on NVDIMM"
     )
 
 

@@ -44,22 +44,22 @@ class NvdimmStream(Study):
             )
             worst = max(kernels, key=lambda t: t.errors["ours"].mean)
             verdict.append(
-                f"{memory}: thread counts that were not fitted are predicted within "
-                f"{percent(ours)} on average over the kernels, where threads times one thread's "
-                f"rate, cut at the best, is {percent(least)} off and a line between the fitted "
-                f"points {percent(line)}; worst kernel {worst.title.split(', ')[1]} with "
+                f"{memory}: the mean error for thread counts that were not fitted is "
+                f"{percent(ours)}; for threads times one thread's rate, up to the highest fitted "
+                f"rate, {percent(least)}; for lines between the fitted points {percent(line)}. "
+                f"The worst kernel is {worst.title.split(', ')[1]}: "
                 f"{mean_max(worst.errors['ours'])}"
             )
         broken = " and ".join(str(int(threads)) for threads in sorted(_broken("NVDIMM")))
         verdict.append(
             f"table 5 drops with {broken} threads, which no smooth law does and the source does "
-            "not explain: those runs are shown, and left out of the errors"
+            "not explain: these runs are shown but not judged"
             if broken
-            else "no run of table 5 drops against the run with one thread less"
+            else "no run of table 5 is slower than the run with one thread less"
         )
         verdict.append(_one_thread_sentence())
         return self.result(
-            f"of each column, the rows of {', '.join(map(str, FITTED))} threads",
+            f"the rows of {', '.join(map(str, FITTED))} threads in each column",
             tables=tables,
             verdict=verdict,
         )
@@ -99,8 +99,8 @@ def _one_thread_sentence() -> str:
             ratio[memory, place] = copied / scaled
     alone, together = (max(ratio["NVDIMM", place], 1 / ratio["NVDIMM", place]) for place in (0, -1))
     cause = (
-        "the code around each element limits one thread on NVDIMM, not the memory (every access "
-        "goes through a persistent pointer)"
+        "one thread on NVDIMM is limited by the code around each element (every access goes "
+        "through a persistent pointer), not by the memory"
         if alone > max(ALIKE, together)
         else "one thread shows no limit of the code around each element"
     )

@@ -314,7 +314,7 @@ def _file_systems(costs: Costs) -> ComparisonTable:
             rows.append(row(f"{kind}, {what}", None, value, note=note))
     return table(
         "file systems, measured on this machine",
-        "chapter 5 says in words that tmpfs adds kernel activity",
+        "chapter 5 states without numbers that tmpfs adds kernel activity",
         "ns",
         rows,
     )
@@ -326,15 +326,15 @@ def _latency_verdict(
     own, six = column(thesis, "published"), column(thesis, SIX)
     write = thesis.rows[1]
     return [
-        f"its {own[0]:.0f} and {own[1]:.0f} ns of two DIMMs differ by at most "
-        f"{percent(float(max(abs(own / six - 1.0))))} from what others published of six "
-        f"({six[0]:.1f} and {six[1]:.1f}); the simulated DIMM reads in "
+        f"the thesis' latencies of two DIMMs, {own[0]:.0f} and {own[1]:.0f} ns, differ by at most "
+        f"{percent(float(max(abs(own / six - 1.0))))} from other published latencies of six DIMMs "
+        f"({six[0]:.1f} and {six[1]:.1f} ns); the simulated DIMM reads in "
         f"{thesis.rows[0].ours:.0f} ns in regions between its buffers' sizes and in "
-        f"{thesis.rows[0].high:.0f} beyond both; its write is predicted "
-        f"{percent(write.difference or 0.0, signed=True)} off",
-        f"read plateaus: {mean_max(plateaus.errors['ours'])}; the next region's figure is "
-        f"{mean_max(plateaus.errors[NEXT])}",
-        f"write plateaus, fitted and so no prediction: {mean_max(writes.errors['ours'])}",
+        f"{thesis.rows[0].high:.0f} ns beyond both; the error of its write latency is "
+        f"{percent(write.difference or 0.0, signed=True)}",
+        f"read plateaus: error {mean_max(plateaus.errors['ours'])}; taking the nearest region's "
+        f"figure, {mean_max(plateaus.errors[NEXT])}",
+        f"write plateaus, which are fitted, not predicted: error {mean_max(writes.errors['ours'])}",
     ]
 
 
@@ -342,16 +342,17 @@ def _amplification_verdict(
     random: list[ComparisonTable], amplification: ComparisonTable
 ) -> list[str]:
     parts = "; ".join(
-        f"{t.cited.split()[-1]} {mean_max(t.errors['ours'])}, where the sequential peak is "
-        f"{percent(t.errors[PEAK].mean)} off"
+        f"{t.cited.split()[-1]} {mean_max(t.errors['ours'])}, taking the sequential peak "
+        f"{percent(t.errors[PEAK].mean)} mean"
         for t in random
     )
     worst = max(random[1].rows, key=lambda r: abs(r.difference or 0.0))
     return [
-        f"random accesses of 64 B to 4 KiB from sequential bandwidth and the block alone: {parts}",
-        f"six DIMMs are furthest off with {worst.what} "
+        "errors of random accesses of 64 B to 4 KiB, predicted from sequential bandwidth and the "
+        f"block alone: {parts}",
+        f"the largest error of six DIMMs is that of {worst.what} "
         f"({percent(worst.difference or 0.0, signed=True)})",
-        f"amplification {percent(amplification.errors['ours'].mean)} off",
+        f"mean error of the amplification: {percent(amplification.errors['ours'].mean)}",
     ]
 
 
@@ -361,10 +362,9 @@ def _file_system_verdict(costs: Costs) -> list[str]:
     for kind, cost in costs.items():
         if cost.touch_ns and cost is not plain:
             verdict.append(
-                f"{kind} here: a first touch takes {cost.touch_ns:.0f} ns a page, "
-                f"{cost.kernel_share:.0%} of it in the kernel, where memory of no file takes "
-                f"{plain.touch_ns:.0f}; touched again {cost.again_ns:.0f} against "
-                f"{plain.again_ns:.0f} ns"
+                f"{kind} here: a first touch takes {cost.touch_ns:.0f} ns per page, "
+                f"{cost.kernel_share:.0%} of it in the kernel, and {plain.touch_ns:.0f} ns in "
+                f"anonymous memory; a second touch {cost.again_ns:.0f} and {plain.again_ns:.0f} ns"
                 + (
                     f"; a line made durable by msync {cost.persist_ns / 1000:.1f} us"
                     if cost.persist_ns is not None
@@ -373,5 +373,5 @@ def _file_system_verdict(costs: Costs) -> list[str]:
             )
     absent = [kind for kind in file_systems.KINDS if kind not in costs]
     if absent:
-        verdict.append(f"not here, so not measured: {', '.join(absent)}")
+        verdict.append(f"not measured, because not present here: {', '.join(absent)}")
     return verdict

@@ -125,24 +125,24 @@ def compare(
     return study.result(
         f"times, misses, flushes and fences of nearfar bench's hash-atomic in this "
         f"machine's DRAM ({near.name}, {near.producer.cpu_model}); the latencies of {FAR}. No "
-        "published time is in it",
+        "published time",
         tables=[compared],
         texts=[
             _claims(gets, inserts),
             _inserts_table(inserts),
             facts(
-                "the map of the source translates a 16-byte reference by a call at each step, and "
-                "its last-level cache differs: growth with n can be compared, not the time itself"
+                "the source's map calls a function at each step to translate a 16-byte reference, "
+                "and its last-level cache differs: only the growth with n can be compared"
             ),
         ],
         verdict=[
-            f"gets: {mean_max(errors['ours'])}; its own models, fitted on its own machine, "
-            f"{mean_max(errors['its counters model'])} and {mean_max(errors['its code model'])}; "
-            f"{inside} of {judged} lie in the interval",
+            f"gets: error {mean_max(errors['ours'])}; of the source's models, fitted on its own "
+            f"machine, {mean_max(errors['its counters model'])} and "
+            f"{mean_max(errors['its code model'])}; {inside} of {judged} are inside the interval",
             "a published get takes "
             f"{_ns(printed['real'][of[SIZES[0]]], SIZES[0]):.0f} ns at {SIZES[0]:,} elements, ours "
-            f"{_ns(gets[SIZES[0]].near, SIZES[0]):.0f} in DRAM",
-            "growth from the least to the greatest n, per get: published "
+            f"{_ns(gets[SIZES[0]].near, SIZES[0]):.0f} ns in DRAM",
+            "growth per get from the least to the greatest n: published "
             f"{_growth(printed['real'][of[SIZES[0]]], printed['real'][of[SIZES[-1]]]):.1f} times, "
             f"ours {_growth(gets[SIZES[0]].far.value, gets[SIZES[-1]].far.value):.1f}",
         ],
@@ -157,17 +157,17 @@ def _claims(gets: dict[int, TimedOperations], inserts: dict[int, TimedOperations
     share = per_insert / (per_insert + per_get)
     shown = THESIS.value("stated_initialisation_share")
     return TextTable(
-        title="what its text says of pmembench, and ours",
-        columns=["it says", "ours"],
+        title="statements of the source about pmembench, and results here",
+        columns=["statement", "here"],
         rows=[
             [
                 "persistent memory and DRAM differ less in inserts than in gets (figures 4.3, 4.4)",
                 f"{insert.slowdown:.2f} times for inserts, {gets[most].slowdown:.2f} for {most:,} "
                 f"gets ({gets[n].slowdown:.2f} for {n:,}): "
-                + ("so here too" if insert.slowdown < gets[most].slowdown else "not so here"),
+                + ("true here" if insert.slowdown < gets[most].slowdown else "not true here"),
             ],
             [
-                f"some {shown * 100:.0f} % of a run of map_get is making the map (section 4.3.2)",
+                f"about {shown * 100:.0f} % of a run of map_get builds the map (section 4.3.2)",
                 f"{share * 100:.0f} % in DRAM: an insert takes {per_insert * 1e9:.0f} ns, a get "
                 f"{per_get * 1e9:.0f}",
             ],

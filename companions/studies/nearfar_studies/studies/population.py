@@ -82,8 +82,9 @@ class Population(Study):
             raise NearfarError(f"no program was predicted: {left_out}", ExitCode.MACHINE_LACKS)
         shares = share_table(listed, runs)
         return self.result(
-            f"{len(runs)} of {len(listed.programs)} programs of a list that was fixed first, "
-            "profiled here as they are; near time predicted for the target; the library's devices",
+            f"{len(runs)} of {len(listed.programs)} programs of a list that was fixed in "
+            "advance, profiled here unmodified; near time predicted for the target; the library's "
+            "devices",
             tables=[shares],
             texts=[
                 _slowdowns(listed, runs),
@@ -176,10 +177,10 @@ def verdict(shares: ComparisonTable, count: int) -> list[str]:
             f"of {WORKLOADS} workloads"
             for each in shares.rows
         ),
-        f"shares differ from the published ones in the mean by {differences}; ours are "
-        f"{abs(bias):.0f} points too {'high' if bias > 0 else 'low'} in the mean",
-        f"a share of {count} programs is uncertain by up to "
-        f"{196 * sqrt(0.25 / count):.0f} points by chance alone",
+        f"mean difference to the published shares: {differences}; ours are {abs(bias):.0f} points "
+        f"too {'high' if bias > 0 else 'low'} on average",
+        f"chance alone makes a share of {count} programs uncertain by up to "
+        f"{196 * sqrt(0.25 / count):.0f} points",
     ]
 
 
@@ -199,12 +200,12 @@ def _by_cache(tables: Mapping[int, ComparisonTable]) -> TextTable:
         for size, shares in tables.items()
     ]
     return TextTable(
-        title="shares by last-level cache, mean of the memories; the first size was fixed before, "
-        "the others were computed with the published shares in sight",
+        title="shares by last-level cache, mean of the memories; the first size was fixed in "
+        "advance, the others were computed when the published shares were known",
         columns=[
             "cache",
             *(f"below {limit:g} %" for limit in SHARES["below_percent"]),
-            "differ by",
+            "difference",
         ],
         rows=[["published", *cells(column(first, "published")), "-"], *rows],
     )

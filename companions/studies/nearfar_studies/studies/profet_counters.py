@@ -53,13 +53,13 @@ class ProfetCounters(Study):
                 _errors([*tables, *both]),
                 _intervals(groups),
                 facts(
-                    "all of these programs were seen while the model was made. Its constants are "
-                    "one exponent (of the near wall) and three of the interval",
-                    "the other half of PROFET's programs was not seen",
-                    f"PROFET's own model errs {percent(PUBLISHED_MEAN)} on average and "
-                    f"{percent(PUBLISHED_MAX)} at most on these programs, fast to slow",
-                    "the published latencies are without page walks, which real programs have; "
-                    "hand-made ends of curves are not used",
+                    "all these programs were known while the model was made; it has four "
+                    "constants: an exponent near the bandwidth limit, and three of the interval",
+                    "the other half of PROFET's programs was not used",
+                    "the error of PROFET's own model on these programs, fast to slow, is "
+                    f"{percent(PUBLISHED_MEAN)} on average and {percent(PUBLISHED_MAX)} at most",
+                    "the published latencies exclude page walks, which real programs have; the "
+                    "ends of curves that PROFET added by hand are not used",
                 ),
             ],
             verdict=[_verdict(compared) for compared in both],
@@ -129,8 +129,8 @@ def _intervals(groups: dict[str, list[CyclePrediction]]) -> TextTable:
             ]
         rows.append([name, *cells, *[""] * (6 - len(cells))])
     return TextTable(
-        title="90 % intervals; calibrated: each program's by the errors of the others",
-        columns=["cases", "cover", "width", "score", "calibrated", "width", "ends moved"],
+        title="90 % intervals, as predicted and calibrated on the other programs",
+        columns=["cases", "coverage", "width", "score", "calibrated", "width", "ends moved"],
         rows=rows,
     )
 
@@ -141,7 +141,8 @@ def _verdict(compared: ComparisonTable) -> str:
         (each.low or 0.0) <= (each.published or 0.0) <= (each.high or 0.0) for each in compared.rows
     )
     return (
-        f"{compared.title}: {mean_max(errors['ours'])} of {errors['ours'].rows} predictions, and "
-        f"{inside / len(compared.rows):.0%} inside the 90 % intervals; no slowdown at all is "
-        f"{mean_max(errors['null'])}, the ratio of latencies {mean_max(errors['latency-ratio'])}"
+        f"{compared.title}: error {mean_max(errors['ours'])} in {errors['ours'].rows} predictions, "
+        f"{inside / len(compared.rows):.0%} inside the 90 % intervals; predicting no slowdown, "
+        f"{mean_max(errors['null'])}; predicting the ratio of latencies, "
+        f"{mean_max(errors['latency-ratio'])}"
     )

@@ -52,7 +52,7 @@ class ThesisHashmap(Study):
             "ratio on DRAM; idle read latencies, 100 ns of its DRAM and 305 ns of its persistent "
             "memory; no time on persistent memory. The clock follows from its own counters: "
             "stalled cycles are misses times DRAM's latency. Interval: any clock from the nominal "
-            "one to the greatest that some n implies. The form was chosen with table 6.1 in sight",
+            "one to the greatest that some n implies. The form was chosen when table 6.1 was known",
             tables=[compared],
             texts=[
                 _correlations(compared),
@@ -60,9 +60,9 @@ class ThesisHashmap(Study):
                 _unexplained(n),
                 facts(
                     "the interval is not calibrated",
-                    "the printed miss ratio rises with n without a bound",
-                    "DRAM's latencies random and sequential: as others measured such a DRAM; "
-                    "dependent gets are not sequential",
+                    "the printed miss ratio rises with n without a limit",
+                    "DRAM's random and sequential latencies are those that others measured of such "
+                    "a DRAM; dependent gets are not sequential",
                 ),
             ],
             verdict=_verdict(compared, n),
@@ -85,7 +85,7 @@ class ThesisHashmap(Study):
         axes.set_xscale("log")
         axes.set_ylim(bottom=0)
         axes.set_xlabel("elements, and gets")
-        axes.set_ylabel("ns a get")
+        axes.set_ylabel("ns per get")
         axes.grid(visible=True, alpha=0.25)
         axes.legend(fontsize=8)
         return f"Time of a get from persistent memory over the map's size. {self.source}."
@@ -121,8 +121,8 @@ def _table() -> ComparisonTable:
             )
             for i, size in enumerate(n)
         ],
-        note=f"{TRIVIAL}: the same ns a get as measured on persistent memory at 1 M; all others "
-        "use no time on it",
+        note=f"{TRIVIAL}: the ns per get measured on persistent memory at 1 M; all others use no "
+        "time on persistent memory",
     )
 
 
@@ -135,7 +135,7 @@ def _correlations(compared: ComparisonTable) -> TextTable:
     matrix = np.corrcoef(per_get)
     seconds = np.corrcoef(np.array([column(compared, name) for name in names]))
     return TextTable(
-        title="correlation over n of ns a get (in brackets: of seconds, where all grow with n)",
+        title="correlation over n of ns per get (in brackets: of seconds, which all grow with n)",
         columns=["", *names],
         rows=[
             [name, *(f"{matrix[i, j]:.2f} ({seconds[i, j]:.3f})" for j in range(len(names)))]
@@ -162,7 +162,7 @@ def _inconsistencies(n: Column) -> TextTable:
     ]
     return TextTable(
         title="inconsistencies of the source, recomputed",
-        columns=["what", "found"],
+        columns=["subject", "inconsistency"],
         rows=[
             [
                 "stated mean errors",
@@ -172,16 +172,16 @@ def _inconsistencies(n: Column) -> TextTable:
             [
                 "equations and table",
                 f"at 1 M the printed equations give {bare[million]:.4f} s and the table "
-                f"{shown[million]:.3f}; with the processor time that the code leaves out "
-                f"{full[million]:.3f}. At 50,000 not even so: {full[first]:.4f} and "
-                f"{shown[first]:.3f}; the code model's row there has {printed['code_model'][first]}"
-                f" where its equation gives {code[first]:.3f}",
+                f"{shown[million]:.3f} s; with the processor time that the code leaves out, "
+                f"{full[million]:.3f} s. At 50,000 even that differs: {full[first]:.4f} and "
+                f"{shown[first]:.3f} s; the code model's row there is "
+                f"{printed['code_model'][first]} s, its equation gives {code[first]:.3f} s",
             ],
             [
                 "processor time",
-                "cycles / clock x instructions / cycle is no time; its value, "
-                f"{float(hashmap.its_cpu_ns(np.array([1.0]))[0]):.0f} ns a get, is instructions / "
-                f"clock, where cycles / clock is {v('cycles_per_get') / v('clock_ghz'):.0f} ns",
+                "cycles / clock x instructions / cycle is not a time; its value, "
+                f"{float(hashmap.its_cpu_ns(np.array([1.0]))[0]):.0f} ns per get, is instructions "
+                f"/ clock, but cycles / clock is {v('cycles_per_get') / v('clock_ghz'):.0f} ns",
             ],
             [
                 "fit of loads",
@@ -189,13 +189,13 @@ def _inconsistencies(n: Column) -> TextTable:
             ],
             [
                 "fit of stores",
-                f"negative below n = {stores_zero:,.0f}, so at all {len(n)} sizes; hidden too",
+                f"negative below n = {stores_zero:,.0f}, so at all {len(n)} sizes; also hidden",
             ],
             ["fit of the store miss ratio", f"above 1 from n = {ratio_one:,.0f}"],
             [
                 "constants",
-                "figure 5.7 has 7.45 GB/s and 90 ns a write, the appendix' code 0.745 and 70; "
-                "DRAM's write is 88 ns in the text and 60 in the code",
+                "figure 5.7 has 7.45 GB/s and 90 ns per write, the code of the appendix 0.745 GB/s "
+                "and 70 ns; DRAM's write is 88 ns in the text and 60 ns in the code",
             ],
         ],
     )
@@ -208,15 +208,15 @@ def _unexplained(n: Column) -> TextTable:
     stalled_ns = counted.stalled_cycles / THESIS.value("clock_ghz") / counted.load_misses.clip(1)
     latency = THESIS.value("dram_read_ns")
     return TextTable(
-        title="its results without an explanation",
-        columns=["what", "explained?"],
+        title="results that the source does not explain",
+        columns=["result", "explanation"],
         rows=[
             [
-                "stalls unlike the modelled latency, taken as a sign of parallelism",
+                "stalls that differ from the modelled latency, taken as a sign of parallelism",
                 f"at the nominal clock a miss stalls {stalled_ns[million]:.0f} ns at 1 M and "
-                f"{stalled_ns[last]:.0f} at 7 M, above DRAM's {latency:.0f}: parallelism would "
-                f"make it less. A clock of {_clock_ghz(n):.2f} GHz explains it; it compared "
-                "stalls on DRAM with latency of persistent memory",
+                f"{stalled_ns[last]:.0f} ns at 7 M, above DRAM's {latency:.0f} ns, although "
+                f"parallelism would shorten it. A clock of {_clock_ghz(n):.2f} GHz explains it; "
+                "the source compared stalls on DRAM with the latency of persistent memory",
             ],
             [
                 "no growth with element size",
@@ -225,14 +225,13 @@ def _unexplained(n: Column) -> TextTable:
             ],
             [
                 "initialisation takes 90 to 95 % of a run",
-                "in kind: each element is inserted once and got once, and an atomic insert "
-                "allocates two objects with their logs, flushes and fences, a get none; not "
-                "computed here",
+                "qualitative only: each element is inserted once and read once, and an atomic "
+                "insert allocates two objects with their logs, flushes and fences, a get none",
             ],
             [
-                "initialisation is slower on persistent memory though 88 and 90 ns a write",
-                "in kind: 90 ns is until the protected queue has the write; a stream of them waits "
-                "for the medium, and inserts also read at 305 ns; not computed here",
+                "initialisation is slower on persistent memory, but writes take 88 and 90 ns",
+                "qualitative only: 90 ns is the time until the protected queue has the write; a "
+                "stream of writes waits for the medium, and inserts also read at 305 ns",
             ],
         ],
     )
@@ -285,26 +284,28 @@ def _verdict(compared: ComparisonTable, n: Column) -> list[str]:
     choices = other_choices()
     worst = max(compared.rows, key=lambda r: abs(r.difference or 0.0))
     return [
-        f"over all n: {mean_max(ours)}, {'below' if both else 'not below'} both its models "
-        f"({percent(compared.errors[COUNTERS].mean)} and {percent(compared.errors[CODE].mean)}); "
-        f"no slowdown at all is {percent(compared.errors[NULL].mean)} off",
-        f"over 2 M to 7 M: ours {percent(large['ours'].mean)}, its models "
-        f"{percent(large[COUNTERS].mean)} and {percent(large[CODE].mean)}; the same ns a get as "
-        f"measured at 1 M, which uses a time on persistent memory, {percent(large[TRIVIAL].mean)}"
+        f"error over all n: {mean_max(ours)}, {'below' if both else 'not below'} both models of "
+        f"the source ({percent(compared.errors[COUNTERS].mean)} and "
+        f"{percent(compared.errors[CODE].mean)}); predicting no slowdown, "
+        f"{percent(compared.errors[NULL].mean)}",
+        f"mean error from 2 M to 7 M: ours {percent(large['ours'].mean)}, the source's models "
+        f"{percent(large[COUNTERS].mean)} and {percent(large[CODE].mean)}; the ns per get measured "
+        f"at 1 M, which is a time on persistent memory, {percent(large[TRIVIAL].mean)}"
         + (": better than ours" if large[TRIVIAL].mean < large["ours"].mean else ""),
-        f"sign and slope: {percent(ours.bias, signed=True)} on average; the error changes by "
+        f"bias {percent(ours.bias, signed=True)}; the error changes by "
         f"{percent(slope, signed=True)} with each doubling of n: the prediction grows "
         + ("faster" if slope > 0 else "slower")
         + " than the measured time",
-        f"without the clock from its counters (at the nominal {THESIS.value('clock_ghz')} GHz) the "
-        f"same rule is {percent(compared.errors[NOMINAL].mean)} off: with the clock of "
-        f"{_clock_ghz(n):.2f} GHz it is "
+        f"mean error at the nominal clock of {THESIS.value('clock_ghz')} GHz: "
+        f"{percent(compared.errors[NOMINAL].mean)}; with the clock from the counters, "
+        f"{_clock_ghz(n):.2f} GHz, the prediction is "
         + ("closer" if ours.mean < compared.errors[NOMINAL].mean else "not closer"),
-        "other choices, the clock by least squares and by median: "
+        "mean errors of other choices, with the clock by least squares and by median: "
         + "; ".join(
             f"DRAM's latency {name}, {percent(least)} and {percent(median)}"
             for name, (least, median) in choices.items()
         ),
-        f"{inside} of {of} figures lie inside the interval; "
-        f"worst is {worst.what} with {percent(worst.difference or 0.0, signed=True)}",
+        f"{inside} of {of} figures are inside the interval; "
+        f"the largest error is that of {worst.what}: "
+        f"{percent(worst.difference or 0.0, signed=True)}",
     ]

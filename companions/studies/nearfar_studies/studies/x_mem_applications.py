@@ -152,8 +152,8 @@ def result_of(
         title=XMemApplications.title,
         source=XMemApplications.source,
         inputs="examples/applications (350 to 750 MB), built, run and profiled here; near time "
-        "taken to its machine (150 ns, 40 GB/s) by the model, with this machine's caches and "
-        "clock; its six emulated memories as published. Nothing of its results",
+        "converted to X-Mem's machine (150 ns, 40 GB/s) by the model, with this machine's caches "
+        "and clock; its six emulated memories as published; none of its results",
         tables=[ends, tried],
         texts=[
             _by_share(placed),
@@ -162,8 +162,8 @@ def result_of(
             _objects(placed),
             _effective(near, fars),
             facts(
-                "latencies of requests are a model of a profile's means, never measured on such a "
-                "memory; queues of waiting requests are not in them"
+                "latencies of requests are modelled from a profile's means and were never measured "
+                "on such a memory; they leave out queues of waiting requests"
             ),
         ],
         verdict=[
@@ -203,9 +203,9 @@ def _ends(placed: ByMemory) -> ComparisonTable:
         "sections 2 and 6",
         "slowdown, or gain",
         rows,
-        note="other programs of the same kind and smaller, on one or two threads: a difference is "
-        "no error of a model. A gain is the time with everything far over the time with the plan, "
-        "as the source has it. unguided: pages of every object interleaved",
+        note="these programs are others of the same kind, smaller, on one or two threads: a "
+        "difference is not a model's error. A gain is the time with everything far over the time "
+        "with the plan, as in the source. unguided: pages of every object interleaved",
     )
 
 
@@ -241,8 +241,8 @@ def _percentiles(placed: ByMemory) -> TextTable:
             rows.append([on.application.kind, share_name(share), *cells])
     return TextTable(
         title="latency of a request, harshest memory: everything near, then slowdowns by share "
-        "near (a model: a kind's mean added time, spread evenly and in proportion; plans are "
-        "for the mean of all requests, of the graph for PageRank)",
+        "near (modelled: the mean added time of each kind, spread evenly and in proportion; plans "
+        "minimise the mean of all requests, for the graph of PageRank)",
         columns=["program", "near", *PERCENTILES],
         rows=rows,
     )
@@ -264,13 +264,13 @@ def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
         for kind, before in quick.items():
             near = _trimmed_ns(before)
             times[kind] = MeanTimes(near, near, _trimmed_ns(slow[kind]))
-        truths = percentiles_ns(slow, shares) / percentiles_ns(quick, shares)
+        measured = percentiles_ns(slow, shares) / percentiles_ns(quick, shares)
         ends = slowdowns(quick, shares, times)
-        for name, truth, (low, high) in zip(PERCENTILES, truths, ends, strict=True):
+        for name, slowdown, (low, high) in zip(PERCENTILES, measured, ends, strict=True):
             rows.append(
                 row(
                     f"{application.kind}, {name}",
-                    float(truth),
+                    float(slowdown),
                     (low * high) ** 0.5,
                     interval=(low, high),
                     rivals={"no slowdown": 1.0},
@@ -279,12 +279,12 @@ def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
                 )
             )
     return table(
-        "the rule for percentiles tried here: pages of 4 KiB after pages of 2 MiB",
+        "test of the rule for percentiles here: pages of 4 KiB over pages of 2 MiB",
         "measured here, both",
         "slowdown of latency",
         rows,
-        note='"published" is what was measured; ours knows the latencies in pages of 2 MiB and how '
-        "much longer each kind of request takes on average in pages of 4 KiB",
+        note='"published" is measured; ours follows from the latencies in pages of 2 MiB and the '
+        "mean added time of each kind of request in pages of 4 KiB",
     )
 
 
@@ -317,7 +317,7 @@ def _traffic(placed: ByMemory) -> TextTable:
         ours = f"{read:.2f} read, {written * LINE_BYTES / near:.2f} written"
         rows.append([of[0].application.kind, ours, theirs[name]])
     return TextTable(
-        title="memory traffic with everything near, GB/s: what makes programs alike",
+        title="memory traffic with everything near, GB/s",
         columns=["program", "ours, one thread", "published"],
         rows=rows,
     )
@@ -330,7 +330,7 @@ def _objects(placed: ByMemory) -> TextTable:
         for share in SHARES[1:]
     ]
     return TextTable(
-        title="what is kept near, harshest memory (above a thousandth of the data)",
+        title="objects kept near, harshest memory (above a thousandth of the data)",
         columns=["program", "near", "objects"],
         rows=rows,
     )
@@ -368,10 +368,10 @@ def _verdict(published_range: PublishedRange, placed: ByMemory) -> str:
 
 def _about(tried: ComparisonTable) -> list[str]:
     judged = [row for row in tried.rows if row.judged and row.published]
-    held = sum((row.low or 0.0) <= (row.published or 0.0) <= (row.high or 0.0) for row in judged)
+    inside = sum((row.low or 0.0) <= (row.published or 0.0) <= (row.high or 0.0) for row in judged)
     errors = tried.errors
     return [
-        f"percentiles, tried on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (taking no "
-        f"slowdown {errors['no slowdown'].mean:.1%}); {held} of {len(judged)} lie between the two "
-        "ways to spread the added time, a bucket of 3 % more on either side",
+        f"percentiles, tested on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (predicting "
+        f"no slowdown, {errors['no slowdown'].mean:.1%}); {inside} of {len(judged)} are between "
+        "the two ways to spread the added time, widened by one bucket of 3 % on either side",
     ]

@@ -46,7 +46,7 @@ class XMemCurve(Study):
         profile, near_file = given.profile or PROFILE, given.near or NEAR
         if not profile.is_file() or not near_file.is_file():
             raise NearfarError(
-                f"X-Mem's curve wants a profile and its near memory ({profile}, {near_file}): run "
+                f"X-Mem's curve needs a profile and its near memory ({profile}, {near_file}): run "
                 "`make demo`, or name both files with --profile and --near",
                 ExitCode.MACHINE_LACKS,
             )
@@ -98,9 +98,9 @@ def _published(share: float) -> str:
 
 
 def _verdict(program: str, rows: dict[float, ComparisonRow]) -> list[str]:
-    """Return, for each published share, ours against the published range and against no guidance.
+    """Return for each published share how ours compares with the published range and no guidance.
 
-    The source's programs are others: only the kind of result can agree.
+    The source's programs differ from this one, so only the kind of result can agree.
     """
     low, high = PUBLISHED_GUIDED
     lines = [f"{program}: all far {rows[0.0].ours:.2f}"]
