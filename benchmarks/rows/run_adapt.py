@@ -173,7 +173,7 @@ def _adapted(
             finally:
                 turn.clear()
 
-        adapter.start(lambda: served.server.present() if turn.is_set() else {})
+        adapter.start(lambda: served.server.placed_processes() if turn.is_set() else {})
         try:
             yield Arm(arm.pid, work)
         finally:

@@ -39,7 +39,7 @@ def measure_kernel(options: KernelOptions) -> dict[str, Any]:
 
 
 def run_measurement(options: MeasureOptions, watching: Watching | None = None) -> DeviceProfile:
-    """Measure everything, showing progress by `watching`; write what options name."""
+    """Measure everything and write the files that the options name; `watching` shows progress."""
     from nearfar.base.files import check_writable
     from nearfar.documents import save
     from nearfar.measure.measure import run, seconds_given
@@ -60,7 +60,7 @@ def run_measurement(options: MeasureOptions, watching: Watching | None = None) -
     with shown as (progress, seen):
         measured = run(options, progress, seen)
         progress("writing", 1.0)
-        # What took minutes is safe before anything is drawn of it.
+        # The measurement takes minutes: it is saved before it is drawn.
         if samples is not None:
             _write_samples(measured, samples)
         if options.output is not None:

@@ -72,12 +72,12 @@ def clear_dead(start: str, where: Path) -> None:
     with contextlib.suppress(OSError):
         for folder in where.glob(f"{start}-*"):
             if _is_dead(folder):
-                _end_users(folder)
+                _kill_users(folder)
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end_users(folder: Path) -> None:
-    """Kill this user's processes that were started with the path of `folder`, but for our own."""
+def _kill_users(folder: Path) -> None:
+    """Kill this user's processes with `folder` in their environment, except this and its parent."""
     spared = {os.getpid(), os.getppid()}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -152,6 +152,7 @@ class Journal(Generic[Record]):
 
     @contextlib.contextmanager
     def _closed_on_error(self) -> Iterator[Journal[Record]]:
+        """Close the file if the block fails; else it stays open."""
         try:
             yield self
         except BaseException:

@@ -77,7 +77,7 @@ class CoRunner:
 
 
 def working(co_runner: CoRunner | None) -> contextlib.AbstractContextManager[None]:
-    """Return a block during which the co-runner runs, if there is one."""
+    """Return a context manager in whose block the co-runner, if there is one, runs."""
     return co_runner.working() if co_runner is not None else contextlib.nullcontext()
 
 

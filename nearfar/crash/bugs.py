@@ -142,9 +142,9 @@ class Bugs:
 
         small, missing = shrink(state, lines, fails)
         final = self._judge.confirmed(small)
-        survived = [self._line(o, lines[o], n, n - 1) for o, n in small.items()]
+        survived = [self._crash_line(o, lines[o], n, n - 1) for o, n in small.items()]
         lost = [
-            self._line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
+            self._crash_line(o, lines[o], small.get(o, 0), _first_lost(small.get(o, 0), lines[o]))
             for o in missing
         ]
         if not small and point.at != "store" and (same := self._same_output(final)):
@@ -192,7 +192,11 @@ class Bugs:
                 return found_bug
         return None
 
-    def _line(self, offset: int, line: PendingLine, survived: int, store: int) -> CrashLine:
+    def _crash_line(self, offset: int, line: PendingLine, survived: int, store: int) -> CrashLine:
+        """Return a line at a power cut, with the frames of its store number `store`.
+
+        `survived` is the number of its stores that are in the image.
+        """
         return CrashLine(
             offset=offset,
             stores=len(line.contents),

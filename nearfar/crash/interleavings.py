@@ -6,8 +6,8 @@ steps: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, f
 dependent steps of a run that nothing orders, which other choices lead to a run that is not
 equivalent. Runs with few preemptions come first and those with many are left out (Musuvathi,
 Qadeer, PLDI 2007): a thread loses a turn that it could have taken. Where a choice is left out, the
-other thread is also chosen where the thread that would lose its turn had got it (Coons, Musuvathi,
-McKinley, OOPSLA 2013). Orders within the bound may still be missed.
+other thread is also chosen where the thread that would lose its turn had begun its turns in a row
+(Coons, Musuvathi, McKinley, OOPSLA 2013). Orders within the bound may still be missed.
 
 Loads are not recorded. A step's loads come after the one before it, so an order of two steps on
 lines that a thread only reads is tried only if other steps of the two threads depend.
@@ -105,7 +105,7 @@ class Interleavings:
         )
 
     def learn(self, turns: list[Turn]) -> bool:
-        """Plan other orders after a run; return whether no earlier run was equivalent."""
+        """Plan the orders that a run suggests; return whether no earlier run was equivalent."""
         self._left_out |= len(turns) >= MAX_TURNS
         turns = turns[:MAX_TURNS]
         preempted = _preemptions(turns)
@@ -114,10 +114,12 @@ class Interleavings:
         for at, thread in _races(turns):
             if self._branch(turns, begins, preempted, at, thread):
                 continue
-            got = at
-            while got and turns[got - 1].thread == turns[at].thread:
-                got -= 1
-            self._branch(turns, begins, preempted, got, thread)
+            # The bound forbids to take this turn away: the other thread goes before the thread
+            # that has it, at the first of its turns in a row.
+            first = at
+            while first and turns[first - 1].thread == turns[at].thread:
+                first -= 1
+            self._branch(turns, begins, preempted, first, thread)
         kind = _kind(turns)
         is_new = kind not in self._seen
         self._seen.add(kind)

@@ -88,6 +88,7 @@ def suspects_of(trace: CrashTrace, symbols: TraceSymbols, *, eadr: bool) -> list
 
 
 def _context(trace: CrashTrace, symbols: TraceSymbols) -> LintContext:
+    """Return what lints need that judge a trace alone, without images of the pool."""
     return LintContext(
         trace=trace,
         state=PoolState(trace),

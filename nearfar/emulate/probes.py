@@ -142,16 +142,17 @@ def in_huge_pages(target: EmulationTarget) -> EmulationTarget:
 def judge(
     mechanism: Mechanism, request: ProfileRequest, target: EmulationTarget, say: Say
 ) -> ProbeResults:
-    """Run the probes by the program's mechanism, everything far, in huge pages if available.
+    """Emulate the probes with everything far, and return how well they meet the far memory.
 
-    Where tracing takes too long for a probe, the mechanism raises the slow motion, and the rounds
-    that follow use it. The median of several rounds counts: memory of a shared machine differs by
-    several percent from run to run. A mechanism that uses plain time has plain runs before and
-    after, and rounds in which those differ are repeated.
+    The probes use huge pages if available. If tracing takes too long for a probe, the mechanism
+    raises the slow motion, and the rounds that follow use it. The median of several rounds counts,
+    because memory of a shared machine differs by several percent from run to run. A mechanism that
+    slows a plain run down gets a plain run before and after, and a round in which these differ is
+    repeated.
     """
     target = replace(target, placements=(), group_of=kernel_of)
     with owned_folder("nearfar-probes-", None) as folder:
-        probe_request = _request(request, _compiled(folder))
+        probe_request = _probe_request(request, _compiled(folder))
         twin = folder / "twin"
         twin.mkdir()
         plain = plain_build_of(probe_request, twin)
@@ -198,7 +199,8 @@ def _gets_huge_pages(request: ProfileRequest, plain: Build) -> bool:
     return pages.operations * LINE_BYTES >= MIN_HUGE_SHARE * int(region_bytes)
 
 
-def _request(request: ProfileRequest, probes: Path) -> ProfileRequest:
+def _probe_request(request: ProfileRequest, probes: Path) -> ProfileRequest:
+    """Return a request that runs the program `probes` in place of the profiled one."""
     region_bytes = max(CACHES * request.cache_bytes, MIN_REGION_BYTES)
     job = replace(
         request.job,

@@ -93,7 +93,7 @@ def run_planned(
     exit_when_terminated()
     server = prepared.server
     if adapter is not None:
-        adapter.start(server.present)
+        adapter.start(server.placed_processes)
     before = signal.signal(signal.SIGUSR1, server.request_snapshot)
     try:
         ended = run_job(job, executable, prepared.variables(environment), prepared.folder, in_child)

@@ -146,7 +146,7 @@ def limited_commands(
     set_up.check(spec, swap_bytes)
     group = place.parent / "nearfar-PID-0"
     return [
-        *set_up.shown(spec, swap_bytes),
+        *set_up.command_lines(spec, swap_bytes),
         f"mkdir {group}",
         f"echo {limit} > {group / place.limit}",
         f"{' '.join(program)}  # in the group",

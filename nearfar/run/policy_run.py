@@ -65,12 +65,12 @@ def anonymous_by_node(numa_maps: str) -> dict[int, int]:
     return total
 
 
-def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
+def run_policy(name: str, job: Job) -> RunRecord:
     """Run `job` under a policy; raises NearfarError where this machine cannot."""
     executable = find_executable(job.command[0])
     check_program(executable)
-    nodes = local_nodes(root)
-    policy = POLICIES.get(name)(nodes, root)
+    nodes = local_nodes()
+    policy = POLICIES.get(name)(nodes, Path("/"))
     watch = _PageWatch()
     thread = threading.Thread(target=watch.watch, daemon=True)
     try:
@@ -110,6 +110,7 @@ def run_policy(name: str, job: Job, root: Path = Path("/")) -> RunRecord:
 
 
 def _run(job: Job, executable: Path) -> RunOutcome:
+    """Run the program in a run's folder, whose control file takes the phases that it marks."""
     with owned_folder("nearfar-run-", memory_folder()) as folder:
         Control.create(folder).close()
         return run_job(job, executable, dict(os.environ), folder)

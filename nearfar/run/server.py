@@ -134,9 +134,9 @@ class Server:
             file.seek(layout.Table.process_count.offset)
             return int.from_bytes(file.read(layout.Table.process_count.size), "little")
 
-    def present(self) -> dict[int, PlacedProcess]:
-        """Return the processes with the library now; other threads may call this."""
-        # One step of the interpreter: this server's thread cannot change the dict meanwhile.
+    def placed_processes(self) -> dict[int, PlacedProcess]:
+        """Return the processes that run with the library now; any thread may call this."""
+        # Copying is one step of the interpreter: this server's thread cannot change it meanwhile.
         return self.processes.copy()
 
     def request_snapshot(self, *_: object) -> None:

@@ -118,7 +118,7 @@ def _cells(row: ObjectLanding, letters: int) -> list[str]:
     landed = (f"{name} {format_bytes(size)}" for name, size in row.bytes_by_memory.items())
     return [
         _cut(row.name, letters),
-        _shares(row.planned),
+        _planned_text(row.planned),
         format_bytes(row.planned_bytes),
         format_bytes(row.recognised_bytes) if row.recognised_bytes else "not seen",
         ", ".join(landed) or "-",
@@ -134,7 +134,8 @@ def _cut(name: str, letters: int) -> str:
     return f"{name[: letters - last - 1]}…{name[-last:]}"
 
 
-def _shares(planned: Mapping[str, float]) -> str:
+def _planned_text(planned: Mapping[str, float]) -> str:
+    """Return where an object is planned: a memory, or its share in each."""
     if len(planned) == 1:
         return next(iter(planned))
     return ", ".join(f"{share:.0%} {name}" for name, share in planned.items())

@@ -79,7 +79,7 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     locks = [number for number, memory in enumerate(memories) if memory.locked]
     shapes = [near]
     targets = Targets(shapes, {})
-    movers = _movers(plan) if adapt else set()
+    movers = _movable_objects(plan) if adapt else set()
     by_size = sorted(
         range(len(plan.placements)), key=lambda index: -plan.placements[index].size_bytes
     )
@@ -167,12 +167,15 @@ def _is_placeable_file(
     )
 
 
-def _movers(plan: Plan) -> set[int]:
+def _movable_objects(plan: Plan) -> set[int]:
+    """Return the objects that may move during the run: those of the plan's moves, if it has any.
+
+    Otherwise hotness decides among the largest objects. Each object that may move has its own
+    arenas, which cost more than a small object gains.
+    """
     moving = {move.object for phase in plan.phases for move in phase.moves}
     if moving:
         return moving
-    # Without phases, hotness decides among the largest objects. Each has its own arenas, which
-    # cost more than a small object gains.
     largest = sorted(plan.placements, key=lambda placement: -placement.size_bytes)
     total_bytes = sum(placement.size_bytes for placement in plan.placements)
     min_bytes = max(MIN_MOVING_SHARE * total_bytes, MIN_MOVING_BYTES)

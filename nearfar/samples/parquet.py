@@ -124,7 +124,7 @@ def read_parquet(path: Path) -> tuple[StoreHeader, list[SampleRow]]:
         raise NearfarError(f"{path} is a Parquet table, but not one of nearfar's samples")
     try:
         head = msgspec.json.decode(metadata, type=StoreHeader)
-        return head, [_row(row) for batch in table.to_batches() for row in _cells(batch)]
+        return head, [_row(row) for batch in table.to_batches() for row in _rows_of(batch)]
     except (msgspec.DecodeError, msgspec.ValidationError, KeyError) as error:
         raise NearfarError(
             f"cannot read samples {path}: they are of another version of nearfar ({error})"
@@ -183,6 +183,7 @@ def _plain(hint: Any) -> type:
 
 
 def _batches(records: Iterable[SampleRecord]) -> Iterator[list[dict[str, Any]]]:
+    """Yield the table's rows, as many at once as a group of rows in the file has."""
     seen: Counter[SamplePoint] = Counter()
     batch = []
     for record in records:
@@ -223,8 +224,8 @@ def _flat(record: SampleRecord, repetition: int) -> dict[str, Any]:
     return row
 
 
-def _cells(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield rows; lists stay arrays, a conversion to Python would take 30 bytes a number."""
+def _rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Yield rows; lists stay arrays, because lists of Python take 30 bytes per number."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     plain = {
         name: column.to_pylist()

@@ -146,7 +146,7 @@ def dry_run(options: ValidateOptions) -> list[str]:
     room = most_bytes()
     set_up.check(spec, room)
     group = find_group_parent().parent / "nearfar-PID-N"
-    return [*set_up.shown(spec, room), f"mkdir {group}  # for each run", f"rmdir {group}"]
+    return [*set_up.command_lines(spec, room), f"mkdir {group}  # for each run", f"rmdir {group}"]
 
 
 def _subjects(options: ValidateOptions, folder: Path, progress: Progress) -> Iterator[PagedSubject]:

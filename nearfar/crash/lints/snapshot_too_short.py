@@ -13,15 +13,18 @@ which compilers copy a struct."""
 
 
 def is_cut_short(store: BareStore) -> bool:
-    """Return whether a snapshot covers part of the store's word or statement."""
+    """Return whether a snapshot ends within the store's word or covers part of its statement."""
     word = store.offset // WORD_BYTES
-    return any((s.end - 1) // WORD_BYTES == word for s in store.snapshots_near()) or any(
+    if any((snapshot.end - 1) // WORD_BYTES == word for snapshot in store.snapshots_near()):
+        return True
+    return any(
         begin == store.owner_begin and _is_one_statement(store.stack, stack)
         for stack, begin in store.transaction.covered
     )
 
 
 def _is_one_statement(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Return whether two stacks are of stores next to each other in one function call."""
     return first[1:] == second[1:] and abs(first[0] - second[0]) <= _STATEMENT_BYTES
 
 

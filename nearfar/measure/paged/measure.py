@@ -85,7 +85,7 @@ def dry_run(options: MeasureOptions) -> list[str]:
     place = find_group_parent()
     group = place.parent / "nearfar-PID-0"
     return [
-        *set_up.shown(request.spec, request.swap_bytes),
+        *set_up.command_lines(request.spec, request.swap_bytes),
         f"mkdir {group}  # for a process with {format_bytes(request.region_bytes)}",
         f"rmdir {group}  # at the end",
     ]

@@ -61,14 +61,14 @@ def find_group_parent(root: Path = Path("/")) -> GroupParent:
     for version, point, inside, controllers in mounts:
         own = _own(root, version)
         if version == 1 and "memory" in controllers and own is not None:
-            place = GroupParent(1, root / _below(point, inside, own).lstrip("/"))
+            place = GroupParent(1, root / _group_folder(point, inside, own).lstrip("/"))
             return _allowed(place)
     for version, point, inside, _ in mounts:
         own = _own(root, version)
         top = root / point.lstrip("/")
         if version != 2 or own is None or "memory" not in _words(top / "cgroup.controllers"):
             continue
-        here = root / _below(point, inside, own).lstrip("/")
+        here = root / _group_folder(point, inside, own).lstrip("/")
         for above in (here, *here.parents):
             empty = above != here or above == top or not _words(above / "cgroup.procs")
             if empty and "memory" in _words(above / "cgroup.subtree_control"):
@@ -108,11 +108,11 @@ def _own(root: Path, version: int) -> str | None:
     return None
 
 
-def _below(point: str, inside: str, group: str) -> str:
-    """Return the folder of `group`, where a mount shows the groups below `inside` at `point`."""
-    if inside != "/" and group.startswith(inside):
-        group = group.removeprefix(inside)
-    return point + group if group.strip("/") else point
+def _group_folder(mount_point: str, mounted_group: str, group: str) -> str:
+    """Return the folder of `group`: groups below `mounted_group` are at `mount_point`."""
+    if mounted_group != "/":
+        group = group.removeprefix(mounted_group)
+    return mount_point + group if group.strip("/") else mount_point
 
 
 def _words(path: Path) -> list[str]:

@@ -192,8 +192,8 @@ def _zswap(spec: MemorySpec) -> list[Pair]:
     return pairs
 
 
-def shown(spec: MemorySpec, size_bytes: int) -> list[str]:
-    """Return what setting up and taking down would do, as commands."""
+def command_lines(spec: MemorySpec, size_bytes: int) -> list[str]:
+    """Return the commands that would set the memory up and take it down at the end."""
     pairs = acts(spec, size_bytes)
     begin = ["cat /sys/class/zram-control/hot_add  # makes zramN"] if spec.kind == "zram" else []
     end = [Act("remove-zram", "zramN").command()] if spec.kind == "zram" else []

@@ -56,7 +56,7 @@ def test_a_paged_memory_is_refused_where_data_is_to_be_put() -> None:
 
 
 def test_zram_is_shown_step_by_step_with_its_end() -> None:
-    lines = set_up.shown(spec("zram,algorithm=lz4"), 64 * MIB)
+    lines = set_up.command_lines(spec("zram,algorithm=lz4"), 64 * MIB)
     assert lines == [
         "cat /sys/class/zram-control/hot_add  # makes zramN",
         "echo lz4 > /sys/block/zramN/comp_algorithm",
@@ -70,7 +70,7 @@ def test_zram_is_shown_step_by_step_with_its_end() -> None:
 
 def test_a_swap_file_is_made_and_removed(tmp_path: Path) -> None:
     path = tmp_path / "swap"
-    assert set_up.shown(spec(f"swap:{path}"), MIB) == [
+    assert set_up.command_lines(spec(f"swap:{path}"), MIB) == [
         f"fallocate -l {MIB} {path}",
         f"mkswap {path}",
         f"swapon --priority 32767 {path}",

@@ -125,12 +125,12 @@ def test_a_range_that_becomes_hot_comes_near(monkeypatch: pytest.MonkeyPatch) ->
             """Touch one range of each object between clearing and counting."""
             assert run.child.stdin is not None
             assert run.child.stdout is not None
-            adapter.poll(run.served.server.present())
+            adapter.poll(run.served.server.placed_processes())
             print(hot * RANGE >> 20, 0, file=run.child.stdin, flush=True)
             assert run.child.stdout.readline()
             for _ in range(2):
                 clock[0] += 32 * INTERVAL_NS
-                adapter.poll(run.served.server.present())
+                adapter.poll(run.served.server.placed_processes())
 
         for begin in run.addresses:
             assert policies(run.child.pid, begin) == ["prefer:0", "prefer=static:0", "prefer:0"]

@@ -53,31 +53,31 @@ class _Run:
 
 
 def _read(path: Path, options: ImportOptions) -> ImportedFigures:
+    """Return the file's latencies, bandwidths and, by read share, curves of loaded latency."""
     runs = _runs(path)
     imported = ImportedFigures()
     if not runs:
         _single(path, options, imported)
         return imported
-    families: dict[float, list[tuple[float, Point]]] = {}
+    loaded: dict[float, list[tuple[float, Point]]] = {}
     for run in runs:
         chases, loads = run.cells["ChaseThds"] != "0", run.cells["LoadThds"] != "0"
-        if loads:
-            _, share = _kernel(path, run)
         if chases and loads:
+            _, read_share = _kernel(path, run)
             rate, ns = run.float(path, "LdAvgMibs") * GB, run.float(path, "ChaseNS")
             threads = run.float(path, "LoadThds")
             point = checked(path, run.line, (rate, ns))
-            families.setdefault(share, []).append((threads, point))
+            loaded.setdefault(read_share, []).append((threads, point))
         elif chases:
             imported.latency.append(_latency(path, run, options))
         elif loads:
             imported.bandwidth.append(_bandwidth(path, run, options))
     curves = {
         share: [point for _, point in sorted(points, key=lambda row: row[0])]
-        for share, points in families.items()
+        for share, points in loaded.items()
         if len(points) > 1
     }
-    singles = sum(len(points) == 1 for points in families.values())
+    singles = sum(len(points) == 1 for points in loaded.values())
     if singles:
         imported.notes.append(f"{singles} loads with a single run were left out: a curve needs two")
     if curves:

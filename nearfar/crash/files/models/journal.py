@@ -24,5 +24,5 @@ class DataJournal(FileSystem):
         return early.number < late.number
 
     def tears(self, operation: Operation) -> Iterator[Damage]:
-        """Yield pages in order."""
+        """Yield the remains of a partly lost write: its first page, its first two, and so on."""
         yield from page_prefixes(operation)
