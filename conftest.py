@@ -19,7 +19,7 @@ from nearfar.__main__ import main
 
 ROOT = Path(__file__).parent
 TIMEOUT_S, LONG_TIMEOUT_S = 600.0, 3600.0
-"""Time after which a test hangs on a quiet machine; it grows with what the machine is busy with."""
+"""Time-outs on a quiet machine; they grow on a slow or busy one."""
 FOLDERS = (
     "tests/python",
     "tests/closed_forms",

@@ -33,7 +33,7 @@ from patience import machine_factor, remaining_s  # noqa: E402
 
 CACHE = REPOSITORY / "build/vm"
 LIMIT_S = 560.0
-"""Seconds after which a boot hangs on a quiet machine, where two take 120 s with all checks."""
+"""Time-out of a boot on a quiet machine, where two boots take 120 s with all checks."""
 WANTS_NO_HYPERVISOR = (6, 3)
 """From this kernel on, regions of CXL devices are committed only where no hypervisor is seen."""
 STATE = ("boot", "grub.d", "nearfar")

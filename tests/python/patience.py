@@ -38,7 +38,7 @@ def patience(seconds: float) -> float:
 def remaining_s(
     seconds: float, elapsed_s: float, factor: Callable[[], float] = measure_factor
 ) -> float:
-    """Return how long work that takes `seconds` on a quiet machine may still take; <= 0: it hangs.
+    """Return the time left for work that takes `seconds` on a quiet machine; <= 0: none.
 
     The reference job runs again, because other work may have started since the first time.
     """
@@ -46,9 +46,9 @@ def remaining_s(
 
 
 def extend_alarm(seconds: float, factor: Callable[[], float] = measure_factor) -> None:
-    """Let the pending alarm of this process end only work that hangs on a machine as busy as now.
+    """Put off the alarm that is set `seconds` ahead by as much as the machine is then slower.
 
-    The alarm is due after `seconds`; its handler stays the one that is installed.
+    The alarm's handler runs once that time is over, too.
     """
     started = time.monotonic()
     end = signal.getsignal(signal.SIGALRM)

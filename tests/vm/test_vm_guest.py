@@ -19,8 +19,8 @@ REPOSITORY = Path(__file__).parents[2]
 CHECKS = sorted(path.stem for path in (REPOSITORY / "vm/checks").glob("[0-9]*.py"))
 CANNOT = 77
 TIMEOUT_S = 2400.0
-"""Time after which a test hangs on a quiet machine: the first one waits until the programs are
-built (300 s at most) and for two boots of at most 560 s each."""
+"""Time-out on a quiet machine: the first test waits until the programs are built (300 s at most)
+and for two boots of at most 560 s each."""
 REAL_PROGRAMS = "74_run_real_programs"
 
 SHORT = {"10_machine", "20_doctor", "30_convert_fsdax", "40_convert_to_node", "70_run"}

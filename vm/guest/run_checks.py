@@ -35,8 +35,8 @@ from nearfar.__main__ import main as nearfar_main
 CHECKS = Path("/payload/checks")
 LOGS = Path("/tmp/checks")
 LIMIT_S = 200 * float(os.environ.get("NEARFAR_MACHINE_FACTOR", "1"))
-"""Seconds after which a check hangs; the longest takes a fifth of it on a quiet machine. The factor
-is a word of the kernel's command line, which has it in its first process' environment."""
+"""Time-out of a check; the longest takes a fifth of it on a quiet machine. The factor is a word of
+the kernel's command line, which has it in its first process' environment."""
 SKIPPED = 77
 GRUB = Path("/boot/grub/grub.cfg")
 SECOND_BOOT = os.environ.get("NEARFAR_BOOT") == "2"
