@@ -18,8 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
 from nearfar.base.estimate import Estimate
-from nearfar.base.statistics import median_of_groups
+from nearfar.base.statistics import RESAMPLES
 from nearfar.run.sample_budget import process_cpu_ns
 
 TURN_NS = 60_000_000
@@ -111,7 +115,7 @@ def _live(
 def ratio(taken: Turns, arm: str, others: Sequence[str]) -> Estimate:
     """Return the median over blocks of an arm's time over the others' geometric mean."""
     lives = zip(taken[arm], *(taken[other] for other in others), strict=True)
-    logs = median_of_groups(
+    logs = _median_of_groups(
         [
             [
                 math.log(own) - statistics.fmean(map(math.log, beside))
@@ -139,3 +143,32 @@ def _count(arms: Mapping[str, Arm], operation: str) -> int:
         if took_ns >= TURN_NS / 2:
             return max(1, round(count * TURN_NS / took_ns))
         count *= 2
+
+
+def _median_of_groups(groups: Sequence[Sequence[float]]) -> Estimate:
+    """Return the median of all samples with its 95 % interval (percentile bootstrap).
+
+    Samples of a group share a cause, such as their process: whole groups are resampled, then the
+    samples of each, so that the interval covers differences between groups. It is rough for few
+    groups.
+    """
+    values = [np.asarray(group, dtype=float) for group in groups]
+    middle = float(np.median(np.concatenate(values)))
+    if len(values) < 3:
+        medians = [float(np.median(group)) for group in values]
+        return Estimate(middle, min(medians), max(medians))
+    rng = np.random.default_rng(0)
+
+    def median_of(chosen: NDArray[np.int64]) -> np.float64:
+        resampled = [rng.choice(values[group], len(values[group])) for group in chosen]
+        return np.float64(np.median(np.concatenate(resampled)))
+
+    interval = stats.bootstrap(
+        (np.arange(len(values)),),
+        median_of,
+        n_resamples=RESAMPLES,
+        method="percentile",
+        rng=rng,
+        vectorized=False,
+    ).confidence_interval
+    return Estimate(middle, min(float(interval.low), middle), max(float(interval.high), middle))

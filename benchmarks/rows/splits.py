@@ -17,8 +17,10 @@ from nearfar.documents import WorkloadProfile, load
 from nearfar.native_files import native_folder
 from nearfar.place.split_profile import split_profile
 from nearfar.place.split_traffic import HotCold
-from nearfar.place.splits import judged_for, propose_splits
+from nearfar.place.splits import JudgedMemories, propose_splits
 from nearfar.place.type_use import type_uses
+from nearfar.predict.derive import near_memory
+from nearfar.predict.host import DEFAULT_HOST
 
 SECONDS = 40
 
@@ -85,7 +87,8 @@ def _compare(
         raise NearfarError("no split was proposed")
     proposal = proposals[0]
     near_ns = sum(phase.near_cpu_time_ns.value for phase in before.phases)
-    plan = judged_for(near, far, proposal.budget_bytes).placed(after)
+    memories = JudgedMemories(near_memory(near), far, proposal.budget_bytes, DEFAULT_HOST)
+    plan = memories.placed(after)
     saved = proposal.slowdown_before.value - plan.time_ns / near_ns
     use = type_uses(before)[0]
     hot = tuple(field for field in use.fields if field.field in proposal.hot_fields)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nearfar.base.estimate import Estimate
 
@@ -13,9 +12,7 @@ RESAMPLES = 2000
 """Bootstrap resamples: the 95 % ends of a median of <= 50 values move by < 1 % beyond this."""
 
 
-def median_estimate(
-    samples: Sequence[float], seed: int = 0, resamples: int = RESAMPLES
-) -> Estimate:
+def median_estimate(samples: Sequence[float], resamples: int = RESAMPLES) -> Estimate:
     """Return the median of `samples` and its 95 % bootstrap (BCa, else percentile) interval.
 
     One sample gives an interval of no width; callers say how many repetitions there were.
@@ -35,44 +32,13 @@ def median_estimate(
                 np.median,
                 n_resamples=resamples,
                 method=method,
-                rng=np.random.default_rng(seed),
+                rng=np.random.default_rng(0),
                 vectorized=True,
             ).confidence_interval
             low, high = float(interval.low), float(interval.high)
             if np.isfinite(low) and np.isfinite(high):
                 return Estimate(middle, min(low, middle), max(high, middle))
     return Estimate(middle, float(values.min()), float(values.max()))
-
-
-def median_of_groups(groups: Sequence[Sequence[float]], seed: int = 0) -> Estimate:
-    """Return the median of all samples with its 95 % interval (percentile bootstrap).
-
-    Samples of a group share a cause, such as their process: whole groups are resampled, then the
-    samples of each, so that the interval covers differences between groups. It is rough for few
-    groups.
-    """
-    values = [np.asarray(group, dtype=float) for group in groups]
-    middle = float(np.median(np.concatenate(values)))
-    if len(values) < 3:
-        medians = [float(np.median(group)) for group in values]
-        return Estimate(middle, min(medians), max(medians))
-    rng = np.random.default_rng(seed)
-
-    def median_of(chosen: NDArray[np.int64]) -> np.float64:
-        resampled = [rng.choice(values[group], len(values[group])) for group in chosen]
-        return np.float64(np.median(np.concatenate(resampled)))
-
-    from scipy import stats
-
-    interval = stats.bootstrap(
-        (np.arange(len(values)),),
-        median_of,
-        n_resamples=RESAMPLES,
-        method="percentile",
-        rng=rng,
-        vectorized=False,
-    ).confidence_interval
-    return Estimate(middle, min(float(interval.low), middle), max(float(interval.high), middle))
 
 
 def difference_estimate(samples: Sequence[float], others: Sequence[float]) -> Estimate:

@@ -17,11 +17,18 @@ _LIBC = ctypes.CDLL(None)
 def end_with_parent(parent: int, at_end: signal.Signals = signal.SIGKILL) -> None:
     """Send `at_end` to this process when `parent` ends, however it ends.
 
-    For a child before its exec: prctl takes no lock. It follows the thread that started the child.
+    A child calls this between fork and exec, because prctl takes no lock. The kernel sends the
+    signal when the thread that started the child ends.
     """
     _LIBC.prctl(_PDEATHSIG, at_end, 0, 0, 0)
     if os.getppid() != parent:  # it ended before
         os.kill(os.getpid(), at_end)
+
+
+def kill_group(group: int) -> None:
+    """Kill all processes of a group; nothing happens if they have ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 @contextlib.contextmanager
@@ -50,4 +57,4 @@ def _end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _already(_number: int, _frame: FrameType | None) -> None:
-    """Being ended."""
+    """Ignore a further SIGTERM."""

@@ -84,26 +84,26 @@ def check_cpus(far: ProgramMemory, machine: topology.Topology) -> None:
         )
 
 
-def slower_memories(machine: topology.Topology, root: Path = Path("/")) -> list[str]:
+def slower_memories(machine: topology.Topology) -> list[str]:
     """Return the specs of physically slower memories, memory-only nodes first.
 
     DAX devices are not among them: using one overwrites what is on it, so it must be named.
     """
     others = [node for node in machine.nodes if node != machine.node]
-    sizes = {node: topology.node_memory_bytes(node, root)[0] for node in others}
-    bare = [node for node in others if sizes[node] and not topology.node_cpus(node, root)]
+    sizes = {node: topology.node_memory_bytes(node)[0] for node in others}
+    bare = [node for node in others if sizes[node] and not topology.node_cpus(node)]
     remote = [node for node in others if sizes[node] and node not in bare]
     nodes = [f"node:{node},pages=thp" for node in [*bare, *remote]]
-    return nodes + [f"file:{folder}" for folder in dax_mounts(root)]
+    return nodes + [f"file:{folder}" for folder in dax_mounts()]
 
 
-def dax_mounts(root: Path = Path("/")) -> list[str]:
+def dax_mounts() -> list[str]:
     """Return folders where a DAX file system on persistent memory is mounted and writable."""
     folders = []
-    for line in (Tree(root).text("proc/mounts") or "").splitlines():
+    for line in (Tree(Path("/")).text("proc/mounts") or "").splitlines():
         device, folder, _, options, *_ = [*line.split(), "", "", "", ""]
         dax = any(option in ("dax", "dax=always", "dax=inode") for option in options.split(","))
         folder = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), folder)
-        if device.startswith("/dev/pmem") and dax and os.access(root / folder[1:], os.W_OK):
+        if device.startswith("/dev/pmem") and dax and os.access(folder, os.W_OK):
             folders.append(folder)
     return folders

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nearfar.base.errors import CommandError, ExitCode
+from nearfar.base.terminate import kill_group
 from nearfar.native_files import native_file
 from nearfar.program.executable import preload
 
@@ -245,8 +246,7 @@ def _read(pipe: int) -> bytes:
 
 
 def _kill_session(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.wait()
 
 

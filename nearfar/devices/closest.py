@@ -105,8 +105,8 @@ class Likeness:
         return f"{name} ({measured:{digits}} against {other:{digits}}{unit})"
 
 
-def closest(device: DeviceProfile, count: int = 3) -> list[Likeness]:
-    """Return the `count` devices of the library closest to `device`, closest first."""
+def closest(device: DeviceProfile) -> list[Likeness]:
+    """Return the three devices of the library closest to `device`, closest first."""
     figures = figures_of(device)
     likenesses = []
     for name in device_names():
@@ -116,7 +116,7 @@ def closest(device: DeviceProfile, count: int = 3) -> list[Likeness]:
         likeness = compare_figures(figures, figures_of(other), other)
         if likeness is not None:
             likenesses.append(likeness)
-    return sorted(likenesses, key=lambda likeness: (likeness.distance, likeness.name))[:count]
+    return sorted(likenesses, key=lambda likeness: (likeness.distance, likeness.name))[:3]
 
 
 def compare_figures(mine: Figures, theirs: Figures, other: DeviceProfile) -> Likeness | None:

@@ -38,19 +38,19 @@ HandOver = Callable[[int, int], float]
 """Function from two CPUs to ns one way."""
 
 
-def chosen_pairs(cpus: Sequence[int], most: int = MAX_PAIRS) -> list[tuple[int, int]]:
-    """Return all pairs of `cpus`, or `most` of them.
+def chosen_pairs(cpus: Sequence[int]) -> list[tuple[int, int]]:
+    """Return all pairs of `cpus`, or `MAX_PAIRS` of them.
 
     A sample keeps neighbours in number: they share a core or a cache, and a random sample of a
     large machine would have few such pairs.
     """
     every = list(itertools.combinations(sorted(cpus), 2))
-    if len(every) <= most:
+    if len(every) <= MAX_PAIRS:
         return every
-    near = list(itertools.pairwise(sorted(cpus)))[:most]
+    near = list(itertools.pairwise(sorted(cpus)))[:MAX_PAIRS]
     kept = set(near)
     rest = [pair for pair in every if pair not in kept]
-    return sorted([*near, *random.Random(1).sample(rest, most - len(near))])
+    return sorted([*near, *random.Random(1).sample(rest, MAX_PAIRS - len(near))])
 
 
 def measure_core_to_core(

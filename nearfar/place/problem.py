@@ -10,7 +10,7 @@ in each far one, which sum to 1. With one far memory, near shares (..., objects)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -123,12 +123,16 @@ class Problem:
     @cached_property
     def costs_by_input_ns(self) -> Array:
         """Added time of each input, ns, (inputs, objects, memories)."""
+        return self.sum_by_input(added_by_object_ns)
+
+    def sum_by_input(self, by_object: Callable[[Model], Array]) -> Array:
+        """Return the sums of `by_object` over each input's phases, (inputs, objects, memories)."""
         inputs = self.inputs or (0,) * len(self.phases)
         rows = {number: row for row, number in enumerate(sorted(set(inputs)))}
         costs = np.zeros((len(rows), len(self.names), len(self.fars) + 1))
         for memory, models in enumerate(self.by_far, start=1):
             for number, model in zip(inputs, models, strict=True):
-                costs[rows[number], :, memory] += added_by_object_ns(model)
+                costs[rows[number], :, memory] += by_object(model)
         return costs
 
     @cached_property
@@ -231,16 +235,13 @@ def make_problem(
     near: DeviceProfile,
     far: DeviceProfile,
     *,
-    phase: str = TOTAL,
     model: str = DEFAULT_MODEL,
     page_bytes: int | None = None,
     host: HostRule = DEFAULT_HOST,
 ) -> Problem:
-    """Return the problem of one far memory and one phase, or the whole run (``total``)."""
-    phases = phases_of(workload, None if phase == TOTAL else [phase])
-    return problem_of(
-        workload, phases, near_memory(near, page_bytes), [far], model=model, host=host
-    )
+    """Return the problem of one far memory and the whole run."""
+    side = near_memory(near, page_bytes)
+    return problem_of(workload, phases_of(workload), side, [far], model=model, host=host)
 
 
 def problem_of(

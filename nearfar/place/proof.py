@@ -43,7 +43,7 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
     if whole and has_few(problem):
         best = enumerated(problem, budget_bytes, shares)
         return gap(float(problem.shared_times_ns(best)) - problem.near_time_ns.value)
-    costs, sizes = _least_costs_ns(problem), problem.sizes_bytes
+    costs, sizes = problem.sum_by_input(least_added_by_object_ns), problem.sizes_bytes
     limits = capacity_limits(problem, budget_bytes)
     if problem.over == "worst" and len(set(problem.inputs)) > 1:
         return gap(weighted_search(problem, budget_bytes, costs)[1])
@@ -61,14 +61,3 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
     solution = knapsack(total[:, 1], sizes, budget_bytes)
     value = float(total[solution.chosen, 1].sum())
     return gap(float(total[:, 1].sum()) - value * (1.0 + solution.gap))
-
-
-def _least_costs_ns(problem: Problem) -> Array:
-    """Return the least that objects add, ns, (inputs, objects, memories)."""
-    inputs = problem.inputs or (0,) * len(problem.phases)
-    rows = {number: row for row, number in enumerate(sorted(set(inputs)))}
-    costs = np.zeros((len(rows), len(problem.names), len(problem.fars) + 1))
-    for memory, models in enumerate(problem.by_far, start=1):
-        for number, model in zip(inputs, models, strict=True):
-            costs[rows[number], :, memory] += least_added_by_object_ns(model)
-    return costs

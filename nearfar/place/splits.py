@@ -157,13 +157,6 @@ class JudgedMemories:
         return PlacedProgram(problem, np.asarray(chosen))
 
 
-def judged_for(
-    near: DeviceProfile, far: DeviceProfile, budget_bytes: int, host: HostRule = DEFAULT_HOST
-) -> JudgedMemories:
-    """Return the memories and the budget that splits are judged for."""
-    return JudgedMemories(near_memory(near), far, budget_bytes, host)
-
-
 @dataclass(frozen=True)
 class _PlacedSplit:
     """A split program with its plan for each assumption about visits."""

@@ -19,7 +19,8 @@ from typing import IO, ClassVar
 import msgspec
 
 from nearfar.base.errors import ExitCode, NearfarError
-from nearfar.base.terminate import end_with_parent
+from nearfar.base.terminate import end_with_parent, kill_group
+from nearfar.base.threads import working_beside
 from nearfar.points.inputs import PointInputs
 from nearfar.points.kind import PointKind
 
@@ -102,13 +103,12 @@ def run_once(
             ) from error
         watch = _Watch(process.pid, None if timeout_s is None else begun + timeout_s * 1e9)
         try:
-            _, code, used = os.wait4(process.pid, 0)
-            wall_ns = time.monotonic_ns() - begun
-            process.returncode = os.waitstatus_to_exitcode(code)
+            with working_beside(watch.look):
+                _, code, used = os.wait4(process.pid, 0)
+                wall_ns = time.monotonic_ns() - begun
+                process.returncode = os.waitstatus_to_exitcode(code)
         finally:
-            watch.end()
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process.pid)
         if watch.late:
             raise NearfarError(
                 f"{shown} was ended after {timeout_s:g} s (timeout_s)", ExitCode.PROGRAM_FAILED
@@ -141,27 +141,19 @@ class _Watch:
         self.threads = 0
         self.late = False
         self._pid, self._deadline_ns = pid, deadline_ns
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
 
-    def _look(self) -> None:
+    def look(self, ended: threading.Event) -> None:
+        """Count and watch the time until `ended` or the deadline."""
         tasks = Path(f"/proc/{self._pid}/task")
         while True:
             with contextlib.suppress(OSError):
                 self.threads = max(self.threads, sum(1 for _ in tasks.iterdir()))
             if self._deadline_ns is not None and time.monotonic_ns() > self._deadline_ns:
                 self.late = True
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._pid, signal.SIGKILL)
+                kill_group(self._pid)
                 return
-            if self._over.wait(WATCH_S):
+            if ended.wait(WATCH_S):
                 return
-
-    def end(self) -> None:
-        """Stop counting."""
-        self._over.set()
-        self._thread.join()
 
 
 def check_processors(cpus: int) -> None:

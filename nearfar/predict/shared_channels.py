@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import harmonic_mean
 
 import numpy as np
 
@@ -92,15 +93,15 @@ def shared_bandwidth(groups: Sequence[ThreadGroup]) -> list[float]:
     return [_drawn(group, waiting) for group in groups]
 
 
-def mixed_scaling(first: Scaling, second: Scaling, share: float = 0.5) -> Scaling:
-    """Return the scaling of work of which `second` moves `share` of the bytes.
+def mixed_scaling(first: Scaling, second: Scaling) -> Scaling:
+    """Return the scaling of work that moves half of its bytes as each of the two.
 
     Times of a byte add, alone and at capacity, so this is the harmonic mean of both.
     """
     return Scaling(
-        one_thread=1.0 / ((1.0 - share) / first.one_thread + share / second.one_thread),
-        capacity=1.0 / ((1.0 - share) / first.capacity + share / second.capacity),
-        sharpness=(1.0 - share) * first.sharpness + share * second.sharpness,
+        one_thread=harmonic_mean((first.one_thread, second.one_thread)),
+        capacity=harmonic_mean((first.capacity, second.capacity)),
+        sharpness=(first.sharpness + second.sharpness) / 2,
     )
 
 

@@ -112,6 +112,8 @@ def touched_bytes(phases: Sequence[Phase], line_bytes: int) -> dict[int, int]:
     return bytes_of
 
 
-def _huge_page_pool(meminfo: Path = Path("/proc/meminfo")) -> bool:
-    pages = re.search(r"^HugePages_Total:\s*(\d+)", meminfo.read_text(), re.MULTILINE)
+def _huge_page_pool() -> bool:
+    """Return whether this machine has reserved huge pages."""
+    meminfo = Path("/proc/meminfo").read_text()
+    pages = re.search(r"^HugePages_Total:\s*(\d+)", meminfo, re.MULTILINE)
     return pages is not None and int(pages[1]) > 0

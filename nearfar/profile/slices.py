@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from nearfar.base.threads import working_beside
 from nearfar.program.control import Control
 
 SLICE_PREFIX = "slice "
@@ -26,15 +27,9 @@ def slicing(control: Control, plain_wall_ns: float, *, wanted: bool) -> Iterator
     if not wanted:
         yield
         return
-    over = threading.Event()
     every_s = max(MIN_SLICE_S, plain_wall_ns * 2 / 1e9 / EXPECTED_SLICES)
-    thread = threading.Thread(target=_slice, args=(control, over, every_s), daemon=True)
-    thread.start()
-    try:
+    with working_beside(lambda over: _slice(control, over, every_s)):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def _slice(control: Control, over: threading.Event, every_s: float) -> None:

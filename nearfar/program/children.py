@@ -6,10 +6,12 @@ import contextlib
 import shlex
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from nearfar.base.errors import NearfarError
+from nearfar.base.threads import working_beside
 from nearfar.program.executable import find_executable
 from nearfar.program.language_runtimes import runs_other_code
 
@@ -28,25 +30,17 @@ class ChildrenWatch:
         self._adopted = adopted
         self._ticks: dict[int, int] = {}
         self._commands: dict[int, str] = {}
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    @contextlib.contextmanager
-    def running(self) -> Iterator[None]:
-        """Watch until the end of the block."""
-        self._thread.start()
-        try:
-            yield
-        finally:
-            self._ended.set()
-            self._thread.join()
+    def running(self) -> AbstractContextManager[None]:
+        """Return a context manager that watches until the end of its block."""
+        return working_beside(self._watch)
 
     def busiest(self) -> str:
         """Return the command whose processes took most CPU time; empty where none was seen."""
         return _cut(busiest_command(self._ticks, self._commands))
 
-    def _watch(self) -> None:
-        while not self._ended.wait(INTERVAL_S):
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(INTERVAL_S):
             ahead = [*_children_of(self._program), *self._adopted()]
             while ahead:
                 pid = ahead.pop()

@@ -239,11 +239,11 @@ def _bytes_by_object(
     return objects
 
 
-def default_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> set[int]:
+def default_nodes(memories: Sequence[LocalMemory]) -> set[int]:
     """Return the nodes that are near memory where the plan has ``dram``: those with CPUs."""
     if all(memory.kind != layout.DEFAULT for memory in memories):
         return set()
-    return {node.id for node in local_nodes(root) if node.cpus}
+    return {node.id for node in local_nodes() if node.cpus}
 
 
 def _present_or_swapped(

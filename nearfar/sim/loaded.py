@@ -62,21 +62,21 @@ class LoadedLatency:
         used = min(max(used, 0.0), MAX_LOAD)
         return self.idle_ns * (1 + QUEUEING * used**2 / (1 - used))
 
-    def fixed_point(self, in_flight: float, read_share: float = 1.0) -> tuple[float, float]:
-        """Return (GB/s, ns) with `in_flight` lines in flight, by bisection.
+    def fixed_point(self, in_flight: float) -> tuple[float, float]:
+        """Return (GB/s, ns) of reads with `in_flight` lines in flight, by bisection.
 
         Beyond the curve's end, bandwidth is constant and latency follows Little's law.
         """
-        low, high = 0.0, self._highest(read_share)
-        if LINE_BYTES * in_flight / self.latency_ns(high, read_share) >= high:
+        low, high, reads_only = 0.0, self._highest(1.0), 1.0
+        if LINE_BYTES * in_flight / self.latency_ns(high, reads_only) >= high:
             return high, LINE_BYTES * in_flight / high
         for _ in range(60):  # halves below what a float resolves
             middle = (low + high) / 2
-            if LINE_BYTES * in_flight / self.latency_ns(middle, read_share) > middle:
+            if LINE_BYTES * in_flight / self.latency_ns(middle, reads_only) > middle:
                 low = middle
             else:
                 high = middle
-        return low, self.latency_ns(low, read_share)
+        return low, self.latency_ns(low, reads_only)
 
     def _highest(self, read_share: float) -> float:
         near = [

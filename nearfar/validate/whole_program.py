@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import signal
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfar.base.errors import ExitCode, NearfarError
+from nearfar.base.terminate import kill_group
 from nearfar.contention.co_runner import CoRunner, working
 from nearfar.contention.program_memory import ProgramMemory
 from nearfar.profile.compiler import twin
@@ -181,8 +181,7 @@ def _run_slice(
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    kill_group(process.pid)
     process.wait()
 
 

@@ -35,9 +35,9 @@ def nodes(root: Path = Path("/"), allowed: set[int] | None = None) -> list[NodeF
     ]
 
 
-def has_numa(root: Path = Path("/")) -> bool:
+def has_numa() -> bool:
     """Return whether the kernel has nodes to place memory on."""
-    return bool(Tree(root).cpu_list("sys/devices/system/node/online"))
+    return bool(Tree(Path("/")).cpu_list("sys/devices/system/node/online"))
 
 
 def one_per_core(cpus: Iterable[int], root: Path = Path("/")) -> tuple[int, ...]:

@@ -57,7 +57,6 @@ def measure_core(
     threads_per_core: int = 1,
     progress: Callable[[str, float], None] = lambda _what, _share: None,
     *,
-    name: str = "here",
     rounds: int = 1,
 ) -> CoreFigures:
     """Return all figures of a core, and why others were not seen.
@@ -81,7 +80,7 @@ def measure_core(
             probes.figures[key] = _joined(seen)
             probes.not_seen.pop(key, None)
     return CoreFigures(
-        name=name,
+        name="here",
         title="Measured by nearfar",
         sources={"nearfar": Source(citation="nearfar measure core")},
         page_walks=probes.walks,

@@ -60,7 +60,7 @@ class CoreSubject(Protocol):
 class NativeCore:
     """The core of one of this machine's CPUs; holds memory while it exists."""
 
-    def __init__(self, machine: Topology, seed: int = 1) -> None:
+    def __init__(self, machine: Topology) -> None:
         """Map memory for misses: eight times the last-level cache, less where memory is short."""
         wanted = max(CHAIN_BYTES, room.CACHES_PER_REGION * machine.llc_bytes)
         usable = int(room.available_bytes() * room.USABLE_SHARE)
@@ -73,7 +73,7 @@ class NativeCore:
             )
         self._cpu = machine.cpus[0]
         self._largest = min(PAGES_BYTES, usable // 4) // HUGE_BYTES * HUGE_BYTES
-        self._probe = _measure.CoreProbe(size // HUGE_BYTES * HUGE_BYTES, self._cpu, seed)
+        self._probe = _measure.CoreProbe(size // HUGE_BYTES * HUGE_BYTES, self._cpu, 1)
         self._pages: dict[int, Any] = {}
 
     def overlap(self, fillers: Sequence[str], counts: Sequence[int], trials: int) -> Array:

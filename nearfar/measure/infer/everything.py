@@ -24,7 +24,6 @@ def infer(
     budget: float,
     progress: Callable[[str, float], None],
     *,
-    repetitions: int = REPETITIONS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Findings:
     """Infer what the memory of `subject` is made of in about `budget` seconds.
@@ -32,7 +31,7 @@ def infer(
     `progress` gets the current step and the share done, 0 to 1.
     """
     start = clock()
-    probe = InferenceProbe(subject, budget, repetitions, clock)
+    probe = InferenceProbe(subject, budget, REPETITIONS, clock)
     findings = Findings()
     progress("looking for caches and buffers, by reads", 0.0)
     with probe.share(0.5):

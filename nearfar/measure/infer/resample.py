@@ -32,10 +32,10 @@ def medians(samples: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def resampled_medians(
-    samples: Sequence[NDArray[np.float64]], resamples: int = RESAMPLES, seed: int = 0
+    samples: Sequence[NDArray[np.float64]], resamples: int = RESAMPLES
 ) -> NDArray[np.float64]:
     """Return medians of samples drawn with replacement: one row for each resample."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     columns = [
         np.median(values[rng.integers(0, len(values), (resamples, len(values)))], axis=1)
         for values in samples
@@ -77,8 +77,7 @@ def agreement(
     decide: Callable[[NDArray[np.float64]], Answer],
     same: Callable[[Answer], bool],
     resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> tuple[float, list[Answer]]:
     """Return the share of resamples whose answer is the `same`, and all their answers."""
-    answers = [decide(row) for row in resampled_medians(samples, resamples, seed)]
+    answers = [decide(row) for row in resampled_medians(samples, resamples)]
     return sum(same(answer) for answer in answers) / len(answers), answers

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import random
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from nearfar.documents.device import LatencyFigure
 from nearfar.measure.instrument import msr, prefetch, siblings, timer, tlb
@@ -18,9 +15,6 @@ from nearfar.samples.point import Sample, SamplePoint
 
 ROUNDS = 7
 """Samples of each point: a median needs six for an interval narrower than the extremes."""
-
-MIN_ROUNDS = 3
-"""Minimum rounds, whatever the time."""
 
 PROBES: tuple[InstrumentProbe, ...] = (timer, tlb, prefetch)
 
@@ -55,42 +49,32 @@ def examine(
     subject: Subject,
     *,
     rounds: int = ROUNDS,
-    seconds: float = math.inf,
     watch: InstrumentWatch | None = None,
-    root: Path = Path("/"),
     progress: Progress = lambda _what, _share: None,
-    sample: Callable[[SamplePoint], Sample] | None = None,
 ) -> Instrument:
     """Run every probe on `subject`; some 3 s on real memory.
 
-    After `seconds` no further round begins, but `MIN_ROUNDS` are made.
-
     A subject with an attribute `cpus` runs on this machine (`Sampler`): its CPUs, prefetcher
     registers and, by `watch` or one of its own, clock and interruptions are looked at too.
-    `sample` replaces ``subject.sample``, such as one that also stores.
     """
     facts = subject.facts()
     cpus: tuple[int, ...] = tuple(getattr(subject, "cpus", ()))
     if cpus and watch is None:
         watch = InstrumentWatch(cpus)
-    take = sample or subject.sample
     wanted = list(dict.fromkeys(point for probe in PROBES for point in probe.points(facts)))
     samples: dict[SamplePoint, list[Sample]] = {point: [] for point in wanted}
     dice = random.Random(1)
-    start = time.monotonic()
     for number in range(rounds):
-        if number >= MIN_ROUNDS and time.monotonic() - start > seconds:
-            break
         if watch is not None:
             watch.round(number)
         for index, point in enumerate(dice.sample(wanted, len(wanted))):
-            samples[point].append(take(point))
+            samples[point].append(subject.sample(point))
             done = (number + (index + 1) / len(wanted)) / rounds
             progress("examining the instrument", done)
     values = {point: [sample.value for sample in taken] for point, taken in samples.items()}
     verdicts = [verdict for probe in PROBES for verdict in probe.judge(facts, values)]
     if cpus and watch is not None:
-        verdicts += [msr.judge(cpus, root), siblings.judge(cpus, root)]
+        verdicts += [msr.judge(cpus), siblings.judge(cpus)]
         verdicts += watch.verdicts(disturbed_share(samples.values()))
     return Instrument(tuple(verdicts), samples)
 

@@ -180,6 +180,6 @@ def ns_of(samples: Sequence[Sample]) -> dict[str, Any]:
     return ns_figures(median_estimate(values(samples)))
 
 
-def gb_of(samples: Sequence[Sample], scale: float = 1.0) -> dict[str, Any]:
-    """Return the median of samples in GB/s, times `scale`, with its interval."""
-    return gb_figures(median_estimate([scale * value for value in values(samples)]))
+def gb_of(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the median of samples in GB/s with its interval."""
+    return gb_figures(median_estimate(values(samples)))

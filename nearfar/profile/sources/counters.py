@@ -50,12 +50,12 @@ def missing_counters(tree: Tree, try_open: TryOpen = perf_events.try_open) -> st
     return ""
 
 
-def missing_samples(tree: Tree, try_open: TryOpen = perf_events.try_open) -> str:
+def missing_samples(tree: Tree) -> str:
     """Return why no addresses can be sampled; "" if they can."""
     event = pmu.sampled_event(tree)
     if event is None:
         return "the processor has neither PEBS' mem-loads nor IBS, which sample addresses"
-    error = try_open(event, True)
+    error = perf_events.try_open(event, True)
     return f"{event.name} cannot be sampled ({os.strerror(error)})" if error else ""
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from nearfar.base.estimate import Estimate
 from nearfar.base.folders import memory_folder, owned_folder
+from nearfar.base.threads import working_beside
 from nearfar.native_files import native_file
 from nearfar.program.control import Control
 from nearfar.program.executable import Build
@@ -37,7 +38,7 @@ MAX_TIMES = 20_000
 """Most executions of a place, each of which stops the program twice, for some 10 us."""
 STOPS = (1.1, 1.25, 1.0)
 """CPU time that stops cost over the time of stepping over the place, and its range: a stop's begin
-is not in the latter. Chosen with one loop in sight: 658 stops of 24 us cost 1.1 times theirs."""
+is not in the latter. Chosen with one loop alone: 658 stops of 24 us cost 1.1 times theirs."""
 MAX_TRIES = 2
 """Places that are tried: natively a program may take another way, such as by the processor."""
 PREFIXES = frozenset((0xF2, 0xF3))
@@ -98,9 +99,8 @@ class SampledEnd:
 
         `instructions` returns those executed so far, or 0 once sampling has ended.
         """
-        ended = threading.Event()
 
-        def watch() -> None:
+        def watch(ended: threading.Event) -> None:
             while not ended.wait(self._period_s):
                 if executed := instructions():
                     self._looks = [*self._looks[-1:], _SampledCounts(self._blocks.copy(), executed)]
@@ -108,13 +108,8 @@ class SampledEnd:
                 elif self._looks:
                     return
 
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
+        with working_beside(watch):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
     def _read_maps(self) -> None:
         with contextlib.suppress(OSError, ValueError):
