@@ -58,9 +58,6 @@ class PointRow(PointValues, kw_only=True, omit_defaults=True):
     """Time of the computation."""
 
 
-WHERE_COLUMNS = ("host", "started_utc", "seconds")
-"""Columns that differ between two computations of one point, apart from measured values."""
-
 AXIS_COLUMNS = ("program", "size", "seed", "near", "far", "model", "budget")
 
 

@@ -143,7 +143,6 @@ class QueueKnee:
     why_not: str = ""
     knee_lines: float = 0.0
     """Lines at which the curve bends."""
-    issue_ns: float = 0.0
     drain_ns: float = 0.0
     fitted: NDArray[np.float64] | None = None
 
@@ -172,7 +171,7 @@ def find_queue(
             "the processor's own buffers explain it", fitted=fitted,
         )  # fmt: skip
     knee = float(knees[best])
-    return QueueKnee(knee * (1 - issue / drain), "", knee, issue, drain, fitted)
+    return QueueKnee(knee * (1 - issue / drain), "", knee, drain, fitted)
 
 
 def _fitted(

@@ -43,7 +43,6 @@ MIN_CONFIDENCE = 0.5
 """Share of resamples that must agree on an answer."""
 
 EVIDENCE = "read-capacity"
-NOTHING = "no region size up to {largest} changes the latency by more than noise"
 
 
 def chase_at(probe: InferenceProbe, region_bytes: int) -> SamplePoint:
