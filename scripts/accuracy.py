@@ -111,7 +111,7 @@ def section(study: StudyResult) -> str:
     lines = ["", f"## {study.name}: {study.title}", ""]
     if study.skipped:
         return "\n".join([*lines, f"Not run: {study.skipped}", ""])
-    lines += [f"Measured by: {study.source}. Predicted from: {study.inputs}.", ""]
+    lines += [f"Source of the measurements: {study.source}. Predicted from: {study.inputs}.", ""]
     if study.picture:
         lines += [f"![{study.title}]({study.name}.png)", ""]
     rows = judged(study)
