@@ -109,11 +109,11 @@ def _check(options: TryOptions, executable: Path) -> None:
         program_file(executable)
     if options.duration is not None and options.driver is not None:
         raise CommandError("give --driver or --duration, not both: a driver ends the run itself")
-    run_s = options.run_s()
-    if 2 * run_s > options.seconds() - MIN_TIME_S:
+    given_s = options.given_s()
+    if given_s > options.seconds() - MIN_TIME_S:
         raise CommandError(
-            f"the program runs twice for {run_s:g} s (--after and --duration), which leaves too "
-            f"little of --time {options.time}: give --time {2 * run_s + MIN_TIME_S:.0f}s or more"
+            f"--after and --duration take {given_s:g} s of the program's runs, which leaves too "
+            f"little of --time {options.time}: give --time {given_s + MIN_TIME_S:.0f}s or more"
         )
 
 

@@ -29,6 +29,9 @@ TIME_S = 45.0
 """Default `--time` for a program that ends by itself."""
 MIN_TIME_S = 25.0
 """Shortest `--time`: one run, ten seconds under QEMU, and the answer."""
+PASSES_OF_AFTER = 2.5
+"""Runs that pass the part before `--after`: by itself, under QEMU, and by itself again to where
+sampling ended; the last passes what QEMU passed, in at most half its time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +48,7 @@ class TryOptions(DriverOptions, ProgramOptions):
     near memory of this machine, measured once per boot."""
     time: Annotated[str | None, Option(any_text=True)] = None
     """Time for the program's runs and the answer, such as 3min; near memory, where it has to be
-    measured, takes 20 s more. Default: 45s, and twice --after and --duration."""
+    measured, takes 20 s more. Default: 45s, and 2.5 times --after and twice --duration."""
     after: str = "0s"
     """Count only from this long after the start, such as 5s: for servers."""
 
@@ -58,15 +61,15 @@ class TryOptions(DriverOptions, ProgramOptions):
     def seconds(self) -> float:
         """Return the time for the program's runs and the answer, s."""
         if self.time is None:
-            return TIME_S + 2 * self.run_s()
+            return TIME_S + self.given_s()
         return parse_positive_seconds(self.time, "--time")
 
-    def run_s(self) -> float:
-        """Return how long the options let the program run, s; 0 without --after and --duration."""
+    def given_s(self) -> float:
+        """Return what all runs take for --after and --duration, s; 0 without them."""
         duration_s = 0.0
         if self.duration is not None:
             duration_s = parse_positive_seconds(self.duration, "--duration")
-        return parse_seconds(self.after, "--after") + duration_s
+        return PASSES_OF_AFTER * parse_seconds(self.after, "--after") + 2 * duration_s
 
 
 @dataclass(frozen=True, kw_only=True)

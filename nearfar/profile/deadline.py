@@ -55,10 +55,11 @@ class RunDeadline:
         """Return how long the program may be sampled under QEMU, s.
 
         `plain_s`: time that all of it took by itself, None if it had not ended. The remainder is
-        for its start, and for its native run to where sampling ended.
+        for its start, and for its native run to where sampling ended: that run passes what QEMU
+        passed, with the part that is not counted.
         """
         left_s = self.counted_s() - 2 * START_S
-        shares_s = [left_s / (1 + 1 / LEAST_SLOWDOWN)]
+        shares_s = [(left_s - self.after_s / LEAST_SLOWDOWN) / (1 + 1 / LEAST_SLOWDOWN)]
         if plain_s is not None:
             shares_s.append(left_s - LONGER * plain_s)
         return max(LEAST_S, *shares_s)

@@ -162,7 +162,7 @@ def test_a_program_with_other_rights_is_refused(tmp_path: Path, refusal: Refused
         (("--driver", " "), "--driver is empty"),
         (
             ("--time", "60s", "--after", "10s", "--duration", "30s"),
-            "give --time 105s or more",
+            "give --time 110s or more",
         ),
     ],
 )

@@ -129,7 +129,7 @@ class SampledEnd:
         before, after = self._looks
         reachable = places(before.blocks, after.blocks, self._maps, str(plain.executable))
         for tried, place in enumerate(reachable):
-            reached = _reach(place, job, plain, longest_s(len(reachable) - tried))
+            reached = time_to_place(place, job, plain, longest_s(len(reachable) - tried))
             if reached is None:
                 continue
             times, wall_ns = reached
@@ -203,10 +203,13 @@ def _is_repeated(place: CodePlace) -> bool:
     return len(code) < 4 or (code[0] in PREFIXES and rest[0] in STRING_CODES)
 
 
-def _reach(
+def time_to_place(
     place: CodePlace, job: Job, plain: Build, longest_s: float
 ) -> tuple[Estimate, float] | None:
-    """Return CPU and wall time of the program to `place`, ns; None if it did not come there."""
+    """Return CPU and wall time of the program to `place`, ns; None if it did not come there.
+
+    The run takes at most `longest_s`, with the part before --after.
+    """
     with owned_folder("nearfar-run-", memory_folder()) as folder:
         control = Control.create(folder)
         result = folder / "reached"
@@ -214,7 +217,8 @@ def _reach(
         words = [str(helper), place.path, str(place.offset), str(place.times), str(result)]
         words += [str(plain.executable), *job.command]
         limit = f"{longest_s:.1f} s"
-        bounded = replace(job, command=words, duration_s=longest_s, limit=limit)
+        # All of the run is counted, so its limit includes the part before --after.
+        bounded = replace(job, command=words, after_s=0.0, duration_s=longest_s, limit=limit)
         try:
             run_job(bounded, helper, plain.environment, folder)
         finally:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nearfar.options.try_program import PASSES_OF_AFTER
 from nearfar.profile.deadline import LEAST_S, LEAST_SLOWDOWN, START_S, RunDeadline
 from nearfar.profile.sources.sampled_end import MAX_TRIES
 
@@ -56,15 +57,21 @@ def test_runs_that_are_counted_late_end_in_time(
     time_s: float, program_s: float, after_s: float, started_share: float, in_part: bool
 ) -> None:
     clock = Clock()
-    # Two runs, each with a part that is not counted, as the default of --time allows.
-    deadline = RunDeadline(clock.now_s + time_s + 2 * after_s, clock, after_s)
+    # Runs with a part that is not counted, as the default of --time allows.
+    deadline = RunDeadline(clock.now_s + time_s + PASSES_OF_AFTER * after_s, clock, after_s)
     longest_s = deadline.plain_s(in_part=in_part)
     assert longest_s >= 0.2 * time_s - 1e-6
     ended = program_s <= after_s + longest_s
     clock.now_s += min(program_s, after_s + longest_s)
     if in_part:
-        clock.now_s += after_s + started_share * START_S
-        clock.now_s += deadline.sample_s(program_s if ended else None)
+        sample_s = deadline.sample_s(program_s if ended else None)
+        clock.now_s += after_s + started_share * START_S + sample_s
+        # The native run to where sampling ended passes the part that is not counted once more.
+        part_s = (after_s + sample_s) / LEAST_SLOWDOWN
+        if ended:
+            part_s = min(part_s, program_s)
+        assert part_s <= deadline.left_s() + 1e-9
+        clock.now_s += part_s
     else:
         clock.now_s += after_s + deadline.counted_s()
     assert clock.now_s <= deadline.ends_s + LEAST_S

@@ -20,7 +20,13 @@ from nearfar.options.profile import ProfileOptions
 from nearfar.profile.deadline import RunDeadline
 from nearfar.profile.session import ProfileRequest, run_plain
 from nearfar.profile.sources.qemu import QemuSource
-from nearfar.profile.sources.sampled_end import BLOCK, CodePlace, mappings, places
+from nearfar.profile.sources.sampled_end import (
+    BLOCK,
+    CodePlace,
+    mappings,
+    places,
+    time_to_place,
+)
 from nearfar.program.executable import Build, find_executable
 from nearfar.program.launch import Job
 
@@ -147,6 +153,16 @@ def test_a_place_that_is_not_reached_or_not_loaded_has_no_time(
 ) -> None:
     assert reach(program, tmp_path, ROUNDS + 1, str(ROUNDS))[:2] == (1, [])
     assert reach(program, tmp_path, 1, "1", file=tmp_path / "other")[:2] == (2, [])
+
+
+@needs_gcc
+def test_the_time_for_a_part_includes_what_is_not_counted(program: Path) -> None:
+    after_s = 100.0
+    job = Job([str(program), str(10**6)], after_s=after_s)
+    never = CodePlace(str(program), offset_of(program, "each_round"), 10**9)
+    begun = time.monotonic()
+    assert time_to_place(never, job, Build(program, dict(os.environ)), 0.5) is None
+    assert time.monotonic() - begun < after_s
 
 
 def blocks(*rows: tuple[int, int, int]) -> NDArray[np.void]:
