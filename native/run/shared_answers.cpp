@@ -1,14 +1,11 @@
 #include "run/shared_answers.hpp"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <sys/stat.h>
 
+#include "base/find_object.hpp"
 #include "profile/runtime/interpreter.hpp"
 #include "run/state.hpp"
-
-// Finds the file of an address without taking a lock; in glibc since 2.35.
-extern "C" int _dl_find_object(void*, dl_find_object*) noexcept __attribute__((weak));
 
 namespace nearfar::run {
 
@@ -31,6 +28,10 @@ struct CodeFile {
 };
 CodeFile code_files[256];
 
+// Null before glibc 2.35: processes then share no answers, because other searches take the loader's
+// lock, and the thread that holds it may wait for this one.
+FindObject* find_object = nullptr;
+
 std::uint64_t identity_of(const link_map& map) {
   struct stat status {};
   // The program itself has an empty name here.
@@ -41,20 +42,20 @@ std::uint64_t identity_of(const link_map& map) {
 }
 
 // Returns 0 if the file cannot be identified.
-std::uint64_t file_identity(const dl_find_object& object) {
-  const auto start = reinterpret_cast<std::uint64_t>(object.dlfo_map_start) / page_bytes;
+std::uint64_t file_identity(const LoadedObject& object) {
+  const auto start = reinterpret_cast<std::uint64_t>(object.begin) / page_bytes;
   CodeFile& file = code_files[mix(0, start) >> 56];
-  if (__atomic_load_n(&file.begin, __ATOMIC_ACQUIRE) == object.dlfo_map_start) {
+  if (__atomic_load_n(&file.begin, __ATOMIC_ACQUIRE) == object.begin) {
     return file.identity;
   }
-  const std::uint64_t identity = identity_of(*object.dlfo_link_map);
+  const std::uint64_t identity = identity_of(*object.map);
   const void* unclaimed = nullptr;
   // If two files share an entry, only the first is cached.
   static const char claimed = 0;
   if (identity != 0 && __atomic_compare_exchange_n(&file.begin, &unclaimed, &claimed, false,
                                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     file.identity = identity;
-    __atomic_store_n(&file.begin, object.dlfo_map_start, __ATOMIC_RELEASE);
+    __atomic_store_n(&file.begin, static_cast<const void*>(object.begin), __ATOMIC_RELEASE);
   }
   return identity;
 }
@@ -67,12 +68,12 @@ std::uint64_t frame_hash(std::uint64_t frame) {
     for (; *text != '\0'; ++text) hash = mix(hash, static_cast<unsigned char>(*text));
     return hash | 1;
   }
-  dl_find_object object{};
-  if (_dl_find_object == nullptr || _dl_find_object(reinterpret_cast<void*>(frame), &object) != 0) {
+  LoadedObject object{};
+  if (find_object == nullptr || find_object(reinterpret_cast<void*>(frame), &object) != 0) {
     return 0;
   }
   const std::uint64_t identity = file_identity(object);
-  const std::uint64_t offset = frame - reinterpret_cast<std::uint64_t>(object.dlfo_map_start);
+  const std::uint64_t offset = frame - reinterpret_cast<std::uint64_t>(object.begin);
   return identity == 0 ? 0 : mix(identity, offset) | 1;
 }
 
@@ -101,6 +102,8 @@ bool write_entry(const nf_run_shared& entry) {
 }
 
 }  // namespace
+
+void start_shared_answers() { find_object = find_object_of_glibc(); }
 
 std::uint64_t first_key(std::uint32_t root) { return mix(root, 3); }
 

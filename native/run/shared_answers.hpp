@@ -15,6 +15,9 @@ struct SharedKeys {
   unsigned count;  // less than the number of frames if a frame is in no file
 };
 
+// Must be called before all others, when the library starts.
+void start_shared_answers();
+
 // Returns the key of a stack that has one frame more than the stack of `before`; 0 if other
 // processes cannot have the frame. Must be called outside locks, because it looks up files.
 std::uint64_t first_key(std::uint32_t root);

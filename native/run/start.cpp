@@ -18,6 +18,7 @@
 #include "run/operators.hpp"
 #include "run/ranges.hpp"
 #include "run/shadow.hpp"
+#include "run/shared_answers.hpp"
 #include "run/stack_objects.hpp"
 #include "run/state.hpp"
 #include "run/verb_socket.hpp"
@@ -142,6 +143,7 @@ void wake() {
   state.shadow = reinterpret_cast<std::uint64_t>(shadow);
   memcpy(state.magic, NF_RUN_MAGIC, sizeof state.magic);
   table = mapped;
+  start_shared_answers();
   register_process();
   if (mapped->heap_target != 0) give_heap(mapped->heap_target);
   pthread_atfork(before_fork, in_parent, in_child);

@@ -82,9 +82,18 @@ TEST_CASE("a call whose objects have one target decides until another stack show
   CHECK(decided_target(address) == 1);
 }
 
+TEST_CASE("before glibc 2.35 no answer is shared") {
+  find_object = nullptr;
+  const std::uint64_t frames[] = {reinterpret_cast<std::uint64_t>(&recognise)};
+  CHECK(shared_keys(5, frames, 1).count == 0);
+  start_shared_answers();
+  CHECK(shared_keys(5, frames, 1).count == (nearfar::find_object_of_glibc() == nullptr ? 0 : 1));
+}
+
 TEST_CASE("another process finds the answer for a stack by files and offsets") {
   static nf_run_table storage{};
   table = &storage;
+  start_shared_answers();
   const std::uint64_t frames[] = {reinterpret_cast<std::uint64_t>(&recognise),
                                   reinterpret_cast<std::uint64_t>(&printf), 0x1234};
   const SharedKeys keys = shared_keys(5, frames, 3);
@@ -108,6 +117,7 @@ TEST_CASE("another process finds the answer for a stack by files and offsets") {
 TEST_CASE("another process follows the way to an answer without unwinding") {
   static nf_run_table storage{};
   table = &storage;
+  start_shared_answers();
   may_answer = true;
   const std::uint64_t frames[] = {reinterpret_cast<std::uint64_t>(&recognise),
                                   reinterpret_cast<std::uint64_t>(&printf)};
@@ -139,6 +149,7 @@ TEST_CASE("another process follows the way to an answer without unwinding") {
 TEST_CASE("a stack without an answer leaves no way that hides a later answer") {
   static nf_run_table storage{};
   table = &storage;
+  start_shared_answers();
   may_answer = true;
   depth = 2;
   forget_stacks();
