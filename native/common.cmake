@@ -20,3 +20,9 @@ target_compile_options(nearfar_warnings INTERFACE -Wall -Wextra -Wshadow -Wconve
                                                   -Wno-sign-conversion)
 target_include_directories(nearfar_warnings INTERFACE ${NEARFAR_SOURCE}/native
                                                       ${NEARFAR_SOURCE}/include)
+
+# Compiles up to 8 files of a target at once, because the headers of the C++ library take most of
+# the compile time of small files. Names in the files' anonymous namespaces must be unique there.
+function(nearfar_compile_in_batches target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+endfunction()

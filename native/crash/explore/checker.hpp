@@ -12,6 +12,9 @@
 
 namespace nearfar::crash {
 
+// A program that is not ready after this time is no loop, or contains no server.
+inline constexpr int start_timeout_ms = 20000;
+
 struct Verdict {
   std::string symptom;           // empty: the image is accepted
   std::string output;            // last part of the checker's output

@@ -20,8 +20,6 @@ namespace nearfar::crash {
 
 namespace {
 
-constexpr int start_timeout_ms = 20000;
-
 class LoopChecker final : public Checker {
  public:
   explicit LoopChecker(const Command& command) : command_(command) {}

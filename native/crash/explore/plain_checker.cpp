@@ -14,7 +14,8 @@ namespace {
 std::string in_flight(const Cut& cut) {
   std::string text;
   for (unsigned i = 0; i < cut.in_flight_count; ++i) {
-    text += (i == 0 ? "" : ",") + std::to_string(cut.in_flight[i]);
+    if (i != 0) text += ',';
+    text += std::to_string(cut.in_flight[i]);
   }
   return text;
 }

@@ -18,8 +18,6 @@ namespace nearfar::crash {
 
 namespace {
 
-// A program that is not ready after this time contains no server.
-constexpr int start_timeout_ms = 20000;
 constexpr int end_timeout_ms = 1000;
 // A check that fails in a persistent process but not in a new one was affected by an earlier check.
 // If this happens so many times in a row within the first checks of a process, processes are no

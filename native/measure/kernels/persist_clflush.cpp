@@ -5,10 +5,12 @@
 namespace nearfar::measure {
 namespace {
 
-using Random = Persist<Scattered, false, &Flushes::clflush>;
-using Sequential = Persist<InOrder, false, &Flushes::clflush>;
-NEARFAR_KERNEL(Random, "persist-clflush", "stores, clflush and a fence, in random order")
-NEARFAR_KERNEL(Sequential, "persist-clflush-sequential", "stores, clflush and a fence, in order")
+using PersistClflushRandom = Persist<Scattered, false, &Flushes::clflush>;
+using PersistClflushSequential = Persist<InOrder, false, &Flushes::clflush>;
+NEARFAR_KERNEL(PersistClflushRandom, "persist-clflush",
+               "stores, clflush and a fence, in random order")
+NEARFAR_KERNEL(PersistClflushSequential, "persist-clflush-sequential",
+               "stores, clflush and a fence, in order")
 
 }  // namespace
 }  // namespace nearfar::measure

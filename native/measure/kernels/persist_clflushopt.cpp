@@ -5,10 +5,11 @@
 namespace nearfar::measure {
 namespace {
 
-using Random = Persist<Scattered, false, &Flushes::clflushopt>;
-using Sequential = Persist<InOrder, false, &Flushes::clflushopt>;
-NEARFAR_KERNEL(Random, "persist-clflushopt", "stores, clflushopt and a fence, in random order")
-NEARFAR_KERNEL(Sequential, "persist-clflushopt-sequential",
+using PersistClflushoptRandom = Persist<Scattered, false, &Flushes::clflushopt>;
+using PersistClflushoptSequential = Persist<InOrder, false, &Flushes::clflushopt>;
+NEARFAR_KERNEL(PersistClflushoptRandom, "persist-clflushopt",
+               "stores, clflushopt and a fence, in random order")
+NEARFAR_KERNEL(PersistClflushoptSequential, "persist-clflushopt-sequential",
                "stores, clflushopt and a fence, in order")
 
 }  // namespace

@@ -5,10 +5,11 @@
 namespace nearfar::measure {
 namespace {
 
-using Random = Persist<Scattered, false, &Flushes::clwb>;
-using Sequential = Persist<InOrder, false, &Flushes::clwb>;
-NEARFAR_KERNEL(Random, "persist-clwb", "stores, clwb and a fence, in random order")
-NEARFAR_KERNEL(Sequential, "persist-clwb-sequential", "stores, clwb and a fence, in order")
+using PersistClwbRandom = Persist<Scattered, false, &Flushes::clwb>;
+using PersistClwbSequential = Persist<InOrder, false, &Flushes::clwb>;
+NEARFAR_KERNEL(PersistClwbRandom, "persist-clwb", "stores, clwb and a fence, in random order")
+NEARFAR_KERNEL(PersistClwbSequential, "persist-clwb-sequential",
+               "stores, clwb and a fence, in order")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -5,10 +5,11 @@
 namespace nearfar::measure {
 namespace {
 
-using Random = Persist<Scattered, true, nullptr>;
-using Sequential = Persist<InOrder, true, nullptr>;
-NEARFAR_KERNEL(Random, "persist-nt-store", "non-temporal stores and a fence, in random order")
-NEARFAR_KERNEL(Sequential, "persist-nt-store-sequential",
+using PersistNtStoreRandom = Persist<Scattered, true, nullptr>;
+using PersistNtStoreSequential = Persist<InOrder, true, nullptr>;
+NEARFAR_KERNEL(PersistNtStoreRandom, "persist-nt-store",
+               "non-temporal stores and a fence, in random order")
+NEARFAR_KERNEL(PersistNtStoreSequential, "persist-nt-store-sequential",
                "non-temporal stores and a fence, in order")
 
 }  // namespace

@@ -6,10 +6,11 @@
 namespace nearfar::measure {
 namespace {
 
-using Random = Persist<Scattered, false, nullptr>;
-using Sequential = Persist<InOrder, false, nullptr>;
-NEARFAR_KERNEL(Random, "persist-store", "stores and a fence, no flush, in random order")
-NEARFAR_KERNEL(Sequential, "persist-store-sequential", "stores and a fence, no flush, in order")
+using PersistStoreRandom = Persist<Scattered, false, nullptr>;
+using PersistStoreSequential = Persist<InOrder, false, nullptr>;
+NEARFAR_KERNEL(PersistStoreRandom, "persist-store", "stores and a fence, no flush, in random order")
+NEARFAR_KERNEL(PersistStoreSequential, "persist-store-sequential",
+               "stores and a fence, no flush, in order")
 
 }  // namespace
 }  // namespace nearfar::measure

@@ -24,7 +24,7 @@ enum class Kind {
                 // counted when they are next touched, since their length is unknown here
 };
 
-struct Function {
+struct LibraryFunction {
   const char* name;
   Kind kind;
   unsigned arguments;
@@ -33,24 +33,36 @@ struct Function {
 // With _FORTIFY_SOURCE these functions are called __x_chk and get the object's size as the last
 // argument.
 constexpr std::array functions{
-    Function{"memcpy", Kind::copy, 3},         Function{"memmove", Kind::copy, 3},
-    Function{"mempcpy", Kind::copy, 3},        Function{"__memcpy_chk", Kind::copy, 4},
-    Function{"__memmove_chk", Kind::copy, 4},  Function{"__mempcpy_chk", Kind::copy, 4},
-    Function{"memset", Kind::set, 3},          Function{"__memset_chk", Kind::set, 4},
-    Function{"memcmp", Kind::compare, 3},      Function{"bcmp", Kind::compare, 3},
-    Function{"strcmp", Kind::strings, 2},      Function{"strcoll", Kind::strings, 2},
-    Function{"strcasecmp", Kind::strings, 2},  Function{"strncmp", Kind::bounded, 3},
-    Function{"strncasecmp", Kind::bounded, 3}, Function{"memchr", Kind::find, 3},
-    Function{"strchr", Kind::find_nul, 2},     Function{"strrchr", Kind::find_nul, 2},
-    Function{"strlen", Kind::length, 1},       Function{"strnlen", Kind::length, 2},
-    Function{"strcpy", Kind::copy_string, 2},  Function{"stpcpy", Kind::copy_string, 2},
-    Function{"strdup", Kind::copy_string, 1},  Function{"__strcpy_chk", Kind::copy_string, 3},
+    LibraryFunction{"memcpy", Kind::copy, 3},
+    LibraryFunction{"memmove", Kind::copy, 3},
+    LibraryFunction{"mempcpy", Kind::copy, 3},
+    LibraryFunction{"__memcpy_chk", Kind::copy, 4},
+    LibraryFunction{"__memmove_chk", Kind::copy, 4},
+    LibraryFunction{"__mempcpy_chk", Kind::copy, 4},
+    LibraryFunction{"memset", Kind::set, 3},
+    LibraryFunction{"__memset_chk", Kind::set, 4},
+    LibraryFunction{"memcmp", Kind::compare, 3},
+    LibraryFunction{"bcmp", Kind::compare, 3},
+    LibraryFunction{"strcmp", Kind::strings, 2},
+    LibraryFunction{"strcoll", Kind::strings, 2},
+    LibraryFunction{"strcasecmp", Kind::strings, 2},
+    LibraryFunction{"strncmp", Kind::bounded, 3},
+    LibraryFunction{"strncasecmp", Kind::bounded, 3},
+    LibraryFunction{"memchr", Kind::find, 3},
+    LibraryFunction{"strchr", Kind::find_nul, 2},
+    LibraryFunction{"strrchr", Kind::find_nul, 2},
+    LibraryFunction{"strlen", Kind::length, 1},
+    LibraryFunction{"strnlen", Kind::length, 2},
+    LibraryFunction{"strcpy", Kind::copy_string, 2},
+    LibraryFunction{"stpcpy", Kind::copy_string, 2},
+    LibraryFunction{"strdup", Kind::copy_string, 1},
+    LibraryFunction{"__strcpy_chk", Kind::copy_string, 3},
 };
 
-const Function* known_function(const CallBase& call) {
+const LibraryFunction* known_function(const CallBase& call) {
   const auto* callee = call.getCalledFunction();
   if (callee == nullptr || !callee->isDeclaration()) return nullptr;
-  for (const Function& function : functions)
+  for (const LibraryFunction& function : functions)
     if (callee->getName() == function.name && call.arg_size() == function.arguments)
       return &function;
   return nullptr;
@@ -59,7 +71,7 @@ const Function* known_function(const CallBase& call) {
 }  // namespace
 
 void add_library_call(CallBase& call, const DataLayout& layout, Accesses& accesses) {
-  const Function* function = known_function(call);
+  const LibraryFunction* function = known_function(call);
   if (function == nullptr || !call.getArgOperand(0)->getType()->isPointerTy()) return;
   Value* first = call.getArgOperand(0);
   Value* second = call.arg_size() > 1 ? call.getArgOperand(1) : nullptr;

@@ -10,6 +10,7 @@
 
 #include "profile/runtime/foreign_calls.hpp"
 #include "profile/runtime/persistence.hpp"
+#include "profile/streams.hpp"
 
 namespace nearfar::profile {
 
@@ -89,7 +90,6 @@ enum : unsigned {
 };
 // libpmem(7), PMEM_MOVNT_THRESHOLD: smallest copy that uses non-temporal stores by default.
 constexpr size_t streamed_bytes = 256;
-constexpr std::uint64_t line_bytes = 64;
 
 // Counts a copy in the way libpmem writes it: non-temporal stores of whole lines, ordinary stores
 // at both ends.

@@ -7,7 +7,7 @@
 namespace nearfar::sim {
 namespace {
 
-struct Job {
+struct ReplayJob {
   template <typename Vector>
   static ReplayResult with(Memory& memory, std::span<const std::uint64_t> stream) {
     ReplayResult replayed;
@@ -33,7 +33,7 @@ struct Job {
 }  // namespace
 
 ReplayResult replay(Memory& memory, std::span<const std::uint64_t> stream, Isa isa) {
-  return dispatch<Job>(isa, memory, stream);
+  return dispatch<ReplayJob>(isa, memory, stream);
 }
 
 }  // namespace nearfar::sim

@@ -90,7 +90,7 @@ class Runner {
   std::uint64_t refresh_stalls_ = 0;
 };
 
-struct Job {
+struct RunJob {
   template <typename Vector>
   static RunResult with(Memory& memory, const Pattern& pattern, const Run& run) {
     return Runner<Vector>(memory, pattern, run)();
@@ -100,7 +100,7 @@ struct Job {
 }  // namespace
 
 RunResult run(Memory& memory, const Pattern& pattern, const Run& run, Isa isa) {
-  return dispatch<Job>(isa, memory, pattern, run);
+  return dispatch<RunJob>(isa, memory, pattern, run);
 }
 
 }  // namespace nearfar::sim

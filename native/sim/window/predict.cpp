@@ -10,7 +10,7 @@ namespace nearfar::sim {
 namespace {
 
 constexpr unsigned index_bits = 14;
-constexpr std::uint32_t entries = 1u << index_bits;
+constexpr std::uint32_t table_entries = 1u << index_bits;
 
 class Counters {
  public:
@@ -22,7 +22,7 @@ class Counters {
   }
 
  private:
-  std::array<std::uint8_t, entries> counters_{};
+  std::array<std::uint8_t, table_entries> counters_{};
 };
 
 class Predictor {
@@ -30,8 +30,8 @@ class Predictor {
   // Returns whether the branch is mispredicted, and updates the tables with its direction.
   bool mispredicts(std::uint64_t address, bool taken) {
     const auto index =
-        static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15ull) >> 40) % entries;
-    const std::uint32_t with_history = (index ^ history_) % entries;
+        static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15ull) >> 40) % table_entries;
+    const std::uint32_t with_history = (index ^ history_) % table_entries;
     const bool local = local_.taken(index);
     const bool global = global_.taken(with_history);
     const bool guess = choice_.taken(index) ? global : local;
