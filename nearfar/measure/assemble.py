@@ -76,11 +76,11 @@ def assemble(made: Assembly) -> DeviceProfile:
 
 def not_yet(figures: Sequence[LatencyFigure], more: Sequence[LatencyFigure]) -> list[LatencyFigure]:
     """Return those of `more` that are not in `figures`: a profile has each value once."""
-    present = {_same(figure) for figure in figures}
-    return [figure for figure in more if _same(figure) not in present]
+    present = {_settings_of(figure) for figure in figures}
+    return [figure for figure in more if _settings_of(figure) not in present]
 
 
-def _same(figure: LatencyFigure) -> tuple[object, ...]:
+def _settings_of(figure: LatencyFigure) -> tuple[object, ...]:
     return (
         figure.instruction,
         figure.pattern,
@@ -133,7 +133,10 @@ def _context(made: Assembly, of_figures: list[str]) -> MeasuredContext:
 
 
 def _cache_bytes(made: Assembly, floor: float) -> list[int | None]:
-    """Return what a core gets of the cache between its ends by the noise of latencies."""
+    """Return the last-level cache that a core gets, in bytes: low end, value, high end.
+
+    `floor` is the relative noise of latencies, from which the ends follow.
+    """
     latencies_ns = figures.random_latency_ns(made.rounds.samples)
     inner, claimed = made.opened.inner_bytes, made.opened.llc_bytes
     errors = (floor, 0.0, 1.0 / (1.0 + floor) - 1.0)
@@ -141,7 +144,7 @@ def _cache_bytes(made: Assembly, floor: float) -> list[int | None]:
 
 
 def _number(facts: Mapping[str, str], key: str) -> float | None:
-    """Return a fact of the instrument as a number; None: it is not known."""
+    """Return a fact of the instrument as a number; None: unknown."""
     text = facts.get(key, "unknown")
     return None if text == "unknown" else float(text)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DURATION_NS = 15e6
 WARM_UP_NS = 3e6
-"""As of bandwidths (`sampler`): 15 ms move some 150 MB a core, far more than caches hold back."""
+"""Timed and warm-up time: 15 ms move some 150 MB a core, far more than caches absorb."""
 
 CACHED_BYTES = 4096
 """Size of the buffer that an idle CPU reads repeatedly, in its first-level cache."""
@@ -54,7 +54,7 @@ class CompetingCopies:
         workers: list[_measure.Worker] = []
         used = 0
         for number, (copy, threads) in enumerate(run):
-            source, target = self._ends(copy, second=number > 0)
+            source, target = self._source_and_target(copy, second=number > 0)
             for part in range(threads):
                 cpu = self._cpus[used]
                 used += 1
@@ -64,8 +64,9 @@ class CompetingCopies:
                     )
                 )
         if used < self.threads and len(workers) == 1:
-            # A lone worker is timed by its CPU time, several by the clock: with another that stays
-            # in its first-level cache it is timed as in company, and its clock is as in company.
+            # A lone worker is timed by its CPU time, several by the wall clock. A second worker
+            # that stays in its first-level cache makes both cases comparable, in timing and in
+            # core frequency.
             idle = self._cpus[used]
             workers.append(
                 _measure.Worker(idle, "read", memory=self._idle, region_bytes=CACHED_BYTES)
@@ -73,7 +74,7 @@ class CompetingCopies:
         drawn = iter(_measure.together(workers, DURATION_NS, WARM_UP_NS).each)
         return tuple(sum(next(drawn).gb_per_s for _ in range(threads)) for _, threads in run)
 
-    def _ends(self, copy: str, *, second: bool) -> tuple[Memory, Memory]:
+    def _source_and_target(self, copy: str, *, second: bool) -> tuple[Memory, Memory]:
         """Return source and target; the second group shares no buffer with the first."""
         a1, a2, a3 = self._a
         b1, b2 = self._b

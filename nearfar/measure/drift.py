@@ -55,7 +55,7 @@ def earlier_run(path: Path) -> DeviceProfile | None:
 
 
 def comparable(now: DeviceProfile, before: DeviceProfile) -> bool:
-    """Return whether both profiles are of the same memory on the same machine."""
+    """Return whether both profiles describe the same memory on the same machine."""
     return (
         now.measured is not None
         and before.measured is not None
@@ -96,7 +96,9 @@ def compare(now: DeviceProfile, before: DeviceProfile) -> list[Drift]:
 
 def warnings(drifts: list[Drift]) -> list[str]:
     """Return one sentence on figures that moved beyond noise; empty if none did."""
-    moved = sorted((drift for drift in drifts if drift.beyond_noise), key=_times, reverse=True)
+    moved = sorted(
+        (drift for drift in drifts if drift.beyond_noise), key=_change_ratio, reverse=True
+    )
     if not moved:
         return []
     named = "; ".join(
@@ -108,7 +110,7 @@ def warnings(drifts: list[Drift]) -> list[str]:
         f"{len(moved)} of {len(drifts)} figures moved beyond noise since {moved[0].since}: "
         f"{named}{rest}"
     )
-    if _times(moved[0]) >= STATE_CHANGE_RATIO:
+    if _change_ratio(moved[0]) >= STATE_CHANGE_RATIO:
         text += (
             "; so large a change means another state of the machine, which often lasts until "
             "reboot: check " + "; ".join(CHECKS)
@@ -116,7 +118,7 @@ def warnings(drifts: list[Drift]) -> list[str]:
     return [text]
 
 
-def _times(drift: Drift) -> float:
+def _change_ratio(drift: Drift) -> float:
     ratio = drift.now / drift.before if drift.now > 0 else float("inf")
     return max(ratio, 1 / ratio)
 

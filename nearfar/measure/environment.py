@@ -1,4 +1,4 @@
-"""The machine during a measurement: load, stolen time, swapping; recorded and warned of."""
+"""State of the machine during a measurement (load, stolen time, swapping): facts and warnings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StolenTime:
         self._at = clock()
 
     def matters(self) -> bool:
-        """Return whether a CPU lost so much since the last call that times are wrong."""
+        """Return whether a CPU had so much time stolen since the last call that times are wrong."""
         now, at = self._read(), self._clock()
         most = max((ticks - self._last.get(cpu, ticks) for cpu, ticks in now.items()), default=0)
         passed = at - self._at

@@ -29,9 +29,9 @@ def effective_llc_bytes(
 ) -> int | None:
     """Return the last-level capacity the curve implies, at most `llc_bytes`; None: not seen.
 
-    `inner_bytes` is the size of the cache before the last level; regions up to twice of it are
-    ignored. `error` is that of the latencies of regions that the last level holds in part. None
-    where no region lies between it and the last level's size.
+    `inner_bytes` is the size of the cache before the last level; regions up to twice that size are
+    ignored. `error` is the relative error of latencies of regions that the last level holds in
+    part. None also if no region lies between twice `inner_bytes` and `llc_bytes`.
     """
     regions = sorted(latency_ns_by_region)
     inside = [size for size in regions if 2 * inner_bytes < size <= llc_bytes]
@@ -51,14 +51,14 @@ def effective_llc_bytes(
 
 
 NOISE_QUANTILE = 0.9
-"""The A/A floor is this quantile over points: all but one in ten differ less from themselves."""
+"""The A/A floor is this quantile of the points' differences: nine in ten points differ less."""
 
 MAX_HALF_WIDTH = 0.1
 """Relative half-width of an interval beyond which a figure is warned of."""
 
 LIKE_MEMORY = 0.6
-"""Latency of half the last-level cache over memory's beyond which that cache is doubted: a third is
-usual (15-30 ns against 80-120 ns)."""
+"""Ratio of the latency of half the last-level cache to that of memory beyond which a warning doubts
+the cache's size: a third is usual (15-30 ns against 80-120 ns)."""
 
 Samples = Mapping[SamplePoint, Sequence[Sample]]
 

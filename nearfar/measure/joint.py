@@ -132,9 +132,10 @@ def decide(
 ) -> tuple[bool, str]:
     """Return whether copies within A and copies within B slow each other, and why.
 
-    The split is compared whose groups, run alone with as many threads, have the largest sum. They
-    slow each other if together they reach less, by intervals and by more than `MIN_SHORTFALL`.
-    Where one memory alone could serve that sum, the cores set the limit and nothing follows.
+    The decisive split is the one whose two groups, run alone with as many threads, have the largest
+    sum of GB/s. They slow each other if they reach less than that sum when they run together: the
+    intervals do not overlap, and the shortfall exceeds `MIN_SHORTFALL`. If one memory alone could
+    serve the sum, the cores set the limit and nothing follows.
     """
     pairs = {pair: rate for pair, rate in competing.items() if pair[1][0] == "B->B"}
     if not pairs:
@@ -149,8 +150,8 @@ def decide(
         f"{split} copy {apart:.1f} GB/s apart and {together.value:.1f} "
         f"[{together.low:.1f}, {together.high:.1f}] together"
     )
-    held = together.high < min(a.low + b.low, apart * (1 - MIN_SHORTFALL))
-    if held:
+    is_short = together.high < min(a.low + b.low, apart * (1 - MIN_SHORTFALL))
+    if is_short:
         return True, f"{rates}: they slow each other"
     if one_memory:
         return True, f"both are in one memory, although {split} do not fill it: {rates}"

@@ -1,11 +1,11 @@
 """Near memory of this machine, measured once per boot and kept for the user.
 
-The kept figures are used again while one kernel, random reads that wait for each other in the
-smallest region that no cache holds, takes about the latency in them. Otherwise the memory is
-measured again: a neighbour in a virtual machine or another frequency changes it. While programs
-wait for processors, neither the check nor a new measurement can be relied on, and a measurement
-takes many times as long: the kept figures are used, with the change of latency as their noise, by
-which intervals are wider.
+Each use first checks one latency: a random chase in the smallest region that no cache holds. The
+kept figures are used again while that latency is about the kept one. Otherwise the memory is
+measured again, because a neighbour of a virtual machine or another clock frequency has changed it.
+While other programs keep the processors busy, neither the check nor a new measurement is reliable,
+and a measurement takes many times as long. Then the kept figures are used, and the change of
+latency counts as their noise, which widens intervals.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from nearfar.memories.spec import PAGE_BYTES
 from nearfar.options.measure import KernelOptions, MeasureOptions
 
 CHECK_S = 1.0
-"""Time to look whether it still behaves as it did, s."""
+"""Time of the check, s."""
 MAX_DRIFT = 1.2
-"""Ratio of the check's latency to the kept one, or its inverse, beyond which it is measured again:
-about the width of intervals of a memory-bound program."""
+"""Ratio of the check's latency to the kept one, or its inverse, beyond which the memory is measured
+again: about the width of intervals of a memory-bound program."""
 KERNEL = "chase"
 PRESSURE = Path("/proc/pressure/cpu")
 BUSY_SHARE = 0.5
@@ -66,8 +66,9 @@ def near_memory(
 ) -> KeptMemory:
     """Return this machine's near memory: kept from earlier in this boot, or measured and kept.
 
-    `folder`: where it is kept; None: in the user's cache. Raise NearfarError where memory cannot be
-    measured. Where the folder cannot be written, it is not kept, which `say` gets.
+    `folder` holds the kept profile; None: a folder in the user's cache. If the folder cannot be
+    written, `say` is told, and the profile is not kept. Raise NearfarError if memory cannot be
+    measured.
     """
     folder = cache_folder("near") if folder is None else folder
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -104,9 +105,9 @@ def unchanged_memory(path: Path) -> KeptMemory:
 
 
 def _with_drift(error: ChangedMemoryError) -> DeviceProfile:
-    """Return the kept memory with its change since as noise of all its figures.
+    """Return the kept memory, with the change of its latency as noise of all its figures.
 
-    Only latency was checked; its cause may have changed bandwidth as much.
+    Only latency was checked; the cause of its change may have changed bandwidth as much.
     """
     device, drift = error.kept
     if device.measured is None or drift is None:
@@ -137,10 +138,9 @@ def _is_busy() -> bool:
 
 
 def checked_figure(device: DeviceProfile) -> LatencyFigure:
-    """Return the latency that is checked again.
+    """Return the latency to check: of the smallest region that no cache holds.
 
-    Getting and linking the largest region takes seconds, and a drift shows in any that no cache
-    holds.
+    Mapping and linking the largest region takes seconds, and a drift shows in smaller ones too.
     """
     largest = idle_read_latency_ns(device)
     llc_bytes = device.measured.llc_bytes if device.measured is not None else 0
@@ -153,7 +153,7 @@ def checked_figure(device: DeviceProfile) -> LatencyFigure:
 
 
 def _latency_ns(figure: LatencyFigure) -> float:
-    """Return the present latency of random reads in such a region, on its pages if it can."""
+    """Return the present latency, ns, of random reads in the figure's region and pages."""
     pages = "4k" if figure.page_bytes == PAGE_BYTES["4k"] else "thp"
     options = KernelOptions(
         kernel=KERNEL,

@@ -144,8 +144,8 @@ def measure_matrix(
 ) -> tuple[list[MatrixEntry], list[str]]:
     """Return an entry for every pair of nodes, and warnings about those left out.
 
-    One memory at a time is mapped and measured from the CPUs of every node once a round. `prober`
-    makes the prober of a node's memory (default: of this machine).
+    One node's memory at a time is mapped; each round measures it once from the CPUs of every node.
+    `prober` makes the prober of a node's memory (default: `RealProber`).
     """
     machine = topology.detect()
     make = prober or (lambda node: RealProber(node, machine))

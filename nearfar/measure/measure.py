@@ -34,14 +34,15 @@ from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore, header, store_path
 
 SAMPLE_S = 0.025
-"""Time that a sample of an earlier run counts: some 20 ms, and its warm-up."""
+"""Time that is subtracted from the budget for each sample of an earlier run: some 20 ms, and its
+warm-up."""
 
 TAIL_S = 1.0
 """Time reserved for computing after the last sample."""
 
 QUICK_HALF_WIDTH = 0.03
-"""Relative half-width at which a short measurement has enough of a point: intervals of predictions
-are 20 % wide and more where memory decides."""
+"""Relative half-width at which a short measurement stops sampling a point. It is enough, because
+predictions of memory-bound programs have intervals of 20 % and more."""
 
 
 @dataclass
@@ -100,16 +101,16 @@ def run(
     parts_of(options.parts())  # refuses before memory is mapped
     earlier = _earlier_run(options)
     # Refuse what cannot be resumed before mapping memory; drop an earlier run's samples only after.
-    store = _resumed(options)
+    store = _resumed_store(options)
     try:
         opened = open_memory(options, progress, quick=options.quick)
-        store = store or _begun(options)
+        store = store or _new_store(options)
         subject = Recorder(opened.subject, store, seen)
         device, evidence = _measure(options, opened, subject, progress=progress, start=start)
         if not options.accept_noise:
             refuse_noise(device, options.seconds or 0.0, resumable=store is not None)
     except BaseException as error:
-        _keep_what_is_done(store, error, time.monotonic() - start)
+        _keep_samples(store, error, time.monotonic() - start)
         raise
     if earlier is not None and device.measured is not None:
         device.measured.drift.extend(drift.compare(device, earlier))
@@ -149,14 +150,14 @@ def _measure(
     every_point = list(dict.fromkeys(point for of_one in points.values() for point in of_one))
     if not every_point and parts == {"surfaces"}:
         raise _nothing_to_measure(surfaces, plan)
-    rounds = _surfaces(
+    rounds = _sample_surfaces(
         subject, every_point, options, budget, began=began, progress=progress, watch=watch
     )
     if options.repetitions is not None and options.seconds is None:
-        # Time is not the limit then: the other parts keep their proportion to the surfaces.
+        # Repetitions limit the surfaces here; the other parts keep their proportion of the time.
         spent = time.monotonic() - began
         budget = share_out(min(spent / SHARES["surfaces"], seconds), parts)
-    results = run_parts(subject, budget, watch, _later(progress, budget))
+    results = run_parts(subject, budget, watch, _progress_of_parts(progress, budget))
     progress("computing intervals", 1.0)
     made = Assembly(
         options=options,
@@ -187,7 +188,7 @@ def _nothing_to_measure(surfaces: dict[str, Surface], plan: SurfacePlan) -> Near
     )
 
 
-def _surfaces(
+def _sample_surfaces(
     subject: Recorder,
     points: list[SamplePoint],
     options: MeasureOptions,
@@ -197,10 +198,11 @@ def _surfaces(
     progress: Progress,
     watch: InstrumentWatch | None,
 ) -> Rounds:
-    """Sample all points in rounds; samples of an earlier run count as rounds and as time.
+    """Sample all points in rounds, until the budget ends or intervals are narrow.
 
-    So does the time since `began` (`time.monotonic`). Where noise exceeds the limit, as much time
-    is spent once more, unless --seconds or --quick says how much there is, or samples were resumed.
+    The budget runs from `began` (`time.monotonic`). Samples of an earlier run count as rounds and
+    as time spent. If noise then exceeds the limit, the surfaces get their time a second time,
+    unless --seconds or --quick limits it or samples were resumed.
     """
     earlier = subject.earlier(points)
     done = sum(len(samples) for samples in earlier.values())
@@ -209,7 +211,7 @@ def _surfaces(
     if options.quick:
         limits = replace(limits, half_width=QUICK_HALF_WIDTH, least=MIN_SAMPLES)
 
-    def told(part: float, rounds: int) -> None:
+    def report(part: float, rounds: int) -> None:
         progress(f"measuring {len(points)} points, round {rounds}", part * share)
 
     def each_round(number: int) -> None:
@@ -219,19 +221,22 @@ def _surfaces(
             watch.round(number)
 
     rounds = run_rounds(
-        points, subject.sample, limits, told, earlier=earlier, each_round=each_round
+        points, subject.sample, limits, report, earlier=earlier, each_round=each_round
     )
-    first = options.seconds is None and not options.quick and not done
-    if first and rounds.ended == "time" and is_noisy(rounds.samples):
+    may_extend = options.seconds is None and not options.quick and not done
+    if may_extend and rounds.ended == "time" and is_noisy(rounds.samples):
         limits = RoundLimits(time.monotonic() + budget.surfaces)
         rounds = run_rounds(
-            points, subject.sample, limits, told, earlier=rounds.samples, each_round=each_round
+            points, subject.sample, limits, report, earlier=rounds.samples, each_round=each_round
         )
     return rounds
 
 
-def _later(progress: Progress, budget: TimeBudget) -> Progress:
-    """Return progress for the parts after the surfaces: each part reports 0 to 1."""
+def _progress_of_parts(progress: Progress, budget: TimeBudget) -> Progress:
+    """Return a callback for the parts after the surfaces, which scales each part's share, 0 to 1.
+
+    A share that falls means that the next part has begun.
+    """
     ends: list[float] = []
     reached = budget.surfaces
     for part in ("inference", "protocols", "instrument"):
@@ -264,22 +269,22 @@ def _earlier_run(options: MeasureOptions) -> DeviceProfile | None:
     return drift.earlier_run(options.output) if options.output is not None else None
 
 
-def _resumed(options: MeasureOptions) -> SampleStore | None:
+def _resumed_store(options: MeasureOptions) -> SampleStore | None:
     if options.output is None or not options.resume:
         return None
     head = header(str(parse_spec(options.memory)), resume_settings(options))
     return SampleStore.resume(store_path(options.output), head)
 
 
-def _begun(options: MeasureOptions) -> SampleStore | None:
+def _new_store(options: MeasureOptions) -> SampleStore | None:
     if options.output is None or samples_path(options) is None:
         return None
     head = header(str(parse_spec(options.memory)), resume_settings(options))
     return SampleStore.create(store_path(options.output), head)
 
 
-def _keep_what_is_done(store: SampleStore | None, error: BaseException, seconds: float) -> None:
-    """Keep the store if it has samples; turn Ctrl-C into an error that tells how to resume."""
+def _keep_samples(store: SampleStore | None, error: BaseException, seconds: float) -> None:
+    """Close the store (discard it if empty); turn Ctrl-C into an error that tells how to resume."""
     if store is None:
         return
     kept = sum(1 for _ in store.records())

@@ -1,8 +1,8 @@
 """Subject of `model:NAME`: a simulated device whose true figures are known.
 
-Latencies, amplification, ways, queues and persisted writes come from the native simulator, run on
-the address sequence that the kernel would make; bandwidths, chains and loaded latency from closed
-forms and the fixed point. Noise as on real machines is laid over both.
+Latencies, amplification, ways, queues and persisted writes come from the native simulator, which
+runs the address sequence of the kernel. Bandwidths, chains and loaded latency come from closed
+forms and the fixed point of load and latency. Noise as on real machines is added to both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HUGE_BYTES = 2 << 20
 SMALL_BYTES = 4096
 
 TIMED_LINES = 100_000
-"""Lines of one latency point: shares are known to 0.3 %, in some 5 ms."""
+"""Lines of one latency point: its latency is known to 0.3 %, after some 5 ms."""
 
 PERSISTED_LINES = 60_000
 """Lines of one persist point that does not set its accesses; some 10 ms."""
@@ -53,8 +53,8 @@ PERSIST = frozenset(
 KERNELS = LATENCY | PERSIST | {"chains"} | model_bandwidth.KERNELS
 
 FLUSH_FACTOR = {"store": 1.0, "clwb": 1.0, "clflushopt": 1.05, "clflush": 1.6}
-"""Ratio of the time beyond the queue to that of clwb: clflush is ordered and waits for the one
-before (FAST 2020, figure 12: 64 B latencies)."""
+"""Ratio of an instruction's time beyond the queue to that of clwb. A clflush is ordered: it waits
+for the clflush before it (FAST 2020, figure 12: 64 B latencies)."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ class ModelSubject:
     def __post_init__(self) -> None:
         self.model = _model(self.spec)
         self._noise = ModelNoise(self.seed, self.noise)
-        self._shares: dict[tuple[Any, ...], float] = {}
-        self._worn: Memory | None = None
-        self._written = 0
+        self._ns_by_settings: dict[tuple[Any, ...], float] = {}
+        self._written_memory: Memory | None = None
+        self._accesses_written = 0
 
     def facts(self) -> SubjectFacts:
         """Return the facts that a machine would report."""
@@ -142,9 +142,9 @@ class ModelSubject:
                 f"{self.model.largest_bytes} B"
             )
         if point.kernel in PERSIST:
-            return self._persist(point)
+            return self._sample_persisted(point)
         if point.kernel in LATENCY:
-            return self._latency(point)
+            return self._sample_latency(point)
         if point.kernel == "chains":
             region_ns = self._region_ns(point, "load")
             value = model_bandwidth.chains_ns(self.model, region_ns, point.chains)
@@ -153,7 +153,7 @@ class ModelSubject:
             model_bandwidth.gb_per_s(self.model, point, self._region_ns(point, "load"))
         )
 
-    def _latency(self, point: SamplePoint) -> Sample:
+    def _sample_latency(self, point: SamplePoint) -> Sample:
         """Return a latency sample: the idle latency plus what load generators add."""
         operation = "read-after-write" if point.kernel == "read-after-write" else "load"
         idle_ns = self._region_ns(point, operation)
@@ -171,16 +171,16 @@ class ModelSubject:
         return Sample(sample.value, drawn, sample.each_ns, sample.disturbed)
 
     def _region_ns(self, point: SamplePoint, operation: str) -> float:
-        """Return noise-free ns per line of a chase over the region; simulated once per point."""
+        """Return noise-free ns per line of a chase over the region; simulated once and kept."""
         key = (operation, point.kernel == "chase-sequential", point.page_bytes, point.region_bytes,
                point.access_bytes, point.stride_bytes, point.window_bytes)  # fmt: skip
-        if key not in self._shares:
+        if key not in self._ns_by_settings:
             lines = max(point.access_bytes // LINE_BYTES, 1)
             accesses = max(TIMED_LINES // lines, 1)
             ran = self._simulate(point, operation, accesses)
             # A read after a write counts as one access: the write, then the read of the same line.
-            self._shares[key] = ran.elapsed_ns / ran.lines
-        return self._shares[key]
+            self._ns_by_settings[key] = ran.elapsed_ns / ran.lines
+        return self._ns_by_settings[key]
 
     def _simulate(self, point: SamplePoint, operation: str, accesses: int) -> RunResult:
         access = max(point.access_bytes, LINE_BYTES)
@@ -212,17 +212,17 @@ class ModelSubject:
             isa=self.isa,
         )
 
-    def _persist(self, point: SamplePoint) -> Sample:
-        """Sample a persist point; one memory serves all, so blocks stay as worn as before."""
-        if self._worn is None:
-            self._worn = make_memory(self.model, seed=self.seed)
+    def _sample_persisted(self, point: SamplePoint) -> Sample:
+        """Sample a persist point; all persist points write one memory, so wear accumulates."""
+        if self._written_memory is None:
+            self._written_memory = make_memory(self.model, seed=self.seed)
         access = min(max(point.access_bytes, LINE_BYTES), point.region_bytes)
         lines = access // LINE_BYTES
         accesses = point.accesses or (
             EACH_ACCESSES if point.each else max(PERSISTED_LINES // lines, 16)
         )
         ran = _sim.run(
-            memory=self._worn,
+            memory=self._written_memory,
             operation="persist",
             region_bytes=point.region_bytes,
             access_bytes=access,
@@ -230,7 +230,7 @@ class ModelSubject:
             window_bytes=point.window_bytes,
             random=point.kernel != "overwrite" and not point.kernel.endswith("-sequential"),
             pattern_seed=zlib.crc32(str(point.region_bytes).encode()),
-            first=self._written,
+            first=self._accesses_written,
             warm_up=0 if point.each else max(accesses // 4, 1),
             accesses=accesses,
             fence_every=point.fence_every,
@@ -240,7 +240,7 @@ class ModelSubject:
             each=point.each,
             isa=self.isa,
         )
-        self._written += accesses
+        self._accesses_written += accesses
         added_ns, drawn = model_bandwidth.load_of_generators(self.model, point, self.model.media_ns)
         added_ns /= point.fence_every
         ns = ran.elapsed_ns / accesses + added_ns

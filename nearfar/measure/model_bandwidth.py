@@ -33,7 +33,7 @@ SHARES = {
     "stream-add": (2 / 3, "write"),
     "stream-triad": (2 / 3, "write"),
 }
-"""Reads over payload, and how the rest is written."""
+"""Share of reads in the payload, and the kind of write of the remainder, by kernel."""
 MIXED = {"mixed": "write", "mixed-nt": "nt-store"}
 
 ORDERS = ("", "-random", "-strided")
@@ -56,30 +56,30 @@ CHAIN_SHARPNESS = 6.0
 
 
 def gb_per_s(model: DeviceModel, point: SamplePoint, region_ns: float) -> float:
-    """Return GB/s of payload; `region_ns`: chase over the region, for what caches hold of it."""
-    base, order = _parts(point.kernel)
+    """Return GB/s of payload; `region_ns` (chase over the region) shows what caches serve."""
+    base, order = _base_and_order(point.kernel)
     if base in MIXED:
         share = 0.5 if point.read_share is None else point.read_share
-        value = _plane(model, point, share, MIXED[base], order)
+        value = _mixed_gb_per_s(model, point, share, MIXED[base], order)
     elif base in SHARES:
         share, how = SHARES[base]
-        value = _plane(model, point, share, how, order)
+        value = _mixed_gb_per_s(model, point, share, how, order)
     else:
         kind = model.read if base in READS else model.nt_store if base in NT_STORES else model.write
-        value = _of_kind(model, kind, point, _order(base, order))
+        value = _kind_gb_per_s(model, kind, point, _order(base, order))
         if base in WRITES and not kind.points:
-            value *= _as_published(model, 0.0, "write")
+            value *= _published_ratio(model, 0.0, "write")
     if base in NT_STORES or base == "copy-nt":
         return value
     # Data served by caches are faster by the ratio of latencies.
-    return value * max(model.media_ns / region_ns, 1.0) if _fits(model, point) else value
+    return value * max(model.media_ns / region_ns, 1.0) if _fits_caches(model, point) else value
 
 
-def _fits(model: DeviceModel, point: SamplePoint) -> bool:
+def _fits_caches(model: DeviceModel, point: SamplePoint) -> bool:
     return bool(model.caches) and point.region_bytes <= model.caches[-1].capacity_bytes
 
 
-def _parts(kernel: str) -> tuple[str, str]:
+def _base_and_order(kernel: str) -> tuple[str, str]:
     for order in ("random", "strided"):
         if kernel.endswith("-" + order):
             return kernel.removesuffix("-" + order), order
@@ -90,7 +90,9 @@ def _order(base: str, order: str) -> str:
     return "random" if base in ("gather", "scatter") else order
 
 
-def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order: str) -> float:
+def _mixed_gb_per_s(
+    model: DeviceModel, point: SamplePoint, share: float, how: str, order: str
+) -> float:
     """Return GB/s of payload of which `share` is read.
 
     The ratio of published mixtures to the closed form holds for all orders and thread counts.
@@ -98,10 +100,10 @@ def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order
     writes = model.nt_store if how == "nt-store" else model.write
 
     def closed(point: SamplePoint) -> float:
-        read = _of_kind(model, model.read, point, order)
-        return mixed(read, _of_kind(model, writes, point, order), share)
+        read = _kind_gb_per_s(model, model.read, point, order)
+        return mixed(read, _kind_gb_per_s(model, writes, point, order), share)
 
-    plain, ratio = closed(point), _as_published(model, share, how)
+    plain, ratio = closed(point), _published_ratio(model, share, how)
     at_most = max((threads for _, threads, _ in model.mixtures), default=0)
     if 0 < at_most < point.threads and ratio > 1:
         # Bandwidth reached with this many threads is not scaled up to more threads.
@@ -110,18 +112,19 @@ def _plane(model: DeviceModel, point: SamplePoint, share: float, how: str, order
 
 
 MANY_THREADS = 10**6
-"""With which a closed form gives all it has."""
+"""Number of threads at which a closed form gives the memory's peak."""
 
 
-def _as_published(model: DeviceModel, share: float, how: str) -> float:
-    """Return the ratio of published mixtures to the closed form, between the nearest read shares.
+def _published_ratio(model: DeviceModel, share: float, how: str) -> float:
+    """Return the ratio of published bandwidth to the closed form at a read share of the payload.
 
-    It is 1 where none is published, and for only reads or only non-temporal stores.
+    The ratio is interpolated between published mixtures. It is 1 if none is published, for reads
+    alone and for non-temporal stores alone.
     """
     writes = model.nt_store if how == "nt-store" else model.write
     ratios = {0.0: 1.0, 1.0: 1.0}
     for traffic, threads, published_gb_per_s in model.mixtures:
-        # Of ordinary stores, at least half of the traffic is reads: their lines'.
+        # An ordinary store reads its line first, so at least half of the traffic is reads.
         if how == "write" and traffic < 0.5:
             continue
         lines = traffic if how == "nt-store" else 2.0 - 1.0 / traffic
@@ -129,7 +132,7 @@ def _as_published(model: DeviceModel, share: float, how: str) -> float:
         payload = mixed(by_threads(model.read, count), by_threads(writes, count), lines)
         ratios[traffic] = published_gb_per_s / (payload * _lines_moved(lines, how))
     if how == "write" and len(ratios) > 2:
-        # Below the least published share there is no other end to go to.
+        # No bandwidth of stores alone is published: use the ratio at the least read share.
         ratios[0.0] = ratios[min(traffic for traffic in ratios if traffic > 0)]
     at = share if how == "nt-store" else 1.0 / (2.0 - share)
     return float(np.interp(at, sorted(ratios), [ratios[at_share] for at_share in sorted(ratios)]))
@@ -140,7 +143,9 @@ def _lines_moved(share: float, how: str) -> float:
     return 1.0 if how == "nt-store" else 2.0 - share
 
 
-def _of_kind(model: DeviceModel, kind: ThreadBandwidth, point: SamplePoint, order: str) -> float:
+def _kind_gb_per_s(
+    model: DeviceModel, kind: ThreadBandwidth, point: SamplePoint, order: str
+) -> float:
     if order == "":
         return by_threads(kind, point.threads)
     access = max(point.access_bytes, LINE_BYTES)
@@ -176,29 +181,29 @@ def load_of_generators(
         point, kernel=point.generator, threads=1, generator="", access_bytes=GENERATOR_BYTES
     )
     rate = gb_per_s(model, alone, model.media_ns)
-    # The figure published for this many threads if there is one; else the memory's peak, which few
-    # threads may not reach.
+    # The published bandwidth of this many threads if there is one, else the memory's peak, although
+    # few threads may not reach it.
     known = bool(model.read.points or model.nt_store.points or model.write.points)
     most = gb_per_s(
         model, replace(alone, threads=generators if known else MANY_THREADS), model.media_ns
     )
     demand = generators * GENERATOR_BYTES / (point.pause_ns + GENERATOR_BYTES / rate)
-    share, per_payload = _traffic_of(point)
-    most = min(most, _end_of_curve(model, share) / per_payload)
+    share, per_payload = _generator_traffic(point)
+    most = min(most, _curve_end_gb_per_s(model, share) / per_payload)
     drawn = saturated(demand, most, model.read.sharpness)
     loaded = loaded_latency(model, most * per_payload)
     added_ns = loaded.latency_ns(drawn * per_payload, share) - loaded.latency_ns(0.0, share)
-    # Of a region that caches serve, only the rest meets the load.
+    # Accesses that caches serve do not meet the load.
     return added_ns * min(idle_ns / model.media_ns, 1.0), drawn
 
 
 NEAR_SHARE = 0.13
-"""Between read shares of a curve and of a load that the curve speaks for: half of what lies between
-the curves of a device that has one every quarter."""
+"""Largest difference of read shares at which a published curve stands for a load: half of the step
+of a device that has a curve at every quarter."""
 
 
-def _end_of_curve(model: DeviceModel, share: float) -> float:
-    """Return the traffic, GB/s, that the curve nearest to `share` ends at; inf: there is none."""
+def _curve_end_gb_per_s(model: DeviceModel, share: float) -> float:
+    """Return the GB/s of traffic at which the curve nearest to `share` ends; inf: no near curve."""
     near = [curve for curve in model.loaded if abs(curve[0] - share) <= NEAR_SHARE]
     if not near:
         return math.inf
@@ -211,12 +216,12 @@ def loaded_latency(model: DeviceModel, most_gb_per_s: float) -> LoadedLatency:
     return LoadedLatency(model.media_ns, lambda _share: most_gb_per_s, model.loaded)
 
 
-def _traffic_of(point: SamplePoint) -> tuple[float, float]:
-    """Return the generator's reads over all traffic, and its traffic over its payload.
+def _generator_traffic(point: SamplePoint) -> tuple[float, float]:
+    """Return the generator's share of reads in its traffic, and its traffic over its payload.
 
-    An ordinary store reads its line first, which is traffic, and no payload.
+    An ordinary store reads its line first, which is traffic but no payload.
     """
-    base, _ = _parts(point.generator)
+    base, _ = _base_and_order(point.generator)
     if base in READS:
         return 1.0, 1.0
     share, how = 0.0, "nt-store" if base in NT_STORES else "write"

@@ -1,4 +1,4 @@
-"""Noise as measured on real machines, laid over what a model answers."""
+"""Noise as measured on real machines, added to the answers of a model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SPREAD = 0.015
 
 DRIFT = 0.01
 DRIFT_MEMORY = 0.99
-"""Samples drift together, with this deviation and this correlation from one to the next: points of
-one round are off alike, those a hundred samples later are not."""
+"""Standard deviation of the common drift of samples, and its correlation from one sample to the
+next: points of one round drift alike, points a hundred samples apart do not."""
 
 DISTURBED = 0.015
 DISTURBED_BY = 0.3
@@ -35,7 +35,7 @@ TAIL_NS = 60.0
 
 
 class ModelNoise:
-    """Random, and the same for the same seed and order of calls; `scale` 0: none."""
+    """Random noise, which repeats for the same seed and order of calls; `scale` 0: none."""
 
     def __init__(self, seed: int, scale: float) -> None:
         self._dice = np.random.default_rng(seed)
@@ -63,15 +63,15 @@ class ModelNoise:
             # Queueing noise: exponential, with the mean that the load adds.
             mean = np.float32(utilisation) * times
             times += (dice.standard_exponential(count, dtype=np.float32) - 1) * mean
-        self._hit(times, TAIL_SHARE, TAIL_NS)
-        self._hit(times, float(times_ns.mean()) / INTERRUPT_EVERY_NS, INTERRUPT_NS)
+        self._lengthen_some(times, TAIL_SHARE, TAIL_NS)
+        self._lengthen_some(times, float(times_ns.mean()) / INTERRUPT_EVERY_NS, INTERRUPT_NS)
         np.maximum(times, np.float32(1.0), out=times)
         return Sample(float(times.mean()), each_ns=times, disturbed=disturbed)
 
-    def _hit(self, times: NDArray[np.float32], share: float, least_ns: float) -> None:
+    def _lengthen_some(self, times: NDArray[np.float32], share: float, least_ns: float) -> None:
         hits = self._dice.random(times.size, dtype=np.float32) < share * min(self._scale, 1.0)
         where = np.flatnonzero(hits)
-        # Pareto 2.5 has a mean, but a run's samples show no upper end.
+        # Pareto with exponent 2.5 has a finite mean but no largest value.
         times[where] += (least_ns * (1 + self._dice.pareto(2.5, where.size))).astype(np.float32)
 
     def _factor(self) -> tuple[float, bool]:

@@ -86,8 +86,8 @@ def open_memory(
 ) -> OpenedMemory:
     """Return the subject of `options` and what is known of its memory.
 
-    It takes the memory and holds it while it lives. Raises NearfarError for a memory that is not
-    there, busy or too small.
+    The subject maps its memory now and holds it as long as it exists. Raises NearfarError for a
+    memory that is missing, busy or too small.
     """
     if parse_spec(options.memory).kind == "model":
         return open_simulated(options)

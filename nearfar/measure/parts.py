@@ -92,7 +92,7 @@ def run_parts(
             subject, rounds=_rounds(budget.protocols, PROTOCOL_ROUND_S), progress=progress
         )
     if budget.has("instrument"):
-        # Last: its watch has then seen everything.
+        # The instrument runs last, so that its watch covers the whole measurement.
         results.instrument = examine(
             subject,
             rounds=_rounds(budget.instrument, INSTRUMENT_ROUND_S),

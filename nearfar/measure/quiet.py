@@ -42,7 +42,7 @@ def refuse_noise(device: DeviceProfile, spent_s: float, *, resumable: bool) -> N
     if seconds is None:
         again = f"measure again at a quieter time, about {_minutes(context.seconds)}"
     else:
-        longer = _resumed(device.producer.command, seconds) if resumable else ""
+        longer = _resume_command(device.producer.command, seconds) if resumable else ""
         again = f"take more rounds, {_minutes(seconds)} in all, with "
         again += f"`{longer}`" if longer else f"--seconds {seconds:.0f}"
     raise NearfarError(
@@ -70,10 +70,10 @@ def _noise(quality: MeasurementQuality) -> str:
 
 
 def needed_s(quality: MeasurementQuality, seconds: float) -> float | None:
-    """Return the time for everything after which the floor meets the limit, if noise stays alike.
+    """Return the total time, s, after which the floor meets the limit if noise does not change.
 
-    Medians of independent samples narrow with the root of their number. None where drift alone
-    exceeds the limit, which more rounds do not change.
+    Medians of independent samples narrow with the square root of their number. None if drift alone
+    exceeds the limit, because more rounds do not reduce drift.
     """
     if quality.drift_error >= MAX_ERROR:
         return None
@@ -85,10 +85,10 @@ def _minutes(seconds: float) -> str:
     return f"{max(1, round(seconds / 60))} min"
 
 
-def _resumed(command: str, seconds: float) -> str:
-    """Return the command line that goes on with the samples until `seconds` are spent.
+def _resume_command(command: str, seconds: float) -> str:
+    """Return the command line that resumes the measurement until `seconds` are spent in total.
 
-    Empty if it was no command line of nearfar that measured.
+    Empty if `command` is not one of `nearfar measure`.
     """
     if not command.startswith("nearfar measure"):
         return ""

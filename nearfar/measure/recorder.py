@@ -1,7 +1,7 @@
 """A subject that stores every sample, and first returns those of an earlier run.
 
-Everything is measured through it, so that Ctrl-C loses no part and ``--resume`` repeats none: a
-part requests the same points in the same order, and gets them from the store.
+All parts sample through this subject, so Ctrl-C loses nothing and ``--resume`` repeats nothing: a
+resumed part requests the same points in the same order, and gets them from the store.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from nearfar.samples.point import Sample, SamplePoint
 from nearfar.samples.store import SampleStore
 
 MAX_REPLAYED_BYTES = 512 << 20
-"""Single accesses' times of an earlier run that are loaded; more are measured again."""
+"""Most bytes of single accesses' times that are loaded from an earlier run; samples beyond this are
+measured again."""
 
 
 class Recorder:
@@ -50,7 +51,7 @@ class Recorder:
         return self._subject.facts()
 
     def sample(self, point: SamplePoint) -> Sample:
-        """Return the next sample of `point` of the earlier run, else measure and keep one."""
+        """Return the earlier run's next sample of `point`; if none is left, measure and store."""
         if earlier := self._earlier.get(point):
             self.replayed += 1
             return earlier.popleft()

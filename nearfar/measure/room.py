@@ -18,8 +18,8 @@ CACHES_PER_REGION = 8
 in 8, and never in the order of a chase."""
 
 QUICK_CACHES_PER_REGION = 5
-"""The same for a short measurement: getting and linking memory takes a second a GiB and more. The
-next smaller region, a quarter, is larger than the cache too, and so needs no warming in full."""
+"""The same ratio for a short measurement, because mapping and linking takes a second a GiB or more.
+The next smaller region, a quarter of it, still exceeds the cache and needs no full warm-up."""
 
 MIN_REGION_BYTES = 4 << 20
 """Smallest useful largest region: smaller ones fit in second-level caches."""
@@ -57,11 +57,15 @@ def plan_room(
     *,
     caches: int = CACHES_PER_REGION,
 ) -> Room:
-    """Return sizes: as `wanted_bytes` (0: by the caches), smaller where memory is short."""
+    """Return the sizes that fit in `available_bytes`.
+
+    `wanted_bytes` sets the largest region and is refused if it does not fit. If it is 0, sizes
+    follow from the caches, and shrink where memory is short.
+    """
     largest = wanted_bytes or caches * machine.llc_bytes
     # Threads share the buffer, and together they own all caches.
     buffer = wanted_bytes or max(largest, CACHES_PER_REGION // 2 * machine.total_llc_bytes)
-    wanted = Room(_whole(largest), _whole(buffer), page_kinds, buffers)
+    wanted = Room(_round_to_pages(largest), _round_to_pages(buffer), page_kinds, buffers)
     if wanted.total_bytes <= available_bytes:
         return wanted
     if wanted_bytes:
@@ -72,7 +76,12 @@ def plan_room(
             ExitCode.MACHINE_LACKS,
         )
     scale = available_bytes / wanted.total_bytes
-    room = Room(_whole(int(largest * scale)), _whole(int(buffer * scale)), page_kinds, buffers)
+    room = Room(
+        _round_to_pages(int(largest * scale)),
+        _round_to_pages(int(buffer * scale)),
+        page_kinds,
+        buffers,
+    )
     if room.largest_bytes < MIN_REGION_BYTES:
         raise NearfarError(
             f"too little memory to measure: {format_bytes(available_bytes)} may be used "
@@ -140,7 +149,7 @@ def _group_limits(proc: Path, sysfs: Path) -> Iterator[tuple[int, int]]:
                 continue  # the root group, or no memory controller: no limit
 
 
-def _whole(size_bytes: int) -> int:
+def _round_to_pages(size_bytes: int) -> int:
     """Round down to 2 MiB, or to 4 KiB below that."""
     page = 2 << 20 if size_bytes >= 2 << 20 else 4096
     return max(size_bytes // page * page, 4096)

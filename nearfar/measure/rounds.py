@@ -89,7 +89,7 @@ def run_rounds(
         if ended is not None:
             return Rounds(samples, ended, fewest)
         if fewest < MIN_SAMPLES or limits.repetitions is not None:
-            # Complete only the remainder of a round that was cut short.
+            # Visit only the points with the fewest samples: an earlier round was cut short.
             rounds = fewest
             order = [point for point in points if len(samples[point]) == fewest]
         else:
@@ -99,7 +99,7 @@ def run_rounds(
         dice.shuffle(order)
         for index, point in enumerate(order):
             if fewest >= MIN_ROUNDS and _time_is_up(limits):
-                return Rounds(samples, "time", fewest)  # in random order, so none is favoured
+                return Rounds(samples, "time", fewest)  # the order is random: no point is favoured
             samples[point].append(sample(point))
             done = rounds + (index + 1) / len(order)
             progress(_share(done, start, limits), rounds + 1)

@@ -1,8 +1,9 @@
 """Sampling of points on real memory: which mapping, how long to warm, which co-runners.
 
-Memory used is bounded: for each page size one mapping that is chased (the largest region; smaller
-ones are its beginning) and, once something is stored to, one of at most that size for it; and the
-buffer of bandwidth kernels and generators. Linking adds a sixteenth for each order kept.
+Memory use is bounded. Each page size has one mapping for chases, as large as the largest region;
+smaller regions are its beginning. Once a point stores, its page size gets a second mapping of at
+most that size. Bandwidth kernels and generators share one buffer. Linking adds a sixteenth of the
+chased mapping for each order that is kept.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def warm_up_accesses(region_bytes: int, llc_bytes: int) -> int:
     return WARM_UP_ACCESSES
 
 
-def _kind(point: SamplePoint) -> tuple[object, ...]:
-    """Return what decides, beside its size, whether caches keep the region of a point."""
+def _pattern(point: SamplePoint) -> tuple[object, ...]:
+    """Return the settings, other than size, that decide whether caches keep a point's region."""
     return point.kernel, point.page_bytes, point.stride_bytes, point.generator, point.pause_ns
 
 
@@ -111,7 +112,7 @@ class Sampler:
     set_up_s: float = field(default=0.0, init=False)
     """Time spent mapping and linking memory, s."""
     _uncached: set[tuple[tuple[object, ...], int]] = field(default_factory=set, init=False)
-    """Kinds and sizes of regions that no cache keeps from one warm-up pass to the next."""
+    """Patterns and sizes of regions that no cache keeps from one warm-up pass to the next."""
     _latest: tuple[int, int] = field(default=(0, 0), init=False)
     """Page size and size of the latest region, which a cache may still hold."""
     _stored: dict[int, Memory] = field(default_factory=dict, init=False)
@@ -168,20 +169,20 @@ class Sampler:
             raise ValueError(f"no memory with pages of {point.page_bytes} bytes is mapped")
         if point.each or (point.rest_ns > 0 and self._kernels[point.kernel].can_time_each):
             # Rests are not timed, so each access between two of them is timed by itself.
-            return self._each(point)
+            return self._sample_each(point)
         if point.threads > 1 or not self.is_latency(point.kernel):
-            return self._bandwidth(point)
-        return self._latency(point)
+            return self._sample_bandwidth(point)
+        return self._sample_latency(point)
 
     def is_latency(self, kernel: str) -> bool:
         """Return whether each access waits for the one before, by data or by a fence."""
         traffic = self._kernels[kernel].traffic()
         return bool(traffic.dependent_loads > 0 or traffic.fences > 0)
 
-    def _bandwidth(self, point: SamplePoint) -> Sample:
+    def _sample_bandwidth(self, point: SamplePoint) -> Sample:
         """Measure the sum of all threads' GB/s."""
         # No spinning co-runner: it would only use a core of the kernel's threads.
-        co_runners = self._contending() + self._generators(point, first=point.threads)
+        co_runners = self._contending_worker() + self._generators(point, first=point.threads)
         memory = self._memory(point, self.buffer_bytes)
         threads = point.threads
         if threads + len(co_runners) > len(self.cpus):
@@ -196,47 +197,48 @@ class Sampler:
         self.loops_s += together.loops_ns / 1e9
         return Sample(sum(rates[:threads]), drawn, None, self._disturbed(together.disturbed))
 
-    def _latency(self, point: SamplePoint) -> Sample:
+    def _sample_latency(self, point: SamplePoint) -> Sample:
         """Measure the mean ns per access of one thread, next to its co-runners."""
         co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
-        warm_up, accesses, least_ns = self._effort(point)
+        warm_up, accesses, least_ns = self._access_counts(point)
         timing = _measure.time_alone(
-            worker, accesses, warm_up, least_ns, co_runners, self._pass(point)
+            worker, accesses, warm_up, least_ns, co_runners, self._pass_accesses(point)
         )
-        self._learn(point, timing.warm_up_passes)
+        self._note_if_uncached(point, timing.warm_up_passes)
         self.loops_s += timing.loops_ns / 1e9
         return Sample(
             timing.ns,
-            self._drawn(point, timing.ns, timing.beside),
+            self._total_gb_per_s(point, timing.ns, timing.beside),
             None,
             self._disturbed(timing.disturbed),
         )
 
-    def _each(self, point: SamplePoint) -> Sample:
+    def _sample_each(self, point: SamplePoint) -> Sample:
         """Measure each access of one thread by itself, in ns."""
         if not self._kernels[point.kernel].can_time_each:
             raise ValueError(f"the accesses of kernel {point.kernel!r} cannot be timed one by one")
         co_runners = self._co_runners(point)
         worker = self._worker(point, self.cpus[0], self._memory(point, self._largest(point)))
-        warm_up, _, _ = self._effort(point)
+        warm_up, _, _ = self._access_counts(point)
         each_ns, timing = _measure.time_each(
             worker, point.accesses or EACH_ACCESSES, warm_up, point.rest_ns, co_runners
         )
         self.loops_s += timing.loops_ns / 1e9
-        # The rarest single accesses count, and one switch makes one; the middle half needs more.
+        # One context switch spoils the tail of single accesses; a mean of the middle half stays
+        # correct until many accesses are preempted.
         disturbed = (
             timing.disturbed if point.each else timing.switches > MAX_PREEMPTED_SHARE * len(each_ns)
         )
         return Sample(
             timing.ns,
-            self._drawn(point, timing.ns, timing.beside),
+            self._total_gb_per_s(point, timing.ns, timing.beside),
             each_ns if point.each else None,
             self._disturbed(disturbed),
         )
 
-    def _effort(self, point: SamplePoint) -> tuple[int, int, float]:
-        """Return accesses to warm up, accesses to time, and their minimum time, ns."""
+    def _access_counts(self, point: SamplePoint) -> tuple[int, int, float]:
+        """Return the accesses that warm up, those that are timed, and the least timed ns."""
         traffic = self._kernels[point.kernel].traffic()
         if traffic.fences > 0:
             warm_up, accesses, least_ns = STORED_ACCESSES, STORED_ACCESSES, STORED_NS
@@ -246,30 +248,33 @@ class Sampler:
             accesses, least_ns = MIN_TIMED_ACCESSES, TIMED_NS
         return warm_up, point.accesses or accesses, 0.0 if point.accesses else least_ns
 
-    def _pass(self, point: SamplePoint) -> int:
-        """Return accesses of one warm-up pass: passes repeat only while they get faster."""
+    def _pass_accesses(self, point: SamplePoint) -> int:
+        """Return the accesses of one warm-up pass, which repeats while it gets faster; 0: none."""
         visited_bytes = _visited_bytes(point)
         if visited_bytes > self.llc_bytes or self._is_uncached(point):
-            return 0  # it settles within the accesses given, which are less than a pass
+            return 0  # the latency settles within the warm-up accesses, less than one pass
         return max(visited_bytes // 64, WARM_UP_ACCESSES // 2)
 
-    def _learn(self, point: SamplePoint, warm_up_passes: int) -> None:
-        """Note a large region whose second pass took as long as its first, a cold one.
+    def _note_if_uncached(self, point: SamplePoint, warm_up_passes: int) -> None:
+        """Note that no cache keeps a large region if its second pass was as slow as its cold first.
 
-        A virtual machine sees caches that are far larger than its share: warming up a region
-        between the two takes minutes and changes nothing.
+        A virtual machine reports the whole last-level cache, but gets a small share of it. Warming
+        up a region of a size between the two would take minutes and change nothing.
         """
         latest, self._latest = self._latest, (point.page_bytes, point.region_bytes)
         is_large = _visited_bytes(point) // 64 > 2 * WARM_UP_ACCESSES
         if is_large and warm_up_passes == COLD_AND_WARM and latest != self._latest:
-            self._uncached.add((_kind(point), _visited_bytes(point)))
+            self._uncached.add((_pattern(point), _visited_bytes(point)))
 
     def _is_uncached(self, point: SamplePoint) -> bool:
-        """Return whether no cache keeps the region, or one of the last level's size or less."""
-        kind, size = _kind(point), _visited_bytes(point)
+        """Return whether no cache keeps the region, as far as earlier samples show.
+
+        A region beyond the last-level cache is uncached if any region of its pattern was.
+        """
+        pattern, size = _pattern(point), _visited_bytes(point)
         if size <= self.llc_bytes:
-            return (kind, size) in self._uncached
-        return any(kind == other for other, _ in self._uncached)
+            return (pattern, size) in self._uncached
+        return any(pattern == other for other, _ in self._uncached)
 
     def _largest(self, point: SamplePoint) -> int:
         return int(self.chased[point.page_bytes].size_bytes)
@@ -299,7 +304,7 @@ class Sampler:
         stored = self._stored.pop(point.page_bytes, None)
         if stored is None or stored.size_bytes < point.region_bytes:
             doubled = 2 * stored.size_bytes if stored is not None else 0
-            del stored  # before its successor takes as much again
+            del stored  # free the smaller mapping before the larger one is mapped
             size_bytes = min(max(point.region_bytes, doubled), most_bytes)
             stored = self.map_more(point.page_bytes, size_bytes)
         self._stored[point.page_bytes] = stored
@@ -339,12 +344,12 @@ class Sampler:
 
     def _co_runners(self, point: SamplePoint) -> list[Worker]:
         """Return the co-runners of one timed thread."""
-        co_runners = self._contending() + self._generators(point, first=1)
+        co_runners = self._contending_worker() + self._generators(point, first=1)
         if not co_runners and self.spin and len(self.cpus) > 1:
             return [_measure.Worker(self.cpus[-1])]
         return co_runners
 
-    def _contending(self) -> list[Worker]:
+    def _contending_worker(self) -> list[Worker]:
         if self.load == "none":
             return []
         return [
@@ -374,7 +379,9 @@ class Sampler:
             for part, cpu in enumerate(others)
         ]
 
-    def _drawn(self, point: SamplePoint, ns: float, co_runners: Sequence[WorkerTraffic]) -> float:
+    def _total_gb_per_s(
+        self, point: SamplePoint, ns: float, co_runners: Sequence[WorkerTraffic]
+    ) -> float:
         """Return GB/s of the generators and the timed thread; 0 without a generator."""
         if point.pause_ns is None or not point.generator or ns <= 0:
             return 0.0

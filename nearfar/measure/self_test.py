@@ -1,8 +1,8 @@
 """Self-test: inference must recover what simulated memories are made of.
 
-Every quantity of a `model:` device is judged: right, wrong, not seen, or invented (found where
-nothing is). A device is *sound* where nothing is wrong or invented, and *complete* where all that
-must be seen is: capacities, blocks, latencies, bandwidths and stalls.
+Every quantity of a `model:` device is judged: right, wrong, not seen, or invented (the device has
+no such quantity). A device is *sound* if none is wrong or invented. It is *complete* if every
+quantity that must be seen is right: capacities, blocks, latencies, bandwidths and stalls.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def self_test(
         def tell(what: str, share: float, at: int = number, name: str = name) -> None:
             progress(f"{name}: {what}", (at + share) / len(devices))
 
-        # CPU time: what a busy machine takes longer for must not be judged otherwise.
+        # The budget is CPU time, so that a busy machine does not change the verdicts.
         findings = infer(subject, budget, tell, clock=time.process_time)
         verdicts += judge(name, subject, findings)
     return verdicts
@@ -118,20 +118,20 @@ def judge(name: str, subject: ModelSubject, findings: Findings) -> list[SelfTest
     """Return a verdict for each true quantity and each invented one."""
     truth = subject.truth()
     return [
-        *_levels(name, truth, findings),
-        _queue(name, truth, findings),
-        _interleave(name, truth, findings),
-        *_stalls(name, truth, findings),
-        *_figures(name, subject),
+        *_judge_levels(name, truth, findings),
+        _judge_queue(name, truth, findings),
+        _judge_interleave(name, truth, findings),
+        *_judge_stalls(name, truth, findings),
+        *_judge_figures(name, subject),
     ]
 
 
-def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
+def _judge_levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
     model = truth.model
     levels = [(level, level.capacity_bytes, False) for level in model.caches]
     levels += [(level, level.capacity_bytes * model.devices, True) for level in model.buffers]
     left = list(findings.buffers)
-    for level, capacity, own in levels:
+    for level, capacity, in_memory in levels:
         of_level = [
             buffer
             for buffer in left
@@ -155,9 +155,10 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
                 _interval(buffer), "right" if right else "wrong",
             )  # fmt: skip
         if reads:
-            yield _latency(name, what, level.latency_ns * (_waiting(model) if own else 1), reads[0])
-            if own:
-                yield from _inner(name, level, reads[0], why)
+            true_ns = level.latency_ns * (_refresh_factor(model) if in_memory else 1)
+            yield _judge_latency(name, what, true_ns, reads[0])
+            if in_memory:
+                yield from _judge_structure(name, level, reads[0], why)
     for buffer in left:
         yield SelfTestVerdict(
             name, f"{buffer.name}, {buffer.operation}", "none", _size(buffer.capacity_bytes),
@@ -167,19 +168,19 @@ def _levels(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
         yield SelfTestVerdict(name, "buffers", "none", "none", "", "right")
 
 
-def _waiting(model: DeviceModel) -> float:
-    """Return the mean ns that refresh adds to an access."""
+def _refresh_factor(model: DeviceModel) -> float:
+    """Return the factor by which refresh lengthens the mean access."""
     refresh = model.refresh
     return 1 / (1 - refresh.length_ns / refresh.period_ns) if refresh is not None else 1.0
 
 
-def _latency(name: str, what: str, true_ns: float, buffer: BufferFigure) -> SelfTestVerdict:
+def _judge_latency(name: str, what: str, true_ns: float, buffer: BufferFigure) -> SelfTestVerdict:
     shown = "" if buffer.latency_ns is None else f"{buffer.latency_ns:.1f} ns"
-    judged = _near(buffer.latency_ns, true_ns, LATENCY_WITHIN)
+    judged = _judge_number(buffer.latency_ns, true_ns, LATENCY_WITHIN)
     return SelfTestVerdict(name, f"latency of {what}", f"{true_ns:.1f} ns", shown, "", judged)
 
 
-def _inner(
+def _judge_structure(
     name: str, level: MemoryLevel, buffer: BufferFigure, why: dict[str, str]
 ) -> Iterable[SelfTestVerdict]:
     what = level.name
@@ -196,7 +197,7 @@ def _inner(
     yield verdict("replacement", level.replacement, buffer.replacement)
 
 
-def _queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
+def _judge_queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     queue = findings.write_queues[0] if findings.write_queues else None
     capacity = truth.write_queue_bytes
     if capacity is None:
@@ -204,7 +205,7 @@ def _queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     elif queue is None:
         judged = "not seen"
     else:
-        # Whole lines are tested: of few lines the next tested size is one more or less.
+        # Bursts are whole lines, so the next tested size of a small queue is one line away.
         lines = max(capacity // 64 * (NEXT_TESTED - 1), 1.0)
         off = abs(queue.capacity_bytes - capacity) / 64
         judged = "right" if off <= lines else "wrong"
@@ -215,7 +216,7 @@ def _queue(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     )  # fmt: skip
 
 
-def _interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
+def _judge_interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     interleave = findings.interleaves[0] if findings.interleaves else None
     seen = (interleave.devices, interleave.granularity_bytes) if interleave else None
     judged: Judged
@@ -229,7 +230,7 @@ def _interleave(name: str, truth: Truth, findings: Findings) -> SelfTestVerdict:
     )
 
 
-def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
+def _judge_stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVerdict]:
     wear = next((stall for stall in findings.stalls if stall.period_writes is not None), None)
     refresh = next((stall for stall in findings.stalls if stall.period_ns is not None), None)
     note = findings.not_seen.get("stalls", "")
@@ -243,13 +244,13 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
         interval = f"{figure.low:.0f}..{figure.high:.0f}" if figure else ""
         yield SelfTestVerdict(
             name, f"{kind} period", _number(true_period), _number(period), interval,
-            _near(period, true_period, PERIOD_WITHIN), note,
+            _judge_number(period, true_period, PERIOD_WITHIN), note,
         )  # fmt: skip
         if figure is not None and true_length is not None:
             yield SelfTestVerdict(
                 name, f"{kind} length", _number(true_length), _number(figure.length_ns),
                 f"{figure.length_low_ns:.0f}..{figure.length_high_ns:.0f}",
-                _near(figure.length_ns, true_length, LENGTH_WITHIN),
+                _judge_number(figure.length_ns, true_length, LENGTH_WITHIN),
             )  # fmt: skip
     if wear is not None and truth.model.wear is not None:
         block = truth.model.wear.granularity_bytes
@@ -259,7 +260,7 @@ def _stalls(name: str, truth: Truth, findings: Findings) -> Iterable[SelfTestVer
         yield SelfTestVerdict(name, "wear block", _size(block), _size(seen), "", judged, why)
 
 
-def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
+def _judge_figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
     """Yield idle latency and the bandwidths of all threads."""
     facts, truth = subject.facts(), subject.truth()
     page, most = facts.page_sizes[0], facts.threads
@@ -270,19 +271,24 @@ def _figures(name: str, subject: ModelSubject) -> Iterable[SelfTestVerdict]:
             "bandwidth", "nt-store", page, facts.buffer_bytes, threads=most
         ),
     }
-    # Buffers still hold a little of the largest region: the medium's own would be too slow.
+    # Buffers hold a little of the largest region, so its latency is below the medium's own.
     idle_ns = Model(subject.model, noise=0.0).sample(points["idle latency"]).value
-    own = (idle_ns, truth.read_gb_per_s, truth.nt_store_gb_per_s)
+    truths = (idle_ns, truth.read_gb_per_s, truth.nt_store_gb_per_s)
     probe = InferenceProbe(subject, BUDGET_S, SAMPLES, time.process_time)
     gathered = probe.gather(list(points.values()))
-    for what, true, samples in zip(points, own, gathered, strict=True):
+    for what, true, samples in zip(points, truths, gathered, strict=True):
         median = float(np.median(samples))
         yield SelfTestVerdict(
-            name, what, f"{true:.1f}", f"{median:.1f}", "", _near(median, true, LATENCY_WITHIN)
+            name,
+            what,
+            f"{true:.1f}",
+            f"{median:.1f}",
+            "",
+            _judge_number(median, true, LATENCY_WITHIN),
         )
 
 
-def _near(value: float | None, truth: float | None, within: float) -> Judged:
+def _judge_number(value: float | None, truth: float | None, within: float) -> Judged:
     if truth is None:
         return "right" if value is None else "invented"
     if value is None:

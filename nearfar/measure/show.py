@@ -116,15 +116,15 @@ def summary(device: DeviceProfile) -> str:
             value = f"{bandwidth.value_gb_per_s:7.1f} GB/s [{low:.1f}, {high:.1f}]"
             lines.append(f"  {what:28s} {value}, {bandwidth.note}")
     for fault in device.faults:
-        lines.append(f"  {fault_title(fault):54s} {_of_fault(fault)}")
-    lines += [f"  {_loaded(curve)}" for curve in device.loaded_latency]
+        lines.append(f"  {fault_title(fault):54s} {_fault_times(fault)}")
+    lines += [f"  {_loaded_line(curve)}" for curve in device.loaded_latency]
     lines += [f"  {text}" for text in _inferred(device)]
     if (context := device.measured) is not None:
         if context.repetitions:
             lines.append(
                 f"  {context.repetitions} rounds in {context.seconds:.0f} s, ended by "
                 f"{END_NAMES.get(context.ended, context.ended)}; A/A noise floor "
-                f"{context.noise_floor:.1%}{_disturbed(context)}"
+                f"{context.noise_floor:.1%}{_drift_and_contention(context)}"
             )
         else:
             lines.append(f"  no rounds of surfaces; {context.seconds:.0f} s in all")
@@ -132,7 +132,7 @@ def summary(device: DeviceProfile) -> str:
     return "\n".join(lines)
 
 
-def _of_fault(fault: FaultFigure) -> str:
+def _fault_times(fault: FaultFigure) -> str:
     """Return the time of a page, its interval, its tail and its CPU time."""
     low, high = fault.low_ns or fault.value_ns, fault.high_ns or fault.value_ns
     text = f"{fault.value_ns / 1e3:7.2f} us [{low / 1e3:.2f}, {high / 1e3:.2f}]"
@@ -141,7 +141,7 @@ def _of_fault(fault: FaultFigure) -> str:
     return text if fault.cpu_share is None else f"{text}, {fault.cpu_share:.0%} CPU"
 
 
-def _disturbed(context: MeasuredContext) -> str:
+def _drift_and_contention(context: MeasuredContext) -> str:
     """Return drift and contention where they are known."""
     parts = (("clock drift", context.clock_drift), ("contention", context.contention))
     return "".join(f", {name} {share:.0%}" for name, share in parts if share is not None)
@@ -152,7 +152,7 @@ def _latency_name(figure: LatencyFigure) -> str:
     return f"{figure.pattern} {what}"
 
 
-def _loaded(curve: LoadedLatencyCurve) -> str:
+def _loaded_line(curve: LoadedLatencyCurve) -> str:
     first, last = curve.points[0], curve.points[-1]
     what = "loaded" if curve.instruction == "load" else f"loaded {curve.instruction}"
     line = (
@@ -172,14 +172,15 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
         size = size_between(
             buffer.capacity_bytes, buffer.capacity_low_bytes, buffer.capacity_high_bytes
         )
-        yield f"{f'{buffer.name}, by {buffer.operation}s':28s} {size}{block}{ways}{_sure(buffer)}"
+        name = f"{buffer.name}, by {buffer.operation}s"
+        yield f"{name:28s} {size}{block}{ways}{_confidence(buffer)}"
     context = device.measured
     if device.buffers and context is not None and CACHES_FACT in context.environment:
         yield f"{'caches by the kernel':28s} {context.environment[CACHES_FACT]}"
     for queue in device.write_queues:
-        yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_sure(queue)}"
+        yield f"{'write queue':28s} {format_bytes(queue.capacity_bytes)}{_confidence(queue)}"
     for interleave in device.interleaves:
-        each = f"{format_bytes(interleave.granularity_bytes)} each{_sure(interleave)}"
+        each = f"{format_bytes(interleave.granularity_bytes)} each{_confidence(interleave)}"
         yield f"{'interleaved':28s} {interleave.devices} devices, {each}"
     for stall in device.stalls:
         every = (
@@ -187,12 +188,12 @@ def _inferred(device: DeviceProfile) -> Iterator[str]:
             if stall.period_writes
             else f"every {format_ns(stall.period_ns or 0)}"
         )
-        yield f"{'stall':28s} {format_ns(stall.length_ns)} {every}{_sure(stall)}"
+        yield f"{'stall':28s} {format_ns(stall.length_ns)} {every}{_confidence(stall)}"
     if device.not_seen:
         yield f"{'not seen':28s} {', '.join(sorted(device.not_seen))}"
 
 
-def _sure(figure: InferredFigure) -> str:
+def _confidence(figure: InferredFigure) -> str:
     return "" if figure.confidence is None else f" (confidence {figure.confidence:.0%})"
 
 
