@@ -9,9 +9,9 @@ from pathlib import Path
 
 _PT_LOAD, _SHT_RELA = 1, 4
 _CALL, _CALL_SLOT, _JUMP_SLOT = b"\xe8", b"\xff\x15", b"\xff\x25"
-"""call rel32, and call and jmp through a slot of the table of addresses."""
+"""Opcodes: call rel32, and call and jmp through a slot of the global offset table (GOT)."""
 _STUB_BYTES = 16
-"""Bytes of a stub that jumps to another library's function."""
+"""Bytes of a PLT stub, which jumps to another library's function."""
 _OPERATORS = {"_Znwm": "operator new", "_Znam": "operator new[]"}
 
 
@@ -32,9 +32,9 @@ def file_offset(content: bytes, address: int) -> int | None:
 
 @lru_cache(maxsize=4096)
 def called_function(module: str, return_offset: int) -> str:
-    """Return the function of another library that the call before a return address calls.
+    """Return the other library's function that the call before a return address calls.
 
-    "" if it is one of the same file, or unknown.
+    "" if the function is in the same file, or unknown.
     """
     try:
         content, slots = _imports(module)
@@ -45,7 +45,7 @@ def called_function(module: str, return_offset: int) -> str:
 
 
 def _called_slot(content: bytes, return_offset: int) -> int | None:
-    """Return the address of the slot that a call goes through, in the call or in a stub."""
+    """Return the address of the GOT slot that a call uses, directly or through a PLT stub."""
     at = file_offset(content, return_offset)
     if at is None or at < 6:
         return None
@@ -65,7 +65,7 @@ def _called_slot(content: bytes, return_offset: int) -> int | None:
 
 @lru_cache(maxsize=8)
 def _imports(module: str) -> tuple[bytes, dict[int, str]]:
-    """Return the file, and the function in each slot of its table of addresses."""
+    """Return the file's content, and the function in each GOT slot, by address."""
     content = Path(module).read_bytes()
     if content[:4] != b"\x7fELF" or len(content) < 64 or content[4] != 2:
         raise ValueError(module)
@@ -83,6 +83,7 @@ def _imports(module: str) -> tuple[bytes, dict[int, str]]:
 def _slots(
     content: bytes, rows: tuple[int, int], symbols: int, names: int
 ) -> Iterator[tuple[int, str]]:
+    """Yield address and function of each slot in a relocation table (file offset, bytes)."""
     offset, length = rows
     for at in range(offset, offset + length, 24):
         slot, info, _ = struct.unpack_from("<QQq", content, at)

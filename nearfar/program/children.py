@@ -16,13 +16,13 @@ from nearfar.program.executable import find_executable
 from nearfar.program.language_runtimes import runs_other_code
 
 INTERVAL_S = 0.05
-"""Time between two looks at the processes, s; a program without children costs one read each."""
+"""Time between two samples of the processes, s; a program without children costs one read each."""
 MAX_LETTERS = 100
-"""Length at which a command is cut."""
+"""Length at which a command is cut, letters."""
 
 
 class ChildrenWatch:
-    """Looks at the processes below `roots` until it is stopped."""
+    """Samples the CPU time of the processes below a program until the watch is stopped."""
 
     def __init__(self, program: int, adopted: Callable[[], Iterable[int]]) -> None:
         """Watch what `program` started; `adopted` gives processes whose parent has ended."""
@@ -36,15 +36,15 @@ class ChildrenWatch:
         return working_beside(self._watch)
 
     def busiest(self) -> str:
-        """Return the command whose processes took most CPU time; empty where none was seen."""
+        """Return the command whose processes took most CPU time; "" if none was seen."""
         return _cut(busiest_command(self._ticks, self._commands))
 
     def _watch(self, ended: threading.Event) -> None:
         while not ended.wait(INTERVAL_S):
-            ahead = [*_children_of(self._program), *self._adopted()]
-            while ahead:
-                pid = ahead.pop()
-                ahead += _children_of(pid)
+            to_visit = [*_children_of(self._program), *self._adopted()]
+            while to_visit:
+                pid = to_visit.pop()
+                to_visit += _children_of(pid)
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     self._note(pid)
 
@@ -59,7 +59,7 @@ class ChildrenWatch:
 
 
 def busiest_command(ticks: Mapping[int, int], commands: Mapping[int, str]) -> str:
-    """Return the command whose processes took most together; both are by process."""
+    """Return the command whose processes took most ticks together; both mappings are by pid."""
     sums: Counter[str] = Counter()
     for pid, spent in ticks.items():
         sums[commands[pid]] += spent
@@ -67,9 +67,9 @@ def busiest_command(ticks: Mapping[int, int], commands: Mapping[int, str]) -> st
 
 
 def is_own_child(child: str, program: Sequence[str]) -> bool:
-    """Return whether the busiest child runs what the program does, so that its name says nothing.
+    """Return whether the busiest child runs the program's own file, so that its name adds nothing.
 
-    An interpreter must run the same script too.
+    An interpreter's whole command must be the same, script included.
     """
     if child == _cut(shlex.join(program)):
         return True
@@ -77,7 +77,7 @@ def is_own_child(child: str, program: Sequence[str]) -> bool:
         theirs, ours = find_executable(shlex.split(child)[0]), find_executable(program[0])
         return theirs.samefile(ours) and not runs_other_code(ours)
     except (NearfarError, OSError, ValueError, IndexError):
-        return False  # cut within a word, or gone
+        return False  # the command was cut within a word, or the file is gone
 
 
 def _cut(command: str) -> str:

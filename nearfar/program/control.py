@@ -26,7 +26,7 @@ RUN_FOLDER_VARIABLE = "NEARFAR_RUN_DIR"
 PID_VARIABLE = "NEARFAR_PID"
 
 PHASE_BEFORE = 0
-"""Number of the phase before --after has passed: it is left out of the profile."""
+"""Number of the phase before --after has passed; profiles leave it out."""
 PHASE_REST = 1
 """Number of the unmarked remainder, called "-"."""
 _PHASES = 256
@@ -91,10 +91,10 @@ class Control:
     def create(cls, run_folder: Path) -> Control:
         """Create the control file of a new run, which counts from its start, in phase "-"."""
         path = run_folder / FILE_NAME
-        made = cls.__new__(cls)
-        made._library = _library()
-        made._open(made._library.nf_control_create(os.fsencode(path)), path)
-        return made
+        control = cls.__new__(cls)
+        control._library = _library()
+        control._open(control._library.nf_control_create(os.fsencode(path)), path)
+        return control
 
     def _open(self, address: int | None, path: Path) -> None:
         if not address:
@@ -128,7 +128,7 @@ class Control:
         self._library.nf_control_count(self._address)
 
     def phases(self) -> list[PhaseRow]:
-        """Return the phases so far, by number; the last one is that of marks beyond the table."""
+        """Return the phases so far, by number; the last one has the marks beyond a full table."""
         rows = [self.page.phases[i] for i in range(self.page.phase_count)]
         overflow = self.page.phases[_PHASES - 1]
         return [*rows, overflow] if overflow.entries else rows

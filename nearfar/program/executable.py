@@ -31,7 +31,7 @@ def find_executable(name: str) -> Path:
     path = Path(name)
     if path.is_dir():
         raise CommandError(f"cannot run {name}: it is a folder")
-    if path.is_file() and not _may_run(path):
+    if path.is_file() and not _begins_as_program(path):
         raise CommandError(f"cannot run {name}: it is not a program of this system")
     if path.exists():
         raise CommandError(f"cannot run {name}: it is not executable; chmod +x {name}")
@@ -39,8 +39,8 @@ def find_executable(name: str) -> Path:
     raise CommandError(f"cannot run {name}: {where}")
 
 
-def _may_run(path: Path) -> bool:
-    """Return whether a file begins as programs and scripts do, or cannot be read."""
+def _begins_as_program(path: Path) -> bool:
+    """Return whether a file begins as an ELF program or a script, or cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(4).startswith((b"\x7fELF", b"#!"))
@@ -63,7 +63,7 @@ def check_program(executable: Path) -> None:
             f"cannot read {executable} ({error.strerror}), and nearfar must inspect it"
         ) from error
     if start != b"\x7fELF":
-        raise CommandError(_about_script(executable))
+        raise CommandError(_not_a_program(executable))
     if gains_rights(executable.stat()):
         raise CommandError(
             f"{executable} is set-user-id, and the loader preloads nothing into such programs: "
@@ -71,8 +71,8 @@ def check_program(executable: Path) -> None:
         )
 
 
-def _about_script(executable: Path) -> str:
-    """Return what to run instead of a file that is no program."""
+def _not_a_program(executable: Path) -> str:
+    """Return a message that `executable` is no program, and what to run instead."""
     with executable.open("rb") as file:
         line = file.readline(_MAX_FIRST_LINE)
     if line[:2] == b"#!":

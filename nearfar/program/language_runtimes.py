@@ -1,4 +1,4 @@
-"""Runtimes of languages that manage their own memory: which they are, and names for their heaps."""
+"""Language runtimes that manage their own memory: recognised, with names for their heaps."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def is_go(executable: Path) -> bool:
 
 
 def runs_other_code(executable: Path) -> bool:
-    """Return whether no C compiler can rebuild it: Go, interpreters, virtual machines."""
+    """Return whether the program's code is not compiled by a C compiler: Go, interpreters, VMs."""
     return _INTERPRETER.fullmatch(executable.name) is not None or is_go(executable)
 
 
 def own_mappings(executable: Path) -> str:
-    """Return the name of what a program maps by system calls of its own."""
+    """Return the name of memory that a program maps by its own system calls, not through libc."""
     return GO_HEAP if is_go(executable) else "mapped memory"
 
 
@@ -57,12 +57,13 @@ _HEAPS = (
         "buffers of JavaScript",
     ),
 )
-"""Kind of memory, functions in the call stack, name of the heap: OpenJDK's and V8's sources."""
+"""Kind of memory, pattern of functions in the call stack (from the sources of Go, OpenJDK, V8 and
+Node), name of the heap."""
 _PATTERNS = tuple((kind, re.compile(pattern), name) for kind, pattern, name in _HEAPS)
 
 
 def heap_frame(kind: str, stack: Sequence[Frame]) -> Frame | None:
-    """Return the frame of the runtime's heap that allocates with this stack; None for none."""
+    """Return the frame of the runtime heap that allocated with `stack`; None: no known heap."""
     names = [bare_name(frame.function) for frame in stack]
     for of_kind, pattern, name in _PATTERNS:
         if kind == of_kind and any(map(pattern.match, names)):

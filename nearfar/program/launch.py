@@ -27,7 +27,7 @@ from nearfar.program.control import PID_VARIABLE, RUN_FOLDER_VARIABLE, Control
 GRACE_S = 15.0
 """Time from SIGTERM to SIGKILL, s: a server may write its data first."""
 GRACE_SHARE = 0.25
-"""The same, of the time of a run that has to end in time, at most `GRACE_S`."""
+"""Time from SIGTERM to SIGKILL as a share of a run's time limit, at most `GRACE_S`."""
 _LEFTOVER_GRACE_S = 1.0
 """Time that processes outliving the program may take to end by themselves, s."""
 _SUBREAPER = 36
@@ -43,7 +43,7 @@ class Job:
     """Shell command that drives the program; when it ends, the program is stopped."""
     duration_s: float | None = None
     limit: str = "--duration"
-    """Origin of `duration_s`, for the status of a program that it stopped."""
+    """Origin of `duration_s`, named in the status of a program that the duration stopped."""
     after_s: float = 0.0
     longest_s: float | None = None
     """Refuse a run that takes longer. None: any."""
@@ -54,7 +54,7 @@ class Job:
 
     @property
     def ends_itself(self) -> bool:
-        """Whether neither a duration nor a driver ends it."""
+        """Whether the program ends by itself, without a duration or driver."""
         return self.duration_s is None and self.driver is None
 
     def ending_after(self, seconds: float, limit: str) -> Job:
@@ -78,11 +78,11 @@ class RunOutcome:
     peak_bytes: int = 0
     """Peak memory of its largest process (ru_maxrss); 0: not known."""
     others_share: float = 0.0
-    """Least share of the CPU time that processes took which the program started."""
+    """Lower bound of the share of the CPU time that the program's child processes took."""
     busiest_child: str = ""
-    """Command of the process among these that took most of it; empty: none was seen."""
+    """Command of the child process that took most CPU time; empty: none was seen."""
     outlived: int = 0
-    """Number of processes that went on after the program, until they were ended."""
+    """Number of child processes that ran on after the program, until nearfar ended them."""
 
 
 def run_job(
@@ -99,15 +99,15 @@ def run_job(
     control = Control(folder)
     adopt_orphans()
     # Earlier children, such as the contending process of `emulate`, are not part of the run.
-    others = frozenset(_children())
+    earlier_children = frozenset(_children())
     _rewind_input()
-    this = os.getpid()
+    own_pid = os.getpid()
 
     def before_exec() -> None:
-        end_with_parent(this)
+        end_with_parent(own_pid)
         if in_child is not None:
             in_child()
-        # In the child, so that no mark can precede it.
+        # The child itself records its start, so that no mark can precede the start.
         control.start(os.getpid())
 
     variables = {**environment, RUN_FOLDER_VARIABLE: str(folder)}
@@ -117,32 +117,32 @@ def run_job(
     try:
         if job.driver is not None:
             driver = _start_driver(job, process.pid, environment, folder)
-        spared = others if driver is None else others | {driver.pid}
-        spared |= {process.pid}
-        watch = ChildrenWatch(process.pid, lambda: set(_children()) - spared)
+        not_adopted = earlier_children if driver is None else earlier_children | {driver.pid}
+        not_adopted |= {process.pid}
+        watch = ChildrenWatch(process.pid, lambda: set(_children()) - not_adopted)
         with watch.running():
             reason = _wait_for_end(job, process, driver, control)
         wall_ns = time.monotonic_ns() - begun
         own_ns = _own_cpu_ns(process.pid)
         _, code, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(code)
-        left = _reap_leftovers(others, driver)
+        leftovers = _reap_leftovers(earlier_children, driver)
     except BaseException:
-        _end_all(process, driver, others)
+        _end_all(process, driver, earlier_children)
         raise
     finally:
         control.close()
-    cpu_ns = _cpu_ns(used) + left.cpu_ns
+    cpu_ns = _cpu_ns(used) + leftovers.cpu_ns
     return RunOutcome(
         status=_status(process.returncode, reason),
         failed=process.returncode not in (0, -signal.SIGTERM if reason else 0),
         cpu_ns=cpu_ns,
         wall_ns=wall_ns,
         finished=not reason,
-        peak_bytes=max(_peak_bytes(used), left.peak_bytes),
+        peak_bytes=max(_peak_bytes(used), leftovers.peak_bytes),
         others_share=max(0.0, 1 - own_ns / cpu_ns) if cpu_ns else 0.0,
         busiest_child=watch.busiest(),
-        outlived=left.ended,
+        outlived=leftovers.ended,
     )
 
 
@@ -152,7 +152,7 @@ def _wait_for_end(
     driver: subprocess.Popen[bytes] | None,
     control: Control,
 ) -> str:
-    """Wait until the program has ended, or end it; return the reason for that, or nothing."""
+    """Wait until the program ends, or stop it; return why nearfar stopped it, or ""."""
     begun = time.monotonic_ns()
     reason = ""
     if job.after_s:
@@ -186,7 +186,7 @@ def too_long(what: str, longest_s: float | None) -> CommandError:
 
 @functools.cache
 def _input_start() -> int | None:
-    """Return where standard input was at the first run; None if it is no file."""
+    """Return the position of standard input at the first run; None if it is no regular file."""
     try:
         return os.lseek(0, 0, os.SEEK_CUR) if stat.S_ISREG(os.fstat(0).st_mode) else None
     except OSError:
@@ -223,7 +223,7 @@ def _start(
             executable=executable,
             env=variables,
             stdout=_output(job),
-            # Other threads hold no lock that this needs.
+            # The function needs no lock that another thread may hold.
             preexec_fn=before_exec,  # noqa: PLW1509
         )
     except (OSError, subprocess.SubprocessError) as error:
@@ -241,22 +241,22 @@ def _start_driver(
     job: Job, pid: int, environment: Mapping[str, str], folder: Path
 ) -> subprocess.Popen[bytes]:
     variables = {**environment, RUN_FOLDER_VARIABLE: str(folder), PID_VARIABLE: str(pid)}
-    # The program's environment may have a library path for its plain twin only.
+    # `environment` may have library paths that are meant for the program's plain twin only.
     for name in ("LD_LIBRARY_PATH", "LD_PRELOAD"):
         if name in os.environ:
             variables[name] = os.environ[name]
         else:
             variables.pop(name, None)
     assert job.driver is not None
-    this = os.getpid()
+    own_pid = os.getpid()
     return subprocess.Popen(
         job.driver,
         shell=True,
         env=variables,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr if job.stdout_to_stderr else None,
-        # Other threads hold no lock that this needs.
-        preexec_fn=lambda: end_with_parent(this),  # noqa: PLW1509
+        # The function needs no lock that another thread may hold.
+        preexec_fn=lambda: end_with_parent(own_pid),  # noqa: PLW1509
     )
 
 
@@ -319,22 +319,24 @@ def _children() -> Iterator[int]:
 
 @dataclass(frozen=True)
 class _Leftovers:
-    """Processes that the program left, which this process adopted."""
+    """Child processes that outlived the program; nearfar adopted them."""
 
     cpu_ns: int
     peak_bytes: int
     ended: int
-    """Number of those that were ended."""
+    """Number of processes that nearfar ended."""
 
 
-def _reap_leftovers(others: Set[int], driver: subprocess.Popen[bytes] | None = None) -> _Leftovers:
-    """End processes that the program left."""
-    spared = others if driver is None else others | {driver.pid}
+def _reap_leftovers(
+    earlier_children: Set[int], driver: subprocess.Popen[bytes] | None = None
+) -> _Leftovers:
+    """Wait for processes that outlive the program, and end those that take too long."""
+    not_adopted = earlier_children if driver is None else earlier_children | {driver.pid}
     cpu_ns = peak_bytes = 0
     begun = time.monotonic()
     terminated: set[int] = set()
     while True:
-        remaining = [pid for pid in _children() if pid not in spared]
+        remaining = [pid for pid in _children() if pid not in not_adopted]
         if not remaining:
             return _Leftovers(cpu_ns, peak_bytes, len(terminated))
         for pid in remaining:
@@ -350,22 +352,24 @@ def _reap_leftovers(others: Set[int], driver: subprocess.Popen[bytes] | None = N
 
 
 def _end_all(
-    process: subprocess.Popen[bytes], driver: subprocess.Popen[bytes] | None, others: Set[int]
+    process: subprocess.Popen[bytes],
+    driver: subprocess.Popen[bytes] | None,
+    earlier_children: Set[int],
 ) -> None:
     for started in (driver, process):
         if started is not None and started.returncode is None:
             _stop(started.pid)
             started.wait()
-    _reap_leftovers(others)
+    _reap_leftovers(earlier_children)
 
 
 def _own_cpu_ns(pid: int) -> int:
-    """Return at most so much CPU time as process `pid`, which has ended, took itself."""
+    """Return an upper bound of the CPU time of the ended process `pid`, without its children."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return sys.maxsize
-    # utime and stime of proc(5), each cut to whole ticks.
+    # utime and stime of proc(5); both are cut to whole ticks, so one tick is added for each.
     return round((int(words[11]) + int(words[12]) + 2) / os.sysconf("SC_CLK_TCK") * 1e9)
 
 

@@ -1,6 +1,6 @@
-"""Places of interpreted code, and memory with a name, in place of return addresses.
+"""Named frames: places in interpreted code, or memory with a name, instead of return addresses.
 
-The libraries write them as text (native/profile/runtime/interpreter.hpp).
+The native libraries write them as text (native/profile/runtime/interpreter.hpp).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ MEMORY = "memory"
 """Module of memory with a name, such as a runtime's heap."""
 
 CPYTHON_ARENAS = "CPython arenas"
-"""Name that the libraries give to memory of Python's own allocator."""
+"""Name that the native libraries give to memory of Python's own allocator."""
 SMALL_OBJECTS = "small objects"
-"""Part of a line's memory that Python's own allocator cuts from its arenas."""
+"""Part of a Python line's memory that Python's own allocator cuts from its arenas."""
 
 
 def named_frame(text: str) -> Frame:
@@ -37,7 +37,7 @@ def memory_frame(name: str) -> Frame:
 
 
 def is_named(frame: Frame) -> bool:
-    """Return whether a frame is not of machine code."""
+    """Return whether `frame` is a named frame, not one of machine code."""
     return frame.module in (PYTHON, MEMORY)
 
 
@@ -47,7 +47,7 @@ def is_memory(frames: Sequence[Frame]) -> bool:
 
 
 def is_in_arenas(split: str) -> bool:
-    """Return whether a part of a line's memory lies in CPython's arenas."""
+    """Return whether a part of a Python line's memory lies in CPython's arenas."""
     return SMALL_OBJECTS in split.split(", ")
 
 

@@ -10,7 +10,7 @@ _SUFFIX = re.compile(r"\.(?:llvm|cold|part|isra|constprop)\b[.0-9]*$")
 # Rust's older mangling: a hash at the end, punctuation as $LT$ and dots.
 _RUST_HASH = re.compile(r"::h[0-9a-f]{16}(?= |\(|$)")
 _RUST_MARKS = {"$LT$": "<", "$GT$": ">", "$C$": ",", "$u20$": " ", "$RF$": "&", "..": "::"}
-# A return type that is an expression: its parentheses are not those of arguments.
+# A return type in parentheses, which do not enclose arguments.
 _DECLTYPE = re.compile(r"^decltype ?\(")
 _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|\(\))")
 # Fortran: flang writes _QMmodulePprocedure with a capital before each name, gfortran
@@ -18,12 +18,12 @@ _OPERATOR = re.compile(r"\boperator\s*(?:new|delete|<=>|<<=?|>>=?|<=?|>=?|->\*?|
 _FLANG = re.compile(r"_Q[A-Z][A-Za-z0-9_.]*$")
 _FLANG_PART = re.compile(r"[A-Z]([a-z0-9_.]+)")
 _GFORTRAN = re.compile(r"__([a-z][a-z0-9_]*)_MOD_([a-z][a-z0-9_]*)")
-_PROGRAMS = ("_QQmain", "MAIN__")
+_FORTRAN_MAINS = ("_QQmain", "MAIN__")
 
 
 def fortran_name(name: str) -> str:
     """Return ``module::procedure`` for a name that a Fortran compiler made; others unchanged."""
-    if name in _PROGRAMS:
+    if name in _FORTRAN_MAINS:
         return "main"
     if _FLANG.match(name):
         return "::".join(_FLANG_PART.findall(name[2:])) or name
@@ -41,7 +41,7 @@ def bare_name(function: str) -> str:
     name = _without_decltype(_SUFFIX.sub("", function).replace(_ANONYMOUS, ""))
     operator = _OPERATOR.search(name)
     if operator is not None and "<" not in name[: operator.start()].rpartition(" ")[2]:
-        # An operator's angles, parentheses and spaces are part of its name.
+        # Angle brackets, parentheses and spaces of an operator are part of its name.
         owner = name[: operator.start()].rpartition(" ")[2]
         return owner + operator.group()
     kept: list[str] = []

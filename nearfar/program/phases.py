@@ -40,10 +40,10 @@ def phase_times(control: Control, outcome: RunOutcome) -> dict[str, PhaseTime]:
     for number, row in enumerate(rows):
         if number == PHASE_BEFORE:
             continue
-        last = number == current
+        is_current = number == current
         times[row.name.decode(errors="replace")] = PhaseTime(
-            cpu_ns=row.cpu_ns + (max(0, left_cpu_ns) if last else 0),
-            wall_ns=row.wall_ns + (max(0, left_wall_ns) if last else 0),
+            cpu_ns=row.cpu_ns + (max(0, left_cpu_ns) if is_current else 0),
+            wall_ns=row.wall_ns + (max(0, left_wall_ns) if is_current else 0),
             entries=row.entries,
             operations=row.operations,
         )

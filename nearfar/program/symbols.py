@@ -21,8 +21,8 @@ _SYMBOLIZERS = (
     *(f"llvm-symbolizer-{version}" for version in (19, 18, 17, 15, 14)),
 )
 _LLVM_OPTIONS = ("--output-style=JSON", "--demangle", "--inlines")
-_AT_ONCE = 8
-"""Questions written before their answers are read: with the longest paths they fit into a pipe."""
+_QUESTIONS_PER_BATCH = 8
+"""Questions written before their answers are read; they fit into a pipe with the longest paths."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SourceLocation:
 class Symbolizer:
     """Frames of return addresses while a program runs, with a cache.
 
-    NearfarError if no tool here can name them.
+    Raises NearfarError if no symbolizer is installed.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Symbolizer:
         tool = _llvm_symbolizer()
         if tool is not None:
             with _LOCK:
-                _running(tool)  # its start is no part of the program's time
+                _kept_process(tool)  # now, so that its start does not delay the program
         elif shutil.which("addr2line") is None:
             raise NearfarError(
                 "no tool here names call stacks, so no object would be recognised: install "
@@ -84,7 +84,7 @@ def symbolise(locations: Iterable[SourceLocation]) -> dict[SourceLocation, list[
 
 
 def _fits_a_question(module: str) -> bool:
-    """Return whether a path has no quotes, line ends or bytes that are no text."""
+    """Return whether a path has no quotes, and no characters that cannot be printed."""
     return '"' not in module and module.isprintable()
 
 
@@ -93,7 +93,7 @@ def _llvm_symbolizer() -> str | None:
 
 
 def _named(frames: list[Frame], location: SourceLocation) -> list[Frame]:
-    """Return the frames that have a function, with their module; else one of the offset."""
+    """Set the frames' module; return those with a function, or one frame named by the offset."""
     name = Path(location.module).name
     for frame in frames:
         frame.module = name
@@ -102,7 +102,8 @@ def _named(frames: list[Frame], location: SourceLocation) -> list[Frame]:
 
 
 def _question(location: SourceLocation) -> str:
-    # A return address is that of the next instruction, perhaps of another line or function.
+    # The instruction at a return address may be of another line or function than the call: the
+    # byte before it is the call's last one.
     return f"{location.offset - 1:#x}\n"
 
 
@@ -124,16 +125,18 @@ def _frames(line: str) -> list[Frame]:
 
 def _llvm(tool: str, module: str, group: list[SourceLocation]) -> list[list[Frame]]:
     with _LOCK:
-        # Where the process was killed, a new one is asked.
-        rows = _running(tool).answers(module, group) or _running(tool).answers(module, group)
+        # If the process failed, it was killed, and `_kept_process` starts another one.
+        rows = _kept_process(tool).answers(module, group) or _kept_process(tool).answers(
+            module, group
+        )
     return [_frames(row) for row in rows] or [[] for _ in group]
 
 
-class _Running:
-    """A process of llvm-symbolizer, whose start takes longer than most answers."""
+class _SymbolizerProcess:
+    """A process of llvm-symbolizer, kept because its start takes longer than most answers."""
 
     def __init__(self, tool: str) -> None:
-        self._read: dict[str, tuple[int, int]] = {}
+        self._file_states: dict[str, tuple[int, int]] = {}
         self._process = subprocess.Popen(
             [tool, *_LLVM_OPTIONS],
             stdin=subprocess.PIPE,
@@ -147,29 +150,29 @@ class _Running:
         )
 
     def usable(self) -> bool:
-        """Return whether it runs, and no module has changed since it was read."""
+        """Return whether the process runs, and no module has changed since it was read."""
         return self._process.poll() is None and all(
-            _file_state(module) == state for module, state in self._read.items()
+            _file_state(module) == state for module, state in self._file_states.items()
         )
 
     def answers(self, module: str, group: list[SourceLocation]) -> list[str]:
-        """Return a line of JSON for each location; none where it failed."""
+        """Return a line of JSON for each location; an empty list if the process failed."""
         path = str(Path(module).absolute())
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        self._read[path] = _file_state(path)
+        self._file_states[path] = _file_state(path)
         rows: list[str] = []
         try:
-            for first in range(0, len(group), _AT_ONCE):
-                questions = group[first : first + _AT_ONCE]
+            for first in range(0, len(group), _QUESTIONS_PER_BATCH):
+                questions = group[first : first + _QUESTIONS_PER_BATCH]
                 stdin.writelines(f'"{path}" {_question(location)}' for location in questions)
                 stdin.flush()
                 rows += [stdout.readline() for _ in questions]
         except OSError:
             rows = []
         except BaseException:
-            self._kill()  # answers that nobody reads would answer the next questions
+            self._kill()  # else the next call would read the answers to these questions
             raise
         if not rows or not all(row.startswith("{") for row in rows):
             self._kill()
@@ -181,21 +184,21 @@ class _Running:
         self._process.wait()
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; an open one ends with nearfar, which closes its input."""
         if self._process.poll() is None:
-            self._process.communicate()  # else it ends with this process, which closes its input
+            self._process.communicate()
 
 
 _LOCK = threading.Lock()
-_kept: list[_Running] = []
+_kept: list[_SymbolizerProcess] = []
 
 
-def _running(tool: str) -> _Running:
-    """Return the process that runs, or a new one."""
+def _kept_process(tool: str) -> _SymbolizerProcess:
+    """Return the kept process if it is usable, or start another one."""
     if _kept and not _kept[0].usable():
         _kept.pop().close()
     if not _kept:
-        _kept.append(_Running(tool))
+        _kept.append(_SymbolizerProcess(tool))
     return _kept[0]
 
 
@@ -212,6 +215,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+$")
 
 
 def _addr2line(module: str, group: list[SourceLocation]) -> list[list[Frame]]:
+    """Ask addr2line, which prints each address, then two lines for each frame at the address."""
     answer = subprocess.run(
         ["addr2line", "-a", "-i", "-f", "-C", "-e", module],
         input="".join(map(_question, group)),
@@ -240,7 +244,7 @@ def _addr2line(module: str, group: list[SourceLocation]) -> list[list[Frame]]:
 
 
 def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Return the demangled form of each linkage name; none without a tool."""
+    """Return the demangled form of each linkage name; an empty dict without a tool."""
     mangled = sorted({name for name in names if name.startswith(("_Z", "_R"))})
     tool = next(
         (

@@ -1,8 +1,8 @@
 """Frames of a call stack that only pass an allocation on.
 
-If they counted, `zmalloc`, `operator new` or a container's internals would name every object. They
-are found by name, and by one count: a function through which most allocation sites go is an
-allocation wrapper, whatever its name.
+If such wrappers counted, `zmalloc`, `operator new` or a container's internals would name every
+object. Most wrappers are found by their names. A function through which most allocation sites go
+is a wrapper too, whatever its name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PREFIXES = (
     r"(?:x|xx|z|s|e|g|p|ck|je|mi|tc|dl|libc|safe|my|do|sys|mem|ap|apr|av|lua[A-Z]?|nedpool|util|"
     r"nearfar_x|PyMem_Raw|PyMem|PyObject|OPENSSL|CRYPTO|sqlite3|av|BIO|git__|talloc|MemoryContext)"
 )
-_NAMES = re.compile(
+_ALLOCATOR_NAMES = re.compile(
     rf"""
     _*(?:{_PREFIXES}_*)?(?i:{_ALLOCATES})_* $
   | _*(?:posix_|aligned_)?(?:memalign|aligned_alloc|alloc_aligned) $ | p?valloc $
@@ -34,10 +34,10 @@ _NAMES = re.compile(
     """,
     re.VERBOSE,
 )
-"""Names of functions that only allocate: C's own, the usual prefixes and endings, and whatever is
-some malloc (SQLite's sqlite3MemMalloc, called through a table of functions, mallocWithAlarm above
-it, sqlite3DbMallocRaw above that). "alloc" alone is not enough, allocPage makes pages; nor are
-words joined by underscores, test_malloc is no allocator."""
+"""Names of functions that only allocate: those of libc, the same with a usual prefix or suffix, and
+names with the word Malloc (SQLite's sqlite3DbMallocRaw calls mallocWithAlarm, which calls
+sqlite3MemMalloc through a table of functions). A name that only contains "alloc" does not match:
+allocPage makes pages. Nor does another prefix with an underscore: test_malloc is no allocator."""
 
 _CONTAINERS = re.compile(
     r"nearfar::|std::(?!thread|async|function)|__gnu_cxx::|__cxxabiv1::|boost::container::|"
@@ -49,25 +49,25 @@ _RUST = re.compile(
     r"(?:alloc|core|std|hashbrown)::(?!thread|rt)|__r(?:ust|dl|g)_|__rustc::|"
     r"(?:[iu](?:8|16|32|64|128|size)|f32|f64|bool|char|str|T)::"
 )
-"""The same for Rust, applied to Rust's sources and names only: other programs use such namespaces
-too."""
+"""The same for Rust, applied to Rust's sources and names only: programs in other languages use such
+namespaces too."""
 
 _CONTAINER_LIBRARIES = ("libstdc++.so", "libc++.so", "libc++abi.so")
-"""The same libraries, where they have no symbols."""
+"""Modules of container libraries, for frames without symbols."""
 
 _RUNTIME = re.compile(
     r"^(?:_start|__libc_start_(?:main|call_main).*|start_thread|clone3?|_dl_.*|call_init.*"
     r"|(?:libc|ld-linux[a-z0-9-]*|libpthread)\.so\.[0-9]\+0x[0-9a-f]+)$"
 )
-"""Frames below main: they distinguish no sites. Without its debugging symbols, C's library does not
-name what starts main and threads."""
+"""Frames below main and below a thread's function: they do not distinguish sites. If libc has no
+debugging symbols, its functions that start main and threads appear as offsets."""
 
 _OUR_LIBRARIES = ("libnearfar_profile.so", "libnearfar_mark.so")
 
 MIN_COMMON_SHARE = 0.6
-"""Minimum share of sites with the same innermost remaining frame for it to be a wrapper."""
+"""A function is a wrapper if it is the innermost remaining frame of this share of the sites."""
 MIN_COMMON_SITES = 8
-"""Minimum number of sites for this rule: in a small program one function may have most sites."""
+"""Minimum number of sites for this rule: one function of a small program may have most sites."""
 
 
 def is_wrapper(frame: Frame) -> bool:
@@ -79,17 +79,17 @@ def is_wrapper(frame: Frame) -> bool:
     name = bare_name(frame.function)
     if (frame.file.endswith(".rs") or is_rust(frame.function)) and _RUST.match(name):
         return True
-    return bool(_NAMES.match(name) or _CONTAINERS.match(name))
+    return bool(_ALLOCATOR_NAMES.match(name) or _CONTAINERS.match(name))
 
 
 def container_call(stack: Sequence[Frame], kept: Sequence[Frame]) -> str:
-    """Return the container call of the first frame kept, such as ``vector::emplace_back``.
+    """Return the container function that `kept[0]` calls, such as ``vector::emplace_back``.
 
-    "" for none. One line may call several.
+    "" for none. The function distinguishes several calls on one line.
     """
     bare = [frame for frame in stack if not is_runtime(frame)]
-    above = len(bare) - len(kept) - 1
-    name = bare_name(bare[above].function) if above >= 0 else ""
+    callee = len(bare) - len(kept) - 1
+    name = bare_name(bare[callee].function) if callee >= 0 else ""
     container = _CONTAINERS.match(name)
     return name[container.end() :].replace("__cxx11::", "") if container else ""
 
@@ -100,7 +100,7 @@ def is_runtime(frame: Frame) -> bool:
 
 
 def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
-    """Return each stack, innermost first, without its wrappers; never without its last frame."""
+    """Return each stack, innermost frame first, without leading wrappers; keep the last frame."""
     bare = [[frame for frame in stack if not is_runtime(frame)] or list(stack) for stack in stacks]
     kept = [_without_leading(stack, is_wrapper) for stack in bare]
     common = common_wrappers(kept)
@@ -110,7 +110,7 @@ def meaningful(stacks: Sequence[Sequence[Frame]]) -> list[list[Frame]]:
 
 
 def common_wrappers(stacks: Sequence[Sequence[Frame]]) -> set[str]:
-    """Return functions that are the innermost of most `stacks` and have several callers."""
+    """Return functions that are the innermost frame of most `stacks` and have several callers."""
     if len(stacks) < MIN_COMMON_SITES:
         return set()
     first = Counter(stack[0].function for stack in stacks if stack)
