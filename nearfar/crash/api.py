@@ -145,16 +145,16 @@ class _Test:
         self.summary = CrashSummary()
 
     def run(self) -> None:
-        """Record and explore every schedule, the first perhaps from a resumed exploration.
+        """Record and explore every schedule; `--resume` continues the first one from its save.
 
-        Ctrl-C or the end of the budget stops it; the trace is then saved for `--resume`.
+        Ctrl-C or the end of the budget stops the test and saves the trace for `--resume`.
         """
-        first, begun, resumed = 0, self._folder / "trace", None
+        first, first_trace, resumed = 0, self._folder / "trace", None
         progress = Progress()
         if self._request.resume:
             assert self._request.keep is not None
             saved, resumed = resume.load(self._request.keep, self._identity())
-            first, begun = saved.schedule, self._request.keep / "trace"
+            first, first_trace = saved.schedule, self._request.keep / "trace"
             progress = resume.progress_of(saved.progress)
             self.summary.progress = resume.progress_of(saved.before)
             self.summary.progress.complete = True
@@ -162,7 +162,7 @@ class _Test:
             self._states_before = progress.states + self.summary.progress.states
         (self._folder / ACCEPTED_STATES).write_bytes(b"")
         refused: dict[int, RefusedError] = {}
-        for schedule, trace, recorded in self._runs(first, begun, resumed):
+        for schedule, trace, recorded in self._runs(first, first_trace, resumed):
             try:
                 self._explore(schedule, trace, recorded, progress)
             except RefusedError as error:
@@ -172,16 +172,16 @@ class _Test:
             except KeyboardInterrupt:
                 self.summary.interrupted = True
                 self.summary.warn(["interrupted: the report has the bugs found so far"])
-            # An order that is chosen has its share of the budget.
-            shares = self._orders is not None and progress.ended in ("states", "seconds")
-            if not (progress.complete or shares or schedule in refused):
+            # Each chosen order has a share of the budget, whose end does not end the test.
+            share_spent = self._orders is not None and progress.ended in ("states", "seconds")
+            if not (progress.complete or share_spent or schedule in refused):
                 self._save(schedule, trace, recorded, progress)
                 self._warn_of_orders(refused)
                 return
             if schedule not in refused:
                 self.summary.add(recorded, progress)
             progress = Progress()
-            if self._explores_refused(refused):
+            if self._explore_refused(refused):
                 break
         self._warn_of_orders(refused)
         if self._request.keep is not None:
@@ -190,7 +190,7 @@ class _Test:
     def _runs(
         self, first: int, trace: Path, recorded: RecordedRun | None
     ) -> Iterator[tuple[int, Path, RecordedRun]]:
-        """Record the orders of the threads, without those equivalent to an earlier one."""
+        """Record the schedules; yield those whose thread order no earlier one is equivalent to."""
         self._explored = first
         for schedule in range(first, self._request.schedules):
             if self._orders is not None:
@@ -222,10 +222,10 @@ class _Test:
         """Return whether another order of the threads may leave another pool."""
         return self._request.schedules > 1 and recorded.trace.several_threads
 
-    def _explores_refused(self, refused: Mapping[int, RefusedError]) -> bool:
-        """Explore the first order that leaves a refused pool, once another leaves an accepted one.
+    def _explore_refused(self, refused: Mapping[int, RefusedError]) -> bool:
+        """Explore the first order whose final pool was refused, once another's was accepted.
 
-        Return whether its bug ends the run.
+        Return whether a bug of the refused order ends the test.
         """
         if not refused or len(refused) == self._explored or self._explored_refused:
             return False
@@ -270,7 +270,7 @@ class _Test:
         if request.pool is not None:
             copy_pool(request.pool, self._pool)
         command = [word.replace("{pool}", str(self._pool)) for word in request.command]
-        # The first schedule of a seed does not depend on their number.
+        # The number of schedules does not change the order of the first one.
         order = (request.seed * 1_000_003 + schedule) % (MAX_SEED + 1)
         recorded = record(
             command,
@@ -333,7 +333,7 @@ class _Test:
         try:
             self._explore_with(plan, recorded, oracle, progress)
         except RefusedError:
-            # The lints may say why.
+            # A lint may explain why the checker refuses the pool.
             if not self._has_orders(recorded):
                 self._lint(recorded, symbols)
                 for lint in self.summary.lints:
@@ -369,7 +369,7 @@ class _Test:
             images,
             eadr=request.eadr,
             ended=not recorded.failed,
-            # A resumed recording was compared when it was made.
+            # The pool of a resumed recording was compared with its trace by the earlier test.
             pool=None if request.resume else self._pool,
         )
         self.summary.warn([warning] if warning else [])

@@ -35,7 +35,8 @@ POINT_KINDS: tuple[PointKind, ...] = ("fence", "operation", "end", "store")
 class FailurePoint:
     """A moment of a power cut.
 
-    Before a fence, at an operation's end, at the program's end; after a store if caches survive.
+    Points lie before fences, and at the ends of operations and the program. With eADR, they also
+    lie after stores.
     """
 
     number: int
@@ -69,7 +70,7 @@ class Bugs:
         self._judge: Judge
         self._symbols: TraceSymbols
         self._by_key: dict[object, FoundBug] = {}
-        self._alike: dict[object, FoundBug] = {}
+        self._by_features: dict[object, FoundBug] = {}
         self._shrunk = 0
         self._last: tuple[int, str, FoundBug] | None = None
         self._expected: Callable[[int], CrashExpected] | None = None
@@ -79,11 +80,11 @@ class Bugs:
     ) -> None:
         """Continue with another trace, whose addresses `symbols` names.
 
-        `expected`: an adapter's required content after a number of records.
+        `expected` returns the content that an adapter requires after a number of records.
         """
         self._symbols = symbols
         self._expected = expected
-        self._alike.clear()
+        self._by_features.clear()
         self._last = None
 
     def restore(self, bugs: Sequence[FoundBug]) -> None:
@@ -111,19 +112,21 @@ class Bugs:
         `state`: how many pending stores of each line are in memory, by the line's offset.
         """
         features = _features(point, lines, state, verdict)
-        known = self._alike.get(features) or self._continued(point, verdict)
+        known = self._by_features.get(features) or self._bug_of_previous_store(point, verdict)
         if known is None and self._shrunk >= _MAX_SHRUNK:
             known = next(iter(self._by_key.values()))
         if known is None:
             self._shrunk += 1
             known = self._shrink(point, context, lines, state, verdict)
-            self._alike[features] = known
+            self._by_features[features] = known
         known.bug.states += 1
         self._last = (point.number, verdict.symptom, known)
         return known
 
-    def _continued(self, point: FailurePoint, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return the bug of the previous store, if the image has been wrong since then."""
+    def _bug_of_previous_store(
+        self, point: FailurePoint, verdict: CheckerVerdict
+    ) -> FoundBug | None:
+        """Return the bug at the previous store, if this store leaves the same symptom."""
         if point.at != "store" or self._last is None:
             return None
         number, symptom, bug = self._last
@@ -184,7 +187,7 @@ class Bugs:
         return self._by_key[key]
 
     def _same_output(self, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return the bug with the same symptom and output, whose stores are durable by now."""
+        """Return a known bug with the same symptom and output; its stores have become durable."""
         output = without_numbers(verdict.output)
         for found_bug in self._by_key.values():
             bug = found_bug.bug
@@ -212,7 +215,7 @@ def _features(
     state: Mapping[int, int],
     verdict: CheckerVerdict,
 ) -> object:
-    """Return features that states of one bug usually share, without running a check."""
+    """Return a key that states of one bug usually share; computing the key needs no check."""
     survived = frozenset(lines[offset].stacks[n - 1] for offset, n in state.items())
     lost = frozenset(
         line.stacks[state.get(offset, 0)]

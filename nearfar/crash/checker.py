@@ -148,7 +148,7 @@ def _library(name: str) -> str:
 
 
 def variables(command: CheckCommand, pool: Path, operations: Sequence[int]) -> dict[str, str]:
-    """Return the environment variables of a checker that runs once; a function is called once."""
+    """Return the environment variables for one run of a checker, or one call of its function."""
     environment = {"NEARFAR_CRASH_IMAGE": str(pool)}
     if command.function:
         environment["LD_PRELOAD"] = preload(LIBRARY)
@@ -159,7 +159,7 @@ def variables(command: CheckCommand, pool: Path, operations: Sequence[int]) -> d
 
 
 def filled(command: CheckCommand, pool: Path, operations: Sequence[int]) -> list[str]:
-    """Return the filled-in command; `operations`: last done, last begun, those in flight."""
+    """Return the filled-in command; `operations`: number last done, last begun, those in flight."""
     done, begun, *in_flight = operations
     values = {
         "{done}": str(done),

@@ -1,9 +1,9 @@
 """Lines of the program that used the pool, and lines that could have used it but did not run.
 
-Two kinds of lines count, by machine code and trace. Calls that make data durable, allocate or
-snapshot, anywhere in the program: each leaves its return address on a stack when it runs. And
-stores through a pointer, in functions that used the pool: whose memory other functions change is
-unknown.
+Lines are found in the machine code, and the trace shows which of them ran. Two kinds of lines
+count. Calls that make data durable, allocate or snapshot count in any function: the trace has the
+return address of each call that ran. Stores through a pointer count in functions that used the
+pool: stores in other functions may be to other memory.
 """
 
 from __future__ import annotations

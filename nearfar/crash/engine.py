@@ -113,7 +113,7 @@ class Engine:
     def send(self, kind: str, *values: int | str) -> None:
         """Send a frame."""
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # its last frame has the reason
+        with contextlib.suppress(BrokenPipeError):  # the explorer's last frame has the reason
             self._process.stdin.write(encoded_frame(kind, *values))
             self._process.stdin.flush()
 
@@ -127,7 +127,7 @@ class Engine:
         return frame
 
     def judge(self, kind: str, state: State) -> CheckerVerdict:
-        """Request a verdict at the current failure: J by loaded checkers, P by plain commands."""
+        """Return the verdict on `state`; `kind`: J by loaded checkers, P by plain commands."""
         self.send(kind, len(state), *(n for pair in state.items() for n in pair))
         answer = self.receive()
         return CheckerVerdict(answer.text(), answer.text().strip())
@@ -139,12 +139,12 @@ class Engine:
         return [(answer.number(), answer.raw(PAGE_BYTES)) for _ in range(answer.number())]
 
     def close(self) -> None:
-        """End it and its checkers."""
+        """End the explorer and its checkers."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
         try:
-            # It ends between two checks.
+            # The explorer exits after its current check.
             self._process.wait(_EXIT_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()

@@ -1,7 +1,7 @@
-"""Explores a trace with one or more explorers, and takes their failures in one order.
+"""Explores a trace with one or more explorers, and processes their failures in a fixed order.
 
-Points of a rank are cut into chunks, each of which belongs to one explorer. Failures are taken
-chunk by chunk, so the report depends on seed and number of workers, not on speed.
+Points of a rank are divided into chunks, each of which belongs to one explorer. Failures are
+processed chunk by chunk, so the report depends on seed and number of workers, not on speed.
 """
 
 from __future__ import annotations
@@ -111,11 +111,15 @@ class Exploration:
         return True
 
     def _chunk(self, engine: Engine, judge: Judge, bugs: Bugs) -> str:
+        """Process an explorer's frames of one chunk; return the kind of the frame that ends it.
+
+        X: the exploration ends. Z: the explorer has no more chunks of this rank.
+        """
         while True:
             frame = engine.receive()
             if frame.kind == "T":
                 self._tally(frame)
-                if self._spent() and len(self._engines) > 1:
+                if self._states_spent() and len(self._engines) > 1:
                     self.progress.ended = "states"
                     return "X"
             elif frame.kind == "F":
@@ -129,7 +133,7 @@ class Exploration:
                     self.progress.ended = "states" if frame.number() else "seconds"
                 return frame.kind
 
-    def _spent(self) -> bool:
+    def _states_spent(self) -> bool:
         return self.progress.states - self._before >= self._plan.states
 
     def _tally(self, frame: ReceivedFrame) -> None:

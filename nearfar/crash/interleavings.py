@@ -1,16 +1,17 @@
-"""Orders of threads, one of each kind: which choices of the next thread make a difference.
+"""Orders of threads, no two equivalent: which choices of the next thread make a difference.
 
-A run is a sequence of turns: at each, one thread takes a step (a store, flush, fence or lock) and
-goes on to its next one. Two runs are equivalent if they differ only in the order of independent
-steps: dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) finds, from the pairs of
-dependent steps of a run that nothing orders, which other choices lead to a run that is not
-equivalent. Runs with few preemptions come first and those with many are left out (Musuvathi,
-Qadeer, PLDI 2007): a thread loses a turn that it could have taken. Where a choice is left out, the
-other thread is also chosen where the thread that would lose its turn had begun its turns in a row
-(Coons, Musuvathi, McKinley, OOPSLA 2013). Orders within the bound may still be missed.
+A run is a sequence of turns. In a turn, one thread takes a step (a store, flush, fence or lock) and
+continues to its next step. Two runs are equivalent if they differ only in the order of independent
+steps. Dynamic partial-order reduction (Flanagan, Godefroid, POPL 2005) examines pairs of dependent
+steps that nothing orders, and so finds the choices that lead to runs that are not equivalent.
 
-Loads are not recorded. A step's loads come after the one before it, so an order of two steps on
-lines that a thread only reads is tried only if other steps of the two threads depend.
+A preemption takes a turn from a thread that could have had it. Runs with few preemptions come
+first, and runs with more than a bound are left out (Musuvathi, Qadeer, PLDI 2007). If the bound
+forbids a preemption, the other thread is tried at the first of the preempted thread's turns in a
+row (Coons, Musuvathi, McKinley, OOPSLA 2013). Orders within the bound may still be missed.
+
+Loads are not recorded. They follow the thread's previous step, so an order of two steps on lines
+that a thread only reads is tried only if other steps of the two threads depend.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MAX_TURNS = 4096
 
 _Key = tuple[int, int]
 _Clock = dict[int, int]
-"""Map from a thread to the number of its steps that precede in every equivalent run."""
+"""Vector clock: by thread, the number of its steps that precede in every equivalent run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ class Interleavings:
         self._max_preemptions = max_preemptions
         self._queue: list[tuple[int, int, bytes]] = [(0, 0, b"")]
         self._known: set[int] = set()
+        """Keys of the beginnings of runs that were run or planned."""
         self._seen: set[int] = set()
+        """Keys of the runs so far; equivalent runs share a key."""
         self._runs = 0
         self._left_out = False
         """Whether a choice was excluded: too many preemptions, or too late in a run."""
@@ -109,20 +112,20 @@ class Interleavings:
         self._left_out |= len(turns) >= MAX_TURNS
         turns = turns[:MAX_TURNS]
         preempted = _preemptions(turns)
-        begins = list(itertools.accumulate((turn.thread for turn in turns), _longer, initial=0))
+        begins = list(itertools.accumulate((turn.thread for turn in turns), _extend, initial=0))
         self._known.update(begins)
         for at, thread in _races(turns):
             if self._branch(turns, begins, preempted, at, thread):
                 continue
-            # The bound forbids to take this turn away: the other thread goes before the thread
-            # that has it, at the first of its turns in a row.
+            # The bound forbids this preemption: the other thread takes the first of the thread's
+            # turns in a row instead.
             first = at
             while first and turns[first - 1].thread == turns[at].thread:
                 first -= 1
             self._branch(turns, begins, preempted, first, thread)
-        kind = _kind(turns)
-        is_new = kind not in self._seen
-        self._seen.add(kind)
+        key = _run_key(turns)
+        is_new = key not in self._seen
+        self._seen.add(key)
         return is_new
 
     def _branch(
@@ -137,7 +140,7 @@ class Interleavings:
             count = preempted[at] + (before != other and bool(ready >> before & 1))
             if count > self._max_preemptions:
                 allowed &= other == turns[at].thread
-            elif (begin := _longer(begins[at], other)) not in self._known:
+            elif (begin := _extend(begins[at], other)) not in self._known:
                 choices = bytes([*(turn.thread for turn in turns[:at]), other])
                 heapq.heappush(self._queue, (count, len(self._known), choices))
                 self._known.add(begin)
@@ -145,8 +148,8 @@ class Interleavings:
         return allowed
 
 
-def _longer(begin: int, thread: int) -> int:
-    """Return the key of a run's beginning with one more turn."""
+def _extend(begin: int, thread: int) -> int:
+    """Return the key of the beginning of a run that has key `begin`, plus a turn of `thread`."""
     return hash((begin, thread))
 
 
@@ -159,7 +162,7 @@ def _preemptions(turns: list[Turn]) -> list[int]:
     return counts
 
 
-class _Walk:
+class _VectorClocks:
     """The order of dependent steps of one run, by vector clocks."""
 
     def __init__(self) -> None:
@@ -187,16 +190,16 @@ class _Walk:
 
 
 def _races(turns: list[Turn]) -> Iterator[tuple[int, int]]:
-    """Yield a turn, and a thread whose later step may come before the step of that turn."""
-    walk = _Walk()
+    """Yield (turn, thread) if a later step of the thread may come before the step of the turn."""
+    walk = _VectorClocks()
     for at, turn in enumerate(turns):
         for earlier in walk.take(at, turn)[0]:
             yield earlier, turn.thread
 
 
-def _kind(turns: list[Turn]) -> int:
-    """Return a number that is the same for equivalent runs."""
-    walk = _Walk()
+def _run_key(turns: list[Turn]) -> int:
+    """Return a key that equivalent runs share."""
+    walk = _VectorClocks()
     steps = set()
     for at, turn in enumerate(turns):
         clock = walk.take(at, turn)[1]

@@ -35,7 +35,7 @@ def lints_of(
     ended: bool = True,
     pool: Path | None = None,
 ) -> tuple[list[CrashLint], str]:
-    """Return each kind once per place of the program, most frequent first, and a warning or "".
+    """Return one lint for each kind and place, most frequent first, and a warning or "".
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def lints_of(
     eadr
         The caches survive a power cut, so flushes do not matter.
     ended
-        The program ran to its end, so what it still holds and no handle leads to is lost.
+        The program ran to its end, so live objects that no handle leads to are lost.
     pool
         The pool as the run left it; the warning is about content that the trace does not explain.
 
@@ -73,12 +73,12 @@ def lints_of(
 def suspects_of(trace: CrashTrace, symbols: TraceSymbols, *, eadr: bool) -> list[tuple[int, ...]]:
     """Return the stacks of stores that lints suspect as causes of bugs, from the trace alone.
 
-    Of a long trace only the first events are read: the exploration waits for this.
+    Only the first events of a long trace are read, because the exploration waits for the result.
     """
     stacks: dict[tuple[int, ...], None] = {}
     events = list(itertools.islice(trace.events, _MAX_SUSPECTED))
     if any(Path(module.path).name.startswith("libpmemobj") for module in trace.modules):
-        # Whether a store is the library's own needs names, which come faster all at once.
+        # Names show which stores are libpmemobj's own; looking up all at once is faster.
         symbols.learn(list({event.stack for event in events if event.stack}))
     begin = dataclasses.replace(trace, events=events)
     for finding in _findings(_context(begin, symbols), eadr=eadr, causes_only=True):
@@ -88,7 +88,7 @@ def suspects_of(trace: CrashTrace, symbols: TraceSymbols, *, eadr: bool) -> list
 
 
 def _context(trace: CrashTrace, symbols: TraceSymbols) -> LintContext:
-    """Return what lints need that judge a trace alone, without images of the pool."""
+    """Return the context of lints that see the trace only, without images of the pool."""
     return LintContext(
         trace=trace,
         state=PoolState(trace),
@@ -103,6 +103,7 @@ def _context(trace: CrashTrace, symbols: TraceSymbols) -> LintContext:
 def _findings(
     context: LintContext, *, eadr: bool, causes_only: bool = False
 ) -> Iterator[LintFinding]:
+    """Walk the trace; `causes_only`: only with lints that may explain a bug."""
     state, memory = context.state, context.memory
     chosen = [lint for lint in lints() if lint.with_eadr or not eadr]
     checked = [lint(context) for lint in chosen if lint.explains or not causes_only]
@@ -143,7 +144,7 @@ def _grouped(findings: list[LintFinding], symbols: TraceSymbols) -> list[CrashLi
         about_flush = LINTS.get(finding.kind).about_flush
         frames = symbols.frames(finding.stack) if finding.stack else []
         if frames and not is_from_program(frames, flush=about_flush):
-            continue  # libpmemobj's own store: its recovery accounts for it
+            continue  # libpmemobj's own store, which libpmemobj recovers
         if about_flush and is_copy(frames):
             continue  # a copy flushes the copied bytes, changed or not
         user = user_frame(frames)

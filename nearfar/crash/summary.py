@@ -114,10 +114,9 @@ def report_of(
 def merged(bugs: Sequence[FoundBug], reported: Sequence[CrashLint]) -> list[FoundBug]:
     """Return one bug for each symptom and cause.
 
-    One forgotten snapshot shows at every fence until the transaction ends, each time with other
-    stores: the store that a lint reports is what these bugs share. Bugs without such a store are
-    the same if they have the same symptom and output at the same fence, or no line that must be
-    missing.
+    A forgotten snapshot causes a bug at every fence until the transaction ends, each with other
+    stores. These bugs share the store that a lint reports. Bugs without such a store are the same
+    if they have the same symptom and output at the same fence, or no line that must be missing.
     """
     by_key: dict[object, FoundBug] = {}
     distinct: list[FoundBug] = []

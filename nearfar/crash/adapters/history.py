@@ -1,9 +1,9 @@
 """Values that a run's operations on a map or set may have left when the power went.
 
-Durable linearisability: operations that ended took effect, each in flight may have, in an order
-that the marks allow (an operation that ended before another began comes first). Keys are
-independent, so each is judged alone. An operation in flight must have taken effect if a `get` that
-ended returned its value.
+The rule is durable linearisability. Each operation that ended took effect, and an operation in
+flight may have taken effect. An operation that ended before another began comes first. Keys are
+independent, so each key is judged separately. An operation in flight must have taken effect if a
+`get` that ended returned its value.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class _Outcome:
 
     value: Value
     applied: frozenset[tuple[int, bool]]
-    """Positions of the operations in flight that took effect, and whether the key existed, because
-    the result of a `get` is known only when it ends."""
+    """Position of each operation in flight that took effect, and whether the key existed before.
+    The result of a `get` is compared with the latter when the `get` ends."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class OperationHistory:
                 self._end(in_flight.pop(event.thread), position, worked=worked)
 
     def possible(self, key: str, position: int) -> frozenset[Value]:
-        """Return the values that a key may have after a power cut behind `position` records."""
+        """Return the values that a key may have after a power cut after `position` records."""
         known = self._keys.get(key)
         at = -1 if known is None else bisect.bisect_right(known.positions, position) - 1
         return frozenset({self._first}) if known is None or at < 0 else known.possible[at]
@@ -102,7 +102,7 @@ class OperationHistory:
         return None if known is None or at < 0 else known.last[at]
 
     def expected(self, position: int) -> CrashExpected:
-        """Return the content that a pool may have after a power cut behind `position` records."""
+        """Return the content that a pool may have after a power cut after `position` records."""
         keys = {}
         for key in self._keys:
             possible = self.possible(key, position)

@@ -112,9 +112,9 @@ class NamedBytes:
 class FlushedBytes:
     """Bytes of the pool that were stored to since their last flush.
 
-    Bytes count as requested, not whole lines: two neighbours that share a line by chance may each
-    be flushed. A thread cannot know that another thread has flushed what it reads, so a repeated
-    flush by another thread is not useless.
+    A flush counts for the bytes it requests, not for whole lines: two objects that share a line by
+    chance may each be flushed. A thread cannot know whether another thread has flushed the bytes
+    that it reads, so its flush after another thread's is not useless.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class FlushedBytes:
             mask = sum(_mask(c.begin - event.a, c.end - event.a) for c in state.changes)
             self._mark(event.a, mask)
         elif event.kind is EventKind.TOUCH:
-            # The mask is as wide as a store may be, since bytes that kept their value do not show.
+            # Bytes that kept their value are not recorded: the store may reach to the line's end.
             begin = event.a % LINE_BYTES
             self._mark(event.a - begin, _mask(begin, LINE_BYTES))
         elif event.kind is EventKind.FLUSH and event.b < state.trace.pool_bytes:
@@ -144,17 +144,17 @@ class FlushedBytes:
         if event.b == 1:  # a bare instruction, which flushes a whole line
             begin -= begin % LINE_BYTES
             end = begin + LINE_BYTES
-        useful = stored = others = False
+        useful = stored = by_other_thread = False
         for line in range(begin - begin % LINE_BYTES, end, LINE_BYTES):
             mask = _mask(max(begin - line, 0), min(end - line, LINE_BYTES))
             useful |= bool(self._dirty.get(line, 0) & mask)
             stored |= bool(self._stored.get(line, 0) & mask)
-            others |= self._flusher.get(line, event.thread) != event.thread
+            by_other_thread |= self._flusher.get(line, event.thread) != event.thread
             self._flusher[line] = event.thread
             if line in self._dirty:
                 self._dirty[line] &= ~mask
         # A store of zeros onto zeros may not have been recorded.
-        if not (useful or others or (not stored and state.is_zero(begin, end - begin))):
+        if not (useful or by_other_thread or (not stored and state.is_zero(begin, end - begin))):
             yield UselessFlush(event.a, event.stack, stored)
 
 

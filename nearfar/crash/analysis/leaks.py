@@ -1,9 +1,9 @@
 """Objects that cannot be reached: in the final image, or after recovery from a power cut.
 
-A handle in a stale place (a slot behind a ring's head, a word of a block that was used before)
-makes an object look reachable. So images are compared instead: if a power cut leaves the pool as it
-was just before an allocation, or is just after a free, plus that object, then nothing in the pool
-can refer to the object.
+A search for handles is not enough: a stale handle (in a slot behind a ring's head, or in a reused
+block) makes a lost object look reachable. So images are compared too. If a power cut leaves an
+object allocated, and all else in the pool as it was just before the object's allocation (or is just
+after its free), then nothing in the pool can refer to the object.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class CrashLeak:
 
 
 class LostObjects:
-    """Unreachable objects of one trace, of which `state` has seen all.
+    """Unreachable objects of one trace; `state` has processed all of its events.
 
-    A type counts only if each of its objects that is live without a crash can be reached or was
-    once pointed to. Objects that are linked in ways that are not recognised (xor, compressed, by
-    walking) never are.
+    Only types whose links are recognised count: without a crash, each live object of the type can
+    be reached or was once pointed to. Objects linked by xor or compressed pointers, or found by
+    iteration, never can.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class LostObjects:
 
     def after_crashes(self) -> Iterator[CrashLeak]:
         """Walk the trace again, with images at some fences; each stack is reported once."""
-        _ = self.unseen_types  # before images of crashes use up the time
+        _ = self.unseen_types  # computed now, before crash images use up the time
         memory = PoolMemory(self._trace.pool_bytes)
         chosen = _chosen_fences(self._trace)
         moments = self._moments(chosen)
@@ -127,7 +127,7 @@ class LostObjects:
         return moments.moments
 
     def _at_fence(self, memory: PoolMemory, moments: Sequence[HeapMoment]) -> Iterator[CrashLeak]:
-        """Examine the durable image, as it is and as the checker recovers it."""
+        """Yield the objects that are still allocated, and lost, after recovery from a power cut."""
         images = self._images
         matching: list[HeapMoment] = []
         if moments:
@@ -137,7 +137,7 @@ class LostObjects:
             matching = [moment for moment in moments if moment.matches(live, image)]
         images.write(memory.durable, {}, self._trace.pool_bytes)
         if images.recover(memory.done, memory.begun).symptom:
-            return  # a bug, reported as such
+            return  # the checker refuses the image: a bug, which is reported elsewhere
         recovered = {pool_object.offset: pool_object for pool_object in images.objects()}
         if not any(pool_object.type_number == -1 for pool_object in recovered.values()):
             return  # no root yet: nothing can be reached
@@ -186,7 +186,7 @@ def _chosen_fences(trace: CrashTrace) -> set[int]:
 def _fences_near_allocations(trace: CrashTrace) -> set[int]:
     """Return the numbers of the fences at which an object may be allocated and not linked.
 
-    What a transaction allocates or frees is undone with it: its end counts.
+    An unfinished transaction's allocations and frees are undone, so its end counts.
     """
     near: set[int] = set()
     fence = 0
@@ -212,12 +212,12 @@ _PART_OF_CALL = frozenset(
 """Events that libpmemobj makes within one call of the program."""
 
 _MAX_OBJECTS = 2000
-"""Maximum number of live objects of a kept moment, because each is copied."""
+"""Maximum number of live objects at a collected moment, because each object is copied."""
 
 
 @dataclass(frozen=True)
 class HeapMoment:
-    """The pool, all stores included, just before an allocation or just after a free."""
+    """Content of the pool just before an allocation or just after a free, all stores included."""
 
     fence: int
     """Number of the next fence."""

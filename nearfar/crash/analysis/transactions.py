@@ -99,7 +99,7 @@ class FreedHandle:
 
 @dataclass(frozen=True)
 class UnusedSnapshot:
-    """A place of the program whose snapshots no store ever needed, with the first of them."""
+    """The first snapshot of a place in the program whose snapshots no store needed."""
 
     offset: int
     size: int
@@ -215,7 +215,10 @@ def _snapshot(event: TraceEvent, current: OpenTransaction) -> Iterator[VolatileS
 
 
 def _covered_to(current: OpenTransaction, change: ByteRange) -> int:
-    """Return the end of the change's part that an abort undoes; marks its snapshots as used."""
+    """Return the end of the part of `change` that an abort undoes; mark snapshots as used.
+
+    The part begins with the change. Snapshots and new objects together may cover it.
+    """
     at = change.begin
     extended = True
     while extended and at < change.end:

@@ -30,7 +30,7 @@ class FileBugs:
         self._judge = judge
         self._build = build
         self._by_key: dict[tuple[tuple[str, str], frozenset[object]], FoundBug] = {}
-        self._alike: dict[object, FoundBug] = {}
+        self._by_features: dict[object, FoundBug] = {}
         self._printed = b"".join(e.data for e in run.events if isinstance(e, Output))
         self._shrunk = 0
 
@@ -41,13 +41,13 @@ class FileBugs:
     def add(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
         """Count a refused state as one of a known bug, or shrink it to find its bug."""
         features = (*_symptom(verdict), self._damaged(state))
-        bug = self._alike.get(features) or self._known(state, verdict)
+        bug = self._by_features.get(features) or self._known(state, verdict)
         if bug is None and self._shrunk >= _MAX_SHRUNK:
             bug = next(iter(self._by_key.values()))
         if bug is None:
             self._shrunk += 1
             bug = self._shrink(state, verdict)
-        self._alike[features] = bug
+        self._by_features[features] = bug
         bug.bug.states += 1
         self.also_in(bug, state)
         return bug
@@ -77,7 +77,10 @@ class FileBugs:
         return FileState(state.model, point, damages)
 
     def _known(self, state: FileState, verdict: CheckerVerdict) -> FoundBug | None:
-        """Return a bug that needs fewer lost operations, or one with many that looks the same."""
+        """Return a known bug that looks the same, or that some of the lost operations cause.
+
+        Bugs look the same if symptom and output are equal and several operations are incomplete.
+        """
         symptom = _symptom(verdict)
         damaged = self._damaged(state)
         for (known, needed), bug in self._by_key.items():
@@ -89,12 +92,12 @@ class FileBugs:
         return None
 
     def _shrink(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
-        left = _MAX_CHECKS
+        checks_left = _MAX_CHECKS
 
         def fails(tried: FileState) -> bool:
-            nonlocal left
-            left -= 1
-            return left >= 0 and self._judge(tried).symptom == verdict.symptom
+            nonlocal checks_left
+            checks_left -= 1
+            return checks_left >= 0 and self._judge(tried).symptom == verdict.symptom
 
         small = self._trimmed(self._restored(state, fails))
         final = self._judge(small)
@@ -110,10 +113,10 @@ class FileBugs:
         """Return a failing state with as few incomplete operations as possible."""
         small, step = state, len(state.damages)
         while step:
-            left = sorted(small.damages)
-            for begin in range(0, len(left), step):
-                chosen = left[begin : begin + step]
-                damages = {n: damage for n, damage in small.damages.items() if n not in chosen}
+            damaged = sorted(small.damages)
+            for begin in range(0, len(damaged), step):
+                restored = damaged[begin : begin + step]
+                damages = {n: damage for n, damage in small.damages.items() if n not in restored}
                 tried = FileState(state.model, state.point, damages)
                 if closed(self._run, tried) == tried and fails(tried):
                     small = tried

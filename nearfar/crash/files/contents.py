@@ -18,8 +18,9 @@ SECTOR_BYTES = 512
 _MAX_DEPTH = 64
 """Maximum nesting of folders: a folder may contain itself if some of several renames are lost."""
 _BASE_STEP = 32
+"""Number of operations between two contents of a file that are kept."""
 _MAX_BASES = 8
-"""Contents of a file that are kept, each as large as the file, and operations between them."""
+"""Maximum number of contents that are kept of a file, each as large as the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Damage:
     kept: tuple[tuple[int, int], ...] = ()
     """Parts of the file that were written."""
     sized: bool = False
-    """Whether the file has its new size all the same."""
+    """Whether the file has its new size nevertheless."""
     fill: int = 0
     """Content of new bytes that were not written: 0, or the earlier content of the disk."""
 
@@ -51,7 +52,7 @@ class FileImage:
 
 
 class Contents:
-    """Builds images of a run; faster if asked for points in rising order."""
+    """Builds images of a run; consecutive requests are faster if points rise."""
 
     def __init__(self, run: FileRun) -> None:
         self._run = run
@@ -70,6 +71,7 @@ class Contents:
         self._bases: dict[int, dict[int, bytes]] = defaultdict(dict)
         """Content of each file after some numbers of complete operations."""
         self._names_cursor: tuple[int, Folders] = (0, run.folders)
+        """Number of operations on names that were applied, and the folders after them."""
         self._digests: dict[int, tuple[bytes, bytes]] = {}
 
     def image(self, done: int, damages: Damages) -> list[FileImage]:
@@ -145,13 +147,14 @@ class Contents:
         return folders
 
     def _content(self, node: int, done: int, damages: Damages, damaged: Sequence[int]) -> bytes:
+        """Return a file after the run's first `done` operations; `damaged`: the file's damages."""
         numbers = self._numbers.get(node, [])
         end = bisect_left(numbers, done)
         first = min(bisect_left(numbers, min(damaged)) if damaged else end, end)
         base = self._complete(node, first)
         if first == end:
             return base
-        file = _Building(base)
+        file = _FileBuilder(base)
         operations = self._by_node[node][first:end]
         for at, operation in enumerate(operations):
             damage = damages.get(operation.number)
@@ -173,7 +176,7 @@ class Contents:
         assert at is not None
         if at == count:
             return bases[at]
-        file = _Building(bases[at])
+        file = _FileBuilder(bases[at])
         last = count // _BASE_STEP * _BASE_STEP
         if last > at:
             for operation in self._by_node[node][at:last]:
@@ -187,7 +190,7 @@ class Contents:
         return file.finished()
 
 
-class _Building:
+class _FileBuilder:
     """A file's content while operations are applied."""
 
     def __init__(self, base: bytes) -> None:

@@ -119,7 +119,7 @@ class FileRun:
 
 
 def apply_name(folders: Folders, operation: Operation) -> None:
-    """Change the entries; those that an operation needs may be missing if others were lost."""
+    """Apply `operation` to the folders; entries may be missing if earlier operations were lost."""
     entries = folders.setdefault(operation.folder, {})
     if operation.kind in NAMING:
         entries[operation.name] = operation.node
@@ -140,13 +140,13 @@ class RunReader:
     def __init__(self, folder: Path) -> None:
         self._by_inode: dict[int, int] = {}
         self.run = FileRun()
-        self._learn(folder, ROOT)
-        self._now: Folders = {}
+        self._read_folder(folder, ROOT)
+        self._current_folders: Folders = {}
         self._sizes: dict[int, int] = {}
         self._records: list[int] = []
         """Record numbers of operations."""
 
-    def _learn(self, folder: Path, node: int) -> None:
+    def _read_folder(self, folder: Path, node: int) -> None:
         run = self.run
         run.nodes[node] = FileNode(folder.stat().st_mode & 0o7777, folder=True)
         self._by_inode[folder.stat().st_ino] = node
@@ -155,10 +155,10 @@ class RunReader:
             status = path.lstat()
             if path.is_dir() and not path.is_symlink():
                 child = entries[path.name] = len(run.nodes)
-                self._learn(path, child)
+                self._read_folder(path, child)
                 continue
-            known = self._by_inode.get(status.st_ino)  # a second link
-            child = entries[path.name] = len(run.nodes) if known is None else known
+            linked = self._by_inode.get(status.st_ino)  # known by another hard link
+            child = entries[path.name] = len(run.nodes) if linked is None else linked
             self._by_inode[status.st_ino] = child
             if path.is_symlink():
                 run.nodes[child] = FileNode(0o777, target=str(path.readlink()))
@@ -170,7 +170,7 @@ class RunReader:
 
     def read(self, log: FileLog) -> FileRun:
         """Return the run."""
-        self._now = {node: dict(entries) for node, entries in self.run.folders.items()}
+        self._current_folders = {node: dict(entries) for node, entries in self.run.folders.items()}
         self._sizes = {node: len(content) for node, content in self.run.contents.items()}
         for call in log.calls:
             self._add(call)
@@ -191,7 +191,7 @@ class RunReader:
             run.events.append(operation)
             self._records.append(call.number)
             if operation.names:
-                apply_name(self._now, operation)
+                apply_name(self._current_folders, operation)
             if call.kind is LogKind.WRITE and call.c & WRITE_IS_DURABLE:
                 self._add_durable_write(operation)
 
@@ -204,8 +204,8 @@ class RunReader:
             begin, size = call.range()
             end = begin + size
         up_to = bisect_left(self._records, call.b)
-        only = call.kind is LogKind.FSYNC and call.c == 1
-        self.run.events.append(Sync(node, up_to, call.stack, only, begin, end))
+        data_only = call.kind is LogKind.FSYNC and call.c == 1
+        self.run.events.append(Sync(node, up_to, call.stack, data_only, begin, end))
         self.run.syncs += 1
 
     def _add_durable_write(self, operation: Operation) -> None:
@@ -261,14 +261,14 @@ class RunReader:
             )
         end = call.b + length
         zeroes = bool(mode & (_FALLOCATE_PUNCH | _FALLOCATE_ZERO))
-        new = size if mode & _FALLOCATE_KEEP_SIZE else max(size, end)
-        self._sizes[node] = new
+        new_size = size if mode & _FALLOCATE_KEEP_SIZE else max(size, end)
+        self._sizes[node] = new_size
         text = f"allocate {length} bytes at {call.b:#x} of {self._path(node)}"
-        data = bytes(min(end, new) - call.b) if zeroes and call.b < new else b""
+        data = bytes(min(end, new_size) - call.b) if zeroes and call.b < new_size else b""
         return Operation(
             *(number, call.kind, node, text, call.stack, call.b, data, end),
-            size=new if new > size else None,
-            extends=new > size,
+            size=new_size if new_size > size else None,
+            extends=new_size > size,
         )
 
     def _naming(self, call: FileCall, number: int) -> Operation | None:
@@ -280,7 +280,7 @@ class RunReader:
         name, target = call.names() if call.kind is LogKind.SYMLINK else (call.name(), None)
         path = self._join(folder, name)
         if call.kind in (LogKind.UNLINK, LogKind.RMDIR):
-            node = self._now.get(folder, {}).get(name)
+            node = self._current_folders.get(folder, {}).get(name)
             if node is None:
                 return None
         elif call.kind is LogKind.LINK:
@@ -295,7 +295,7 @@ class RunReader:
     def _rename(self, call: FileCall, number: int, folder: int) -> Operation | None:
         new_folder = self._by_inode.get(call.b)
         old, new = call.names()
-        node = self._now.get(folder, {}).get(old)
+        node = self._current_folders.get(folder, {}).get(old)
         if new_folder is None or node is None:
             return None
         return Operation(
@@ -306,7 +306,7 @@ class RunReader:
             name=old,
             new_folder=new_folder,
             new_name=new,
-            replaced=self._now.get(new_folder, {}).get(new),
+            replaced=self._current_folders.get(new_folder, {}).get(new),
             exchanged=bool(call.c & _EXCHANGE),
         )
 
@@ -314,7 +314,7 @@ class RunReader:
         """Return a path of a node, at this point of the run."""
         if node == ROOT:
             return "."
-        for folder, entries in self._now.items():
+        for folder, entries in self._current_folders.items():
             for name, child in entries.items():
                 if child == node:
                     return self._join(folder, name)

@@ -1,9 +1,9 @@
 """States of a run that a power cut may leave, in the order most likely to find bugs early.
 
-At each point: nothing lost; everything lost that may be; one operation lost; all lost but one; one
-torn; then pairs and random sets. Operations that cannot survive without a lost operation are lost
-too. Points that differ from all earlier ones (in their call and in what is pending) come first,
-then those seen fewer than three times, then the others.
+At each point, the states are: nothing lost; all pending operations lost; one lost; one torn; all
+lost but one; random pairs and sets. Operations that cannot survive without a lost operation are
+lost too. Points whose kinds of pending operations are new come first, then points whose kinds were
+seen fewer than three times, then the others.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MAX_SINGLES = 48
 """Pending operations of one point that are lost or torn alone."""
 _RANDOM_STATES = 8
 _STRIDE = 16
-"""Frequent points are judged in passes, so that an exploration that ends early has covered the
-whole run."""
+"""Frequent points are judged in 16 passes, each over every 16th point, so that an exploration that
+ends early has covered the whole run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """A state: the operations before a point, and what happened to those that are not complete."""
+    """A state after a power cut: its point, and the damage of operations that are not complete."""
 
     model: FileSystem
     point: CrashPoint
@@ -39,12 +39,12 @@ class FileState:
 def signature(operation: Operation) -> tuple[object, ...]:
     """Return a key that operations of one kind at one place of the program share."""
     text = re.sub(r"0x[0-9a-f]+|[0-9a-f]*[0-9][0-9a-f]*", "#", operation.text)
-    # Deeper frames differ from call to call where words of dead calls are among them.
+    # Deeper frames may be stale words of earlier calls, which differ from call to call.
     return operation.kind, text, operation.stack[:1]
 
 
 def closed(run: FileRun, state: FileState) -> FileState:
-    """Return the state without operations that cannot survive without those that are lost."""
+    """Return the state in which operations that cannot survive without a lost one are lost too."""
     damages = dict(state.damages)
     incomplete = [run.operations[number] for number in sorted(damages)]
     for number in state.point.pending:
@@ -73,8 +73,8 @@ class StateOrder:
     def states(self) -> Iterator[FileState]:
         """Yield all states; some are equal."""
         phases: tuple[Callable[[FileSystem, CrashPoint], Iterator[FileState]], ...] = (
-            self._whole,
-            self._nothing,
+            self._all_kept,
+            self._all_lost,
             self._one_lost,
             self._one_torn,
             self._one_kept,
@@ -120,16 +120,16 @@ class StateOrder:
             key = signature(event)
             seen[key] += 1
             if (seen[key] < 3) == first:
-                # What is durable does not matter where nothing is lost.
+                # Nothing is lost, so the model does not matter.
                 yield FileState(self._models[0], CrashPoint(number, done, printed, ()), {})
 
     def _state(self, model: FileSystem, point: CrashPoint, damages: dict[int, Damage]) -> FileState:
         return closed(self._run, FileState(model, point, damages))
 
-    def _whole(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
+    def _all_kept(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
         yield FileState(model, point, {})
 
-    def _nothing(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
+    def _all_lost(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
         yield FileState(model, point, dict.fromkeys(point.pending, LOST))
 
     def _singles(self, point: CrashPoint) -> list[int]:
