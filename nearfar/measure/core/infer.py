@@ -81,11 +81,11 @@ def measured(samples: Array, statistic: Callable[[Array], float]) -> CoreFigure:
 
 
 def first_break(counts: Sequence[int], curve: Array) -> int | None:
-    """Return the first index at which a line breaks into another that is higher; None: none.
+    """Return the first index at which the curve jumps to a higher line; None: it does not.
 
-    Two lines are fitted left and right of each index; the least sum of squares wins, and then the
-    same among the points on its left. The jump counts if it is at least half of a miss, which is
-    what the shortest rounds take.
+    One line is fitted on each side of every index, and the index with the least sum of squares
+    wins. The search then repeats on the points to its left, as long as the jump is at least half of
+    a miss. The shortest rounds take one miss.
     """
     x, y = np.asarray(counts, dtype=float), np.asarray(curve)
     miss, first = one_miss(curve), None
@@ -99,7 +99,7 @@ def first_break(counts: Sequence[int], curve: Array) -> int | None:
 
 
 def one_miss(curve: Array) -> float:
-    """Return the level of a curve over few fillers."""
+    """Return the time of one miss, in the curve's unit: its level at few fillers."""
     return float(np.median(curve[:MIN_POINTS]))
 
 
@@ -117,7 +117,7 @@ def _best_break(x: Array, y: Array) -> tuple[int, float, float]:
 
 
 def knee_of(counts: Sequence[int], curve: Array, miss: float) -> Knee | None:
-    """Return the knee in the middle of a fine curve; None: it rises by less than half a miss."""
+    """Return the knee of a fine curve; None: the curve rises by less than half a miss."""
     third = max(len(counts) // 3, 1)
     before, after = float(np.median(curve[:third])), float(np.median(curve[-third:]))
     if after <= before + ANOTHER_MISS * miss:
@@ -130,11 +130,11 @@ def knee_of(counts: Sequence[int], curve: Array, miss: float) -> Knee | None:
 
 
 def broken_stick(counts: Sequence[int], curve: Array) -> float | None:
-    """Return where a flat line turns into a rising one; None where it does not.
+    """Return the count at which a flat line turns into a rising one; None: it does not.
 
-    Of the continuous broken lines over all knees, half a count apart, the one with the least sum of
-    squares; it must rise after the knee at least half as steeply as a full buffer makes it, by the
-    first level over the knee.
+    Knees half a count apart are tried, each with a continuous line of two pieces; the least sum of
+    squares wins. A full buffer makes the second piece rise by the level at the knee over the knee's
+    count; the fitted piece must rise at least half as steeply.
     """
     x, y = np.asarray(counts, dtype=float), np.asarray(curve)
     best, errors = None, np.inf

@@ -35,8 +35,8 @@ thread of the same core does: processors divide some buffers between two busy th
 SIZE_PROBES = [probe for probe in PROBES if set(probe[2]) & set(SIZES)]
 
 ROUNDS = 3
-"""Times that a real core's sizes are probed: the other hardware thread may be idle at one of them.
-"""
+"""Number of times that a real core's sizes are probed, because the core's other hardware thread may
+be idle in one of them."""
 
 SHARED_SIZES = ("reorder_window", "load_buffer", "store_buffer")
 """Sizes that processors divide between two hardware threads."""
@@ -61,8 +61,8 @@ def measure_core(
 ) -> CoreFigures:
     """Return all figures of a core, and why others were not seen.
 
-    `caches` are the machine's; their sizes select the regions for probing latencies of cache
-    levels. Sizes are probed in so many `rounds`; their intervals cover all of them.
+    The sizes of the machine's `caches` select the regions in which cache latencies are probed. The
+    core's sizes (`SIZES`) are probed `rounds` times, and their intervals cover all rounds.
     """
     probes = CoreProbes(core, caches, threads_per_core)
     steps = [(probes, probe) for probe in PROBES]
@@ -77,7 +77,7 @@ def measure_core(
     for key in SIZES:
         seen = [each.figures[key] for each in (probes, *others) if key in each.figures]
         if seen:
-            probes.figures[key] = _joined(seen)
+            probes.figures[key] = _merged(seen)
             probes.not_seen.pop(key, None)
     return CoreFigures(
         name="here",
@@ -103,9 +103,9 @@ def measure_this_core(
 
 
 def with_whole_sizes(figures: CoreFigures, published: CoreFigures) -> CoreFigures:
-    """Return the figures with intervals up to a published size that was seen halved.
+    """Return the figures; the interval of a size that is half the published one reaches the latter.
 
-    The other hardware thread was busy all the time then, and may not be later.
+    Half the size means that the core's other hardware thread was always busy; it may be idle later.
     """
     wider: dict[str, CoreFigure] = {}
     for key in SHARED_SIZES:
@@ -121,7 +121,7 @@ def with_whole_sizes(figures: CoreFigures, published: CoreFigures) -> CoreFigure
     return msgspec.structs.replace(figures, **wider)
 
 
-def _joined(seen: Sequence[CoreFigure]) -> CoreFigure:
+def _merged(seen: Sequence[CoreFigure]) -> CoreFigure:
     """Return the middle of a size's figures from several rounds, with an interval over all."""
     middle = sorted(seen, key=lambda figure: figure.value)[len(seen) // 2]
     least, most = (pick(figure.value for figure in seen) for pick in (min, max))
@@ -168,7 +168,7 @@ def measured_machine(
 
 
 def simulated_cores(seed: int, count: int = 3) -> list[SimulatedCore]:
-    """Return cores with random sizes, over what cores of the last fifteen years have."""
+    """Return cores with random sizes from the range of the last fifteen years' cores."""
     dice = random.Random(seed)
     widths = [dice.randint(2, 10) for _ in range(count)]
     return [

@@ -1,4 +1,4 @@
-"""Probes of a core, one method each: which points it samples, and the figures that follow."""
+"""Probes of a core, one method each: a probe samples points and derives figures from them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ LARGEST = 1024
 COUNTS = (*range(4, 64, 4), *range(64, LARGEST + 1, 16))
 """Instructions between two misses that are tried first."""
 ATTEMPTS = 3
-"""Neighbours may hide a knee once."""
+"""Tries to find a knee: other programs may hide it in one try."""
 FINE = 24
-"""Counts on both sides of a knee that are then tried one by one."""
+"""Counts on each side of a coarse knee that are then all tried."""
 
 ALONE = ("move", "vector move", "zero")
 """Fillers that take only a window entry, on cores that rename them away."""
@@ -40,7 +40,7 @@ MIXED = ("move", "vector move")
 """Neighbours of different kinds, which may share an entry."""
 REGISTERS = {"integer_registers": "lea", "vector_registers": "vector add", "flag_registers": "test"}
 BEYOND = 1.25
-"""Mixed instructions that are tried, over the window."""
+"""Ratio to the window of the number of mixed fillers that is tried."""
 AGREE = 0.02
 """Relative difference up to which two knees count as the same buffer."""
 
@@ -57,15 +57,15 @@ CLOCK_ERROR = 0.02
 """Relative change of a processor's clock from one probe to the next, at least."""
 
 DIVIDE_SETUP_CYCLES = 1.0
-"""The dividend is made large again before each division, by one dependent instruction."""
+"""Cycles of the dependent instruction before each division that makes the dividend large again."""
 RESOLVED_CYCLES = 2.0
-"""From when a branch enters until its direction is known: a shift, and the branch itself."""
+"""Cycles from a branch's entry until its direction is known: a shift, and the branch itself."""
 MOST_CHAINS = 64
 
 OUTER = 2
-"""Outermost level that may be private: a virtual machine of one CPU lists all as such."""
+"""Outermost level that may be private: a virtual machine with one CPU lists all as private."""
 DISTURBED = 0.2
-"""Relative width of an interval from which a cache's latency is not that of the cache alone."""
+"""Relative width of an interval beyond which other programs' use of the cache is in its latency."""
 
 LINE = 64
 WALKS = {4096: (4 << 20, 16 << 20, 64 << 20, 256 << 20), HUGE_BYTES: (64 << 20, 256 << 20)}
@@ -77,9 +77,9 @@ LENGTHS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 STRIDES = (64, 128, 192, 256, 320, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192)
 STRIDED_LENGTH = 12
 USUALLY = (0.9, 0.5, 0.1)
-"""Shares of trials in which a line had been fetched: almost always, usually, at times."""
+"""Shares of trials in which a line was prefetched: almost always, usually, sometimes."""
 FAR_AWAY = (1, 4096 + LINE, 9)
-"""A read that nothing asked for before: length, stride, ahead."""
+"""Length, stride and distance of a stream whose last read no prefetcher expects."""
 
 
 LEVELS = ("first_level_cycles", "second_level_cycles", "last_level_cycles")
@@ -124,10 +124,11 @@ class CoreProbes:
         self.figures["width"] = max(rates, key=lambda figure: figure.value)
 
     def window(self) -> None:
-        """Find the knees of fillers of one kind; the largest is the window's.
+        """Find the knee of each kind of filler; the largest knee is the window's.
 
-        Each kind may fill a register file first, and none can have more in flight than the window.
-        Kinds are not mixed: neighbours of different kinds may share an entry.
+        A kind may fill a register file before the window, but no kind has more instructions in
+        flight than the window. Kinds are not mixed, because neighbours of different kinds may share
+        an entry.
         """
         knees = {kind: self._knee([kind]) for kind in (*ALONE, *REGISTERS.values())}
         sizes = {kind: figure for kind, (_, figure) in knees.items() if figure is not None}
@@ -136,7 +137,7 @@ class CoreProbes:
             return
         largest = max(sizes, key=lambda kind: sizes[kind].value)
         # Two misses are in the window, too.
-        window = _plus(sizes[largest], 2.0)
+        window = _shifted(sizes[largest], 2.0)
         agreeing = [kind for kind in sizes if sizes[kind].value > (1 - AGREE) * window.value - 2]
         if len(agreeing) > 1:
             note = f"fillers {', '.join(agreeing)} agree"
@@ -149,7 +150,7 @@ class CoreProbes:
         )
         if mixed < (1.0 + ANOTHER_MISS) / 2.0 * alone:
             note += f"; neighbours of different kinds share entries: {beyond} of them still fit"
-        self.figures["reorder_window"] = _plus(window, 0.0, note)
+        self.figures["reorder_window"] = _shifted(window, 0.0, note)
         for key, kind in REGISTERS.items():
             taken = 2.0 if kind == "lea" else 0.0  # by the misses
             if kind in agreeing:
@@ -157,18 +158,18 @@ class CoreProbes:
             elif kind not in sizes:
                 self.not_seen[key] = f"no knee up to {LARGEST} instructions"
             else:
-                self.figures[key] = _plus(sizes[kind], taken)
+                self.figures[key] = _shifted(sizes[kind], taken)
 
     def store_buffer(self) -> None:
         """Find the knee of stores that hit the first-level cache."""
-        self._buffer("store_buffer", "store", 0.0)
+        self._probe_buffer("store_buffer", "store", 0.0)
 
     def load_buffer(self) -> None:
-        """Find the knee of loads that hit the first-level cache; two are misses."""
-        self._buffer("load_buffer", "load", 2.0)
+        """Find the knee of loads that hit the first-level cache, and add the two that miss."""
+        self._probe_buffer("load_buffer", "load", 2.0)
 
     def miss_buffers(self) -> None:
-        """Find how many misses at once take as long as one."""
+        """Find how many misses in parallel take as long as one."""
         counts = list(range(1, MOST_CHAINS + 1))
         times = self.core.chains(counts, TRIALS)
         knee = broken_stick(counts, low(times))
@@ -180,7 +181,7 @@ class CoreProbes:
         self.figures["miss_buffers"] = figure_of(knee, interval([knee, *values]), 0.5, note)
 
     def mispredict(self) -> None:
-        """Half of random directions are mispredicted."""
+        """Compare branches in one direction with random ones, half of which are mispredicted."""
         self.figures["mispredict_cycles"] = self._in_cycles(
             partial(self.core.branches, TRIALS),
             lambda both: 2.0 * float(low(both[1]) - low(both[0])) - RESOLVED_CYCLES,
@@ -194,7 +195,7 @@ class CoreProbes:
                 figure = self._in_cycles(
                     partial(self.core.dependent, operation, TRIALS), lambda times: float(low(times))
                 )
-                self.figures[key] = _plus(figure, -setup)
+                self.figures[key] = _shifted(figure, -setup)
             except CoreLacksError as error:
                 self.not_seen[key] = str(error)
 
@@ -217,7 +218,7 @@ class CoreProbes:
             if not sizes or (key == "last" and last < 3):
                 self.not_seen[f"{key}_level_cycles"] = "the system lists no such cache"
                 continue
-            # Well within, as others use it too; beyond the level before.
+            # Well within this level, which other programs use too, but beyond the level before it.
             region = min(max(max(sizes) // 4, 2 * inner), 4 * inner or max(sizes))
             inner = max(sizes)
             figure = self._in_cycles(
@@ -233,7 +234,7 @@ class CoreProbes:
                 self.figures[f"{key}_level_cycles"] = figure
 
     def page_walks(self) -> None:
-        """Compare reads of one line a page with as many lines side by side."""
+        """Compare reads of one line per page with reads of as many adjacent lines."""
         for page_bytes, footprints in WALKS.items():
             for footprint in footprints:
                 count = footprint // page_bytes
@@ -252,7 +253,7 @@ class CoreProbes:
                 )
 
     def prefetchers(self) -> None:
-        """Read on after a stream ended: lines that arrive at once had been prefetched."""
+        """Read beyond the end of a stream: lines that arrive as fast as hits were prefetched."""
         hit_ns, miss_ns = (
             float(np.median(self.core.after_stream(*shape, STREAM_TRIALS)))
             for shape in ((STREAM, LINE, 0), FAR_AWAY)
@@ -270,11 +271,11 @@ class CoreProbes:
         starts = {-length: share(length, LINE, 1) for length in LENGTHS}
         if max(starts.values()) < USUALLY[1]:
             raise CoreLacksError(f"no line was prefetched within {LENGTHS[-1]} reads")
-        self._farthest("prefetch_start_lines", starts)
+        self._note_farthest("prefetch_start_lines", starts)
         distances = {ahead: share(STREAM, LINE, ahead) for ahead in AHEAD}
-        self._farthest("prefetch_distance_lines", distances)
+        self._note_farthest("prefetch_distance_lines", distances)
         strides = {stride: share(STRIDED_LENGTH, stride, 1) for stride in STRIDES}
-        self._farthest("prefetch_stride_bytes", strides)
+        self._note_farthest("prefetch_stride_bytes", strides)
         crosses = share(STREAM, LINE, 1, at_end=True) > USUALLY[1]
         self.figures["prefetch_next_page"] = CoreFigure(
             value=float(crosses), how="measured", source="nearfar", note="within one huge page"
@@ -323,7 +324,7 @@ class CoreProbes:
         ends = interval([knee.ever, *resampled(times, ever)])
         return knee, figure_of(knee.ever, (min(ends[0], knee.always), ends[1]), 1.0)
 
-    def _buffer(self, key: str, filler: str, more: float) -> None:
+    def _probe_buffer(self, key: str, filler: str, more: float) -> None:
         knee, figure = self._knee([filler])
         window = self.figures.get("reorder_window")
         if knee is None or figure is None:
@@ -331,12 +332,12 @@ class CoreProbes:
         elif window is not None and knee.ever + 2 > (1 - AGREE) * window.value:
             self.not_seen[key] = "the window is full first"
         else:
-            self.figures[key] = _plus(figure, more)
+            self.figures[key] = _shifted(figure, more)
 
-    def _farthest(self, key: str, shares: dict[int, float]) -> None:
-        """Note the largest value that was fetched ahead, by the share of trials in which it was.
+    def _note_farthest(self, key: str, shares: dict[int, float]) -> None:
+        """Note the figure `key`: the last value, ascending, whose line was usually prefetched.
 
-        Negative values are searched for the smallest.
+        `shares` are shares of trials by value. Lengths are negative, so that the shortest is last.
         """
         low_end, value, high_end = (_last_above(shares, usual) for usual in USUALLY)
         if value is None or high_end is None:
@@ -348,7 +349,7 @@ class CoreProbes:
 
 
 def _last_above(shares: dict[int, float], least: float) -> int | None:
-    """Return the last value, in rising order, up to which all shares are so large; None: none."""
+    """Return the last value, ascending, up to which all shares are at least `least`; None: none."""
     reached = None
     for value in sorted(shares):
         if shares[value] < least:
@@ -370,9 +371,9 @@ PROBES: list[tuple[str, Callable[[CoreProbes], None], tuple[str, ...]]] = [
     ("page walks", CoreProbes.page_walks, ("page_walks",)),
     ("prefetchers", CoreProbes.prefetchers, PREFETCHES),
 ]
-"""Probes in their order, and the figures that are not seen where one cannot run."""
+"""Probes in their order: name, method, and the figures that are missing if the probe cannot run."""
 
 
-def _plus(figure: CoreFigure, more: float, note: str = "") -> CoreFigure:
+def _shifted(figure: CoreFigure, more: float, note: str = "") -> CoreFigure:
     low_end, high_end = figure.range
     return figure_of(figure.value + more, (low_end + more, high_end + more), note=note)

@@ -1,8 +1,8 @@
 """A simulated core whose figures are known: the window of `nearfar._window`.
 
-The same inference runs on it as on this machine. It has a window, a store buffer, misses in flight,
-a pipeline that refills after a mispredicted branch, and latencies; no register files, caches or
-prefetchers to probe.
+Inference runs on this core as on a real one. The core has a window, a store buffer, misses in
+flight, a pipeline that refills after a mispredicted branch, and latencies. It has no register
+files, caches or prefetchers to probe.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRIVATE, NEAR = 0, 2
 
 @dataclass(frozen=True)
 class SimulatedCore:
-    """A core with these sizes; times in ns of cycles of 1 ns, with the noise of neighbours."""
+    """A core with these sizes and cycles of 1 ns; `noise` adds what neighbours would add."""
 
     window: int
     store_buffer: int = 64
@@ -78,7 +78,7 @@ class SimulatedCore:
         raise CoreLacksError("a simulated core has no prefetcher to probe")
 
     def round(self, count: int, store: bool) -> float:
-        """Return cycles of a round: twice a miss and `count` fillers, with `store` each a store."""
+        """Return the cycles of a round: twice a miss and `count` fillers (stores if `store`)."""
         filler = _Row()
         half = [filler] * count
         program = _Program()
@@ -119,7 +119,7 @@ class SimulatedCore:
         return self._cycles(program, [PRIVATE]) / BRANCHES
 
     def _cycles(self, program: _Program, served: Sequence[int]) -> float:
-        """Return the cycles of all of it, from those counted behind its first tenth."""
+        """Return the cycles of the program, extrapolated from all but its first tenth."""
         core = Core(
             window=self.window, width=self.width, store_buffer=self.store_buffer,
             miss_buffers=self.miss_buffers, computing=1, arithmetic=1.0,
@@ -176,7 +176,7 @@ class _Program:
         self.instructions = sum(self._blocks[number][1] for number in blocks)
 
     def trace(self) -> Trace:
-        """Return it as the native window takes it."""
+        """Return the program as input of the native window."""
         rows = self._rows
         address, uses, defs = (
             [getattr(row, name) for row in rows] for name in ("address", "uses", "defs")
@@ -186,9 +186,9 @@ class _Program:
             cycles=_bytes([row.cycles for row in rows]),
             conditional=_bytes([row.conditional for row in rows]),
             computing=_bytes([0] * len(rows)),
-            address_begins=_begins(address), address=_present(address),
-            uses_begins=_begins(uses), uses=_present(uses),
-            defs_begins=_begins(defs), defs=_present(defs),
+            address_begins=_operand_offsets(address), address=_operands(address),
+            uses_begins=_operand_offsets(uses), uses=_operands(uses),
+            defs_begins=_operand_offsets(defs), defs=_operands(defs),
         )  # fmt: skip
         for first, count, begin, end in self._blocks:
             trace.add_block(first, count, begin, end)
@@ -209,10 +209,10 @@ def _bytes(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     return np.asarray(values, dtype=np.uint8)
 
 
-def _present(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+def _operands(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     return _bytes([register for register in registers if register])
 
 
-def _begins(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+def _operand_offsets(registers: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
     present = np.asarray([0, *(int(register > 0) for register in registers)])
     return np.cumsum(present).astype(np.uint32)

@@ -74,7 +74,8 @@ MAX_HIDDEN_SHARE = 0.03
 """Share of a latency that may be hidden: figures must be right to this."""
 
 OVERFLOW_RATIOS = ((4.0, 1.6), (1.4, 6.0), (0.0, 16.0))
-"""(Minimum sharpness, ratio to the capacity from which a level serves less than a tenth)."""
+"""(Minimum sharpness of a knee, ratio to the capacity beyond which its level serves less than a
+tenth of accesses)."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class Capacity:
     confidence: float
     served_ns: float
     is_plateau: bool
-    """Whether `served_ns` is measured or hardly depends on the knee before; else it is good enough
-    for planning only."""
+    """Whether `served_ns` is measured, or hardly depends on the level before. If not, it is good
+    enough only for planning further points."""
     step_ns: float
     tested: float
     """Largest ratio of neighbouring tested sizes around it."""
@@ -143,12 +144,12 @@ def refine(
     finer = _curve(ordered, probe.gather([point_at(region) for region in ordered]))
     if finer is None:
         return curve, []
-    finer = replace(finer, fit=_settle(finer, medians(finer.samples)))
+    finer = replace(finer, fit=_refine_capacities(finer, medians(finer.samples)))
     again = [find_levels(seen).levels for seen in _resampled(finer)]
     capacities = []
     for index, level in enumerate(finer.fit.levels):
         capacity = _capacity(finer, index)
-        share = float(np.mean([_has(levels, level.capacity_bytes) for levels in again]))
+        share = float(np.mean([_has_level(levels, level.capacity_bytes) for levels in again]))
         capacities.append(replace(capacity, confidence=min(capacity.confidence, share)))
     return finer, capacities
 
@@ -159,7 +160,7 @@ def _resampled(curve: CapacityCurve) -> Iterator[Medians]:
         yield Medians(regions, row, curve.noise)
 
 
-def _has(levels: Sequence[FittedLevel], capacity_bytes: float) -> bool:
+def _has_level(levels: Sequence[FittedLevel], capacity_bytes: float) -> bool:
     ratios = [level.capacity_bytes / capacity_bytes for level in levels]
     return any(1 / FINE_RATIO <= ratio <= FINE_RATIO for ratio in ratios)
 
@@ -197,16 +198,16 @@ def _curve(regions: Sequence[int], samples: Sequence[NDArray[np.float64]]) -> Ca
     return CapacityCurve(sizes_bytes, values, noise, replace(fit, levels=tuple(seen)))
 
 
-def _settle(curve: CapacityCurve, latency: NDArray[np.float64]) -> LevelsFit:
+def _refine_capacities(curve: CapacityCurve, latency: NDArray[np.float64]) -> LevelsFit:
     """Move each level to its best capacity between the tested sizes, twice."""
     fit = curve.fit
     for _ in range(2):
         for index in range(len(fit.levels)):
-            fit = _move(curve, latency, fit, index)
+            fit = _move_level(curve, latency, fit, index)
     return fit
 
 
-def _move(
+def _move_level(
     curve: CapacityCurve, latency: NDArray[np.float64], fit: LevelsFit, index: int
 ) -> LevelsFit:
     capacity = fit.levels[index].capacity_bytes
@@ -216,11 +217,11 @@ def _move(
     return moved if len(moved.levels) == len(fit.levels) else fit
 
 
-def _served(curve: CapacityCurve, index: int) -> tuple[float, bool]:
-    """Return the latency of what level `index` serves, and whether that is known.
+def _served_ns(curve: CapacityCurve, index: int) -> tuple[float, bool]:
+    """Return the latency of accesses that level `index` serves, ns, and whether it is reliable.
 
-    It is measured where regions lie within the level, else fitted. A fitted one is known only if
-    the level before hardly serves there, even with the softest knee.
+    The latency is measured if regions lie within the level, else fitted. A fitted latency is
+    reliable only if the level before serves hardly any access there, even with the softest knee.
     """
     hidden_ns = 0.0
     level = curve.fit.levels[index]
@@ -249,7 +250,7 @@ def _capacity(curve: CapacityCurve, index: int) -> Capacity:
     around = curve.regions[max(place - 1, 0) : place + 2]
     step = geometric_gaps(around)
     estimates = [
-        _move(curve, row, curve.fit, index).levels[index].capacity_bytes
+        _move_level(curve, row, curve.fit, index).levels[index].capacity_bytes
         for row in resampled_medians(curve.samples)
     ]
     exact = round(level.capacity_bytes / LINE_BYTES) * LINE_BYTES
@@ -257,7 +258,7 @@ def _capacity(curve: CapacityCurve, index: int) -> Capacity:
     same = [1 / step <= estimate / value <= step for estimate in estimates]
     low, high = (float(end) for end in np.percentile(estimates, INTERVAL))
     below, above = neighbours(curve.regions, level.capacity_bytes)
-    served_ns, is_plateau = _served(curve, index)
+    served_ns, is_plateau = _served_ns(curve, index)
     return Capacity(
         value_bytes=value,
         low_bytes=min(round(low), below),

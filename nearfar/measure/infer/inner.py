@@ -64,7 +64,9 @@ def infer_inner(
         if block is not None:
             nearer.append((block, buffer.step_ns))
             seen = _sharpen(probe, buffer, block)
-            ways = None if _hidden(probe, name, findings) else _ways(probe, seen, findings)
+            ways = (
+                None if _note_hidden_ways(probe, name, findings) else _ways(probe, seen, findings)
+            )
             kind = _replacement(probe, seen, block, ways, findings)
             figure = msgspec.structs.replace(
                 seen.figure, block_bytes=block, ways=ways, replacement=kind
@@ -73,8 +75,8 @@ def infer_inner(
         findings.buffers[place] = figure
 
 
-def _hidden(probe: InferenceProbe, name: str, findings: Findings) -> bool:
-    """Return whether a processor cache holds the few lines that would share a set; note it."""
+def _note_hidden_ways(probe: InferenceProbe, name: str, findings: Findings) -> bool:
+    """Return whether a processor cache hides the buffer's ways, and note the reason if so."""
     if probe.facts.llc_bytes == 0:
         return False
     findings.not_seen[f"ways of {name}"] = (
@@ -128,9 +130,10 @@ def _block(
 
 
 def _block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) -> SamplePoint:
-    """Return the chase over the blocks of a region, each visited once a cycle.
+    """Return the chase over a region's blocks, each visited once per cycle of the chase.
 
-    One line of each; where a cache is before the memory, all lines in turn: it would hold so few.
+    The chase reads one line of each block. If a cache is before the memory, it reads all lines of
+    each block, because the cache would hold so few lines.
     """
     page = probe.facts.page_sizes[0]
     if probe.facts.llc_bytes:
@@ -139,14 +142,15 @@ def _block_by_block(probe: InferenceProbe, region_bytes: int, block_bytes: int) 
 
 
 def _sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) -> InferredBuffer:
-    """Return `buffer` with its capacity measured one line a block, where that is more certain.
+    """Return `buffer` with its capacity measured block by block, if that is more certain.
 
-    Lines of one block that are visited at random times share it, and a buffer that is too small
-    still hits often; one line of each block is a hit or is not: knees are sharper, plateaus flat.
+    A chase over single lines returns to a block at random times, so a buffer that is too small
+    still hits often. A chase that visits each block once per cycle has sharper knees and flat
+    plateaus.
     """
     before = buffer.capacity
     most = min(before.value_bytes * SHARPEN_RATIO, buffer.beyond_bytes / 1.1)
-    # Aligned as the coarse sizes are, so that both name the same sizes.
+    # Sizes are aligned as the coarse ones are, so that both sets have sizes in common.
     tested = sizes(before.value_bytes / SHARPEN_RATIO, most, FINE_PER_OCTAVE, block_bytes)
     points = [_block_by_block(probe, size, block_bytes) for size in tested]
     seen = known_level(tested, probe.gather(points, 2 * probe.repetitions))
@@ -162,7 +166,7 @@ def _sharpen(probe: InferenceProbe, buffer: InferredBuffer, block_bytes: int) ->
         latency_ns=buffer.figure.latency_ns if probe.facts.llc_bytes else seen.served_ns,
         confidence=seen.confidence,
     )
-    # All accesses miss only far beyond the capacity, so the wide curve gives a better step.
+    # The wide curve gives a better step: only far beyond the capacity do all accesses miss.
     kept = Capacity(
         seen.value_bytes,
         seen.low_bytes,

@@ -48,7 +48,8 @@ class InterleaveFit:
 def touched(stride_bytes: int, granularity_bytes: int, devices: int) -> float:
     """Return how many devices accesses `stride_bytes` apart keep busy.
 
-    One over the share of the busiest; N / gcd(N, stride/g) where the stride is a multiple of g.
+    The number is 1 / (the busiest device's share of accesses). If the stride is a multiple of the
+    granularity g, it is N / gcd(N, stride/g) of N devices.
     """
     step = np.gcd(stride_bytes, granularity_bytes * devices)
     repeat = granularity_bytes * devices // step
@@ -73,15 +74,15 @@ def find_interleave(
             ).round(3)
             if len(set(counts.tolist())) < 2:
                 continue
-            fitted = _by_count(level, counts)
-            # A penalty for each mean, as of BIC.
+            fitted = _mean_by_count(level, counts)
+            # A penalty for each fitted mean, as in the Bayesian information criterion.
             cost = float(((level - fitted) ** 2).sum()) / sigma**2
             cost += len(set(counts.tolist())) * np.log(len(strides))
             explained.append((cost, granularity, devices, fitted))
     if not explained:
         return InterleaveFit(None, None, "too few strides were measured")
     least = min(candidate[0] for candidate in explained)
-    # Twice as many devices of half the granularity look nearly alike: the fewest that explain.
+    # Twice the devices of half the granularity look nearly alike: take the fewest devices.
     cost, granularity, devices, fitted = min(
         (candidate for candidate in explained if candidate[0] <= least + MIN_DIFFERENCE),
         key=lambda candidate: (candidate[2], candidate[0]),
@@ -97,7 +98,7 @@ def find_interleave(
     return InterleaveFit(granularity, devices, "", np.exp(fitted))
 
 
-def _by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_by_count(level: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the mean of each count, monotonic in the count."""
     distinct, place, weights = np.unique(counts, return_inverse=True, return_counts=True)
     means = np.array([level[place == index].mean() for index in range(len(distinct))])
@@ -133,14 +134,14 @@ def infer_interleave(probe: InferenceProbe, findings: Findings) -> None:
     reasons = []
     for kernel in KERNELS:
         if kernel in probe.facts.kernels:
-            why = _with(probe, kernel, findings)
+            why = _infer_with(probe, kernel, findings)
             if not why:
                 return
             reasons.append(f"{kernel}: {why}")
     findings.not_seen["interleave"] = "; ".join(reasons) or "no strided kernel runs here"
 
 
-def _with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
+def _infer_with(probe: InferenceProbe, kernel: str, findings: Findings) -> str:
     tested = [stride for stride in strides() if stride * 64 <= probe.facts.buffer_bytes]
     points = [
         SamplePoint(

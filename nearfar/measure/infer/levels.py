@@ -86,8 +86,8 @@ def change_points(latency: NDArray[np.float64], noise: float) -> list[int]:
     import ruptures
 
     signal = np.log(latency).reshape(-1, 1)
-    # The usual penalty of a change of mean, 2 sigma^2 log n, twice: the fit repairs
-    # a missing change, but one too many in a flat curve is a buffer that does not exist.
+    # Twice the usual penalty of a change of mean, 2 sigma^2 log n. A later fit repairs a missed
+    # change, but a false change in a flat curve becomes a buffer that does not exist.
     penalty = 4 * max(noise, MODEL_ERROR) ** 2 * np.log(len(latency))
     changes = ruptures.Pelt(model="l2", min_size=1, jump=1).fit(signal).predict(pen=penalty)
     return [int(index) for index in changes[:-1]]
@@ -99,9 +99,9 @@ def find_levels(curve: Medians) -> LevelsFit:
     changes = change_points(curve.latency, float(np.median(curve.noise)))
     if not changes:
         return best
-    candidates = _places(curve.regions, changes)
+    candidates = _capacities_to_try(curve.regions, changes)
     while len(best.levels) < MAX_LEVELS:
-        extended = _add(curve, best, candidates)
+        extended = _with_one_more(curve, best, candidates)
         gain = best.chi_square - extended.chi_square
         if gain < MIN_GAIN * np.log(len(curve.regions)):
             break
@@ -121,7 +121,7 @@ def best_single(curve: Medians, capacities: NDArray[np.float64]) -> LevelsFit | 
     return _best_extra(curve, [], capacities)
 
 
-def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.float64]:
+def _capacities_to_try(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.float64]:
     """Return capacities to try: from two sizes before each change to one after, and between."""
     inside = np.zeros(len(regions) - 1, dtype=bool)
     for index in changes:
@@ -133,12 +133,12 @@ def _places(regions: NDArray[np.float64], changes: list[int]) -> NDArray[np.floa
     return np.array(sorted(places))
 
 
-def _add(
+def _with_one_more(
     curve: Medians,
     fit: LevelsFit,
     candidates: NDArray[np.float64],
 ) -> LevelsFit:
-    """Return the best fit with one level more; each level then looks for a better place, twice."""
+    """Return the best fit with one more level; then refit each level's capacity, twice."""
     extended = _best_extra(curve, list(fit.levels), candidates)
     if extended is None:
         return fit
@@ -174,7 +174,7 @@ def _best_extra(
         [np.broadcast_to(base, (len(places), *base.shape)), (extra / sigma)[:, None, :]], axis=1
     )
     gram = design @ design.transpose(0, 2, 1)
-    # A hair on the diagonal: two equal columns are no error, only no better.
+    # A tiny diagonal keeps the matrix regular if two columns are equal.
     gram += np.eye(gram.shape[1]) * 1e-9 * np.trace(gram, axis1=1, axis2=2)[:, None, None]
     solved = np.linalg.solve(gram, (design @ target)[:, :, None])[:, :, 0]
     errors = ((np.einsum("tk,tkn->tn", solved, design) - target) ** 2).sum(axis=1)

@@ -57,7 +57,7 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
     """Return the smallest distance at which events (ascending) recur; None: they do not."""
     if len(positions) < MIN_EVENTS:
         return None
-    ahead = _ahead(positions)
+    ahead = _next_distances(positions)
     candidates = np.unique(ahead[np.isfinite(ahead) & (ahead > 0)])
     if len(candidates) > 400:
         # A limit on computing time; candidates are dense where events recur.
@@ -72,7 +72,7 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
     near = np.abs(ahead / period - 1) <= TOLERANCE
     share = _share(ahead, positions, period)
     span = positions[-1] - positions[0]
-    kept = np.unique(np.concatenate([np.nonzero(near)[0], _partners(near)]))
+    kept = np.unique(np.concatenate([np.nonzero(near)[0], _successors(near)]))
     periods = span / period
     if not EVENTS_PER_PERIOD[0] * periods <= len(kept) <= EVENTS_PER_PERIOD[1] * (periods + 1):
         return None
@@ -82,14 +82,14 @@ def find_period(positions: NDArray[np.float64]) -> Period | None:
 
 
 def find_comb(positions: NDArray[np.float64], low: float, high: float) -> float | None:
-    """Return the period from low to high at whose multiples events lie, however many are missing.
+    """Return the period, `low` to `high`, at whose multiples all events lie; many may be missing.
 
     At the true period all events have the same phase.
     """
     if len(positions) < MIN_EVENTS:
         return None
     span = float(positions[-1] - positions[0])
-    # An eighth of a turn over the whole span from one tried frequency to the next.
+    # Neighbouring frequencies differ by an eighth of a turn over the whole span.
     tried = np.arange(1 / high, 1 / low, 1 / (8 * span))
     if not 0 < len(tried) <= MAX_FREQUENCIES:
         return None
@@ -100,7 +100,7 @@ def find_comb(positions: NDArray[np.float64], low: float, high: float) -> float 
     return float(1 / tried[best]) if together[best] >= MIN_COHERENCE else None
 
 
-def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
+def _next_distances(positions: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return, by row, an event's distances to the next `SUCCESSORS` events; inf beyond the last."""
     distances = np.full((len(positions), SUCCESSORS), np.inf)
     for step in range(1, min(SUCCESSORS, len(positions) - 1) + 1):
@@ -109,7 +109,10 @@ def _ahead(positions: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _share(ahead: NDArray[np.float64], positions: NDArray[np.float64], period: float) -> float:
-    """Return the share of events that another follows after `period`; `ahead` as by `_ahead`."""
+    """Return the share of events that have another event one `period` later.
+
+    `ahead` are distances from `_next_distances`.
+    """
     # Events less than a period before the last one cannot have a successor.
     counted = positions <= positions[-1] - period * (1 - TOLERANCE)
     if counted.sum() < MIN_EVENTS - 1:
@@ -117,7 +120,7 @@ def _share(ahead: NDArray[np.float64], positions: NDArray[np.float64], period: f
     return float((np.abs(ahead[counted] / period - 1) <= TOLERANCE).any(axis=1).mean())
 
 
-def _partners(near: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _successors(near: NDArray[np.bool_]) -> NDArray[np.intp]:
     rows, columns = np.nonzero(near)
     return rows + columns + 1
 

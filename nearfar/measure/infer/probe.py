@@ -75,9 +75,9 @@ class InferenceProbe:
     def calm(self, point: SamplePoint) -> Sample:
         """Return an undisturbed sample, or the last of three if all are disturbed.
 
-        For single accesses in order, which have no median over samples: one slowed sample has all
-        periods and lengths wrong. On a busy machine all are disturbed, but by few switches among
-        the accesses, and answers must hold in spite of them.
+        Use it for rows of single accesses, of which no median over samples exists: one disturbed
+        row has wrong periods and lengths. On a busy machine all rows are disturbed, but by few
+        context switches, which the analysis must tolerate.
         """
         for _ in range(MAX_TRIES):
             sample = self.sample(point)
@@ -101,7 +101,7 @@ class InferenceProbe:
                 if self.seconds_left() <= 0:
                     self.out_of_time = True
                     return self._enough(points)
-                # One a round: samples then include noise that lasts longer than a sample.
+                # One sample a round: the samples then cover noise that outlasts a sample.
                 self.sample(missing[index])
         return self._enough(points)
 

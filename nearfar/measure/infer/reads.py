@@ -104,9 +104,9 @@ def read_evidence(curve: CapacityCurve, knees: Sequence[float]) -> Evidence:
 
 
 def _is_page_walk(probe: InferenceProbe, capacity: Capacity, findings: Findings) -> bool:
-    """Return whether page sizes show that a knee is not the memory's; note why."""
+    """Return whether page walks explain a knee; note the reason if so."""
     if probe.facts.llc_bytes == 0:
-        # Nothing before the memory: what would walk pages is not there either.
+        # The memory is simulated without caches, and so without a TLB that could miss.
         return False
     what = f"buffer of {capacity.value_bytes} bytes"
     if capacity.step_ns < MIN_STEP_SHARE * capacity.served_ns:

@@ -26,7 +26,7 @@ MAX_WRITES = 2_000_000
 """Writes in one sample: half a second on published media."""
 
 LEADS = (0.0, 0.23)
-"""Writes before a run, in periods; the second is neither a half nor a quarter of one."""
+"""Writes before a run, in periods; the second is neither half nor a quarter of a period."""
 
 PERIOD_TOLERANCE = 0.12
 """Relative deviation allowed between a region's period and a multiple of the first."""
@@ -40,13 +40,13 @@ def wear_granularity(
     while region <= LARGEST_BYTES:
         if probe.seconds_left() <= 0:
             return None, "time ran out"
-        ratios = [_times(probe, region, (period_writes, length_ns), lead) for lead in LEADS]
+        ratios = [_period_ratio(probe, region, (period_writes, length_ns), lead) for lead in LEADS]
         if any(times is not None and abs(times - 2) <= 2 * PERIOD_TOLERANCE for times in ratios):
             return region // 2, ""
         if all(times is None for times in ratios):
             if region == SMALLEST_BYTES:
                 return None, f"writes spread over {region} bytes are not stalled"
-            # Half of it was stalled as one place is: spread over more than one block, none is.
+            # Half of this region stalled like one place, but this region spans several blocks.
             return region // 2, ""
         if not any(times is not None and abs(times - 1) <= PERIOD_TOLERANCE for times in ratios):
             return None, f"a region of {region} bytes stalls neither every period nor every second"
@@ -54,13 +54,13 @@ def wear_granularity(
     return None, f"writes to all of {LARGEST_BYTES >> 10} KiB are counted together, or more"
 
 
-def _times(
+def _period_ratio(
     probe: InferenceProbe, region: int, stall: tuple[int, float], lead: float
 ) -> float | None:
-    """Return a region's period over the period of one place; None: it has none.
+    """Return the ratio of a region's period to that of one place; None: it has no period.
 
-    Two blocks whose counts are half a period apart would stall like one. Therefore `lead` periods
-    are first written to one of them.
+    Two blocks whose counts are half a period apart would together stall like one block. To prevent
+    this, one of them first gets `lead` periods of writes.
     """
     period_writes, length_ns = stall
     if lead > 0:

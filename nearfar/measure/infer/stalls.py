@@ -41,7 +41,7 @@ PERIOD_TOLERANCE = 0.05
 """Relative difference that the periods of both runs may have."""
 
 MAX_UNSEEN_NS = 120.0
-"""Time that may pass between two writes beyond their times and the rest: timer and loop."""
+"""Most ns between two writes that neither their times nor the rest include: timer and loop."""
 
 CONTROL_BYTES = 4096
 """Size of the control region, in the first cache of any processor."""
@@ -86,7 +86,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     if KERNEL not in probe.facts.kernels:
         findings.not_seen["stalls"] = "this processor has no stores that pass the caches"
         return
-    each, kinds = _enough(probe)
+    each, kinds = _write_until_enough(probe)
     if each is None:
         findings.not_seen["stalls"] = "time ran out"
         return
@@ -104,7 +104,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
     runs = OverwriteRuns(each, sample.each_ns.astype(float), rest)
     control = _control(probe, len(each))
     for kind in kinds:
-        if _alike(kind, control):
+        if _is_in_control(kind, control):
             findings.not_seen["stalls"] = (
                 "the host causes them: a loop in the first cache has the same stalls"
             )
@@ -114,7 +114,7 @@ def infer_stalls(probe: InferenceProbe, findings: Findings) -> None:
         findings.not_seen.pop("stalls", None)
 
 
-def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
+def _write_until_enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Stalls]]:
     """Write longer rows until enough stalls are seen; return the last row and its stalls."""
     each, kinds = None, list[Stalls]()
     for writes in WRITES:
@@ -125,7 +125,7 @@ def _enough(probe: InferenceProbe) -> tuple[NDArray[np.float64] | None, list[Sta
             break
         each = sample.each_ns.astype(float)
         kinds = find_kinds(each, 0.0)
-        # Of two kinds the rarer decides, and it may not have been met at all yet.
+        # The rarest kind decides, and the shortest row may not contain any stall of it yet.
         if kinds and min(len(kind.indices) for kind in kinds) >= MIN_STALLS and writes > WRITES[0]:
             break
     return each, kinds
@@ -135,7 +135,7 @@ def _control(probe: InferenceProbe, accesses: int) -> list[Stalls]:
     """Return the stalls of a loop in the first cache; none without a cache."""
     if probe.facts.llc_bytes == 0:
         return []
-    # As long as the row of writes took, so that as many stalls would fall into it.
+    # The loop takes as long as the row of writes, so that the host would stall it as often.
     point = SamplePoint(
         "overwrite",
         "chase",
@@ -148,15 +148,18 @@ def _control(probe: InferenceProbe, accesses: int) -> list[Stalls]:
     return [] if sample.each_ns is None else find_kinds(sample.each_ns.astype(float), 0.0)
 
 
-def _alike(kind: Stalls, control: Sequence[Stalls]) -> bool:
+def _is_in_control(kind: Stalls, control: Sequence[Stalls]) -> bool:
     length = float(np.median(kind.lengths_ns))
     return any(0.5 <= float(np.median(other.lengths_ns)) / length <= 2.0 for other in control)
 
 
 def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: Findings) -> None:
-    """Decide what a kind of stall recurs by: what runs with and without rests agree on."""
-    by_writes = _by_writes(runs, kind)
-    period_ns = _by_time(runs, kind)
+    """Decide whether a kind of stall recurs by writes (wear) or by time (refresh).
+
+    The period must be the same in the runs with and without rests.
+    """
+    by_writes = _same_in_rested_run(runs, kind)
+    period_ns = _common_period_ns(runs, kind)
     if by_writes is not None:
         _add_wear(probe, kind, by_writes, findings)
     elif period_ns is not None:
@@ -167,7 +170,7 @@ def _decide(probe: InferenceProbe, runs: OverwriteRuns, kind: Stalls, findings: 
         )
 
 
-def _by_writes(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
+def _same_in_rested_run(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
     """Return the stalls of the rested run with the same period in writes."""
     if kind.by_writes is None:
         return None
@@ -179,11 +182,11 @@ def _by_writes(runs: OverwriteRuns, kind: Stalls) -> Stalls | None:
     return None
 
 
-def _by_time(runs: OverwriteRuns, kind: Stalls) -> float | None:
-    """Return the period in ns that both runs keep to.
+def _common_period_ns(runs: OverwriteRuns, kind: Stalls) -> float | None:
+    """Return the period in ns that both runs share; None: they share none.
 
-    What passes between two writes unseen, u, is not known, but it is the same in both runs, and
-    both have the same period P = p1 + n1 u = p2 + n2 u with n writes a period.
+    An unknown time u passes unmeasured between two writes. It is the same in both runs, and so is
+    the true period P = p1 + n1 u = p2 + n2 u, with p the measured period and n writes per period.
     """
     if kind.by_time is None:
         return None
@@ -209,8 +212,8 @@ def _add_wear(probe: InferenceProbe, kind: Stalls, again: Stalls, findings: Find
     assert again.by_writes is not None
     distances = np.concatenate([kind.by_writes.distances, again.by_writes.distances])
     lengths = np.concatenate([kind.lengths_ns, again.lengths_ns])
-    period, share = _middle(distances, 0.5)
-    length, _ = _middle(lengths, 0.5)
+    period, share = _quantile_with_interval(distances, 0.5)
+    length, _ = _quantile_with_interval(lengths, 0.5)
     if findings.interleaves:
         granularity, why = None, "neighbouring places are on several devices, each with its counts"
     else:
@@ -235,9 +238,9 @@ def _add_wear(probe: InferenceProbe, kind: Stalls, again: Stalls, findings: Find
 
 def _add_refresh(kind: Stalls, period_ns: float, findings: Findings) -> None:
     assert kind.by_time is not None
-    # A write meets any part of a refresh: the longest ones met nearly all of it.
-    length, _ = _middle(kind.lengths_ns, 0.9)
-    spread, share = _middle(kind.by_time.distances, 0.5)
+    # A write waits for the remainder of a refresh: the longest stalls saw nearly all of it.
+    length, _ = _quantile_with_interval(kind.lengths_ns, 0.9)
+    spread, share = _quantile_with_interval(kind.by_time.distances, 0.5)
     findings.stalls.append(
         StallFigure(
             length_ns=length[0],
@@ -253,7 +256,7 @@ def _add_refresh(kind: Stalls, period_ns: float, findings: Findings) -> None:
     )
 
 
-def _middle(
+def _quantile_with_interval(
     values: NDArray[np.float64], quantile: float
 ) -> tuple[tuple[float, float, float], float]:
     """Return a quantile with its bootstrap interval, and the share of resamples that agree."""
@@ -268,7 +271,7 @@ def _middle(
 
 
 def stall_evidence(each: NDArray[np.float64], kinds: Sequence[Stalls]) -> Evidence:
-    """Return the slowest write of each of about 1000 stretches, with the stalls marked."""
+    """Return the slowest write of each of about 2000 stretches, with the stalls marked."""
     stretch = max(len(each) // 2000, 1)
     stretches = each[: len(each) // stretch * stretch].reshape(-1, stretch)
     return Evidence(

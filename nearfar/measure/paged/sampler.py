@@ -151,7 +151,7 @@ class PageSampler:
     cpus: list[int]
     zram: str = ""
     """Folder of the zram device in sysfs; empty: another kind."""
-    _made: tuple[PageData, bool] | None = None
+    _region_content: tuple[PageData, bool] | None = None
     _work: float = 0.0
     _seed: int = 0
 
@@ -168,11 +168,11 @@ class PageSampler:
                 if kill == MAX_KILLS:
                     raise
                 self.worker.start_again()
-                self._made = None
+                self._region_content = None
 
     def _sample(self, point: PagePoint, into: PageSamples) -> None:
         self._seed += 1
-        if point.huge or self._made != (point.data, point.huge):
+        if point.huge or self._region_content != (point.data, point.huge):
             self.group.limit(None)
             made = self.worker.ask(
                 "make",
@@ -181,41 +181,41 @@ class PageSampler:
                 data=point.data,
                 seed=self._seed,
             )
-            self._made, self._work = (point.data, point.huge), float(made["work"])
+            self._region_content, self._work = (point.data, point.huge), float(made["work"])
         into.compression_work = self._work
         if point.at_limit:
-            self._exchange(point, into)
+            self._sample_at_limit(point, into)
             return
         if not point.huge:
-            # The timed step is the eviction of pages that came back in this way.
+            # Bring the pages back in this way first; their eviction is timed next.
             self._touch(point)
-        before = self._stored()
+        before = self._zram_bytes()
         evicted = self.worker.ask("evict")
-        after = self._stored()
+        after = self._zram_bytes()
         if after[0] > before[0]:
-            # Pages that do not compress are stored whole, others of the kernel's beside them.
+            # Incompressible pages are stored whole, and the kernel may store others meanwhile.
             share = (after[1] - before[1]) / (after[0] - before[0])
             into.compressed_share.append(min(share, 1.0))
         if evicted["pages"]:
             into.evict_ns.append(evicted["wall_ns"] / evicted["pages"])
             into.evict_cpu_ns.append(evicted["cpu_ns"] / evicted["pages"])
-        self._all_away()
+        self._wait_until_evicted()
         _add(into, self._touch(point))
 
-    def _exchange(self, point: PagePoint, into: PageSamples) -> None:
-        """Walk where a part of the region fits: a fault brings a page and sends one away."""
+    def _sample_at_limit(self, point: PagePoint, into: PageSamples) -> None:
+        """Touch the region while only a part of it fits: a fault brings a page and evicts one."""
         if point.again:
             self._touch(point)  # all are near
             near = self._touch_again(point)
-        self._all_away()
+        self._wait_until_evicted()
         kept = int(point.kept_share * self.size_bytes)
         self.group.limit(self.group.counts().used_bytes + kept + _KERNEL_BYTES)
         try:
             if point.again:
-                self._touch_again(point)  # until the kernel's lists are as they will be
-                _add_again(into, self._touch_again(point), near)
+                self._touch_again(point)  # until the kernel's page lists have settled
+                _add_random(into, self._touch_again(point), near)
                 return
-            self._touch(point)  # fills the half
+            self._touch(point)  # fills the near part
             for _ in range(LIMIT_SWEEPS):
                 _add(into, self._touch(point), by_fault=True)
         finally:
@@ -237,8 +237,8 @@ class PageSampler:
         count = round(AGAIN_FAULTS * pages / (1.0 - point.kept_share))
         return self.worker.ask("touch again", cpu=self.cpus[0], count=count, seed=self._seed)
 
-    def _all_away(self) -> None:
-        """Wait until no page is in memory: a drive's pages are written and then let go."""
+    def _wait_until_evicted(self) -> None:
+        """Wait until no page is in main memory: pages on a drive are written first, then freed."""
         begun = time.monotonic()
         while left := self.worker.ask("resident")["pages"]:
             if time.monotonic() - begun > _WRITTEN_S:
@@ -248,19 +248,19 @@ class PageSampler:
                     "or too slow; choose a smaller --largest",
                     ExitCode.MACHINE_LACKS,
                 )
-            self.group.counts()  # Linux sums what its decisions are based on only every two seconds
+            self.group.counts()  # makes Linux sum its statistics, else done every two seconds
             self.group.send_away()
             time.sleep(0.002)
 
-    def _stored(self) -> tuple[int, int]:
-        """Return the bytes of pages that zram holds, and what they take, compressed."""
+    def _zram_bytes(self) -> tuple[int, int]:
+        """Return the bytes of pages in zram, uncompressed and compressed; 0, 0 without zram."""
         if not self.zram:
             return 0, 0
         words = (Path(self.zram) / "mm_stat").read_text().split()
         return int(words[0]), int(words[1])
 
 
-def _add_again(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) -> None:
+def _add_random(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) -> None:
     """Add the time of faults in excess of the same touches with all pages near.
 
     Random touches are spread evenly over distances, so half of the touches of near pages have a
@@ -273,7 +273,7 @@ def _add_again(into: PageSamples, seen: dict[str, Any], near: dict[str, Any]) ->
 
 
 def _add(into: PageSamples, seen: dict[str, Any], *, by_fault: bool = False) -> None:
-    # A page that read-ahead brought costs its part of the time: all pages that were away count.
+    # Read-ahead brings pages without a fault, so time is divided among all pages that were away.
     pages = max(seen["major"], 1) if by_fault else seen["pages"]
     into.fault_ns.append(seen["wall_ns"] / pages)
     into.fault_cpu_ns.append(seen["cpu_ns"] / pages)
