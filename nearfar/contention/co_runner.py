@@ -1,6 +1,6 @@
 """Co-runners: processes on another core that run only while a sample is taken.
 
-They are stopped (SIGSTOP) in between, which takes effect at once; all die with this process.
+Between samples SIGSTOP stops them, which takes effect at once. All end with this process.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CoRunner:
             )
 
     def run_when_idle(self) -> None:
-        """Give all other processes of this session on its core priority, except for about 0.3 %."""
+        """Lower its priority (SCHED_IDLE): it gets about 0.3 % of a core that others use."""
         os.sched_setscheduler(self._process.pid, os.SCHED_IDLE, os.sched_param(0))
 
     @contextlib.contextmanager

@@ -23,7 +23,7 @@ SLICE_NS = 2e9
 
 def main(arguments: list[str]) -> None:
     """Load memory; prints ``ready`` once the memory is allocated."""
-    end_with_parent(os.getppid())  # stopped or not
+    end_with_parent(os.getppid())  # also while stopped
     cpu, kernel, size_bytes, text = arguments
     spec = parse_spec(text)
     memory = source_of(spec, detect())(int(size_bytes), spec.pages or "4k")

@@ -27,7 +27,7 @@ class ProgramMemory:
     node: int | None
     """NUMA node to bind to; None: there is only one, or the memory is a file."""
     offset_bytes: int = 0
-    """Start of the kernels' data on a DAX device; device curves use what is before."""
+    """Start of the kernels' data on a DAX device; device curves use the part before it."""
 
     def words(self) -> str:
         """Return the memory as the kernels' harness reads it (kernels/harness/memory.c)."""
@@ -47,7 +47,7 @@ class ProgramMemory:
 
 
 def program_memory(text: str, machine: topology.Topology) -> ProgramMemory:
-    """Return the memory of a spec; refuse one that cannot hold a program's data."""
+    """Return the memory of a spec; refuse a spec that cannot hold a program's data."""
     spec = parse_spec(text)
     if spec.kind == "model":
         raise NearfarError(
@@ -87,7 +87,7 @@ def check_cpus(far: ProgramMemory, machine: topology.Topology) -> None:
 def slower_memories(machine: topology.Topology) -> list[str]:
     """Return the specs of physically slower memories, memory-only nodes first.
 
-    DAX devices are not among them: using one overwrites what is on it, so it must be named.
+    DAX devices are left out: a run overwrites their contents, so the user must name them.
     """
     others = [node for node in machine.nodes if node != machine.node]
     sizes = {node: topology.node_memory_bytes(node)[0] for node in others}
