@@ -78,11 +78,12 @@ def run_once(
     timeout_s: float | None = None,
     at_end: signal.Signals = signal.SIGKILL,
 ) -> TimedCommand:
-    """Run a command to its end, pinned; NearfarError if it cannot run, fails or takes longer.
+    """Run a command to its end, pinned to `cpus` processors.
 
-    `at_end` is its signal if this process ends before it.
+    `at_end` is the signal that the command gets if this process ends first. Raises NearfarError if
+    the command cannot start, fails or takes longer than `timeout_s`.
     """
-    shown, this = shlex.join(command), os.getpid()
+    shown, worker_pid = shlex.join(command), os.getpid()
     with _pinned(cpus), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begun = time.monotonic_ns()
         try:
@@ -94,8 +95,8 @@ def run_once(
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
-                # The program ends with the worker; prctl takes no lock.
-                preexec_fn=lambda: end_with_parent(this, at_end),  # noqa: PLW1509
+                # The program ends with this worker. prctl takes no lock, so it is safe here.
+                preexec_fn=lambda: end_with_parent(worker_pid, at_end),  # noqa: PLW1509
             )
         except OSError as error:
             raise NearfarError(
@@ -135,7 +136,7 @@ def _cpu_ns(used: resource.struct_rusage) -> int:
 
 
 class _Watch:
-    """Count a process's threads while it runs, and end it when its time is over."""
+    """Count a process's threads while it runs, and kill its group at the deadline."""
 
     def __init__(self, pid: int, deadline_ns: float | None) -> None:
         self.threads = 0
@@ -143,7 +144,7 @@ class _Watch:
         self._pid, self._deadline_ns = pid, deadline_ns
 
     def look(self, ended: threading.Event) -> None:
-        """Count and watch the time until `ended` or the deadline."""
+        """Update `threads` until `ended` is set; at the deadline, set `late` and kill the group."""
         tasks = Path(f"/proc/{self._pid}/task")
         while True:
             with contextlib.suppress(OSError):
@@ -168,7 +169,7 @@ def check_processors(cpus: int) -> None:
 
 @contextlib.contextmanager
 def _pinned(cpus: int) -> Iterator[None]:
-    """Pin this thread, and so what it starts, to the first `cpus` processors it may use."""
+    """Pin this thread and the processes that it starts to `cpus` processors, spread over cores."""
     allowed = os.sched_getaffinity(0)
     check_processors(cpus)
     chosen = spread(sorted(allowed))[:cpus]
@@ -180,7 +181,7 @@ def _pinned(cpus: int) -> Iterator[None]:
 
 
 def spread(cpus: Sequence[int], system: Path = Path("/sys/devices/system/cpu")) -> list[int]:
-    """Return processors with one of every core first, the others of each core after them."""
+    """Return the processors in another order: the first of each core, then the remaining ones."""
     first: dict[str, int] = {}
     later: list[int] = []
     for cpu in cpus:

@@ -46,7 +46,7 @@ class PointInputs:
         return name if name.startswith(POINT) else self._digests[name]
 
     def has(self, name: str) -> bool:
-        """Return whether the input is known; another point's document is not while planning."""
+        """Return whether the input is known; while planning, documents of other points are not."""
         return name in self._contents
 
     def device(self, spec: str) -> DeviceProfile:
@@ -68,7 +68,7 @@ class PointInputs:
 
 
 class _Content:
-    """Bytes that are equal to any others, so that a cache's key is their digest alone."""
+    """Bytes left out of a cache's key: all compare equal, so the digest alone is the key."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -103,11 +103,11 @@ class InputReader:
         return PointInputs(self.contents, self.digests)
 
     def read(self, name: str) -> None:
-        """Read an input and check its kind; another point's document is not there yet."""
+        """Read an input and check its kind; skip documents that other points have yet to make."""
         if name in self.contents or name.startswith(POINT):
             return
         if name.startswith(DEVICE):
-            # The time and place of reading a file do not belong to the device.
+            # The producer (time and host of reading) must not change the digest.
             device = self._device(name.removeprefix(DEVICE))
             content = msgspec.json.encode(msgspec.structs.replace(device, producer=NO_PRODUCER))
         elif name.startswith(CODE):

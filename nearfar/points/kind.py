@@ -34,10 +34,10 @@ class PointKind(msgspec.Struct, kw_only=True, frozen=True, forbid_unknown_fields
         return []
 
     def check(self, inputs: PointInputs) -> None:
-        """Raise NearfarError if it cannot exist; fast, because every point is checked."""
+        """Raise NearfarError if the parameters are invalid; fast, as every point is checked."""
 
     def run(self, inputs: PointInputs) -> tuple[PointValues, bytes | None]:
-        """Compute it; the bytes are a document that other points read."""
+        """Return the point's values, and the document that other points read, if it makes any."""
         raise NotImplementedError
 
     def asked(self, options: Callable[..., OptionsT], **more: Any) -> OptionsT:
@@ -53,7 +53,10 @@ KindT = TypeVar("KindT", bound=PointKind)
 def with_options(
     options: Any, *names: str, **defaults: Any
 ) -> Callable[[type[KindT]], type[KindT]]:
-    """Give a kind of point some of its verb's options as keys, with other `defaults` if named."""
+    """Return a decorator that gives a kind of point the verb's options `names` as keys.
+
+    `defaults` replace the defaults of these options.
+    """
     entries = {entry.name: entry for entry in option_fields(options)}
     fields = [
         (

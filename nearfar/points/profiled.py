@@ -68,7 +68,7 @@ class ProfiledPoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
 
 class _UnkeyedInputs:
-    """Inputs left out of a cache's key."""
+    """Inputs left out of a cache's key: all compare equal, so the digests are the key."""
 
     def __init__(self, inputs: PointInputs, name: str = "") -> None:
         self.inputs, self.name = inputs, name
@@ -85,7 +85,7 @@ def _check_memories(
     digests: tuple[str, str], near: str, far: str, host: HostRule, unkeyed: _UnkeyedInputs
 ) -> None:
     device = unkeyed.inputs.device(far)
-    if device.technology != "paged":  # moved in pages: it has no latency of an access
+    if device.technology != "paged":  # a paged memory has no latency per access
         far_memory(device, near_memory(unkeyed.inputs.device(near)), host)
 
 

@@ -71,7 +71,7 @@ class MeasurePoint(CommandedPoint, kw_only=True, frozen=True, forbid_unknown_fie
 
 
 def _numbers(output: bytes) -> dict[str, float]:
-    """Return every number of the JSON printed, by its path: the whole output, or its last line."""
+    """Return all numbers of the JSON output by path; JSON is the whole output or its last line."""
     for text in (output, output.strip().rpartition(b"\n")[2]):
         try:
             printed = json.loads(text)

@@ -78,7 +78,7 @@ class SimulatePoint(PointKind, kw_only=True, frozen=True, forbid_unknown_fields=
 
 
 class _Unkeyed:
-    """A device that is equal to any other, so that a cache's key is its digest alone."""
+    """A device left out of a cache's key: all compare equal, so the digest alone is the key."""
 
     def __init__(self, device: DeviceProfile) -> None:
         self.device = device
