@@ -158,14 +158,14 @@ def _device(
         latency_from=far.latency_from,
         phases=phases,
         total=total,
-        fields=field_effects(workload, outcomes[0], _slowed(total)),
+        fields=field_effects(workload, outcomes[0], _far_time(total)),
         caveats=sentences,
         explained=breakdowns(asked, *outcomes),
     )
 
 
-def _slowed(total: PhasePrediction) -> Estimate:
-    """Return slowdown times near time, without the error of near time, which fields do not add."""
+def _far_time(total: PhasePrediction) -> Estimate:
+    """Return the time of everything far, without the error of near time: fields do not add it."""
     return scale_estimate(total.slowdown, total.near_time_ns.value)
 
 

@@ -131,7 +131,7 @@ def _mixed_slowdowns(
 ) -> dict[str, dict[frozenset[str], float]]:
     """Return, for each far memory, A's slowdown with every subset of groups taken from B.
 
-    Each choice is made once for all memories, and the traffic of each profile once.
+    Each mix of inputs is made once for all memories, and the traffic of each profile once.
     """
     groups = [group for group in GROUPS if group.name in differing]
     mixes, traffic = {frozenset[str](): a}, {id(a.workload): a.traffic()}
@@ -193,8 +193,8 @@ def _agree(a: Estimate, b: Estimate) -> bool:
     low, high = (a, b) if a.value < b.value else (b, a)
     if low.value <= 0.0 or high.low <= 0.0:
         return False
-    room = hypot(log(low.high / low.value), log(high.value / high.low))
-    return log(high.value / low.value) <= room
+    tolerance = hypot(log(low.high / low.value), log(high.value / high.low))
+    return log(high.value / low.value) <= tolerance
 
 
 def _shapley(name: str, differing: Sequence[str], mixed: Slowdowns) -> float:
@@ -237,7 +237,7 @@ def _with_times(inputs: LoadedInputs, times: LoadedInputs) -> LoadedInputs:
 
 
 def _threads(inputs: LoadedInputs) -> dict[str, float]:
-    """Return the threads at work in each phase, as predictions take them."""
+    """Return the mean number of threads at work in each phase, as predictions compute it."""
     seen = max(1.0, float(inputs.workload.program.threads_seen))
     return {
         phase.name: min(

@@ -116,7 +116,7 @@ class _Explained:
         kind, phase = type(self.model), self.model.phase
         near, far = self.model.given_near, self.model.given_far
         each = [*perturbations(kind, phase, near, far), *host_perturbations(far)]
-        return [(_input(change), kind(phase, near, far, change)) for change in each]
+        return [(_input_words(change), kind(phase, near, far, change)) for change in each]
 
     def concerns(self, subject: ExplainedName) -> bool:
         """Return whether the subject is this phase, or an object that moves lines in it."""
@@ -149,7 +149,7 @@ class _Explained:
         )
 
     def _effects(self, number: int | None) -> list[InputEffect]:
-        """Return the change of the added time by each input, the largest first; both ends count."""
+        """Return the range of changes of the added time by each input, the widest range first."""
         central_ns = _added_ns(self.model, number)
         ends: dict[str, list[float]] = {}
         for name, model in self.perturbed:
@@ -191,7 +191,7 @@ def _added_ns(model: Model, number: int | None) -> float:
     return all_far_ns - float(model.times_ns(model.phase.total - model.phase.objects[number]))
 
 
-def _input(perturbation: Perturbation) -> str:
+def _input_words(perturbation: Perturbation) -> str:
     changed = (
         entry.name
         for entry in fields(Perturbation)

@@ -1,9 +1,9 @@
 """Intervals with measured coverage: the results of `nearfar validate`, applied to a prediction.
 
-An interval is called calibrated only for the kind of far memory that was validated. Elsewhere it is
-uncalibrated: at least as wide as where the model was validated, and it spans the other models
-shown. Without any validation it is as `interval` makes it, which includes part of the way to the
-models that bracket the default one.
+An interval is called calibrated only for the kind of far memory that was validated. For other kinds
+it is uncalibrated: widened by the largest margin that any validated kind needs, and to cover the
+other models shown. Without any validation it is the interval of `interval`, which includes part of
+the way to the models that bracket the default one.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from nearfar.predict.model import NAIVE_MODELS
 def conformity_score(slowdown: Estimate, measured: float) -> float:
     """Return how far a measured slowdown lies outside the predicted interval, as a logarithm.
 
-    Below 0 inside the interval: the distance from the nearer end (conformalised quantile
-    regression, Romano, Patterson and Candes, NeurIPS 2019). Multiples of the interval's width were
-    worse: on a noisy machine one narrow interval that missed widened the wide ones a hundredfold.
+    The score is negative inside the interval: the distance from the nearer end (conformalised
+    quantile regression, Romano, Patterson and Candes, NeurIPS 2019). Scores in multiples of the
+    interval's width were worse: on a noisy machine, one narrow interval that missed widened wide
+    intervals a hundredfold.
     """
     below = log(slowdown.low / measured) if slowdown.low > 0.0 else -inf
     return max(below, log(measured / slowdown.high))

@@ -14,8 +14,8 @@ MANY_STREAM_MISSES = 0.2
 """Share of stream misses above which the prefetcher's quality matters to the result."""
 
 MANY_OPAQUE_MISSES = 0.2
-"""Share of unclassified misses above which they matter: a merge's two inputs were such, and with
-prefetchers the prediction was twice the measured time."""
+"""Share of unclassified misses above which a caveat names them. A merge's reads of its two inputs
+were unclassified, and with prefetchers the predicted time was twice the measured time."""
 
 NAMES_ONLY = (
     "the table of loaded libraries",
@@ -25,8 +25,8 @@ NAMES_ONLY = (
     "only about",
     "extrapolated to",
 )
-"""Beginnings of warnings that are not caveats: those about names or reserved memory, and those that
-repeat a caveat."""
+"""Beginnings of warnings that are not caveats: they are about names or reserved memory, or repeat
+a caveat."""
 
 PERSISTENT = ("pmem", "nvdimm")
 """Technologies of far memories to which programs flush."""
@@ -35,9 +35,9 @@ PERSISTENT = ("pmem", "nvdimm")
 def flushes_unknown(
     workload: WorkloadProfile, phases: list[PhaseTraffic], far: DeviceProfile
 ) -> list[str]:
-    """Return a warning that flushes were not counted, where the program may have some.
+    """Return a caveat that flushes were not counted, if the program may flush.
 
-    That is where it maps files, or where the memory is persistent.
+    A program may flush if it maps files or if `far` is persistent memory.
     """
     if all(flushes_known(phase) for phase in phases):
         return []
@@ -158,7 +158,7 @@ def _of_program(workload: WorkloadProfile, phases: list[PhaseTraffic]) -> list[s
 
 
 def _of_profile(workload: WorkloadProfile) -> list[str]:
-    """Return the profile's warnings that concern numbers, and what is wrong with its bursts."""
+    """Return the profile's warnings about numbers, and a warning on bursts of another build."""
     other_build = (
         "the bursts are of another build than near time (the SHA-256 of the executables differ): "
         "they are not used; profile the program again"

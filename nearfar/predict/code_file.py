@@ -124,7 +124,7 @@ def profile_of_code(
     names = {**code.sizes, **sizes, "llc_bytes": float(llc_bytes)}
     outside = _outside(code, names)
     error = min(1.0, OUTSIDE_ERROR * sum(outside.values()))
-    ids = {name: i for i, name in enumerate(dict.fromkeys(_names(code)))}
+    ids = {name: i for i, name in enumerate(dict.fromkeys(_object_names(code)))}
     bytes_of = dict.fromkeys(ids, 0.0)
     phases = []
     compute_ns = []
@@ -139,17 +139,17 @@ def profile_of_code(
             )
         compute_ns.append(operations * _count(phase.compute_ns, names, f"{title}.compute_ns"))
         phases.append(untimed_phase(title, operations or None, rows))
-    made = _profile(code, names, phases, bytes_of, llc_bytes)
+    untimed = _profile(code, names, phases, bytes_of, llc_bytes)
     memory = near_memory(near)
     timed = [
         _timed(phase, computing_ns + float(waiting_ns(traffic.total, memory)), error)
-        for phase, traffic, computing_ns in zip(phases, phases_of(made), compute_ns, strict=True)
+        for phase, traffic, computing_ns in zip(phases, phases_of(untimed), compute_ns, strict=True)
     ]
     return msgspec.structs.replace(
-        made,
+        untimed,
         phases=timed,
-        sampling=msgspec.structs.replace(made.sampling, relative_error=error),
-        warnings=[*made.warnings, *outside],
+        sampling=msgspec.structs.replace(untimed.sampling, relative_error=error),
+        warnings=[*untimed.warnings, *outside],
     )
 
 
@@ -170,7 +170,7 @@ def parse_sizes(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _outside(code: CodeFile, names: Mapping[str, float]) -> dict[str, float]:
-    """Return sizes outside those the formulas were fitted to: a sentence and doublings beyond."""
+    """Return a warning for each size outside its fitted range, with the doublings beyond it."""
     doublings = {}
     for name, (low, high) in code.fitted.items():
         if name not in code.sizes or not 0.0 < low < high:
@@ -188,7 +188,7 @@ def _outside(code: CodeFile, names: Mapping[str, float]) -> dict[str, float]:
     return doublings
 
 
-def _names(code: CodeFile) -> list[str]:
+def _object_names(code: CodeFile) -> list[str]:
     return [name for phase in code.phases.values() for name in phase.objects]
 
 

@@ -49,10 +49,10 @@ class CoreStream:
 def near_stream(
     device: DeviceProfile, page_bytes: int | None, latency_ns: float, caveats: list[str]
 ) -> CoreStream:
-    """Return the stream of near memory, whose latency without page walks is `latency_ns`."""
+    """Return one core's sequential reads of near memory; `latency_ns` excludes page walks."""
     line_ns, ends_ns = device_figures.core_stream_ns(device, page_bytes)
     assumed_ns = latency_ns / ASSUMED_STREAM_LINES
-    if _known(device) or assumed_ns <= line_ns:
+    if _stream_known(device) or assumed_ns <= line_ns:
         return CoreStream(line_ns, ends_ns)
     caveats.append(
         f"{device.name} has no bandwidth of one thread: one core's sequential reads are assumed to "
@@ -68,10 +68,13 @@ def far_stream(
     page_bytes: int | None,
     caveats: list[str],
 ) -> CoreStream:
-    """Return the stream of far memory, whose latency here is `latency_ratio` times near's."""
+    """Return one core's sequential reads of far memory.
+
+    `latency_ratio` is far over near latency on this machine.
+    """
     line_ns, ends_ns = device_figures.core_stream_ns(device, page_bytes)
     slower = max(1.0, latency_ratio)
-    if not _of_one_thread(device):
+    if not _has_one_thread_figure(device):
         caveats.append(
             f"{device.name} has no bandwidth of one thread: the time of one core's sequential "
             "reads is assumed to lie between what latency and what bandwidth allow"
@@ -80,10 +83,10 @@ def far_stream(
         return _spanning(ends[1], ends[0], ends[2])
     if device.measured is not None:
         return CoreStream(line_ns, ends_ns)
-    # No core reads in sequence faster from the memory that takes longer for each line.
+    # Sequential reads of a memory with a longer latency are not faster than those of near memory.
     least_ns = near.core_stream_ns if latency_ratio >= 1.0 else 0.0
     host = host_dram(device)
-    if host is None or not _of_one_thread(host):
+    if host is None or not _has_one_thread_figure(host):
         value_ns = max(line_ns, least_ns)
         return CoreStream(value_ns, ends_ns, (line_ns / value_ns, 1.0))
     there_ns, _ = device_figures.core_stream_ns(host, page_bytes)
@@ -91,7 +94,7 @@ def far_stream(
         return CoreStream(line_ns, ends_ns)
     bus_ns = LINE_BYTES / curves.bandwidth(device, "read").value_gb_per_s
     ratio_ns = max(near.core_stream_ns * line_ns / there_ns, bus_ns)
-    here_ns = max(ratio_ns if _known(near.device) else line_ns, least_ns)
+    here_ns = max(ratio_ns if _stream_known(near.device) else line_ns, least_ns)
     caveats.append(
         f"one core reads {LINE_BYTES / line_ns:.1f} GB/s in sequence from {device.name} where "
         f"{host.name} gives it {LINE_BYTES / there_ns:.1f}: {LINE_BYTES / here_ns:.1f} GB/s are "
@@ -111,9 +114,9 @@ def _spanning(value_ns: float, low_ns: float, high_ns: float) -> CoreStream:
     return CoreStream(value_ns, 0.0, (low_ns / value_ns, high_ns / value_ns))
 
 
-def _known(near: DeviceProfile) -> bool:
-    return near.measured is not None or _of_one_thread(near)
+def _stream_known(near: DeviceProfile) -> bool:
+    return near.measured is not None or _has_one_thread_figure(near)
 
 
-def _of_one_thread(device: DeviceProfile) -> bool:
+def _has_one_thread_figure(device: DeviceProfile) -> bool:
     return curves.bandwidth(device, "read", threads=1).threads == 1

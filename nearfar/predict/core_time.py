@@ -79,7 +79,7 @@ class StreamFetch(msgspec.Struct, frozen=True):
     prefetched: bool = True
     """False: on demand, as independent misses, but from open rows of memory."""
     at_once: float = 1.0
-    """Lines in flight of streams that advance together, over those of one alone."""
+    """Lines in flight of all streams that advance together, relative to those of a single one."""
     count: float = 1.0
     """Number of streams that advance together."""
     for_stores: bool = False
@@ -99,8 +99,8 @@ def has_prefetcher(near: MemoryCosts) -> bool:
 def stream_fetch(phase: PhaseTraffic, near: MemoryCosts, share: float) -> StreamFetch:
     """Return how the core that `near` was measured on fetches the phase's streams.
 
-    `share` is the exponent of their number: 0, they share the core's buffers; 1, each has the full
-    depth of a prefetcher.
+    Lines in flight grow as the number of streams to the power of `share`. 0: the streams share the
+    core's buffers. 1: each has the full depth of a prefetcher.
     """
     stored, streamed_lines = float(phase.total[STORE_STREAM]), streamed(phase.total)
     return StreamFetch(
@@ -139,8 +139,8 @@ class TrafficTime(msgspec.Struct, frozen=True):
     def alone(self) -> tuple[Number, ...]:
         """Times that overlap cannot shorten: of loads, streams, buffers, reads and writes.
 
-        Loads wait for idle latency. Reads and writes count apart: a link may have a channel for
-        each.
+        Loads wait for idle latency. Reads and writes are separate, because a link may have a
+        channel for each.
         """
         read = self.all_lines - self.written
         return self.loads, self.stream, self.buffers, read, self.written
@@ -191,8 +191,8 @@ def line_costs(
     best_ns = memory.cost_ns(MAX_CHAINS)
     read_ns, read_stream_ns = (ns * concurrency for ns in memory.read_ns)
     write_ns, write_stream_ns = (ns * concurrency for ns in memory.write_ns)
-    # Published figures by threads have one sequence per thread; too many sequences crowd the buffer
-    # that joins lines.
+    # Published figures by threads have one sequence per thread. A medium with larger blocks
+    # combines lines in a buffer, which too many sequences overflow.
     in_blocks = memory.device.granularity_bytes > LINE_BYTES
     read, written = (streams.count, streams.written) if in_blocks else (1.0, 1.0)
     read_stream_ns *= crowded(memory.crowded_reads, concurrency * read)
@@ -202,8 +202,8 @@ def line_costs(
     if streams.prefetched:
         stream_ns = memory.stream_ns(streams.at_once, streams.count)
         stream = (0.0, stream_ns, stream_ns, read_stream_ns, read_stream_ns, 1.0, 0.0)
-        # A store's line need not wait for the prefetcher, where chains show that a core can fetch
-        # faster; a curve derived from another memory's does not.
+        # If a measured chains curve shows that the core itself fetches faster, a stored line does
+        # not wait for the prefetcher. A derived curve does not show this.
         store_ns = min(best_ns, stream_ns) if memory.chains_measured else stream_ns
         store_stream = (0.0, 0.0, store_ns, 0.0, read_stream_ns, 1.0, 0.0)
         if streams.for_stores:
@@ -251,13 +251,14 @@ def core_time_ns(
     given: Number = 1.0,
     least_queueing: float = 1.0,
 ) -> Any:
-    """Return CPU time: a core waits for loads from all memories, each has its own bandwidth.
+    """Return the CPU time, ns, of a core with traffic in one or several memories (`parts`).
 
-    `other_ns` is the core's time besides waiting; `factors` are loaded over idle latency, one per
-    part; `given` is the share of their bandwidths that memories on shared channels give, 0..1;
-    `least_queueing` is the least factor by which traffic that nothing waits for lengthens waiting.
-    A prefetcher fetches streams at the same time, so the longer of the two times counts. Numbers
-    give a number.
+    The waits for loads from all memories add up; each memory has its own bandwidth. `other_ns` is
+    the core's time besides waiting; `factors` are loaded over idle latency, one per part; `given`
+    is the share of their bandwidths that memories on shared channels give, 0..1; `least_queueing`
+    is the least factor by which traffic that nothing waits for lengthens waiting. A prefetcher
+    fetches streams during the other time, so the longer of both counts. The result is an array if
+    an argument has arrays.
     """
     first = parts[0]
     m = arithmetic(other_ns, given, *factors, *[part.loads for part in parts])
@@ -272,9 +273,10 @@ def core_time_ns(
         reads = larger(reads, other.reads)
         all_lines = larger(all_lines, other.all_lines)
     reads, all_lines = _cubed(reads / given), all_lines / given
-    # A stream hides behind the rest, so both take a little above the longer: (a^3 + b^3)^(1/3).
-    # Bandwidth joins waiting in the same way. The chains curve already includes the bandwidth bound
-    # of its reads, so only additional traffic (stores, write-backs) slows it further.
+    # Streams (a) overlap the rest (b): together they take slightly more than the longer of both,
+    # (a^3 + b^3)^(1/3). Bandwidth and waiting combine in the same way. The chains curve already
+    # includes the bandwidth bound of its reads, so only additional traffic (stores, write-backs)
+    # slows it further.
     waiting = larger(_cubed(other_ns + loads) + _cubed(stream), _cubed(buffers))
     waiting = larger(waiting, MIN_CUBE)
     rise = larger((waiting + _cubed(all_lines)) / (waiting + reads), _cubed(least_queueing))

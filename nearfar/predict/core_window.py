@@ -71,21 +71,21 @@ class PhaseLines:
 def deviations(figures: CoreFigures, near: MemoryCosts, lines: PhaseLines) -> CoreUnknowns:
     """Return the standard deviation of each unknown.
 
-    The figures' ranges are 90 % intervals. Added are unknowns without a figure: instructions that
-    are fused or split, ports and fetch (work), the predictor behind the mispredictions, open rows
-    and walks (latency), the pattern of lines on the bus and bandwidths that one core alone drew
-    (lines), how many streams a prefetcher follows.
+    The figures' ranges are 90 % intervals. Effects without a figure are added: fused or split
+    instructions, ports and fetch (`work`); the branch predictor (`mispredicted`); open rows and
+    page walks (`latency`); the pattern of lines on the bus and bandwidths measured with one core
+    only (`lines`); the number of streams that a prefetcher follows (`stream`).
     """
     prefetched = has_prefetcher(near)
-    at_once = log(_at_once(near, lines)) / HALF_RANGE
+    at_once = log(_relative_in_flight(near, lines)) / HALF_RANGE
     return CoreUnknowns(
-        window=hypot(_spread(figures.reorder_window), 0.1),
-        work=hypot(_spread(figures.width), 0.2),
+        window=hypot(_log_deviation(figures.reorder_window), 0.1),
+        work=hypot(_log_deviation(figures.width), 0.2),
         arithmetic=0.2,
-        mispredicted=hypot(_spread(figures.mispredict_cycles), 0.3),
-        caches=hypot(_spread(figures.last_level_cycles), 0.15),
-        stores=hypot(_spread(figures.store_buffer), 0.2),
-        clock=_spread(figures.first_level_cycles),
+        mispredicted=hypot(_log_deviation(figures.mispredict_cycles), 0.3),
+        caches=hypot(_log_deviation(figures.last_level_cycles), 0.15),
+        stores=hypot(_log_deviation(figures.store_buffer), 0.2),
+        clock=_log_deviation(figures.first_level_cycles),
         latency=0.1 if prefetched else 0.05,
         lines=0.1 + 0.2 * lines.sequential + 0.2 * near.of_one_core,
         stream=hypot(0.2, at_once) if prefetched else 0.0,
@@ -120,7 +120,7 @@ def core(
 
 def miss_buffers(near: MemoryCosts, memory: MemoryCosts) -> int:
     """Return the number of miss buffers: the core's figure, or what chains curves show."""
-    shown = max(_waiting(near), _waiting(memory))
+    shown = max(_max_parallelism(near), _max_parallelism(memory))
     return min(round(max(_value(near.core.miss_buffers), shown)), MOST_IN_FLIGHT)
 
 
@@ -156,9 +156,9 @@ def medium(
     # A bandwidth may have been measured with fewer lines in flight than the program has. The more
     # the far memory itself limited its chains, the less its bandwidth depends on what limited
     # near's.
-    alike = min(_waiting(memory) / _waiting(near), 1.0) ** 4
+    alike = min(_max_parallelism(memory) / _max_parallelism(near), 1.0) ** 4
     bus = lines.threads * exp(unknown.lines * alike)
-    stream_ns = memory.stream_ns(_at_once(near, lines), lines.streams) * lines.streams
+    stream_ns = memory.stream_ns(_relative_in_flight(near, lines), lines.streams) * lines.streams
     waiting = exp(unknown.latency) / cycle
     return Medium(
         latency=[wait_ns * waiting for wait_ns in latency_ns],
@@ -169,7 +169,7 @@ def medium(
     )
 
 
-def _at_once(near: MemoryCosts, lines: PhaseLines) -> float:
+def _relative_in_flight(near: MemoryCosts, lines: PhaseLines) -> float:
     """Return the lines in flight of concurrent streams, relative to those of one stream.
 
     A published bandwidth of one core is all that it draws, in one stream or in several.
@@ -177,12 +177,15 @@ def _at_once(near: MemoryCosts, lines: PhaseLines) -> float:
     return max(lines.streams, 1.0) ** 0.5 if near.chains_measured else 1.0
 
 
-def _waiting(memory: MemoryCosts) -> float:
-    """Return latency over the least cost of a miss; it is small if bandwidth limits chains."""
+def _max_parallelism(memory: MemoryCosts) -> float:
+    """Return the most misses in flight that chains show: latency over the least cost of a miss.
+
+    The value is small if bandwidth limits chains.
+    """
     return memory.latency_ns / memory.cost_ns(MAX_CHAINS)
 
 
-def _spread(figure: CoreFigure | None) -> float:
+def _log_deviation(figure: CoreFigure | None) -> float:
     """Return the logarithmic standard deviation that a figure's range implies."""
     assert figure is not None
     low, high = figure.range

@@ -37,7 +37,7 @@ associative cache, and of fewer lines."""
 KEPT_AGREE = 1.1
 """Ratio of an object's misses to those of its kept instructions, which hold 99 % of all."""
 MAX_KEPT = 500
-"""Number of kept instructions from which they need not hold that share."""
+"""Number of instructions that a profile keeps at most; at this number they may hold less."""
 MIN_SAMPLED = 30.0
 """Least difference in sampled misses: fewer are noise."""
 MISS_NS = 30.0
@@ -54,7 +54,7 @@ UNSEEN = (
     "were built with another --nearfar-rate",
     "of phase, instruction and object (not counted)",
 )
-"""Parts of a profile's warnings that accesses were not counted."""
+"""Texts in a profile's warnings which mean that accesses were not counted."""
 
 OTHER_CACHE = "miss curves"
 """Beginning of the cache's origin in a profile converted to another cache."""
@@ -82,7 +82,7 @@ class _Count:
     agree: float
     """Ratio up to which it agrees with the objects' sum."""
     is_part: bool
-    """Whether it may have seen only part of the run, so that a lower count means nothing."""
+    """Whether the observer may have seen only part of the run: a lower count then means nothing."""
     objects: Sequence[ObjectTraffic]
     """The objects' counts by this observer."""
 
@@ -91,20 +91,22 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     """Return the counts that predictions of a phase use."""
     if workload.extrapolation is not None or workload.cache.origin in ("code", "counters"):
         return PhaseCounts(phase.objects)
-    rows, remarks = _possible(workload, phase)
+    rows, remarks = _without_impossible(workload, phase)
     if remarks:
         phase = msgspec.structs.replace(phase, objects=list(rows))
     listed = _misses(phase.objects)
     # Counts for another cache come from the curves alone.
     other_cache = workload.cache.origin.startswith(OTHER_CACHE)
-    counts = [] if other_cache else list(_counts(workload, phase))
+    counts = [] if other_cache else list(_other_counts(workload, phase))
     larger = [count for count in counts if _exceeds(workload, phase, count.misses, count, listed)]
     smaller = [
         count
         for count in counts
         if not count.is_part and _exceeds(workload, phase, listed, count, count.misses)
     ]
-    unseen = _left_out(workload) and not any(check.phase == phase.name for check in workload.checks)
+    unseen = _has_uncounted_accesses(workload) and not any(
+        check.phase == phase.name for check in workload.checks
+    )
     remarks += [_unseen_remark(phase)] if unseen else []
     if not larger and not smaller:
         return PhaseCounts(phase.objects, remarks=tuple(remarks), unseen=unseen)
@@ -118,8 +120,10 @@ def counts_of(workload: WorkloadProfile, phase: Phase) -> PhaseCounts:
     return PhaseCounts(used.objects, ends, tuple(remarks), unseen=unseen)
 
 
-def _possible(workload: WorkloadProfile, phase: Phase) -> tuple[Sequence[ObjectTraffic], list[str]]:
-    """Return the objects' counts without impossible ones, and a sentence about each of those."""
+def _without_impossible(
+    workload: WorkloadProfile, phase: Phase
+) -> tuple[Sequence[ObjectTraffic], list[str]]:
+    """Return the objects' counts, write-backs within limits, and a remark on each contradiction."""
     rows = phase.objects
     lines, noise = _misses(rows), MIN_SAMPLED * workload.sampling.rate
     traffic = [row.traffic for row in rows]
@@ -155,7 +159,7 @@ def _with_write_backs(row: ObjectTraffic, factor: float) -> ObjectTraffic:
     return msgspec.structs.replace(row, traffic=traffic)
 
 
-def _counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
+def _other_counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
     """Yield the counts of a phase besides those of its objects."""
     listed = _misses(phase.objects)
     by_object: dict[int, float] = {}
@@ -183,10 +187,10 @@ def _counts(workload: WorkloadProfile, phase: Phase) -> Iterator[_Count]:
 
 
 def _keeps_few(workload: WorkloadProfile) -> bool:
-    """Return whether an intact profile with this many instructions may lack some of a phase's.
+    """Return whether the kept instructions of an intact profile may lack misses of a phase.
 
-    The kept ones have 99 % of the misses of all phases, but may have few of a phase with a
-    hundredth of them.
+    Kept instructions have 99 % of the misses of all phases together. Of a phase that has 1 % of
+    these misses, they may have few.
     """
     kept = sum(row.misses for phase in workload.phases for row in phase.instructions)
     listed = sum(_misses(phase.objects) for phase in workload.phases)
@@ -194,7 +198,7 @@ def _keeps_few(workload: WorkloadProfile) -> bool:
 
 
 def _by_check(phase: Phase, check: CountCheck) -> _Count:
-    """Return QEMU's counts, with the profile's access classes for what both saw."""
+    """Return QEMU's counts, with the profile's access classes for misses that both counted."""
     own = {row.object: row for row in phase.objects}
     rows = dict(own)
     for seen in check.objects:
@@ -206,7 +210,7 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
             more = add_traffic(known.traffic, seen.traffic, 1.0 - before / misses)
             rows[seen.object] = ObjectTraffic(object=seen.object, traffic=more, curve=known.curve)
     joined, counted = list(rows.values()), _misses(check.objects)
-    # Memory that both name differently would count twice.
+    # An object that QEMU and the profile name differently would count twice.
     objects = joined if _misses(joined) <= RUNS_AGREE * counted else check.objects
     agree = RUNS_AGREE + 2.0 * check.relative_error
     return _Count("QEMU", counted, agree, not check.complete, objects)
@@ -215,7 +219,10 @@ def _by_check(phase: Phase, check: CountCheck) -> _Count:
 def _exceeds(
     workload: WorkloadProfile, phase: Phase, more: float, count: _Count, less: float
 ) -> bool:
-    """Return whether `more` exceeds `less` by more than the tolerance of `count`, and matters."""
+    """Return whether `more` exceeds `less` beyond the tolerance of `count`, and by enough misses.
+
+    "Enough" is above sampling noise, with at least `MIN_TIME_SHARE` of near time.
+    """
     difference = more - less
     return (
         more > count.agree * less
@@ -246,7 +253,7 @@ def _unseen_remark(phase: Phase) -> str:
     )
 
 
-def _left_out(workload: WorkloadProfile) -> bool:
+def _has_uncounted_accesses(workload: WorkloadProfile) -> bool:
     return any(part in warning for warning in workload.warnings for part in UNSEEN)
 
 

@@ -1,4 +1,4 @@
-"""Bandwidth by number of threads: the loss of one thread to others, and of too many threads.
+"""Bandwidth by number of threads: what one thread loses to others, and what too many lose.
 
 The more cores read in sequence, the slower each of them is, long before the memory reaches its peak
 bandwidth. Beyond the best number of threads, Optane loses bandwidth: it combines neighbouring lines
@@ -25,32 +25,32 @@ UNCROWDED: Crowding = ((1.0, 1.0),)
 
 
 def crowding(device: DeviceProfile, operation: Operation) -> Crowding:
-    """Return what threads beyond the best number cost sequential lines of `operation`."""
+    """Return how sequential lines of `operation` slow down beyond the best number of threads."""
     like = curves.bandwidth(device, operation)
     figures = _by_threads(device, like)
     if not figures or (like.operation, like.pattern) != (operation, "sequential"):
         return UNCROWDED
     best = max(figures, key=lambda figure: figure.value_gb_per_s)
-    longer = {
+    slowdowns = {
         float(figure.threads or 1): best.value_gb_per_s / figure.value_gb_per_s
         for figure in figures[figures.index(best) :]
     }
-    return tuple(longer.items())
+    return tuple(slowdowns.items())
 
 
 def sharing(device: DeviceProfile) -> Crowding:
-    """Return one core's time per sequential line by number of reading threads, over that alone."""
+    """Return how one core's sequential reads slow down, by number of reading threads."""
     alone = curves.bandwidth(device, "read", threads=1)
     if alone.threads != 1:
         return UNCROWDED
     figures = _by_threads(device, alone)
     best = max(figures, key=lambda figure: figure.value_gb_per_s)
-    longer = {
+    slowdowns = {
         float(threads): threads * alone.value_gb_per_s / figure.value_gb_per_s
         for figure in figures[: figures.index(best) + 1]
         if (threads := figure.threads) is not None
     }
-    return tuple({1.0: 1.0, **longer}.items())
+    return tuple({1.0: 1.0, **slowdowns}.items())
 
 
 def crowded(points: Crowding, threads: float) -> float:
@@ -66,9 +66,9 @@ def _logs(counts: Sequence[float]) -> list[float]:
 
 
 def _by_threads(device: DeviceProfile, like: BandwidthFigure) -> list[BandwidthFigure]:
-    """Return the figures of the kind of `like` by number of threads, rising, the best of each.
+    """Return the best figure of `like`'s kind for each number of threads, in rising order.
 
-    `like` itself may be the best of all, with no number of threads.
+    Figures without a number of threads are left out; `like` may be such a figure.
     """
     by_threads: dict[int, BandwidthFigure] = {}
     for figure in device.bandwidth:

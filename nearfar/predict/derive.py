@@ -69,7 +69,7 @@ FASTER_RATIO = 0.98
 
 @dataclass(frozen=True)
 class _Chains:
-    """A chains curve and what comes with it."""
+    """A chains curve: ns per miss (`costs`) by number of chains (`counts`)."""
 
     counts: Array
     costs: Array
@@ -85,7 +85,7 @@ def near_memory(
 ) -> MemoryCosts:
     """Return the costs of the memory that everything is in today, with pages of `page_bytes`.
 
-    By default, the pages that programs get on the machine where it was measured, and its core.
+    By default, page size and core are those of programs on the machine that measured `device`.
     """
     page_bytes = page_bytes or device_figures.program_page_bytes(device)
     latency = curves.idle_read_latency_ns(device)
@@ -127,9 +127,9 @@ def near_on_machine(
     If `device` was measured on another machine, the machine's profile is not used: None is returned
     instead of it, and a caveat says why.
     """
-    machine, strange = machine_of(machine, device)
+    machine, machine_caveats = machine_of(machine, device)
     memory = near_memory(device, page_bytes, core_behind(device, core, machine))
-    return replace(memory, caveats=(*strange, *memory.caveats)), machine
+    return replace(memory, caveats=(*machine_caveats, *memory.caveats)), machine
 
 
 def far_memory(
@@ -141,10 +141,9 @@ def far_memory(
 ) -> MemoryCosts:
     """Return the costs of a memory that data may go to, for the core that measured `near`.
 
-    Its pages have `page_bytes`, by default the size of near pages. `program` has reads measured in
-    data that was allocated as the program allocates its own, if any: page walks take longer if
-    pages lie farther apart. `host` is the rule that converts a latency published on another
-    machine.
+    Far pages have `page_bytes`, by default the size of near pages. `host` is the rule that converts
+    a latency published on another machine. `program` has measured reads of data that is allocated
+    as the program allocates, if available: page walks take longer if pages lie farther apart.
     """
     if device_figures.same_figures(device, near.device):
         return replace(
@@ -163,7 +162,7 @@ def far_memory(
     figures = device_figures.chains(device, page_bytes)
     caveats = list(here.caveats)
     curve = _far_chains(device, near, here, figures, page_bytes)
-    caveats += _of_other_machine(device, near.device)
+    caveats += _other_machine_caveats(device, near.device)
     if curve.derived:
         caveats.append(
             f"{device.name} has no chains curve: it is derived from its latency and bandwidth "
@@ -184,7 +183,7 @@ def far_memory(
     return _with_host(memory, near, here, latency)
 
 
-def _of_other_machine(device: DeviceProfile, near: DeviceProfile) -> list[str]:
+def _other_machine_caveats(device: DeviceProfile, near: DeviceProfile) -> list[str]:
     """Warn where a measured far memory's figures are those of another processor than near's."""
     here, there = near.producer, device.producer
     if device.measured is None or near.measured is None or here.same_processor(there):
@@ -339,7 +338,7 @@ def _with_walks(memory: MemoryCosts, figures: list[ChainsFigure]) -> MemoryCosts
 
 
 def _with_program(memory: MemoryCosts, near: MemoryCosts, program: ProgramReads) -> MemoryCosts:
-    """Return the memory with the walks of the program's data over those of the measured chase."""
+    """Return the memory with the program's page walks relative to those of the measured chase."""
     if memory.unwalked_costs_ns is None:
         return memory
     regions = memory.region_walks
@@ -363,10 +362,11 @@ def _with_program(memory: MemoryCosts, near: MemoryCosts, program: ProgramReads)
 def _own_walks(
     memory: MemoryCosts, chains: float, relative: float, far_ns: float, cached: float
 ) -> float:
-    """Return walks of the program's data over those of the measured chase with so many chains.
+    """Return the time of the program's page walks over that of the measured chase's.
 
-    Over as much data as the program has, the chase's walks are `relative` times as long. Without
-    walks, reads of the program's data take `cached` times as long as the chase's.
+    `chains` misses are in flight. Over as much data as the program has, the chase's walks are
+    `relative` times as long. Without walks, reads of the program's data take `cached` times as long
+    as the chase's.
     """
     assert memory.unwalked_costs_ns is not None
     at = np.log2(memory.chain_counts)
@@ -382,7 +382,7 @@ def _own_walks(
 def _with_host(
     memory: MemoryCosts, near: MemoryCosts, here: LatencyHere, latency: LatencyFigure
 ) -> MemoryCosts:
-    """Return the memory with the range of its latency by the host rules."""
+    """Return the memory with the range that the host rules give for its latency."""
     walk_ns = memory.walk_ns
     points = [
         (ns + walk_ns) / (here.latency_ns + walk_ns) for ns in (here.latency_ns, *here.others_ns)

@@ -19,7 +19,7 @@ def joined(
 ) -> Estimate:
     """Return `central` with the deviations of other values joined in quadrature.
 
-    A share of the validated ones counts (of the logarithms of ratios), and all of the others.
+    Deviations are logarithms of ratios. `validated` ones count by `share`, `unvalidated` in full.
     """
     ups = [_quadrature(central, ends, 1.0) for ends in (validated, unvalidated)]
     downs = [_quadrature(central, ends, -1.0) for ends in (validated, unvalidated)]

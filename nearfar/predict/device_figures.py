@@ -96,7 +96,10 @@ def walk_ns(device: DeviceProfile, page_bytes: int | None) -> float:
 
 
 def region_walks(device: DeviceProfile, page_bytes: int | None) -> RegionWalks | None:
-    """Return the time that small pages add, by region that was measured with both sizes."""
+    """Return the time that pages of `page_bytes` add, by size of the region.
+
+    None: fewer than two regions were measured both with these pages and with others.
+    """
     chases = _by_pages(curves.random_reads(device), page_bytes)
     sizes = sorted(chases)
     if len(sizes) < 2:
@@ -183,7 +186,7 @@ def core_stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float
     figures = [
         curves.bandwidth(device, "read", threads=1, page_bytes=size) for size in (page_bytes, None)
     ]
-    # Of a mixture, reads get their share.
+    # The bandwidth of a mixture includes writes; reads have `read_share` of it.
     line_ns, best_ns = (
         LINE_BYTES / (figure.value_gb_per_s * (figure.read_share or 1.0))
         if figure.operation == "mixed"
@@ -196,7 +199,8 @@ def core_stream_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float
 def copied_line_ns(device: DeviceProfile, page_bytes: int | None) -> tuple[float | None, float]:
     """Return the time of a line read while one core copies, and the part of page ends, ns.
 
-    Half of the lines that a copy reads are read to be stored to. None: not measured.
+    For each copied line, a copy reads two: the source, and the destination for ownership. None: not
+    measured.
     """
     copies = [
         (figure.page_bytes, LINE_BYTES / figure.value_gb_per_s)
@@ -258,7 +262,7 @@ def random_store_ns(device: DeviceProfile) -> float | None:
         and figure.pattern == "random"
         and figure.access_bytes in (None, LINE_BYTES)
     ]
-    # With the largest pages, which walk least, because a write-back needs no page walk.
+    # The fastest store is that with the fewest page walks; a write-back needs none.
     return min(stores, default=None)
 
 

@@ -74,11 +74,11 @@ class Explanation:
     all_near: TrafficTime
     """The phase's traffic in near memory."""
     trust: tuple[float, ...]
-    """Factors on the times of the parts alone in far memory (`TrafficTime.alone`), whose longest
-    bounds the time from below. A factor is below 1 if, by the figures, the same part alone takes
-    longer in near memory than near time. Then figures or counts do not fit the program, and the far
-    part is too long by the same factor. The other parts are not affected: a core that fetches more
-    lines for stores than chains show does not read faster in sequence."""
+    """Factors on the far times of `TrafficTime.alone`, the longest of which is a lower bound. A
+    factor is below 1 if the figures give that part alone more time in near memory than near time.
+    Then figures or counts do not fit the program, and the part's far time is too long by the same
+    factor. Other parts keep their times: a core that fetches more lines for stores than chains show
+    does not read faster in sequence."""
 
 
 @lru_cache(maxsize=512)
@@ -99,8 +99,8 @@ def explain(
     `near_time`, `lines` and `hits` are factors on near time, all counts, and the time of cache
     hits; `streams_share` and `near_curves_hold` are those of `Perturbation`. With `by_classes`,
     overlap follows from the access classes instead. With `streams_as_shown`, streams have only as
-    many lines in flight as near time shows. Cached by identity of phase and memory, because all far
-    memories need the same.
+    many lines in flight as near time shows. Results are cached by identity of phase and memory,
+    because all far memories share them.
     """
     total = phase.total * lines
     time_ns = phase.near_time_ns.value * near_time
@@ -120,7 +120,7 @@ def explain(
     between_ns = min(hit_ns, MAX_HIT_SHARE * time_ns)
     overlap_factor = _solve_overlap(lambda x: core.time_ns(overlap_at(x), between_ns), time_ns)
     if farther_ns > between_ns:
-        # Then these hits were not serial, and the misses between them overlapped as much.
+        # So many hits cannot be serial. The misses between them are assumed to overlap as much.
         serial_ns = core.time_ns(overlap_at(MIN_OVERLAP), 0.0)
 
         def with_hits_ns(x: float) -> float:
@@ -130,7 +130,8 @@ def explain(
         overlap_factor = max(overlap_factor, _solve_overlap(with_hits_ns, time_ns))
     overlap = overlap_at(overlap_factor)
     if overlap.chase > 1.0 and farther_ns <= between_ns:
-        # If the bus takes all of near time, near time fits any overlap; a chase has little.
+        # If bandwidth takes all of near time, any overlap fits. A chase overlaps little, so its
+        # overlap is at most that at which waiting alone gives near time.
         least = _solve_overlap(lambda x: between_ns + core.waiting_ns(overlap_at(x)), time_ns)
         overlap = replace(overlap, chase=min(overlap.chase, overlap_at(least).chase))
     return _explanation(core, overlap, time_ns, near_curves_hold=near_curves_hold)
@@ -161,7 +162,7 @@ class _NearCore:
     def queueing(self, overlap: Overlap, other_ns: float, time_ns: float) -> float:
         """Return how much traffic that nothing waits for lengthens waiting.
 
-        The result shrinks to none as the bus takes more of near time, which then shows bandwidth
+        The factor falls to 1 as bandwidth takes more of near time, which then shows bandwidth
         instead of waiting.
         """
         part = self.part(overlap)
@@ -192,7 +193,7 @@ class _NearCore:
 def _explanation(
     core: _NearCore, overlap: Overlap, time_ns: float, *, near_curves_hold: bool
 ) -> Explanation:
-    """Explain the part of near time without memory, or the excess of memory time over it."""
+    """Find the part of near time that is not memory, or by how much memory time exceeds it."""
     memory_ns, other_ns, scale = core.time_ns(overlap, 0.0), 0.0, 1.0
     if memory_ns < time_ns:
         other_ns = _solve_other_ns(lambda other: core.time_ns(overlap, other), time_ns)
@@ -207,8 +208,8 @@ def _shown_streams(
 ) -> StreamFetch:
     """Return the streams with only as many lines in flight as near time shows.
 
-    Concurrent streams may have more lines in flight than one stream. If they take as long as one,
-    or longer, near time does not show it.
+    Concurrent streams may have more lines in flight than one stream. Near time shows this only if
+    they take less time than with the lines in flight of one stream.
     """
     single = replace(streams, at_once=1.0)
     only_streams = np.zeros_like(total)
@@ -221,9 +222,8 @@ def _shown_streams(
 def _by_classes(core: _NearCore, time_ns: float) -> Explanation:
     """Explain near time with the overlap of the access classes alone.
 
-    If misses could take all the time, the classes give the ratio of far to near time, so that
-    errors of both times cancel. If even serial misses could not, the remainder is not memory time,
-    whatever the classes are.
+    If misses could take all of near time, the classes give the ratio of far to near time, so that
+    errors of both times cancel. If even serial misses take less, the remainder is not memory time.
     """
     memory_ns = core.time_ns(BY_CLASSES, 0.0)
     if core.time_ns(overlap_at(MIN_OVERLAP), 0.0) >= time_ns or memory_ns >= time_ns:
@@ -275,7 +275,7 @@ def near_load_factor(phase: PhaseTraffic, near: MemoryCosts, total: Array, time_
 
 
 def _solve_other_ns(core_ns: Callable[[float], float], time_ns: float) -> float:
-    """Return the time besides memory at which all takes `time_ns`; `core_ns(0)` is less."""
+    """Return the time besides memory at which `core_ns` is `time_ns`; `core_ns(0)` is less."""
     low, high = 0.0, time_ns
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2

@@ -1,26 +1,25 @@
 """The additional time that fences wait in far memory, for what was flushed or stored past caches.
 
-`PersistWaits`: a fence waits until the lines sent since the last one are durable. That is the
-latency of one persisted write, and for each further flushed line the time that flushing takes over
-writing back. The lines themselves are among write-backs, whose bandwidth the model counts. A
+`PersistWaits`: a fence waits until all lines sent since the last fence are durable. It waits the
+latency of one persisted write and, for each further flushed line, the excess of a flush over a
+write-back. The lines themselves are among write-backs, whose bandwidth the model counts. A
 published latency includes its machine's path, so far memory adds the difference between its figure
 and that of the same machine's local DRAM, for the same operation; persisting in this machine's DRAM
 is part of near time. The difference never makes far memory the faster one.
 
 For a file on a disk, each range that a program flushes is synced separately (libpmem calls msync
-for each), with or without a fence: if the profiled program synced, there are as many waits as
-syncs; else between one for each fence and one for each line, and the middle is used. A sync waits
-for one write of the drive. A specification gives its time for one write at a time. A drive whose
-cache survives a power cut can answer sooner, but not faster than its sustained rate. A file system
-with a journal may add two writes in sequence, of a record and of its commit.
+for each), with or without a fence. If the profiled program synced, there are as many waits as
+syncs. Otherwise there are between one wait per fence and one per line; the middle is used. A sync
+waits for one write of the drive, whose time a specification gives. A drive whose cache survives a
+power cut can answer sooner, but not faster than its sustained rate. A file system with a journal
+may add two writes in sequence, of a record and of its commit.
 
-`FencedStores`: a store that misses waits in the store buffer, where later loads pass it. Before a
-flush and a fence this differs: the line is written back only after the store is in it, and the
-store needs the line first. So for each fence after flushes, one fetch for ownership is waited for
-in full, if there is one; other stores since the last fence are fetched meanwhile. Lines stored past
-the caches are not fetched, and lines in a stream may have been fetched ahead. Nothing is added
-where nearfar measured far memory's flushes: the stores of its kernel miss, and the latency includes
-the fetch.
+`FencedStores`: a store that misses waits in the store buffer, where later loads pass it. A flush
+and a fence after it change this: the store must fetch its line before the line can be written back.
+So each fence after flushes waits in full for one fetch for ownership, if a store missed; the lines
+of other stores since the last fence arrive during this wait. Lines stored past the caches are not
+fetched, and lines in a stream may have been fetched ahead. Nothing is added where nearfar measured
+far memory's flushes: the stores of its kernel miss, and the latency includes the fetch.
 """
 
 from __future__ import annotations
@@ -88,16 +87,16 @@ class PersistWaits:
         self._sync_ends_ns = (0.0, 0.0)
         self._remarks: list[str] = []
         if persists(model.phase) and not model.far.is_near:
-            self._compare(model.near, model.far)
+            self._set_waits(model.near, model.far)
 
     def added_ns(self, moved: Array) -> Array:
         """Return the additional wait of the fences of `moved` (..., COLUMNS) in far memory, ns."""
         return self._added_ns(moved, SYNCED_SHARE if self._by_sync else 0.0)
 
     def ends_ns(self, moved: Array) -> list[float]:
-        """Return the minimum and maximum of the same, ns; empty without syncs.
+        """Return the minimum and maximum additional wait, ns; empty without syncs.
 
-        The ends come from the number of syncs and the time that each waits.
+        Both follow from the possible numbers of syncs and the possible times of each.
         """
         if not self._by_sync:
             return []
@@ -113,7 +112,7 @@ class PersistWaits:
         fence_ns = self._fence_ns if fence_ns is None else fence_ns
         return np.asarray(self._scale * _wait_ns(lines, fence_ns, self._line_ns, synced))
 
-    def _compare(self, near: MemoryCosts, far: MemoryCosts) -> None:
+    def _set_waits(self, near: MemoryCosts, far: MemoryCosts) -> None:
         host = host_dram(far.device) if near.device.technology in LOCAL else None
         local = host or near.device
         far_ns, near_ns = persisted_ns(far.device, local)
@@ -186,8 +185,8 @@ def sync_ends_ns(drive: DeviceProfile, write_ns: float) -> tuple[float, float]:
     alone = curves.idle_latency_ns(drive, "write", "sequential")
     if alone is None or alone.how == "measured":
         return write_ns, write_ns
-    # A log's pages are rewritten again and again, neither at random nor in sequence: the faster of
-    # both rates counts.
+    # A log's pages are rewritten repeatedly, neither at random nor in sequence: the faster of the
+    # random and the sequential rate counts.
     turn_ns = min(
         drive.granularity_bytes / curves.bandwidth(drive, "clwb", pattern).value_gb_per_s
         for pattern in PATTERNS
@@ -236,7 +235,7 @@ class FencedStores:
         return self._added_ns(moved[..., STORE] * self._per_store)
 
     def ends_ns(self, moved: Array) -> tuple[float, float]:
-        """Return the minimum of the same for one placement, and the maximum, ns.
+        """Return the minimum and maximum additional wait for one placement, ns.
 
         The maximum assumes that no stream was fetched ahead.
         """

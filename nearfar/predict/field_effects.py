@@ -1,7 +1,8 @@
 """Each field's share of the misses and of the time that far memory adds.
 
-An instruction's misses are its fields': of several accesses that share a test, the first fetches
-the line, and a later one misses only where it is in another line, as likely as it is far away.
+An instruction's misses are divided among its fields. Of several accesses that share one test of the
+instrumentation, the first fetches the line. A later access misses only if its field is in another
+line, with probability distance / 64 bytes, at most 1.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def field_effects(
 def _add_phase(
     sums: dict[Key, _Sum], workload: WorkloadProfile, phase: Phase, model: Model
 ) -> None:
-    """Add what each field has in a phase; what no instruction has is the unknown type's."""
+    """Add each field's misses and added time in a phase; the rest goes to the unknown type."""
     added = added_by_object_ns(model)
     lines = misses(model.phase.objects)
     by_object: dict[int, list[tuple[Instruction, float]]] = {}
@@ -112,14 +113,16 @@ def _add_phase(
         # Kept instructions have 99 % of all misses; of an object they may have fewer.
         part = min(1.0, listed / lines[number]) if lines[number] > 0.0 else 0.0
         _add(sums, UNKNOWN, float(lines[number]) * (1.0 - part), added[number] * (1.0 - part))
-        for (described, count), cost in zip(rows, _costs(model, number, rows), strict=True):
+        for (described, count), cost in zip(rows, _cost_shares(model, number, rows), strict=True):
             fields = described.fields or [UNKNOWN]
             for touched, share in zip(fields, shares(fields), strict=True):
-                lost = float(lines[number]) * part * count / listed
-                _add(sums, touched, share * lost, share * part * added[number] * cost)
+                missed = float(lines[number]) * part * count / listed
+                _add(sums, touched, share * missed, share * part * added[number] * cost)
 
 
-def _costs(model: Model, number: int, rows: Sequence[tuple[Instruction, float]]) -> list[float]:
+def _cost_shares(
+    model: Model, number: int, rows: Sequence[tuple[Instruction, float]]
+) -> list[float]:
     """Return each instruction's share of what the object adds, by misses and their class."""
     parts = np.zeros((COLUMNS, COLUMNS))
     np.fill_diagonal(parts, model.phase.objects[number])
@@ -147,10 +150,10 @@ def _column(instruction: Instruction) -> int:
     return CHASE if instruction.access_class == "chase" else INDEPENDENT
 
 
-def _add(sums: dict[Key, _Sum], touched: TouchedField, lost: float, added_ns: float) -> None:
-    if lost == 0.0 and added_ns == 0.0:
+def _add(sums: dict[Key, _Sum], touched: TouchedField, missed: float, added_ns: float) -> None:
+    if missed == 0.0 and added_ns == 0.0:
         return
     key = (touched.type, touched.type_bytes, touched.field, touched.offset, touched.bytes)
     total = sums.setdefault(key, _Sum())
-    total.misses += lost
+    total.misses += missed
     total.added_ns += float(added_ns)

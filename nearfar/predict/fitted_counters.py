@@ -6,9 +6,10 @@ n, a line or a logarithm. Here near time, misses, lines read and write-backs per
 - a + b / n: a line over n in total, as the lines of the thesis
 - a + b ln n: a logarithm, as the thesis' miss ratios
 
-whichever predicts sizes better that it was not fitted to. The thesis' fits fall below zero at small
-n, which an absolute value hides there. Here fits minimise relative errors; a negative result is
-refused, as is a size outside of those counted. The interval is the error at a size left out.
+The curve that better predicts sizes left out of the fit is used. The thesis' fits fall below zero
+at small n, which an absolute value hides there. Here fits minimise relative errors; a negative
+result is refused, as is a size outside of those counted. The interval is the error at a size left
+out.
 """
 
 from __future__ import annotations
@@ -129,9 +130,9 @@ def fit(sizes: Array, counts: Sequence[float], at: float, quantity: str) -> Coun
         errors = []
         for left_out in np.unique(sizes):
             others = sizes != left_out
-            predicted = _at(sizes[others], y[others], form, float(left_out))
+            predicted = _count_at(sizes[others], y[others], form, float(left_out))
             errors.append(np.abs(predicted / y[~others] - 1.0).max())
-        fits.append(CountFit(_at(sizes, y, form, at), float(max(errors)), law))
+        fits.append(CountFit(_count_at(sizes, y, form, at), float(max(errors)), law))
     best = min(fits, key=lambda fitted: fitted.error)
     if best.error > MAX_ERROR or best.value <= 0.0:
         raise NearfarError(
@@ -141,7 +142,7 @@ def fit(sizes: Array, counts: Sequence[float], at: float, quantity: str) -> Coun
     return best
 
 
-def _at(sizes: Array, counts: Array, form: Callable[[Array], Array], at: float) -> float:
+def _count_at(sizes: Array, counts: Array, form: Callable[[Array], Array], at: float) -> float:
     """Return the count at `at` by the curve per element with the least relative squares."""
     terms = np.column_stack([np.ones(len(sizes)), form(sizes)])
     # Rows are divided by their counts: errors are relative, so small sizes weigh as much.

@@ -34,8 +34,8 @@ ASSUMED_GHZ = 3.0
 """Clock of cores whose CPU time was not counted: servers run at 2 to 4 GHz."""
 
 MIN_BYTES_SHARE = 0.95
-"""Minimum of bytes read over the bytes of the misses; less is a contradiction. Counters start at
-different moments, so it may be a little below 1."""
+"""Minimum ratio of bytes read to the bytes of the misses; less is a contradiction. It is slightly
+below 1 because counters start at different moments."""
 
 
 class _Header(msgspec.Struct):
@@ -125,7 +125,7 @@ def profile_of_counters(counters: CounterProfile) -> WorkloadProfile:
 
 @dataclass
 class _Columns:
-    """Counts of one file by quantity, whole: where an interval has none, the others' rate."""
+    """Counts of one file by quantity; an interval without a count gets the rate of the others."""
 
     counters: CounterProfile
     warnings: list[str] = field(default_factory=list)
@@ -146,7 +146,7 @@ class _Columns:
     def read(self, quantity: str) -> list[float] | None:
         """Return a quantity by interval; None if it was not counted.
 
-        Counts that are negative or too large are left out. Raises NearfarError if no other is left.
+        Counts that are negative or too large are left out. Raises NearfarError if none remains.
         """
         if quantity not in self.known:
             self.known[quantity] = self._read(quantity)
@@ -257,7 +257,7 @@ def _lines(columns: _Columns) -> tuple[list[float], list[float]]:
 
 
 def _misses(columns: _Columns) -> list[float] | None:
-    """Return last-level misses by interval, by the best counters there are; None: none."""
+    """Return last-level misses by interval, from the best counters available; None: unknown."""
     loads, stores = columns.read("llc_load_misses"), columns.read("llc_store_misses")
     if loads is None:
         misses = columns.read("llc_misses")

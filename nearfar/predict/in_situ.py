@@ -2,10 +2,10 @@
 
 The NVDIMM thesis built this by hand: threads of the first stage generate set after set in near
 memory; threads of the second transfer each set to far memory and analyse it there; two locks
-synchronise them (`pipeline`). Each part takes the CPU time of the profile, or for the far memory
-that of the model, shared by its threads; together they take no more than each memory's bandwidth.
-Where the machine's joint limits show that both memories share channels, all parts wait equally
-there (`shared_channels`); where these limits are not known, the interval spans both cases.
+synchronise them (`pipeline`). A part's work is its CPU time, from the profile or, in far memory,
+from the model, divided among its threads. All parts together draw at most each memory's bandwidth.
+If the machine's joint limits show that both memories share channels, all parts wait equally for
+them (`shared_channels`). If these limits are not known, the interval spans both cases.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _parts(
     analyse_far_ns: float,
 ) -> dict[PipelinePart, _Work]:
     lines = stages.set_bytes / LINE_BYTES
-    # One thread copies: a line comes from near as a stream, and goes to far as one.
+    # For each line, a copying thread reads near in sequence, and reads and writes far in sequence.
     line_ns = near.core_stream_ns + far.core_stream_ns + far.write_ns[1]
     moved = TRANSFERRED_LINES * lines * LINE_BYTES
     slowest_ns = max(near.read_ns[1], far.read_ns[1] + far.write_ns[1])

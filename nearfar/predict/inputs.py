@@ -40,10 +40,10 @@ def input_files(specs: Sequence[object]) -> list[InputFile] | None:
 
 
 def load_inputs(prediction: Prediction, beside: Path) -> LoadedInputs:
-    """Return the documents that a prediction was made from, as on the machine it is for.
+    """Return the documents that a prediction was made from, converted to its machine.
 
-    A file is looked for where it was, and in the folder `beside` under its own name. Raises
-    NearfarError where the inputs are not recorded, not there, or not what they were.
+    Each file is searched at its recorded path and, by its name, in the folder `beside`. Raises
+    NearfarError if the inputs were not recorded, are missing, or have changed.
     """
     inputs = prediction.inputs
     if inputs is None:
@@ -138,7 +138,7 @@ def recorded(options: PredictOptions, task: PredictionTask) -> PredictionInputs 
 
 
 def _path(file: InputFile, beside: Path) -> str:
-    """Return where an input is now: its name in the library."""
+    """Return an input's name in the library, or the path where the file is now."""
     if not file.sha256:
         return file.path
     there = [Path(file.path), beside / Path(file.path).name]

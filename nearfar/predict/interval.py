@@ -151,13 +151,16 @@ def far_estimate(
     uncounted = uncounted_ends(phase, near, far, time)
     for end in (*uncounted, *sequence_ends(kind, phase, near, far)):
         unvalidated.add(end, near_ns)
-    for end in (*_towards(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
+    for end in (
+        *_bracketing_ns(kind.brackets, phase, near, far, time),
+        *central.times_to_spread_ns(),
+    ):
         validated.add(end, near_ns)
     added = abs(time - near_ns)
     validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
     # Beyond a curve's end its value is a guess, which is worse farther out.
     unvalidated.add_either_way(central.extrapolation() * added)
-    share = kind.deviation_share or _share(central.fitted_weight())
+    share = kind.deviation_share or _deviation_share(central.fitted_weight())
     covered = central.times_to_cover_ns()
     slowdowns = [time_ns / near_ns for time_ns in covered]
     return FarEstimate(
@@ -204,14 +207,14 @@ class _PerturbedTimes:
         self.add(self.time_ns - error_ns, self.near_ns)
 
 
-def _towards(
+def _bracketing_ns(
     brackets: tuple[str, ...],
     phase: PhaseTraffic,
     near: MemoryCosts,
     far: MemoryCosts,
     time: float,
 ) -> list[float]:
-    """Return times part of the way to the longest and to the shortest of other models."""
+    """Return the times `BRACKET_SHARE` of the way to the longest and shortest of other models."""
     models = usable_models(brackets, phase, near, far)[0]
     others = [float(model.times_ns(phase.total)) for model in models]
     ends = (max([time, *others]), min([time, *others]))
@@ -254,8 +257,8 @@ def perturbations(
 def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
     """Return the perturbations whose effects the cycle-level core does not show.
 
-    There, latencies and streams are that core's, writes were measured, and no other core takes
-    lines of a shared cache.
+    On that core, latencies and streams need no conversion, writes were measured, and no other core
+    takes lines of a shared cache.
     """
     candidates = [Perturbation(far_latency=factor) for factor in far.latency_range]
     candidates += [Perturbation(far_stream=factor) for factor in far.stream_range]
@@ -266,7 +269,7 @@ def host_perturbations(far: MemoryCosts) -> list[Perturbation]:
 
 
 def count_perturbations(phase: PhaseTraffic) -> list[Perturbation]:
-    """Return the perturbations of the counts by what other counts of the profile say."""
+    """Return the perturbations of the counts to the profile's smallest and largest counts."""
     candidates = [Perturbation(lines=max(end, 0.01)) for end in phase.other_counts]
     return [candidate for candidate in candidates if candidate != NO_PERTURBATION]
 
@@ -287,11 +290,11 @@ def uncounted_ends(
 ) -> list[float]:
     """Return times of everything far with misses that nothing counted.
 
-    If hardly any miss was sampled, there may be as many as chance leaves unsampled. Time whose
-    accesses were not counted may all be waiting; of unobserved work, none or all may be.
+    If hardly any miss was sampled, there may be as many misses as chance leaves unsampled. Time
+    whose accesses were not counted, and unobserved work, may include no waiting or only waiting.
     """
-    # As models see memories, but with all walks, because the walks of counted lines show nothing
-    # about others.
+    # Memories are as models see them, but with all page walks: those of counted lines show nothing
+    # about uncounted lines.
     near, far = seen_by(phase.concurrency, near, far)
     near_ns, added_ns = phase.near_time_ns.value, far.latency_ns - near.latency_ns
     few = float(misses(phase.total)) < phase.unsampled_lines
@@ -315,7 +318,8 @@ def uncounted_ends(
 def waiting_ratios(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> tuple[float, float]:
     """Return the least and the greatest slowdown of code whose accesses are not known.
 
-    It never waits, or always: for latency, or for the bandwidth of streams, of stores or of both.
+    Such code may never wait, or wait all the time: for latency, or for the bandwidth of streams, of
+    stores or of copies.
     """
     streams = stream_fetch(phase, near, 0.0)
 
@@ -362,7 +366,7 @@ def noise_perturbations(
 
 
 def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
-    """Return all lines with the smallest and largest cache a core may get, over those counted."""
+    """Return the factors on lines with the smallest and the largest cache that a core may get."""
     curve = phase.curve
     if curve is None or near.quality.cache_range == (1.0, 1.0):
         return []
@@ -371,7 +375,7 @@ def _lines_by_cache(phase: PhaseTraffic, near: MemoryCosts) -> list[float]:
     return [end / counted for end in ends if counted > 0.0 and end not in (0.0, counted)]
 
 
-def _share(fitted_weight: float) -> float:
+def _deviation_share(fitted_weight: float) -> float:
     """Return the share of validated deviations where a fitted window has this weight."""
     return FITTED_SHARE * fitted_weight + DEVIATION_SHARE * (1.0 - fitted_weight)
 
