@@ -1,7 +1,7 @@
 """`nearfar machine --bug-report`: what a maintainer would ask for, without secrets.
 
-Host and user names, home folders, addresses, identifiers and serial numbers are taken out; of the
-environment, only variables that steer nearfar, memory placement or allocators are named.
+Host and user names, home folders, addresses, identifiers and serial numbers are removed. Of the
+environment, the report has only the variables that affect nearfar, memory placement or allocators.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOOLS = {
     "ipmctl": ["ipmctl", "version"],
 }
 STEERING = re.compile(r"^(NEARFAR_|MALLOC_|GLIBC_TUNABLES|LD_PRELOAD|LD_LIBRARY_PATH|PMEM|OMP_)")
-"""Variables that change what nearfar measures; all others are nobody's business."""
+"""Variables that change what nearfar measures; all others are private."""
 IDENTIFIERS = [
     (re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "UUID"),
     (re.compile(r"\b[0-9a-f]{32,}\b"), "ID"),  # containers
@@ -48,7 +48,7 @@ IDENTIFIERS = [
     (re.compile(r"(?i)(serial[\w ]*\"?\s*[:=]\s*\"?)[\w-]+"), r"\1REMOVED"),
 ]
 ANSWER_SECONDS = 10
-"""A tool that has not answered by then is lines to hang."""
+"""Time after which a tool counts as hanging, s."""
 
 
 def bug_report(root: Path = Path("/")) -> str:
@@ -56,10 +56,12 @@ def bug_report(root: Path = Path("/")) -> str:
     parts = [
         "# nearfar bug report\n\nPlease say what you did, what you expected, what happened, and "
         "read what follows before you send it.\n",
-        _section("nearfar", _nearfar()),
-        _section("system", _system(root)),
-        _section("tools", "\n".join(f"{name}: {_answer(*line)}" for name, line in TOOLS.items())),
-        _section("environment", _environment() or "nothing that steers nearfar"),
+        _section("nearfar", _nearfar_facts()),
+        _section("system", _system_facts(root)),
+        _section(
+            "tools", "\n".join(f"{name}: {_first_line_of(*line)}" for name, line in TOOLS.items())
+        ),
+        _section("environment", _environment_lines() or "nothing that steers nearfar"),
         _section("machine --check", to_json(check_machine(root)).decode(), "json"),
         _section("machine", to_json(read_machine(root)).decode(), "json"),
     ]
@@ -67,7 +69,7 @@ def bug_report(root: Path = Path("/")) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return `text` without what tells whose machine it is."""
+    """Return `text` without names, addresses and numbers that identify its user or machine."""
     for name in filter(None, {socket.gethostname(), platform.node()}):
         text = re.sub(rf"\b{re.escape(name)}\b", "HOST", text)
     home = str(Path.home())
@@ -92,7 +94,7 @@ def _section(title: str, text: str, language: str = "") -> str:
     return f"## {title}\n\n```{language}\n{text.strip()}\n```\n"
 
 
-def _nearfar() -> str:
+def _nearfar_facts() -> str:
     requirements = metadata.requires("nearfar") or []
     names = {
         re.split(r"[<>=!~ ;\[]", requirement)[0]
@@ -117,7 +119,7 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _system(root: Path) -> str:
+def _system_facts(root: Path) -> str:
     lines = [f"kernel: {platform.release()} {platform.machine()}"]
     for name in ("etc/os-release", "proc/cmdline", "proc/self/cgroup", "proc/swaps"):
         try:
@@ -127,13 +129,13 @@ def _system(root: Path) -> str:
     return "\n".join(lines)
 
 
-def _environment() -> str:
+def _environment_lines() -> str:
     return "\n".join(
         f"{key}={value}" for key, value in sorted(os.environ.items()) if STEERING.match(key)
     )
 
 
-def _answer(*line: str) -> str:
+def _first_line_of(*line: str) -> str:
     if shutil.which(line[0]) is None:
         return "not here"
     try:

@@ -30,7 +30,7 @@ def read_caches(tree: Tree) -> list[Cache]:
                 level,
                 kind,
                 size,
-                # 0 stands for "not known" (or fully associative, which no large cache is).
+                # 0 means unknown (or fully associative, but no large cache is).
                 tree.number(f"{here}/ways_of_associativity") or None,
                 tree.number(f"{here}/coherency_line_size") or LINE_BYTES,
             )
@@ -52,10 +52,10 @@ def read_caches(tree: Tree) -> list[Cache]:
 
 
 def _from_cpuinfo(tree: Tree) -> list[Cache]:
-    """Return the one cache that /proc/cpuinfo knows, for a kernel or guest without sysfs' own.
+    """Return the single cache of /proc/cpuinfo, for a kernel or guest without caches in sysfs.
 
-    Its "cache size" is the last level on Intel. On AMD it is the second, which as a last level
-    would be wrong by a factor of tens: there the caches stay unknown.
+    Its "cache size" is the last level on Intel processors. On AMD it is the second level, a tenth
+    of the last level or less, so there the caches stay unknown.
     """
     rows = tree.table("proc/cpuinfo")
     words = rows.get("cache size", "").split()

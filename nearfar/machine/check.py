@@ -1,4 +1,4 @@
-"""The doctor: every check and every ability of a machine as findings."""
+"""`nearfar machine --check`: every check and every ability of a machine as findings."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nearfar.machine.read import read_machine
 from nearfar.machine.sysfs import Tree
 
 COSTS = Path(__file__).with_name("costs.toml")
-"""Costs of each missing ability, and the symptom."""
+"""File with the cost and the symptom of each missing ability."""
 
 
 def check_machine(root: Path = Path("/")) -> MachineCheck:
-    """Return what works and what is missing on the machine whose `sys` and `proc` lie in `root`."""
+    """Return what works and what is missing; `root` has the machine's folders `sys` and `proc`."""
     machine = read_machine(root)
     tree = Tree(root)
     costs = tomllib.loads(COSTS.read_text())

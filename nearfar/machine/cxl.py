@@ -1,4 +1,4 @@
-"""CXL memory devices, and the node their memory became."""
+"""CXL memory devices, and the NUMA node that each forms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEVICES = "sys/bus/cxl/devices"
 
 def read_cxl(tree: Tree) -> list[CxlDevice]:
     """Return the memory devices of the CXL bus."""
-    nodes = _nodes(tree)
+    nodes = _node_by_device(tree)
     return [
         CxlDevice(
             device=name,
@@ -30,16 +30,16 @@ def region_dax(tree: Tree, region: str) -> str | None:
     return None
 
 
-def _nodes(tree: Tree) -> dict[str, int]:
-    """Return memory device to the node that a region with it forms.
+def _node_by_device(tree: Tree) -> dict[str, int]:
+    """Return, by memory device, the node that the device's region forms.
 
-    A region lists the endpoint decoders it is made of (``decoder3.0`` in ``target0``); the
-    decoder's endpoint (``endpoint3``) names its memory device by the link `uport`.
+    A region lists its endpoint decoders (``decoder3.0`` in ``target0``). The link `uport` of a
+    decoder's endpoint (``endpoint3``) names the memory device.
     """
-    sizes: dict[str, int] = {}
+    nodes: dict[str, int] = {}
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         dax = region_dax(tree, region)
-        # Persistent memory is a region of the same number on the nd bus too.
+        # A region of persistent memory also has a region of the same number on the nd bus.
         holder = f"sys/bus/dax/devices/{dax}" if dax else f"sys/bus/nd/devices/{region}"
         node = tree.number(f"{holder}/target_node")
         if node is None or node < 0:
@@ -49,5 +49,5 @@ def _nodes(tree: Tree) -> dict[str, int]:
             endpoint = decoder.replace("decoder", "endpoint").partition(".")[0]
             device = tree.link_name(f"{DEVICES}/{endpoint}/uport")
             if device is not None:
-                sizes[device] = node
-    return sizes
+                nodes[device] = node
+    return nodes

@@ -9,10 +9,10 @@ TIERS = "sys/devices/virtual/memory_tiering"
 
 
 def read_hmat(tree: Tree, node: int) -> HmatFigures | None:
-    """Return the HMAT's figures of `node` as its nearest CPUs see it; None without them.
+    """Return the HMAT's figures of `node` for accesses by its nearest CPUs; None without figures.
 
-    access1 speaks of the nearest CPUs, access0 of the nearest initiator of any kind (a GPU,
-    say). The kernel writes latencies in ns and bandwidths in MB/s, and 0 for "not reported".
+    The folder access1 has figures of the nearest CPUs, access0 those of the nearest initiator of
+    any kind, such as a GPU. The kernel reports ns and MB/s, and 0 if a value is unknown.
     """
     for access in ("access1", "access0"):
         here = f"sys/devices/system/node/node{node}/{access}/initiators"
@@ -31,7 +31,7 @@ def read_hmat(tree: Tree, node: int) -> HmatFigures | None:
 
 
 def read_tiers(tree: Tree) -> dict[int, int]:
-    """Return node to tier number (smaller is faster); empty where the kernel has no tiers."""
+    """Return each node's tier (lower is faster); empty if the kernel has no tiers."""
     tiers: dict[int, int] = {}
     for name in tree.entries(TIERS, r"memory_tier[0-9]+"):
         for node in tree.cpu_list(f"{TIERS}/{name}/nodelist") or []:

@@ -1,7 +1,7 @@
 """ipmctl's output as numbers: tables with ``|``, or ``Key=value`` lines of its first versions.
 
-Forms: ipmctl's manual pages (show -memoryresources, -sensor, -dimm, -goal, -system
--capabilities) and the tables its users print.
+The formats are those of ipmctl's manual pages (show -memoryresources, -sensor, -dimm, -goal,
+-system -capabilities) and of outputs that users published.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Resources:
 
 
 def resources(tree: Tree) -> Resources | None:
-    """Return the division of the modules' capacity; None where ipmctl has no answer or modules."""
+    """Return the division of the modules' capacity; None without an answer of ipmctl or modules."""
     text = ask(tree, "ipmctl", "show", "-memoryresources").text
     rows = {row["MemoryType"]: row for row in table(text) if "MemoryType" in row}
     if rows:
@@ -58,7 +58,7 @@ def resources(tree: Tree) -> Resources | None:
 
 
 def goal_waits(tree: Tree) -> bool | None:
-    """Return whether a goal waits for the next boot; None where ipmctl does not say."""
+    """Return whether a goal waits for the next boot; None if ipmctl does not report it."""
     text = ask(tree, "ipmctl", "show", "-goal").text
     if NO_GOAL in text or "no result" in text.lower():
         return False
@@ -96,7 +96,7 @@ def size_bytes(text: str) -> int | None:
 
 
 def goal_share(tree: Tree) -> float | None:
-    """Return the share of Memory Mode in the goal that waits; None where there is none."""
+    """Return the share of Memory Mode in the goal that waits; None if no goal waits."""
     rows = table(ask(tree, "ipmctl", "show", "-goal").text)
     memory = sum(size_bytes(row.get("MemorySize", "")) or 0 for row in rows)
     direct = sum(

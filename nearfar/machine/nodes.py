@@ -1,4 +1,4 @@
-"""NUMA nodes: CPUs, memory, distances, and which are memory only."""
+"""NUMA nodes: their CPUs (none: memory only), memory, distances and tiers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _distances(tree: Tree, node: int, online: list[int]) -> dict[str, int]:
 
 
 def _memory_side_cache(tree: Tree, node: int) -> int | None:
-    """Return the size of a cache of near memory before this node (Memory Mode looks so)."""
+    """Return the size of a memory-side cache before this node, as Memory Mode has; None: none."""
     here = f"{NODES}/node{node}/memory_side_cache"
     sizes = [tree.size_bytes(f"{here}/{i}/size") for i in tree.entries(here, r"index[0-9]+")]
     return sum(size for size in sizes if size) or None

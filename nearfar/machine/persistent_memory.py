@@ -1,4 +1,4 @@
-"""Persistent memory: regions, their namespaces, what each is used as, where it is mounted."""
+"""Persistent memory: regions, their namespaces, and the mode and mount point of each."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MODES = {"raw": "raw", "safe": "sector", "memory": "fsdax", "dax": "devdax"}
 
 
 def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
-    """Return every namespace that holds something, and every region that has none."""
+    """Return every namespace with a size, and every region without such a namespace."""
     memories = []
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         names = [
             name
             for name in tree.entries(DEVICES, rf"namespace{region.removeprefix('region')}\.[0-9]+")
-            # A seed, from which the next namespace will be made, has no size.
+            # A seed, which becomes the next namespace, has no size.
             if tree.number(f"{DEVICES}/{name}/size")
         ]
         if not names:
@@ -34,14 +34,14 @@ def read_persistent_memory(tree: Tree) -> list[PersistentMemory]:
 
 
 def dax_device(tree: Tree, namespace: str) -> str | None:
-    """Return the device-dax of a namespace, such as dax1.0: a child of what holds it."""
+    """Return the device-dax of a namespace, such as dax1.0: a child of the namespace's holder."""
     holder = tree.text(f"{DEVICES}/{namespace}/holder")
     names = tree.entries(f"{DEVICES}/{holder}", r"dax[0-9]+\.[0-9]+") if holder else []
     return names[0] if names else None
 
 
 def is_system_ram(tree: Tree, dax: str) -> bool:
-    """Return whether the device-dax was given to the kernel as ordinary memory."""
+    """Return whether the kernel uses the device-dax as ordinary memory."""
     return tree.link_name(f"{DAX_DEVICES}/{dax}/driver") == "kmem"
 
 
@@ -64,7 +64,7 @@ def _namespace(tree: Tree, region: str, name: str) -> PersistentMemory:
 
 
 def node_of(tree: Tree, region: str) -> int | None:
-    """Return the node its memory would be: target_node; numa_node is the nearest CPUs'."""
+    """Return the node that the region's memory would form; else the node of the nearest CPUs."""
     for key in ("target_node", "numa_node"):
         node = tree.number(f"{DEVICES}/{region}/{key}")
         if node is not None and node >= 0:
@@ -73,7 +73,7 @@ def node_of(tree: Tree, region: str) -> int | None:
 
 
 def block_device(tree: Tree, namespace: str) -> str | None:
-    """Return the block device of a namespace: its own, or that of the pfn or btt claiming it."""
+    """Return the block device of a namespace: its own, or that of the pfn or btt that holds it."""
     for holder in (namespace, tree.text(f"{DEVICES}/{namespace}/holder") or ""):
         if holder:
             names = tree.entries(f"{DEVICES}/{holder}/block", r"pmem.+")

@@ -1,4 +1,4 @@
-"""Put a machine together from its parts; the processor and huge pages are read here."""
+"""Read a whole machine: other modules read its parts, this one the processor and huge pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nearfar.machine.virtualisation import read_virtualisation
 
 
 def read_machine(root: Path = Path("/")) -> MachineProfile:
-    """Return the machine whose `sys` and `proc` lie in `root`."""
+    """Return the machine whose folders `sys` and `proc` are in `root`."""
     tree = Tree(root)
     cpu = read_cpu(tree)
     machine = MachineProfile(
@@ -47,7 +47,7 @@ def read_machine(root: Path = Path("/")) -> MachineProfile:
 
 
 def read_transparent(tree: Tree) -> str:
-    """Return always, madvise, never, or unknown."""
+    """Return the setting of transparent huge pages: always, madvise, never, or unknown."""
     text = tree.text("sys/kernel/mm/transparent_hugepage/enabled")
     if text is None:
         return "unknown"
@@ -60,10 +60,10 @@ def read_transparent(tree: Tree) -> str:
 
 
 def read_reserved(tree: Tree) -> dict[str, int]:
-    """Return page size such as ``2MiB`` to how many are reserved."""
+    """Return the number of reserved huge pages by page size, such as ``2MiB``."""
     folder = "sys/kernel/mm/hugepages"
     return {
-        _name(int(name.removeprefix("hugepages-").removesuffix("kB"))): tree.number(
+        _page_size_name(int(name.removeprefix("hugepages-").removesuffix("kB"))): tree.number(
             f"{folder}/{name}/nr_hugepages"
         )
         or 0
@@ -71,7 +71,7 @@ def read_reserved(tree: Tree) -> dict[str, int]:
     }
 
 
-def _name(size_kib: int) -> str:
+def _page_size_name(size_kib: int) -> str:
     number, unit = format_bytes(size_kib << 10).split()
     return f"{float(number):g}{unit}"
 
@@ -80,7 +80,7 @@ VECTORS = (
     *("sse4_2", "avx", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "amx_tile"),
     *("asimd", "sve", "sve2"),
 )
-"""Flags of /proc/cpuinfo that change how wide a loop's accesses are, x86 and then Arm."""
+"""Flags of /proc/cpuinfo that change the width of a loop's accesses, x86 first, then Arm."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Cpu:
 
 
 def read_cpu(tree: Tree) -> Cpu:
-    """Read the processor that is online."""
+    """Return the processor, of whose CPUs only those that are online count."""
     info = tree.table("proc/cpuinfo")
     cpus = tree.cpu_list("sys/devices/system/cpu/online") or [
         int(value) for key, value in tree.pairs("proc/cpuinfo") if key == "processor"
@@ -112,7 +112,7 @@ def read_cpu(tree: Tree) -> Cpu:
     cores: dict[tuple[int, int], int] = {}
     for cpu in cpus:
         here = f"sys/devices/system/cpu/cpu{cpu}/topology"
-        # -1 is what the kernel writes where the firmware tells no socket.
+        # The kernel writes -1 if the firmware reports no socket.
         socket = max(0, tree.number(f"{here}/physical_package_id") or 0)
         core = tree.number(f"{here}/core_id")
         sockets.add(socket)

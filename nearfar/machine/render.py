@@ -42,7 +42,7 @@ def render(machine: MachineProfile) -> str:
             break_on_hyphens=False,
         )
         if lack.remedy:
-            # Never wrapped: it is there to be copied.
+            # A command is never wrapped, so that it can be copied.
             lines.append(f"    fix: {lack.remedy}")
     return "\n".join(lines) + "\n"
 
@@ -146,11 +146,11 @@ def _distances(node: Node) -> str:
 
 
 MOST_PAIRS = 12
-"""Pairs of CPUs shown one by one; of more, the nearest, the farthest and the median."""
+"""Most pairs of CPUs that are listed; of more pairs, the nearest, farthest and median are shown."""
 
 
 def measured_sections(machine: MachineProfile) -> Iterator[tuple[str, list[str]]]:
-    """Yield label and lines of what was measured; nothing where nothing was."""
+    """Yield label and lines of each part that was measured."""
     if machine.matrix:
         yield "matrix", [_entry(entry) for entry in machine.matrix]
     if machine.core_to_core:

@@ -1,4 +1,4 @@
-"""The doctor's findings as text for a terminal: what is missing comes first."""
+"""Findings of `nearfar machine --check` as text for a terminal, missing abilities first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _lines(finding: Finding) -> list[str]:
     if finding.symptom:
         lines += _wrap(f"shows as: {finding.symptom}", "    ")
     if finding.fix:
-        # Never wrapped: it is there to be copied.
+        # A command is never wrapped, so that it can be copied.
         lines.append(f"    fix: {finding.fix}")
     return lines
 

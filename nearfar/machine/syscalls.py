@@ -1,6 +1,6 @@
-"""System calls that are tried, to know rather than to guess what this machine allows.
+"""Trials of system calls, which show what this machine allows.
 
-Each returns 0 or the error number; nothing is changed by trying.
+Each function returns 0 or the error number of its call; a trial changes nothing.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ def try_cache_miss_counter() -> int:
     """Open a hardware counter of this process' own cache misses."""
     attr = struct.pack("=IIQQQQQ", HARDWARE, ATTR_BYTES, CACHE_MISSES, 0, 0, 0, DISABLED_USER_ONLY)
     attr = attr.ljust(ATTR_BYTES, b"\0")
-    return _open("perf_event_open", ctypes.c_char_p(attr), 0, -1, -1, 0)
+    return _try_open("perf_event_open", ctypes.c_char_p(attr), 0, -1, -1, 0)
 
 
 def try_userfaultfd() -> int:
-    """Open a userfaultfd that handles faults of user mode, which needs no right."""
-    return _open("userfaultfd", os.O_CLOEXEC | USER_MODE_ONLY)
+    """Open a userfaultfd for faults of user mode, which needs no privilege."""
+    return _try_open("userfaultfd", os.O_CLOEXEC | USER_MODE_ONLY)
 
 
 def try_move_pages() -> int:
-    """Ask on which node one of our own pages lies."""
+    """Query the node of a page of this process."""
     page = mmap.mmap(-1, mmap.PAGESIZE)
     page[0] = 1
     address = ctypes.addressof(ctypes.c_char.from_buffer(page))
@@ -47,7 +47,7 @@ def try_move_pages() -> int:
     return error
 
 
-def _open(name: str, *arguments: object) -> int:
+def _try_open(name: str, *arguments: object) -> int:
     descriptor, error = _call(name, *arguments)
     if descriptor >= 0:
         os.close(descriptor)

@@ -1,7 +1,7 @@
 """Read a sysfs and procfs tree: of this machine ("/"), or one captured from another.
 
-A file that is not there is None: kernels differ. A file that is there but holds nonsense is an
-error that names it: guessing would describe a machine that nobody has.
+A missing file gives None, because kernels differ. A file with unexpected content is an error that
+names the file, because a guess could describe a machine that does not exist.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 from nearfar.base.errors import ExitCode, NearfarError
 
 _UNITS = {"": 1, "K": 1 << 10, "KB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "G": 1 << 30}
-"""The suffixes the kernel writes after sizes; all of them mean powers of two."""
+"""Suffixes of sizes that the kernel writes; all are powers of two."""
 
 
 class Tree:
-    """Files below a root that holds `sys` and `proc`."""
+    """Files below a root folder that contains `sys` and `proc`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.live = root.resolve() == Path("/")
-        """Whether this is the running machine: only then may system calls be tried."""
+        """Whether this is the running machine; system calls are tried only then."""
         if not root.is_dir():
             raise NearfarError(f"cannot read the machine at {root}: there is no such folder")
         if not (root / "sys").is_dir() and not (root / "proc").is_dir():
@@ -32,10 +32,10 @@ class Tree:
             )
 
     def text(self, path: str) -> str | None:
-        """Return the stripped text of `path`, or None where it is not there.
+        """Return the stripped text of `path`; None if it is missing.
 
-        Some sysfs files cannot be read where the hardware lacks a feature; they count as absent.
-        Raises NearfarError where permission is denied.
+        Some sysfs files cannot be read if the hardware lacks a feature; they count as missing.
+        Raises NearfarError if permission is denied.
         """
         try:
             return (self.root / path).read_text(errors="replace").strip("\0 \n\t")
@@ -49,14 +49,14 @@ class Tree:
             return None
 
     def text_if_allowed(self, path: str) -> str | None:
-        """Return the text of `path`; None where it is absent or permission is denied."""
+        """Return the text of `path`; None if it is missing or permission is denied."""
         try:
             return self.text(path)
         except NearfarError:
             return None
 
     def number(self, path: str) -> int | None:
-        """Return the integer in `path` (decimal or 0x...), or None where it is not there."""
+        """Return the integer in `path` (decimal or 0x...); None if the file is missing or empty."""
         text = self.text(path)
         if text is None or text == "":
             return None
@@ -76,7 +76,7 @@ class Tree:
         return int(match[1]) * _UNITS[match[2].upper()]
 
     def cpu_list(self, path: str) -> list[int] | None:
-        """Return the numbers in a list such as ``0-3,8``; None where the file is not there."""
+        """Return the numbers in a list such as ``0-3,8``; None if the file is missing."""
         text = self.text(path)
         if text is None:
             return None
@@ -86,7 +86,7 @@ class Tree:
         return numbers
 
     def exists(self, path: str) -> bool:
-        """Return whether `path` is there."""
+        """Return whether `path` exists."""
         return (self.root / path).exists()
 
     def entries(self, path: str, pattern: str) -> list[str]:
@@ -105,7 +105,7 @@ class Tree:
             return None
 
     def table(self, path: str) -> dict[str, str]:
-        """Return ``key: value`` lines, the first of each key; empty where not there."""
+        """Return the ``key: value`` lines, the first of each key; empty if the file is missing."""
         rows: dict[str, str] = {}
         for key, value in self.pairs(path):
             rows.setdefault(key, value)
@@ -119,11 +119,11 @@ class Tree:
                 yield key.strip(), value.strip()
 
     def broken(self, path: str, text: str, wanted: str) -> NearfarError:
-        """Return the refusal for a file whose text is not what the kernel writes there."""
+        """Return the error for a file with other content than the kernel writes there."""
         return NearfarError(f"{self.root / path} holds {text[:40]!r}, not {wanted}")
 
     def kernel(self) -> tuple[int, int] | None:
-        """Return the kernel's version (6, 1), or None where it is not known."""
+        """Return the Linux kernel's version, such as (6, 1); None if it is unknown."""
         match = re.match(r"([0-9]+)\.([0-9]+)", self.text("proc/sys/kernel/osrelease") or "")
         return (int(match[1]), int(match[2])) if match else None
 
@@ -154,8 +154,10 @@ def format_list(numbers: Iterable[int]) -> str:
 
 def natural(name: str) -> tuple[object, ...]:
     """Sort key that puts cpu10 after cpu9."""
-    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in _split(name))
+    return tuple(
+        (0, int(part), "") if part.isdigit() else (1, 0, part) for part in _digit_groups(name)
+    )
 
 
-def _split(name: str) -> list[str]:
+def _digit_groups(name: str) -> list[str]:
     return [part for part in re.split(r"([0-9]+)", name) if part]

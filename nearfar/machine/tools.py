@@ -1,8 +1,8 @@
-"""Ask the tools that know more than sysfs (ndctl, ipmctl, cxl): their text, never their status.
+"""Output of tools that report more than sysfs does (ndctl, ipmctl, cxl).
 
-These tools end with 0 although they failed, and speak to root alone of some things. So what they
-print is read, and a tool that prints nothing counts as failed. In a captured tree their answers are
-files of the folder `tools`, named after the command with ``_`` for blanks.
+These tools exit with 0 even if they fail, and report some facts to root only. So their exit status
+is ignored, and a tool that prints nothing counts as failed. A captured tree has their output as
+files in the folder `tools`, named after the command with ``_`` for blanks.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Literal
 from nearfar.machine.sysfs import Tree
 
 LIMIT_S = 60.0
-"""ipmctl asks every module over a slow mailbox: half a minute with 24 modules."""
+"""Time limit of a tool, s: ipmctl needs half a minute to query 24 modules, over a slow mailbox."""
 FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
-"""Where these tools are on systems whose users do not have them in PATH."""
+"""Folders of these tools on systems where they are not in users' PATH."""
 
 
 @dataclass(frozen=True)

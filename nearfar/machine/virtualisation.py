@@ -17,7 +17,7 @@ MAKERS = (
     ("openstack", "kvm (OpenStack)"),
     ("cloud hypervisor", "cloud-hypervisor"),
 )
-"""Maker and product in DMI, lower case, to the hypervisor that sets them."""
+"""Part of the maker and product in DMI, in lower case, and the hypervisor that writes it."""
 
 
 def read_virtualisation(tree: Tree) -> str:
@@ -29,7 +29,7 @@ def read_virtualisation(tree: Tree) -> str:
     flags = tree.table("proc/cpuinfo").get("flags", "").split()
     guest = "hypervisor" in flags
     for text, name in MAKERS:
-        # Cloud makers sell bare metal too: there the processor shows no hypervisor.
+        # Cloud providers rent bare metal too, on which the processor reports no hypervisor.
         if text in dmi and (guest or "CPU implementer" in tree.table("proc/cpuinfo")):
             return name
     named = tree.text("sys/hypervisor/type")

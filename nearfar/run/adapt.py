@@ -1,10 +1,10 @@
 """Migration while the program runs: when a phase begins, or when the use of data changes.
 
-move_pages(2) moves pages from outside, a region per call, at a limited rate: the program waits only
-for a page that it accesses while it is copied. A separate thread does this, so no allocation waits
-for a move. An object that may move has its own target, and so its own pages; of an object in
-ranges, each range moves alone. A phase or a change of use must last for the hysteresis before
-anything moves. Where all memories are on one node, nothing is sampled or moved.
+A thread of nearfar calls move_pages(2) on the program's pages, one region per call, at a limited
+rate. So the program waits only if it accesses a page that is being copied, and no allocation waits
+for a move. An object that may move has its own target, and therefore its own pages; the ranges of
+an object in ranges move separately. Nothing moves before a phase or a change of use has lasted for
+the hysteresis. If all memories are on one node, nothing is sampled or moved.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ POLL_S = 0.05
 ENDED_ERRORS = (errno.ESRCH, errno.EINVAL, errno.EFAULT)
 """Errors of system calls on a process that ended, freed its memory or executed another program."""
 QUERY_PAGES = 1 << 14
-"""Pages per query of nodes: some milliseconds, and no older than what one poll moves."""
+"""Pages per query of nodes: it takes some ms, and about one poll moves as many pages."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Pace:
     hysteresis_s: float = 0.2
     """Seconds that a phase or a change of use must last before anything moves."""
     even_on_one_node: bool = False
-    """Sample and call where nothing can move, to measure the cost."""
+    """Sample and make the calls even if nothing can move, to measure their cost."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Pending:
     movable: Movable
     memory: int
     nodes: list[int]
-    """Nodes of the memory; pages go to the first, and stay where they are on any of them."""
+    """Nodes of the memory: pages go to the first, but pages on any of them stay."""
     reason: str
     begin_ns: int
     moved: int = 0
@@ -73,7 +73,7 @@ class _Pending:
     rounds: dict[int, tuple[PlacedProcess, Iterator[NDArray[np.uint64]]]] = field(
         default_factory=dict
     )
-    """Remainder of this round over each process' pages, by pid."""
+    """Each process and the regions of its pages that this round has not moved yet, by pid."""
 
 
 class Adapter:
@@ -106,10 +106,10 @@ class Adapter:
         self._start_ns = clock()
         self._phase = -1
         self._since_ns = clock()
-        self._acted = False
+        self._phase_done = False
         self._pending: dict[Movable, _Pending] = {}
         self._allowance = 0.0
-        self._paid_ns = clock()
+        self._allowance_ns = clock()
         self._numbers = {memory.name: n for n, memory in enumerate(memories)}
         self._target_of_object = {
             plan.placements[number].object: target for number, target in targets.moving.items()
@@ -129,7 +129,7 @@ class Adapter:
 
     def _work(self, present: Callable[[], dict[int, PlacedProcess]]) -> None:
         while not self.stopping.wait(POLL_S):
-            # Before the program starts this thread only waits: a fork must meet no lock of it.
+            # This thread only waits before the program starts: it must hold no lock during a fork.
             if processes := present():
                 try:
                     self.poll(processes)
@@ -139,13 +139,13 @@ class Adapter:
                     return
 
     def poll(self, processes: dict[int, PlacedProcess]) -> None:
-        """Decide on moves, and move as much as the rate allows."""
+        """Choose moves, and move as many pages as the rate allows."""
         now = self._clock()
         self._allowance = min(
-            self._allowance + (now - self._paid_ns) / 1e9 * self._pace.bytes_per_s,
+            self._allowance + (now - self._allowance_ns) / 1e9 * self._pace.bytes_per_s,
             max(self._pace.bytes_per_s / 4, self._pace.region_bytes),
         )
-        self._paid_ns = now
+        self._allowance_ns = now
         if self._hotness is None:
             self._poll_phase(now)
         else:
@@ -168,10 +168,10 @@ class Adapter:
     def _poll_phase(self, now: int) -> None:
         phase = self._control.current_phase()
         if phase != self._phase:
-            self._phase, self._since_ns, self._acted = phase, now, False
-        if self._acted or now - self._since_ns < self._pace.hysteresis_s * 1e9:
+            self._phase, self._since_ns, self._phase_done = phase, now, False
+        if self._phase_done or now - self._since_ns < self._pace.hysteresis_s * 1e9:
             return
-        self._acted = True
+        self._phase_done = True
         rows = self._control.phases()
         name = rows[phase].name.decode(errors="replace") if phase < len(rows) else ""
         for placements in self._plan.phases:
@@ -192,7 +192,7 @@ class Adapter:
         self._pending[movable] = _Pending(movable, memory, self._nodes[memory], reason, now)
 
     def _redirect(self, movable: Movable, memory: int) -> bool:
-        """Let allocations from now on go to a memory; return whether they went to another."""
+        """Send later allocations of `movable` to `memory`; return whether this is a change."""
         target = self._table.targets[movable.target]
         if target.style == layout.IN_RANGES:
             row = self._table.ranges[target.first_range + movable.range]
@@ -204,7 +204,7 @@ class Adapter:
     def _move(self, pending: _Pending, processes: dict[int, PlacedProcess]) -> None:
         unfinished = False
         for process in processes.values():
-            regions = self._round(pending, process)
+            regions = self._region_iterator(pending, process)
             try:
                 while not unfinished:
                     if self._allowance <= 0 or self.stopping.is_set():
@@ -223,24 +223,28 @@ class Adapter:
             self._pending.pop(pending.movable, None)
             self._finish(pending)
         else:
-            # Once more after all is moved: what was allocated meanwhile in old memories.
+            # A second round moves pages that were allocated in old memories during the first.
             pending.second_round = True
             pending.failed = 0
             pending.rounds.clear()
 
-    def _round(self, pending: _Pending, process: PlacedProcess) -> Iterator[NDArray[np.uint64]]:
-        """Return the remainder of this round over the process' pages."""
+    def _region_iterator(
+        self, pending: _Pending, process: PlacedProcess
+    ) -> Iterator[NDArray[np.uint64]]:
+        """Return an iterator over the regions of the process that this round has yet to move."""
         current = pending.rounds.get(process.pid)
         # After an exec, another process has the same pid.
         if current is None or current[0] is not process:
-            current = pending.rounds[process.pid] = process, self._regions(pending, process)
+            current = pending.rounds[process.pid] = process, self._regions_to_move(pending, process)
         return current[1]
 
-    def _regions(self, pending: _Pending, process: PlacedProcess) -> Iterator[NDArray[np.uint64]]:
-        """Yield numbers of the pages to move that are on other nodes, one region at a time.
+    def _regions_to_move(
+        self, pending: _Pending, process: PlacedProcess
+    ) -> Iterator[NDArray[np.uint64]]:
+        """Yield the numbers of pages that are on other nodes, one region at a time.
 
-        Each page's node is queried once, shortly before its move. A region is empty where a query
-        found nothing to move.
+        Each page's node is queried once, shortly before its move. A query that fills no region
+        yields an empty one, so that the caller can stop between queries.
         """
         per_call = max(1, self._pace.region_bytes // layout.PAGE)
         waiting = np.zeros(0, np.uint64)
@@ -265,7 +269,7 @@ class Adapter:
     def _move_region(
         self, pending: _Pending, process: PlacedProcess, pages: NDArray[np.uint64]
     ) -> None:
-        """Move `pages` in one call; count moved and failed bytes and its cost."""
+        """Move `pages` in one call; add the moved bytes, failed bytes and time to `pending`."""
         begun = time.monotonic_ns()
         node = pending.nodes[0]
         status = process_memory.move_pages(process.pid, pages * np.uint64(layout.PAGE), node)

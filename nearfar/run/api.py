@@ -71,7 +71,7 @@ def run_plan(
                 "nothing is sampled and nothing moves"
             )
         if adapts:
-            warnings += _divided(plan)
+            warnings += _divided_warning(plan)
         targets = make_targets(plan, memories, adapt=adapts)
         with run_environment(
             plan, memories, targets, huge_pages=_HUGE_PAGES[options.pages]
@@ -95,8 +95,8 @@ def run_plan(
     )  # fmt: skip
 
 
-def _divided(plan: Plan) -> list[str]:
-    """Say which objects do not move."""
+def _divided_warning(plan: Plan) -> list[str]:
+    """Return a warning that names objects that cannot move; empty: there are none."""
     names = [row.name for row in plan.placements if is_dealt_out(row)]
     if not names:
         return []
@@ -114,7 +114,7 @@ def _run_paged(
     job: Job,
     say: Callable[[str], None],
 ) -> RunRecord:
-    """Run `job` at the plan's budget, with what is near locked and the rest paged."""
+    """Run `job` at the plan's budget, with near objects locked and all other memory paged."""
     if options.adapt:
         raise CommandError(
             "--adapt moves pages between nodes; a paged memory is none: leave it out"

@@ -1,10 +1,11 @@
 """Hotness of movables, from the kernel's referenced bits, and the swaps that follow from it.
 
-A sample clears the bits of all pages (/proc/PID/clear_refs) and counts them one interval later
-(/proc/PID/smaps). A movable's heat is the share of its pages that were used. It comes near if it
-was hotter by `MIN_HEAT_MARGIN` for the hysteresis than what leaves for it, and there is space.
-Samples cost at most a small share of the program's time (`sample_budget`), and become rare while
-nothing changes. A movable that moves back has to wait twice as long each time.
+A sample clears the bits of all pages (/proc/PID/clear_refs) and counts the set bits one interval
+later (/proc/PID/smaps). A movable's heat is the share of its pages that were used. A hot far
+movable comes near if there is space, or if it was hotter by `MIN_HEAT_MARGIN` than the movables
+that leave for it. Both conditions must last for the hysteresis, and each move of a movable doubles
+the hysteresis of its next move. Samples cost at most a small share of the program's time
+(`sample_budget`) and become rare while nothing changes.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from nearfar.run.server import PlacedProcess
 from nearfar.run.snapshot import read_state
 
 MIN_HEAT_MARGIN = 0.25
-"""Difference of heat, as a share of pages, for a swap: heat differs between intervals."""
+"""Least difference of heat, as a share of pages, for a swap: heat varies between intervals."""
 INTERVAL_NS = 500_000_000
-"""Time from clearing to counting: most pages of an object in use are accessed in it."""
+"""Time from clearing to counting, in which most pages of an object in use are accessed."""
 MAX_PAUSE_NS = 16 * INTERVAL_NS
-"""Longest pause between samples where nothing changes: lasting use still shows."""
+"""Longest pause between samples while nothing changes: it still shows lasting use."""
 OTHERS = Movable(0)
 """All pages that do not move: target 0 is near memory."""
 
@@ -73,10 +74,10 @@ class PageUse:
 
 
 def uses(smaps: str, pieces: Sequence[Piece]) -> dict[Movable, PageUse]:
-    """Return the use of each movable's pages from /proc/PID/smaps; of all others as `OTHERS`.
+    """Return the use of each movable's pages from /proc/PID/smaps; `OTHERS` has all other pages.
 
-    The kernel counts by mapping. Ranges have mappings of their own as long as the library can have
-    them; else a mapping's use counts alike for all of its addresses.
+    The kernel counts by mapping. If several movables share a mapping, its use is divided among them
+    by their sizes. Ranges have separate mappings as long as the library can make more.
     """
     by_address = sorted(pieces)
     begins = [piece.begin for piece in by_address]
@@ -112,7 +113,7 @@ def _mappings(smaps: str) -> Iterator[tuple[int, int, PageUse]]:
 
 
 class Hotness:
-    """The memories of what may move, and the swaps that should be made."""
+    """The memory of each movable, and the swaps to make."""
 
     def __init__(
         self, budget_bytes: int, movables: Movables, samples: SampleBudget | None = None
@@ -126,11 +127,11 @@ class Hotness:
         self._clearing_ns = 0
         self._next_ns = 0
         self._pause_ns = 0
-        self._since_ns: dict[Movable, int] = {}
-        """Since when each movable should change its memory."""
-        self._moves: dict[Movable, int] = {}
+        self._waiting_since_ns: dict[Movable, int] = {}
+        """Time at which each movable that should move was first found to."""
+        self._move_counts: dict[Movable, int] = {}
         """Number of moves of each movable."""
-        self._stay_near: set[Movable] = set()
+        self._stuck_near: set[Movable] = set()
         """Movables that could not leave near memory."""
 
     def changes(
@@ -139,35 +140,35 @@ class Hotness:
         """Yield (movable, memory, reason) of each move to make now."""
         if self._cleared_ns is None:
             if now_ns >= self._next_ns and self._samples.affords(processes):
-                self._clear(processes)
+                self._clear_bits(processes)
                 self._cleared_ns = now_ns
         elif now_ns - self._cleared_ns >= INTERVAL_NS:
             self._cleared_ns = None
-            yield from self.decide(self._count(processes), now_ns, hysteresis_ns)
-            if self._since_ns:
+            yield from self.decide(self._count_use(processes), now_ns, hysteresis_ns)
+            if self._waiting_since_ns:
                 self._pause_ns = 0
             else:
                 self._pause_ns = min(max(2 * self._pause_ns, INTERVAL_NS), MAX_PAUSE_NS)
             self._next_ns = now_ns + self._pause_ns
 
     def stays(self, movable: Movable, *, near: bool) -> None:
-        """Take note that the kernel moves no pages of `movable`, which is not moved again.
+        """Never move `movable` again, because the kernel does not move its pages.
 
-        Pages that several processes map stay, such as those of shared files. `near`: it stays in
-        near memory and needs its space there.
+        Pages that several processes map, such as those of shared files, do not move. `near`: it
+        stays in near memory and keeps its space there.
         """
         self._memory_of.pop(movable, None)
         if near:
-            self._stay_near.add(movable)
+            self._stuck_near.add(movable)
 
-    def _clear(self, processes: dict[int, PlacedProcess]) -> None:
+    def _clear_bits(self, processes: dict[int, PlacedProcess]) -> None:
         begun = time.thread_time_ns()
         for pid in processes:
             with contextlib.suppress(OSError):
                 Path(f"/proc/{pid}/clear_refs").write_text("1")
         self._clearing_ns = time.thread_time_ns() - begun
 
-    def _count(self, processes: dict[int, PlacedProcess]) -> dict[Movable, PageUse]:
+    def _count_use(self, processes: dict[int, PlacedProcess]) -> dict[Movable, PageUse]:
         begun = time.thread_time_ns()
         total: dict[Movable, PageUse] = {}
         for pid, process in processes.items():
@@ -189,21 +190,21 @@ class Hotness:
     ) -> Iterator[tuple[Movable, int, str]]:
         """Yield the moves that follow from the use in the last interval."""
         swaps = self._swaps(total)
-        self._since_ns = {
-            movable: self._since_ns.get(movable, now_ns)
+        self._waiting_since_ns = {
+            movable: self._waiting_since_ns.get(movable, now_ns)
             for swap in swaps
             for movable in swap.changing
         }
         for swap in swaps:
-            moved = max(self._moves.get(movable, 0) for movable in swap.changing)
-            since_ns = max(self._since_ns[movable] for movable in swap.changing)
+            moved = max(self._move_counts.get(movable, 0) for movable in swap.changing)
+            since_ns = max(self._waiting_since_ns[movable] for movable in swap.changing)
             if now_ns - since_ns < hysteresis_ns << min(moved, _MAX_DOUBLINGS):
                 continue
-            away = self._memory_of[swap.comes]
+            far_memory = self._memory_of[swap.comes]
             for movable in swap.changing:
-                del self._since_ns[movable]
-                self._moves[movable] = self._moves.get(movable, 0) + 1
-                self._memory_of[movable] = 0 if movable == swap.comes else away
+                del self._waiting_since_ns[movable]
+                self._move_counts[movable] = self._move_counts.get(movable, 0) + 1
+                self._memory_of[movable] = 0 if movable == swap.comes else far_memory
                 used = total[movable].heat
                 yield movable, self._memory_of[movable], f"{used:.0%} of it is used"
 
@@ -214,20 +215,20 @@ class Hotness:
         similar heat change their order from interval to interval.
         """
         heat = {movable: use.heat for movable, use in total.items()}
-        there = {
+        present_in = {
             movable: memory
             for movable, memory in self._memory_of.items()
             if movable in total and total[movable].present
         }
         far = sorted(
-            (movable for movable, memory in there.items() if memory != 0),
-            key=lambda movable: (movable not in self._since_ns, -heat[movable]),
+            (movable for movable, memory in present_in.items() if memory != 0),
+            key=lambda movable: (movable not in self._waiting_since_ns, -heat[movable]),
         )
         near = sorted(
-            (movable for movable, memory in there.items() if memory == 0),
-            key=lambda movable: (movable not in self._since_ns, heat[movable]),
+            (movable for movable, memory in present_in.items() if memory == 0),
+            key=lambda movable: (movable not in self._waiting_since_ns, heat[movable]),
         )
-        held = [*near, *(movable for movable in self._stay_near if movable in total)]
+        held = [*near, *(movable for movable in self._stuck_near if movable in total)]
         free = self._budget - sum(total[movable].present for movable in held)
         swaps = []
         for comes in far:

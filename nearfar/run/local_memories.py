@@ -87,7 +87,7 @@ def resolve_memories(
         if number == 0 and spec.kind not in ("dram", "node"):
             raise CommandError(f"near memory is dram or node:N, not {text}")
         capacity = memory.capacity_bytes if number else None
-        resolved.append(_checked(memory, spec, capacity or 0, root))
+        resolved.append(_checked_memory(memory, spec, capacity or 0, root))
     return resolved
 
 
@@ -119,7 +119,7 @@ def _given_specs(memories: Sequence[PlanMemory], mapped: Sequence[str]) -> dict[
     return given
 
 
-def _checked(memory: PlanMemory, spec: MemorySpec, capacity: int, root: Path) -> LocalMemory:
+def _checked_memory(memory: PlanMemory, spec: MemorySpec, capacity: int, root: Path) -> LocalMemory:
     local = LocalMemory(memory.name, memory.device, spec, capacity)
     match spec.kind:
         case "node":
@@ -218,9 +218,9 @@ def _device_bytes(spec: MemorySpec, root: Path) -> int:
 
 
 def near_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> list[int]:
-    """Return the nodes of near memory that is ``dram``: those with CPUs that no other memory is.
+    """Return the nodes of near memory that is ``dram``: those with CPUs that no other memory uses.
 
-    If this process has a memory policy from numactl, which the program inherits, only its nodes.
+    A memory policy of this process (numactl), which the program inherits, restricts them further.
     """
     used = {memory.spec.node for memory in memories if memory.spec.kind == "node"}
     local = local_nodes(root)
@@ -231,9 +231,10 @@ def near_nodes(memories: Sequence[LocalMemory], root: Path = Path("/")) -> list[
 
 
 def near_mode(near: Sequence[int]) -> int:
-    """Return the mode of this process' memory policy if near memory has it too, else the default.
+    """Return the policy mode of near memory: this process' mode if it suits `near`, else default.
 
-    Bound pages end the program where their nodes are full, so all nodes of the policy must be near.
+    The mode `BIND` needs all of its nodes to be near, because a program whose bound nodes are full
+    is killed.
     """
     mode, allowed = process_memory.own_policy()
     interleaved = mode in (INTERLEAVE, WEIGHTED_INTERLEAVE) and not allowed.isdisjoint(near)
@@ -251,7 +252,7 @@ def memory_warnings(
     if near and allowed and allowed.isdisjoint(near):
         warnings.append(
             "a memory policy (numactl) keeps what the plan leaves near on "
-            f"{_listed(allowed)}, and near memory is {_listed(near)}: run without numactl"
+            f"{_node_list(allowed)}, and near memory is {_node_list(near)}: run without numactl"
         )
     for memory in memories[1:]:
         required = sum(
@@ -274,6 +275,6 @@ def memory_warnings(
     return warnings
 
 
-def _listed(nodes: Iterable[int]) -> str:
+def _node_list(nodes: Iterable[int]) -> str:
     *others, last = (str(node) for node in sorted(nodes))
     return f"nodes {', '.join(others)} and {last}" if others else f"node {last}"

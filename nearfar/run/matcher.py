@@ -1,12 +1,12 @@
 """Matching of a call stack to an object of the plan.
 
-The profile names each object by a chain of functions and lines. Another build shows the same chain
-with gaps: a tail call leaves no frame, inlined calls are missing without debug information, and
-line tables alone (clang -g1) call an inlined ns::Arena::Allocate just Allocate. So a stack is
-aligned with every chain, in order. The object whose chain needs the fewest gaps matches; among
-equal ones the nearest lines and columns decide, so that a build of an edited source still matches.
-Functions that the plan never names are skipped at the beginning of a stack, because the profile
-leaves wrappers (called from nearly everywhere) out of its chains.
+The profile identifies each object by a chain of functions and lines. Another build shows the same
+chain with gaps: a tail call leaves no frame, inlined calls are missing without debug information,
+and with line tables alone (clang -g1) an inlined ns::Arena::Allocate is just Allocate. So a stack
+is aligned with every chain, and the object whose chain needs the fewest gaps matches. Among equal
+chains, the nearest lines and columns decide, so that a build of an edited source still matches.
+Functions at the beginning of a stack that the plan never names are skipped, because the profile
+leaves wrappers, which are called from nearly everywhere, out of its chains.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from nearfar.run import code_offset
 
 RECOGNISABLE = ("heap", "mmap")
 MAX_GAPS = 2
-"""Most gaps where inlined calls show: more than two tail calls on one path are another path."""
+"""Most gaps if the stack shows inlined calls: more than two tail calls mean another path."""
 MAX_GAPS_WITHOUT_LINES = 6
-"""Most gaps where they do not show: a small function's callers are often inlined too."""
+"""Most gaps if it does not: the callers of a small function are often inlined too."""
 MAX_SKIPPED = 4
 """Most functions unknown to the plan that are skipped above the allocation."""
 
@@ -43,7 +43,7 @@ class StackMatch:
     depth: int
     """Number of return addresses that decided the match."""
     same_call: tuple[Placement, ...] = ()
-    """All placements that stacks with this first return address may be, if it names one."""
+    """All placements that stacks with this first return address may match."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Matcher:
 
     def __init__(self, placements: Sequence[Placement]) -> None:
         self._chains: dict[str, list[_Chain]] = {}
-        self._spellings: dict[str, dict[str, set[str]]] = {}
+        self._plan_names: dict[str, dict[str, set[str]]] = {}
         """Names in the plan by their last word, with the files of each."""
         for placement in placements:
             if placement.kind not in RECOGNISABLE or not placement.frames:
@@ -86,7 +86,7 @@ class Matcher:
             for function in dict.fromkeys(chain.functions):
                 self._chains.setdefault(function, []).append(chain)
             for function, frame in zip(chain.functions, placement.frames, strict=True):
-                names = self._spellings.setdefault(_last_word(function), {})
+                names = self._plan_names.setdefault(_last_word(function), {})
                 names.setdefault(function, set()).add(_file(frame))
 
     def match(
@@ -140,19 +140,23 @@ class Matcher:
     def _names(self, frame: Frame) -> list[str]:
         """Return the plan's names of a frame's function.
 
-        One of the two may be without its class or namespace; then the source files must agree,
-        because many classes have an `add`.
+        The plan's name or the frame's may lack the class or namespace. Then the source files must
+        agree, because many classes have an `add`.
         """
         function, file = _function(frame), _file(frame)
         return [
             name
-            for name, files in self._spellings.get(_last_word(function), {}).items()
+            for name, files in self._plan_names.get(_last_word(function), {}).items()
             if name == function
-            or (file and file in files and (_ends(name, function) or _ends(function, name)))
+            or (
+                file
+                and file in files
+                and (_ends_with(name, function) or _ends_with(function, name))
+            )
         ]
 
     def _align(self, stack: Sequence[Frame], chain: _Chain) -> tuple[_Alignment | None, int]:
-        """Return a stack's alignment with a chain, None if they differ, and how far it compared."""
+        """Return a stack's alignment with a chain (None: they differ), and the frames compared."""
         inlined_show = any(frame.line for frame in stack[:1])
         max_gaps = MAX_GAPS if inlined_show else MAX_GAPS_WITHOUT_LINES
         at = gaps = exact = distance = columns = 0
@@ -179,7 +183,7 @@ class Matcher:
                 return None, used
             if at >= chain.distinctive:
                 break
-        # The remainder of the chain is a gap where the stack ends or was cut.
+        # If the stack ends before the chain, the remainder of the chain counts as gaps.
         gaps += max(0, chain.distinctive - at)
         return (None if gaps > max_gaps else _Alignment(gaps, used, exact, distance, columns)), used
 
@@ -204,7 +208,7 @@ def _last_word(function: str) -> str:
     return function.rpartition("::")[2]
 
 
-def _ends(function: str, name: str) -> bool:
+def _ends_with(function: str, name: str) -> bool:
     return function.endswith(f"::{name}")
 
 

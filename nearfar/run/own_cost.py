@@ -30,7 +30,7 @@ from nearfar.run.targets import make_targets
 
 PROGRAM = "nearfar_block_cost"
 ROUNDS = 2000
-"""Rounds of 64 pairs: a millisecond of each try."""
+"""Rounds of 64 pairs of malloc and free in a try, which takes a millisecond."""
 STARTS = 9
 """Number of pairs of starts; the median is taken, since single pairs differ by 10 %."""
 
@@ -48,10 +48,10 @@ class OwnCost(msgspec.Struct, kw_only=True, frozen=True):
 def run_cost(
     plan: Plan, workload: WorkloadProfile, processes: int, saved_ns: float
 ) -> RunCost | None:
-    """Return what running a program under `plan` costs by itself, in one process.
+    """Return the cost of the library itself in one process that runs under `plan`.
 
-    `workload` has the plan's object numbers, and the blocks of so many `processes` together. None
-    where nothing is far, and where this installation has no library.
+    `workload` has the plan's object numbers, and the blocks of all `processes` together. None if
+    nothing is far, or if the library cannot run here.
     """
     far = {row.object for row in plan.placements if row.kind in RECOGNISABLE and _is_far(row)}
     if not far:
@@ -115,8 +115,8 @@ def measure_own_cost() -> OwnCost:
         plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         planned = served.variables(plain)
         # The first process asks for its stacks.
-        _pairs_ns(program, planned)
-        with_library, without = _pairs_ns(program, planned), _pairs_ns(program, plain)
+        _pair_times_ns(program, planned)
+        with_library, without = _pair_times_ns(program, planned), _pair_times_ns(program, plain)
         starts = [_start_ns(program, planned) - _start_ns(program, plain) for _ in range(STARTS)]
         if served.server.seen.matched != {0, 1}:
             raise NearfarError(f"the library did not recognise the blocks of {program}")
@@ -139,7 +139,7 @@ def _plan() -> Plan:
     )  # fmt: skip
 
 
-def _pairs_ns(program: str, environment: Mapping[str, str]) -> list[float]:
+def _pair_times_ns(program: str, environment: Mapping[str, str]) -> list[float]:
     words = subprocess.check_output([program, str(ROUNDS)], env=dict(environment), text=True)
     return [float(word) for word in words.split()]
 

@@ -1,4 +1,4 @@
-"""Plans whose far memory is paged: what is near is locked, the kernel moves the rest at a limit."""
+"""Plans whose far memory is paged: near objects are locked, and the kernel pages all others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from nearfar.run.paged_run import (
 from nearfar.run.paged_watch import PagedWatch
 
 REST = "kernel"
-"""Name of the memory of all that the plan does not know: the kernel chooses its pages."""
+"""Name of the memory of all data that the plan does not know; the kernel pages it."""
 DAMON_RECLAIM = "sys/module/damon_reclaim/parameters"
 DAMON_SETTINGS = {"min_age": "1000000", "enabled": "Y"}
 
@@ -50,7 +50,7 @@ class PagedRoom:
     watch: PagedWatch | None = None
 
     def record(self, comparisons: list[PagedAlone]) -> PagedRun:
-        """Return what the record has of the limit, once the run has ended."""
+        """Return the record of the limit, after the end of the run."""
         watch = self.watch
         return PagedRun(
             **limit_counts(self.limit, self.limited),
@@ -103,7 +103,7 @@ def dry_run_commands(plan: Plan, options: RunOptions) -> list[str]:
 
 
 def _comparison_commands(place: GroupParent, program: Sequence[str]) -> list[str]:
-    """Return the runs without the plan, as commands, before all is undone."""
+    """Return the commands of the runs without the plan, which precede the clean-up."""
     lines = []
     for way, why_not in _ways(place).items():
         if why_not:
@@ -127,10 +127,10 @@ def _swap_bytes(plan: Plan) -> int:
 def locking(
     memories: Sequence[LocalMemory], budget_bytes: int, planned_bytes: int
 ) -> list[LocalMemory]:
-    """Return the memories of a run at a limit: what the plan does not know, locked, and paged.
+    """Return the memories of a run at a limit: of unknown data, of locked data, and paged.
 
-    No more is locked than the plan keeps near (0: it does not say): what a program allocates beyond
-    its profile would leave the rest too little.
+    At most `planned_bytes` (what the plan keeps near; 0: unknown) are locked. If allocations beyond
+    the profile were locked too, the remaining data would have too little memory.
     """
     near, far = memories
     room = int(LOCKED_SHARE * budget_bytes) // PAGE_BYTES * PAGE_BYTES
@@ -206,7 +206,7 @@ def _run_comparison(
 
 @contextlib.contextmanager
 def _damon_reclaim() -> Iterator[None]:
-    """Switch DAMON's reclaim of the whole machine on, for the time of the block."""
+    """Enable DAMON's reclaim on the whole machine while the block runs."""
     tree = Tree(Path("/"))
     with open_ledger() as ledger:
         for name, value in DAMON_SETTINGS.items():

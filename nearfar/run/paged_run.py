@@ -1,4 +1,4 @@
-"""Running a program with its memory limited, and compressed or swapped memory for the rest."""
+"""Running a program with a limit of its memory; the kernel compresses or swaps the rest."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from nearfar.run.paged_watch import PagedWatch
 MIN_BUDGET_BYTES = 1 << 20
 """Least limit: a process needs its stack, its libraries' data and page tables at once."""
 _ROOM = 1.25
-"""Swap over a program's peak: slots of pages that came back may still be taken."""
+"""Ratio of swap to a program's peak: slots of pages that came back may still be occupied."""
 
 
 class LimitedGroup:
-    """A group with a limit; its counts are those of the end once the block is left."""
+    """A group with a limit; `counts` and `swap_outs` are final once `finish` was called."""
 
     def __init__(self, group: ControlGroup, keeper: Keeper) -> None:
         self.group, self.keeper = group, keeper
@@ -50,7 +50,7 @@ class LimitedGroup:
         self._finished = False
 
     def finish(self) -> None:
-        """Read the counts at the end of the program, once; nothing is left to limit."""
+        """Read the counts at the end of the program, and remove the limit; do so once."""
         if self._finished:
             return
         self._finished = True
@@ -84,10 +84,10 @@ class PagedOutcome:
 
     @property
     def peak_bytes(self) -> int:
-        """Most memory of the program.
+        """Most memory of the program, bytes: the smaller of two peaks, each of which may be high.
 
-        A process's peak begins at that of nearfar, which it was forked from; the group's has files
-        that the program read, and is 0 where the kernel does not keep it.
+        The process's peak starts at that of nearfar, from which it was forked. The group's peak
+        includes files that the program read, and is 0 if the kernel does not keep it.
         """
         counted = self.limited.counts.peak_bytes
         return min(self.ended.peak_bytes, counted or self.ended.peak_bytes)
@@ -114,7 +114,7 @@ def far_spec(options: RunOptions) -> MemorySpec:
 
 
 def near_share(near: str) -> float | None:
-    """Return the share that `near` names, None for a size; refuse what is neither."""
+    """Return the share that `near` names, None if it names a size; refuse anything else."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)%", near)
     if match is None:
         if (size := parse_size_bytes(near)) < MIN_BUDGET_BYTES:
@@ -142,7 +142,7 @@ def dry_run(options: RunOptions) -> list[str]:
 def limited_commands(
     spec: MemorySpec, place: GroupParent, limit: str, program: Sequence[str], swap_bytes: int
 ) -> list[str]:
-    """Return how swap and a limit are set up for `program`, as commands; refuse what cannot be."""
+    """Return the commands that set up swap and a limit for `program`; refuse what is impossible."""
     set_up.check(spec, swap_bytes)
     group = place.parent / "nearfar-PID-0"
     return [
@@ -175,7 +175,7 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
         budget = 0 if share is not None else parse_size_bytes(options.near or "")
         if share is not None:
             say("runs it without a limit first, for its peak")
-            full = _unlimited(ledger, place, job, executable, environment)
+            full = _run_without_limit(ledger, place, job, executable, environment)
             budget = round(share * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
             room = round(_ROOM * full.peak_bytes) // PAGE_BYTES * PAGE_BYTES
             if budget < MIN_BUDGET_BYTES:
@@ -190,7 +190,7 @@ def run_paged(options: RunOptions, job: Job, say: Callable[[str], None]) -> RunR
     return _record(limit, run, full, command=list(job.command), executable=executable)
 
 
-def _unlimited(
+def _run_without_limit(
     ledger: Ledger, place: GroupParent, job: Job, executable: Path, environment: Mapping[str, str]
 ) -> PagedOutcome:
     full = run_limited(ledger, place, None, job, executable, environment=environment)

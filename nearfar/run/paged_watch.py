@@ -1,7 +1,7 @@
-"""Watching a program whose memory is limited: faults by phase, locked pages, and what is offered.
+"""Watching a program whose memory is limited: faults by phase, locked pages, early evictions.
 
-A thread of nearfar's own process polls the kernel's counts. Where a plan has phases, it sends away
-the pages of objects that a phase does not use when the phase begins (process_madvise), so that the
+A thread of nearfar's own process polls the kernel's counts. If the plan has phases, it evicts at
+the begin of each phase the objects that the phase does not use (process_madvise), so that the
 program need not wait for their eviction later.
 """
 
@@ -24,15 +24,15 @@ POLL_S = 0.01
 LOOK_S = 0.5
 """Seconds between two readings of the locked bytes, and between snapshots."""
 PIECE_BYTES = 1 << 20
-"""Bytes that one call sends away: a phase may end meanwhile."""
+"""Bytes that one call evicts: few, because the phase may end between two calls."""
 FAR = 2
-"""Number of the paged memory in the library's table: after the rest's and the locked one."""
+"""Number of the paged memory in the library's table, after those of unknown and locked data."""
 _MAJOR_FAULTS = 9
 """Place of majflt among the words after a program's name in /proc/PID/stat."""
 
 
 class PagedWatch:
-    """Counts of one run at a limit, and offers to the kernel while it runs."""
+    """Counts of one run at a limit, and evictions while it runs."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class PagedWatch:
         """Take the run's control page and group; `look` is called every `LOOK_S`, for snapshots."""
         self.done: list[Migration] = []
         self.lost = ""
-        """Why the kernel refused an offer; empty: it did not."""
+        """Why the kernel refused an eviction; empty: it did not."""
         self._locked_bytes = [0, 0]
         self.phases: list[PagedRunPhase] = []
         self._control, self._group, self._look = control, group, look
@@ -54,10 +54,10 @@ class PagedWatch:
         self._last_faults = 0
         self._looked_s = 0.0
         self._phase = -1
-        self._offers = _offers(plan, targets)
+        self._targets_to_evict = _targets_to_evict(plan, targets)
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
-        self._offering: list[threading.Thread] = []
+        self._evicting: list[threading.Thread] = []
         self._start_ns = time.monotonic_ns()
 
     @property
@@ -66,7 +66,7 @@ class PagedWatch:
         return max(self._locked_bytes)
 
     def read_at_end(self, pid: int) -> None:
-        """Read the locked bytes of a process that ends and waits meanwhile."""
+        """Read the locked bytes of an ending process, which waits for this call."""
         locked = process_memory.locked_bytes(pid)
         self._locked_bytes[1] = max(self._locked_bytes[1], locked)
 
@@ -78,7 +78,7 @@ class PagedWatch:
     def close(self) -> None:
         """End the thread; `phases` are those of the whole run then."""
         self._stopping.set()
-        for thread in (self._thread, *self._offering):
+        for thread in (self._thread, *self._evicting):
             if thread is not None:
                 thread.join()
         self.phases = [
@@ -112,13 +112,13 @@ class PagedWatch:
             self._phase = phase
             rows = self._control.phases()
             name = rows[phase].name.decode(errors="replace") if phase < len(rows) else ""
-            if offers := self._offers.get(name, ()):
-                # In a thread of their own: faults are counted meanwhile.
+            if offers := self._targets_to_evict.get(name, ()):
+                # A separate thread evicts, so that this one can go on counting faults.
                 work = (phase, name, offers, present())
-                self._offering.append(threading.Thread(target=self._offer, args=work, daemon=True))
-                self._offering[-1].start()
+                self._evicting.append(threading.Thread(target=self._evict, args=work, daemon=True))
+                self._evicting[-1].start()
 
-    def _offer(
+    def _evict(
         self,
         phase: int,
         phase_name: str,
@@ -156,7 +156,7 @@ class PagedWatch:
 
 
 def _pieces(process: PlacedProcess, target: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the paged ranges of a target, (address, bytes), a few pages at a time."""
+    """Yield the paged ranges of a target as (address, bytes), at most `PIECE_BYTES` at a time."""
     state = snapshot.read_state(process.pid, process.state)
     for extent in state.extents[: state.extent_count]:
         if extent.target != target or extent.memory != FAR:
@@ -165,8 +165,10 @@ def _pieces(process: PlacedProcess, target: int) -> Iterator[list[tuple[int, int
             yield [(extent.begin + done, min(PIECE_BYTES, extent.bytes - done))]
 
 
-def _offers(plan: Plan | None, targets: Targets | None) -> dict[str, list[tuple[int, int, str]]]:
-    """Return for each phase the targets that are sent away, with their objects."""
+def _targets_to_evict(
+    plan: Plan | None, targets: Targets | None
+) -> dict[str, list[tuple[int, int, str]]]:
+    """Return, by phase, (target, object, object's name) of what is evicted when it begins."""
     if plan is None or targets is None:
         return {}
     own = {

@@ -162,9 +162,10 @@ def _call(
 
 
 def page_out(pid: int, ranges: Sequence[tuple[int, int]]) -> int:
-    """Ask the kernel to send away a process' pages in `ranges` of (address, bytes).
+    """Ask the kernel to move a process' pages in `ranges` of (address, bytes) out to swap.
 
-    Return the bytes that it took; raises OSError where that is not allowed. Locked pages stay.
+    Return the bytes that the kernel processed; raises OSError where the call is not allowed. Locked
+    pages stay.
     """
     process = os.pidfd_open(pid)
     taken = 0
@@ -186,7 +187,7 @@ def page_out(pid: int, ranges: Sequence[tuple[int, int]]) -> int:
 
 
 def page_states(pid: int, addresses: NDArray[np.uint64]) -> NDArray[np.int8]:
-    """Return for each page 1 where it is in main memory, 2 in swap, 0 nowhere; raises OSError."""
+    """Return each page's state: 1 in main memory, 2 in swap, 0 neither; raises OSError."""
     states = np.zeros(len(addresses), np.int8)
     pages = addresses // np.uint64(layout.PAGE)
     blocks = pages // np.uint64(_PAGEMAP_PAGES)
@@ -222,7 +223,7 @@ def set_mempolicy(mode: int, nodes: Sequence[int]) -> None:
 
 
 def own_policy() -> tuple[int, set[int]]:
-    """Return mode and nodes of this thread's memory policy, such as numactl's; no nodes: none."""
+    """Return mode and nodes of this thread's memory policy (numactl's); no policy: 0, no nodes."""
     mask = (ctypes.c_ulong * (MAX_NODES // 64))()
     mode = ctypes.c_int()
     result = _libc.syscall(

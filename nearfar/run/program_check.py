@@ -23,7 +23,7 @@ MIN_KNOWN_SHARE = 0.5
 MAX_CHECKED_OBJECTS = 200
 """Objects checked, the largest: each name is a search through the file, 20 ms in 50 MB."""
 MIN_SPECIFIC_LETTERS = 12
-"""Letters of a name that other programs hardly have by chance, unlike init and stream."""
+"""Letters from which a name is specific to a program, unlike init and stream."""
 
 
 def refuse_privileged(executable: Path) -> None:
@@ -83,9 +83,9 @@ def _is_static(executable: Path) -> bool:
 def share_in(executable: Path, plan: Plan) -> float | None:
     """Return the share of the plan's bytes whose functions the program has; None: plan has none.
 
-    Functions and source files of an object's chain are searched as names in the file (symbols,
-    debug information). So a plan of an earlier build of the same source is nearly complete, and
-    another program's is not. Objects of libraries are left out, because any program may have them.
+    The functions and source files of each object's chain are searched by name in the program's file
+    (symbols, debug information). An earlier build of the same source has nearly all of them,
+    another program does not. Objects of libraries are left out, because any program may have them.
     """
     rows = [row for row in plan.placements if row.kind in RECOGNISABLE and row.frames]
     if not rows:

@@ -24,7 +24,7 @@ MAX_SIZE_RATIO = 1.25
 """Ratio of an object's size to the profile's within which its ranges count as the same."""
 
 MIN_REPORTED_BYTES = 1 << 20
-"""Fewer bytes elsewhere are page rounding, where a plan fills a capacity to the byte."""
+"""Fewer bytes elsewhere are not reported: a plan that fills a capacity to the byte rounds pages."""
 
 FAILED_CALLS = {
     "bind": "mbind failed {times} ({reason}): that memory is where the kernel chose. In a "
@@ -50,7 +50,7 @@ def make_record(
 ) -> RunRecord:
     """Return the document of a run under a plan."""
     seen = run.seen
-    objects, known_bytes, kernel_bytes = _landings(plan, memories, targets, run)
+    objects, known_bytes, kernel_bytes = _landing_rows(plan, memories, targets, run)
     total = sum(item.planned_bytes for item in objects)
     fullest = max(seen.fullest.values(), key=lambda snapshot: snapshot.size(), default=None)
     heap = fullest.heap_bytes if fullest else 0
@@ -87,17 +87,20 @@ def make_record(
         warnings=[
             *warnings,
             *targets.warnings,
-            *(_unlocked(unlocked) if paged else _elsewhere(run, kernel_bytes)),
+            *(_unlocked_warnings(unlocked) if paged else _full_memory_warnings(run, kernel_bytes)),
             *_range_warnings(plan, targets, objects, run),
             *_warnings(run),
         ],
     )
 
 
-def _landings(
+def _landing_rows(
     plan: Plan, memories: Sequence[LocalMemory], targets: Targets, run: PlacedRun
 ) -> tuple[list[ObjectLanding], int, int]:
-    """Return the objects' rows, planned bytes of those recognised, and bytes the kernel moved."""
+    """Return the objects' rows, planned bytes of recognised objects, and misplaced bytes.
+
+    Misplaced bytes are on another node than they were bound to.
+    """
     names = [memory.name for memory in memories]
     landings = []
     kernel_bytes = known_bytes = 0
@@ -126,9 +129,9 @@ def _landings(
 
 
 def _ranges_on_plan(sizes: ObjectBytes, target: int, run: PlacedRun) -> float | None:
-    """Return the share of an object's pages that are in the memory of their range.
+    """Return the share of an object's present bytes that are in the memory of their range.
 
-    Each is bound to that memory, unless it was full.
+    Bytes that the library put elsewhere because that memory was full do not count.
     """
     present = sizes.present()
     full = max((state.fallback_bytes[target] for state in run.seen.states.values()), default=0)
@@ -147,7 +150,7 @@ def _landing(
 ) -> ObjectLanding:
     present = sizes.present()
     if any(memory.kind == layout.PAGED for memory in memories):
-        # The kernel chooses among all pages but those that are locked.
+        # Only locked pages can be judged: the kernel chooses where all others are.
         judged = shares.get("near", 0.0) * present
         on_plan = min(sizes.by_memory.get("near", 0), judged)
         fallback = sizes.fallback if judged else 0
@@ -158,7 +161,7 @@ def _landing(
         )
         fallback = elsewhere
         if not moving and len(shares) == 1 and "near" not in shares:
-            # All bytes that are not in the one planned memory, those in a third memory included.
+            # All bytes that are not in the planned memory, including those in a third memory.
             fallback = max(elsewhere + sizes.fallback, round(present - on_plan) if bound else 0)
     return ObjectLanding(
         object=placement.object,
@@ -178,13 +181,13 @@ def _library_fallback_bytes(run: PlacedRun) -> int:
 
 
 def _warnings(run: PlacedRun) -> list[str]:
-    warnings = [*_refusals(run), *_library_losses(run)]
+    warnings = [*_refusal_warnings(run), *_loss_warnings(run)]
     if run.adapter is not None and run.adapter.lost:
         warnings.append(f"pages were no longer moved ({run.adapter.lost})")
     return warnings
 
 
-def _unlocked(unlocked_bytes: int) -> list[str]:
+def _unlocked_warnings(unlocked_bytes: int) -> list[str]:
     if unlocked_bytes < MIN_REPORTED_BYTES:
         return []
     return [
@@ -194,7 +197,7 @@ def _unlocked(unlocked_bytes: int) -> list[str]:
     ]
 
 
-def _elsewhere(run: PlacedRun, kernel_bytes: int) -> list[str]:
+def _full_memory_warnings(run: PlacedRun, kernel_bytes: int) -> list[str]:
     warnings = []
     if (fallback := _library_fallback_bytes(run)) >= MIN_REPORTED_BYTES:
         warnings.append(
@@ -241,7 +244,7 @@ def _range_warnings(
     return warnings
 
 
-def _refusals(run: PlacedRun) -> list[str]:
+def _refusal_warnings(run: PlacedRun) -> list[str]:
     """Return a sentence for each kind of system call that was refused."""
     seen, states = run.seen, list(run.seen.states.values())
     warnings = []
@@ -266,7 +269,7 @@ def _refusals(run: PlacedRun) -> list[str]:
     return warnings
 
 
-def _library_losses(run: PlacedRun) -> list[str]:
+def _loss_warnings(run: PlacedRun) -> list[str]:
     """Return a sentence for each kind of block that the library could not match or count."""
     states = list(run.seen.states.values())
     warnings = []

@@ -1,10 +1,10 @@
-"""The time that sampling accessed bits may cost a program: a small share of its CPU time.
+"""The budget for sampling accessed bits: a small share of the program's CPU time.
 
-After the accessed bits of pages are cleared, the processor has to set them again at the next walk
-to each page. That takes time of the program, most of all in virtual machines, and shows in no
-counter of this process. So its cost per page is measured once, and each sample is charged with it
-for every present page, plus this process' own time. The next sample waits until the program has run
-long enough for the sum to stay within the share.
+Once a page's accessed bit is cleared, the processor sets it again at the next page walk. The
+program pays for this, most of all in virtual machines, and no counter of this process shows it.
+So the cost per page is measured once. Each sample is charged with this cost for every present page,
+plus the time of this process. The next sample waits until the program has run long enough for the
+sum of all charges to stay within the share.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PAGES = 1 << 14
 
 
 class SampleBudget:
-    """The time spent on samples, against the program's CPU time."""
+    """The time spent on samples, compared with the program's CPU time."""
 
     def __init__(
         self, bit_ns: float | None = None, cpu_ns: Callable[[int], int] | None = None
@@ -43,7 +43,7 @@ class SampleBudget:
         self._small_pages = 0
         """Small pages present before the sample under way."""
         self._bits_per_page = 1.0
-        """Accessed bits per small page in the last sample: a huge page has one for its 512."""
+        """Accessed bits per small page in the last sample: a huge page of 512 has a single bit."""
         self._cpu_ns = cpu_ns or process_cpu_ns
         self._used: dict[int, int] = {}
 
@@ -52,7 +52,7 @@ class SampleBudget:
         if not processes:
             return False
         for pid in processes:
-            # The time of an ended process still counts; a reused pid begins at its maximum.
+            # Keep the time of an ended process; a new one with its pid counts once it exceeds that.
             self._used[pid] = max(self._used.get(pid, 0), self._cpu_ns(pid))
         self._small_pages = sum(resident_pages(pid) for pid in processes)
         price = self._small_pages * self._bits_per_page * (self._bit_ns + self._own_ns)

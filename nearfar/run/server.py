@@ -1,6 +1,6 @@
-"""The server that answers the library in the program, and takes snapshots meanwhile.
+"""The server that answers the preloaded library's requests, and takes snapshots between them.
 
-The library asks for the object of each call stack that it has not met before.
+The library asks for the object of each call stack that it has not seen before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nearfar.run.snapshot import ObjectBytes, ProcessSnapshot, read_state, take_
 POLL_S = 0.05
 """Seconds between readings of how many pages the program has."""
 OUTSIDE_POLL_S = 0.2
-"""Seconds between readings of a program that has no block of the library."""
+"""Seconds between readings of a program that has no block from the library."""
 SNAPSHOT_GROWTH = 1.1
 """Growth of the sampled pages since the last snapshot at which the next is taken."""
 
@@ -62,7 +62,7 @@ class RunObservations:
     objects: dict[int, ObjectBytes] = field(default_factory=dict)
     """Bytes of each object at the moment when most of it was present."""
     pids: set[int] = field(default_factory=set)
-    """Processes that asked for a stack, grew, or were the program itself."""
+    """Processes that sent HELLO, STACK or GROWN."""
     process_count: int = 0
     """Processes that had the library."""
     cpu_ns: int = 0
@@ -78,7 +78,7 @@ class RunObservations:
     states: dict[int, layout.State] = field(default_factory=dict)
     """Last state of each process."""
     unserved_bytes: int = 0
-    """Most anonymous bytes of the program while it had no block of the library."""
+    """Most anonymous bytes of the program while it had no block from the library."""
 
 
 class Server:
@@ -95,21 +95,21 @@ class Server:
         self.folder = folder
         self.seen = RunObservations()
         self.processes: dict[int, PlacedProcess] = {}
-        self._number = {id(placement): n for n, placement in enumerate(placements)}
+        self._index_of = {id(placement): n for n, placement in enumerate(placements)}
         self._matcher = Matcher(placements)
         self._target = of_object
         self._memories = memories
         self._symbolizer = Symbolizer()
-        self._relocated: dict[str, bool] = {}
+        self._is_relocatable: dict[str, bool] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(str(folder / "socket"))
         self._socket.listen(64)
-        self._wake, self._woken = os.pipe()
+        self._wake_reader, self._wake_writer = os.pipe()
         self._snapshot_requested = threading.Event()
         self.program: Callable[[], int] = lambda: 0
         """Function that returns the program's pid, 0 before it runs."""
         self.ending: Callable[[int], None] = lambda _pid: None
-        """Function that is called with the pid of a process that ends, which waits for it."""
+        """Function that is called with the pid of an ending process, which waits for its return."""
         self._outside_polled = 0.0
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -121,12 +121,12 @@ class Server:
         """End the thread, if it has not ended; return the observations."""
         if not self._thread.is_alive():
             return self.seen
-        os.write(self._woken, b".")
+        os.write(self._wake_writer, b".")
         self._thread.join()
         self.seen.process_count = self._process_count()
         self._socket.close()
-        os.close(self._wake)
-        os.close(self._woken)
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
         return self.seen
 
     def _process_count(self) -> int:
@@ -136,7 +136,7 @@ class Server:
 
     def placed_processes(self) -> dict[int, PlacedProcess]:
         """Return the processes that run with the library now; any thread may call this."""
-        # Copying is one step of the interpreter: this server's thread cannot change it meanwhile.
+        # A copy is one step of the interpreter: the server's thread cannot change it half-way.
         return self.processes.copy()
 
     def request_snapshot(self, *_: object) -> None:
@@ -146,11 +146,11 @@ class Server:
     def _serve(self) -> None:
         selector = selectors.DefaultSelector()
         selector.register(self._socket, selectors.EVENT_READ)
-        selector.register(self._wake, selectors.EVENT_READ)
+        selector.register(self._wake_reader, selectors.EVENT_READ)
         polled = 0.0
         while True:
             for key, _ in selector.select(POLL_S):
-                if key.fileobj == self._wake:
+                if key.fileobj == self._wake_reader:
                     selector.close()
                     self.seen.cpu_ns = time.thread_time_ns()
                     return
@@ -201,25 +201,25 @@ class Server:
             stack = [(request.count - 1, heap)]
         tag = request.tag.decode(errors="replace")
         matched = self._matcher.match(
-            stack, tag, request.size, partial(self._called, request.pid, request.frames[0])
+            stack, tag, request.size, partial(self._called_function, request.pid, request.frames[0])
         )
         if matched.placement is None:
             return layout.LibraryAnswer(layout.NO_OBJECT, 0, matched.depth)
-        number = self._number[id(matched.placement)]
+        number = self._index_of[id(matched.placement)]
         self.seen.matched.add(number)
         target = self._target.get(number, 0)
         alike = heap is None and self._all_have(matched.same_call, target)
         return layout.LibraryAnswer(number + 1, target, matched.depth, alike)
 
     def _all_have(self, placements: Sequence[Placement], target: int) -> bool:
-        """Return whether there are placements and all have a target, whatever the block's size."""
+        """Return whether there are placements, and all go to `target` for any size of block."""
         return bool(placements) and all(
-            not placement.split and self._target.get(self._number[id(placement)], 0) == target
+            not placement.split and self._target.get(self._index_of[id(placement)], 0) == target
             for placement in placements
         )
 
-    def _called(self, pid: int, address: int) -> str:
-        """Return the function that the call before a return address calls."""
+    def _called_function(self, pid: int, address: int) -> str:
+        """Return the function that is called right before a return address."""
         location = self._location(pid, address)
         return "" if location is None else called_function(location.module, location.offset)
 
@@ -233,7 +233,7 @@ class Server:
         return self._symbolizer.frames(location)
 
     def _location(self, pid: int, address: int) -> SourceLocation | None:
-        """Return where in a file a return address is; None if it is in none."""
+        """Return the place of a return address in its file; None: it is in no file."""
         process = self.processes.get(pid)
         if process is None:
             return None
@@ -243,23 +243,23 @@ class Server:
                 module = process.modules[at]
                 if not module.is_file:
                     break
-                return SourceLocation(module.path, address - self._base(process, module))
+                return SourceLocation(module.path, address - self._load_address(process, module))
             # The module may have been loaded since the last reading.
             with contextlib.suppress(OSError):
                 process.modules = process_memory.mappings(pid)
             process.begins = [module.begin for module in process.modules]
         return None
 
-    def _base(self, process: PlacedProcess, module: process_memory.Mapping) -> int:
-        """Return the module's load address, to subtract for ELF addresses; 0 if it is not moved."""
-        if module.path not in self._relocated:
+    def _load_address(self, process: PlacedProcess, module: process_memory.Mapping) -> int:
+        """Return the address to subtract for ELF addresses: 0 if the file has fixed addresses."""
+        if module.path not in self._is_relocatable:
             try:
                 with Path(module.path).open("rb") as file:
                     # e_type, a half word at 16: 3 is a shared object or position-independent.
-                    self._relocated[module.path] = file.read(18)[16:18] == b"\x03\x00"
+                    self._is_relocatable[module.path] = file.read(18)[16:18] == b"\x03\x00"
             except OSError:
-                self._relocated[module.path] = True
-        if not self._relocated[module.path]:
+                self._is_relocatable[module.path] = True
+        if not self._is_relocatable[module.path]:
             return 0
         return min(m.begin for m in process.modules if m.path == module.path)
 
@@ -283,7 +283,7 @@ class Server:
             self._poll_outside()
 
     def _poll_outside(self) -> None:
-        """Record the memory of a program without blocks: it requests no snapshot."""
+        """Record the memory of a program without blocks, which never requests a snapshot."""
         if time.monotonic() - self._outside_polled > OUTSIDE_POLL_S and (pid := self.program()):
             self._outside_polled = time.monotonic()
             outside = process_memory.resident_anonymous_bytes(pid)

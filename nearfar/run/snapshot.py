@@ -15,7 +15,7 @@ from nearfar.run import layout, process_memory
 from nearfar.run.local_memories import LocalMemory, local_nodes
 
 MAX_PAGES = 1 << 18
-"""Most sampled pages that one snapshot asks the kernel about; of more, evenly spread ones."""
+"""Most sampled pages whose nodes one snapshot queries; of more pages, every n-th is queried."""
 
 WINDOW_BYTES = 4 << 30
 """Heap that is read at once: with its page numbers, it takes tens of MiB of this process."""
@@ -76,7 +76,7 @@ class ProcessSnapshot:
 
 def read_state(pid: int, address: int) -> layout.State:
     """Return the library's state in process `pid`; raises OSError."""
-    # The tables at its end are long: only the used part of the last is read.
+    # The state ends with a long table of extents, of which only the used part is read.
     head = layout.State.extents.offset
     state = layout.State()
     ctypes.memmove(ctypes.addressof(state), process_memory.read_memory(pid, address, head), head)
@@ -93,7 +93,7 @@ def read_state(pid: int, address: int) -> layout.State:
 
 
 def _windows(begin: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yield pieces (address, bytes) of a long range: its table is read one piece at a time."""
+    """Yield a long range as pieces (address, bytes), each small enough to be read at once."""
     for done in range(0, size, WINDOW_BYTES):
         yield begin + done, min(WINDOW_BYTES, size - done)
 
@@ -145,7 +145,7 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
     addresses = sample.pages * np.uint64(layout.PAGE)
     refused = ""
     if any(memory.kind == layout.PAGED for memory in memories):
-        landed = _present_or_swapped(pid, addresses, memories)
+        actual = _paged_memory_numbers(pid, addresses, memories)
     else:
         try:
             nodes = process_memory.page_nodes(pid, addresses)
@@ -154,10 +154,10 @@ def take_snapshot(pid: int, address: int, memories: Sequence[LocalMemory]) -> Pr
                 raise
             refused = error.strerror or str(error)
             nodes = np.full(len(addresses), -errno.EPERM, np.int32)
-        landed = _landed(pid, addresses, nodes, sample.memories, memories)
+        actual = _memory_numbers(pid, addresses, nodes, sample.memories, memories)
     mapped = [range(m.begin, m.begin + m.bytes) for m in state.mapped if m.begin]
     outside = process_memory.anonymous_bytes(pid, mapped)
-    objects = _bytes_by_object(sample, landed, memories)
+    objects = _bytes_by_object(sample, actual, memories)
     return ProcessSnapshot(pid, objects, int(sample.sizes.sum()), outside, refused)
 
 
@@ -218,8 +218,8 @@ def _bytes_by_object(
 ) -> dict[int, ObjectBytes]:
     """Return each object's bytes; `landed` has the memory number of each sampled page."""
     names = [memory.name for memory in memories]
-    # Only bound pages can be elsewhere: the binding is a preference, and a full node's pages go to
-    # another one.
+    # Only bound pages can be elsewhere: the binding is a preference, so pages of a full node go to
+    # another node.
     is_node = np.array([memory.kind == layout.NODE for memory in memories])
     bound = is_node[sample.memories] & (sample.memories != 0)
     objects = {}
@@ -240,23 +240,23 @@ def _bytes_by_object(
 
 
 def default_nodes(memories: Sequence[LocalMemory]) -> set[int]:
-    """Return the nodes that are near memory where the plan has ``dram``: those with CPUs."""
+    """Return the nodes that are near memory if a memory is ``dram``: those with CPUs."""
     if all(memory.kind != layout.DEFAULT for memory in memories):
         return set()
     return {node.id for node in local_nodes() if node.cpus}
 
 
-def _present_or_swapped(
+def _paged_memory_numbers(
     pid: int, addresses: NDArray[np.uint64], memories: Sequence[LocalMemory]
 ) -> NDArray[np.int64]:
-    """Return each page's memory number: near where it is in main memory, far where in swap."""
+    """Return each page's memory number: near if it is in main memory, far if it is in swap."""
     kinds = [memory.kind for memory in memories]
     numbers = np.array([NOT_PRESENT, kinds.index(layout.LOCKED), kinds.index(layout.PAGED)])
     landed: NDArray[np.int64] = numbers[process_memory.page_states(pid, addresses)]
     return landed
 
 
-def _landed(
+def _memory_numbers(
     pid: int,
     addresses: NDArray[np.uint64],
     nodes: NDArray[np.int32],

@@ -44,7 +44,7 @@ def print_record(record: RunRecord, console: Console) -> None:
             f"{record.stacks_asked} new call stacks, {record.pictures} snapshots"
         )
     if record.paged is not None:
-        lines += _paged(record.paged, record)
+        lines += _paged_lines(record.paged, record)
     if record.pages_by_memory:
         where = PLACES if record.paged else {}
         pages = ", ".join(
@@ -70,7 +70,7 @@ def print_record(record: RunRecord, console: Console) -> None:
     say(console, *(f"note: {warning}" for warning in record.warnings), style="yellow")
 
 
-def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
+def _paged_lines(paged: PagedRun, record: RunRecord) -> list[str]:
     """Return the limit, the faults, and the comparison with the run without a limit."""
     lines = [
         f"memory limited to {format_bytes(paged.budget_bytes)}: {paged.major_faults:,} faults "
@@ -88,7 +88,7 @@ def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
         if other.why_not:
             lines.append(f"{WAYS[other.way]}: not run, {other.why_not}")
             continue
-        lines.append(_alone(other, record))
+        lines.append(_comparison_line(other, record))
     if paged.full_bytes and paged.full_wall_time_ns:
         lines.append(
             f"without a limit: {format_bytes(paged.full_bytes)} at its peak, "
@@ -99,7 +99,7 @@ def _paged(paged: PagedRun, record: RunRecord) -> list[str]:
     return lines
 
 
-def _alone(other: PagedAlone, record: RunRecord) -> str:
+def _comparison_line(other: PagedAlone, record: RunRecord) -> str:
     """Return a run without the plan; a run that failed has no times to compare."""
     ratios = ""
     if other.exit_status.startswith("exited 0"):
@@ -127,7 +127,7 @@ def _cells(row: ObjectLanding, letters: int) -> list[str]:
 
 
 def _cut(name: str, letters: int) -> str:
-    """Leave out the middle: a name begins with the allocator's wrapper and ends specifically."""
+    """Return `name` without its middle if it is long: its end is the most specific part."""
     if len(name) <= letters:
         return name
     last = letters // 2

@@ -30,13 +30,13 @@ MIN_MOVING_BYTES = 2 << 20
 and cost time (eighteen cost Redis 3 %)."""
 
 MAX_MOVING_RANGES = 32
-"""Ranges that an object which may move is divided into beyond the plan's: a part that becomes hot
-moves alone. With a plan's 128, as many as the library divides a block into."""
+"""Ranges into which a movable object is divided, besides the plan's, so that a part that becomes
+hot moves alone. A plan has at most 128; the library can divide a block into the sum of both."""
 MIN_MOVING_RANGE_BYTES = 8 << 20
-"""Least length of those: each border between two costs a huge page."""
+"""Least length of these ranges: each border between two of them costs a huge page."""
 
 Shape = tuple[int, tuple[tuple[int, int], ...]]
-"""Style of a target, and (memory, weight) of each part; of ranges, (memory, end) of each."""
+"""Style of a target, and its parts: (memory, weight), or (memory, end) if the style is ranges."""
 
 MIN_FILE_BYTES = 1 << 20
 """Least size of a mapped file that is placed."""
@@ -72,7 +72,7 @@ class Targets:
 
 
 def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) -> Targets:
-    """Return each placement's target; objects that may move have their own."""
+    """Return the targets of all placements; an object that may move has a target of its own."""
     plan = _with_arenas_placed(plan)
     numbers = {memory.name: number for number, memory in enumerate(memories)}
     near: Shape = (layout.SINGLE, ((0, 1),))
@@ -86,7 +86,7 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
     left_out = 0
     for index in by_size:
         placement = plan.placements[index]
-        shape = _shape(placement, numbers, spread=bool(locks))
+        shape = _shape_of(placement, numbers, spread=bool(locks))
         is_file = shape != near and _is_placeable_file(placement, shape, memories, targets)
         if placement.kind not in RECOGNISABLE and not is_file:
             if shape != near and (not locks or any(number in locks for number, _ in shape[1])):
@@ -96,11 +96,11 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
         ranged = shape[0] == layout.IN_RANGES
         if ranged:
             left = layout.RANGES - sum(len(s[1]) for s in shapes if s[0] == layout.IN_RANGES)
-            finer = _finer(shape, placement.size_bytes)
+            finer = _subdivided(shape, placement.size_bytes)
             if own and len(finer[1]) <= left:
                 shape = finer
             elif len(shape[1]) > left:
-                shape, ranged, own = _by_shares(placement, numbers), False, False
+                shape, ranged, own = _shape_by_shares(placement, numbers), False, False
         if not own and not ranged and shape in shapes:
             target = shapes.index(shape)
         elif len(shapes) < layout.TARGETS:
@@ -133,9 +133,9 @@ def make_targets(plan: Plan, memories: Sequence[LocalMemory], *, adapt: bool) ->
 
 
 def _with_arenas_placed(plan: Plan) -> Plan:
-    """Return the plan with CPython's arenas in the memory of the costliest small objects.
+    """Return the plan with CPython's arenas in the memory where its small objects save most time.
 
-    The library places arenas, not the blocks that CPython cuts from them.
+    The library places whole arenas, not the blocks that CPython cuts from them.
     """
     saved: dict[str, float] = {}
     for row in plan.placements:
@@ -156,7 +156,7 @@ def _with_arenas_placed(plan: Plan) -> Plan:
 def _is_placeable_file(
     placement: Placement, shape: Shape, memories: Sequence[LocalMemory], targets: Targets
 ) -> bool:
-    """Return whether the library can place a mapped file: by policies, so on nodes alone."""
+    """Return whether the library can place a mapped file: by memory policies, on nodes only."""
     kinds = {memories[number].kind for number, _ in shape[1]}
     return (
         placement.kind == "file"
@@ -170,8 +170,8 @@ def _is_placeable_file(
 def _movable_objects(plan: Plan) -> set[int]:
     """Return the objects that may move during the run: those of the plan's moves, if it has any.
 
-    Otherwise hotness decides among the largest objects. Each object that may move has its own
-    arenas, which cost more than a small object gains.
+    Otherwise the largest objects may move, as hotness decides. Small objects may not: each object
+    that may move has its own arenas, which cost more than a small object gains.
     """
     moving = {move.object for phase in plan.phases for move in phase.moves}
     if moving:
@@ -201,8 +201,8 @@ def is_dealt_out(placement: Placement) -> bool:
     return bool(placement.interleave) or (bool(placement.parts) and not by_range)
 
 
-def _finer(shape: Shape, size_bytes: int) -> Shape:
-    """Divide long ranges into ranges of equal length in the same memory."""
+def _subdivided(shape: Shape, size_bytes: int) -> Shape:
+    """Return `shape` with long ranges divided into ranges of equal length in the same memory."""
     longest = max(MIN_MOVING_RANGE_BYTES, size_bytes // MAX_MOVING_RANGES)
     parts = []
     begin = 0
@@ -215,11 +215,11 @@ def _finer(shape: Shape, size_bytes: int) -> Shape:
     return shape[0], tuple(parts)
 
 
-def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
-    """Return a placement's shape; `spread`: its parts in turns instead of address order.
+def _shape_of(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
+    """Return a placement's shape; `spread`: its parts alternate instead of following each other.
 
-    Plans with locks count on a part that is touched like the whole: data that a program walks
-    through has no such part in one stretch.
+    A plan with locks assumes that the locked part is touched as often as the whole. A contiguous
+    part of data that a program walks through is not, so the locked pages must be spread.
     """
     if placement.interleave:
         weights = [(numbers[name], weight) for name, weight in placement.interleave.items()]
@@ -228,10 +228,12 @@ def _shape(placement: Placement, numbers: Mapping[str, int], *, spread: bool = F
         return layout.IN_RANGES, tuple(
             (numbers.get(part.memory, 0), part.end_bytes) for part in placement.parts
         )
-    return _by_shares(placement, numbers, spread=spread)
+    return _shape_by_shares(placement, numbers, spread=spread)
 
 
-def _by_shares(placement: Placement, numbers: Mapping[str, int], *, spread: bool = False) -> Shape:
+def _shape_by_shares(
+    placement: Placement, numbers: Mapping[str, int], *, spread: bool = False
+) -> Shape:
     if placement.parts:
         parts = [
             (numbers[part.memory], max(1, round(part.share * _SHARE_UNITS)))
@@ -266,7 +268,7 @@ def _fill_targets(table: layout.Table, targets: Targets) -> None:
                 row.memory, row.end = memory, end
                 row.apart = at in targets.moving.values() and number % 2
             used += len(parts)
-            # Small blocks go to the memory with most of it.
+            # Small blocks go to the memory with most of the object.
             shares = sorted(targets.shares(at).items(), key=lambda pair: -pair[1])
             weights = [(memory, round(share * _SHARE_UNITS)) for memory, share in shares]
         target.style, target.count = style, len(weights)
@@ -307,6 +309,6 @@ def make_table(
         row.name = name.encode()[: layout.FILE_NAME_BYTES - 1]
         row.object, row.target = index + 1, targets.of_object[index]
     if not every:
-        # Sampled blocks have this target's addresses.
+        # Only samples of blocks are recognised: they lie in target 1's addresses, in near memory.
         table.targets[1] = table.targets[0]
     return table

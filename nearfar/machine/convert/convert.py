@@ -1,4 +1,4 @@
-"""A conversion from the request to its end: draft, check, act, remember over a reboot."""
+"""A conversion from the request to its end: draft, check, act, and resume after a reboot."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import FOLDERS
 
 NOTE = Path("/var/lib/nearfar/conversion.json")
-"""Where a conversion under way is written down; it must survive a reboot."""
+"""File that records an unfinished conversion; it must survive a reboot."""
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 Runner = Callable[[DraftStep], str]
-"""Does one step and returns what it printed."""
+"""Function that does one step and returns its output."""
 Tell = Callable[[str], None]
 
 
 def draft(tree: Tree, wanted: Conversion) -> DraftConversion:
-    """Fill `wanted` with what is left to do on the machine as it is, and return the draft."""
+    """Fill `wanted` with the steps that remain on the machine now, and return the draft."""
     request = parse_request(wanted.to, wanted.device, wanted.file_system)
     made = DraftConversion()
     TARGETS.get(request.target)(tree, request, made)
@@ -49,7 +49,7 @@ def draft(tree: Tree, wanted: Conversion) -> DraftConversion:
 
 
 def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> None:
-    """Do what is left up to the next reboot; stop at the first step that does not hold after it."""
+    """Do the remaining steps up to the next reboot; stop at the first step that has no effect."""
     made = draft(tree, wanted)
     if made.obstacles:
         return
@@ -87,12 +87,12 @@ def act(tree: Tree, wanted: Conversion, note: Path, run: Runner, tell: Tell) -> 
 
 
 def read_note(note: Path) -> Conversion | None:
-    """Return the conversion that is under way, if any."""
+    """Return the unfinished conversion; None if there is none."""
     return load(note, Conversion) if note.exists() else None
 
 
 def resume(tree: Tree, note: Path) -> Conversion:
-    """Return the conversion under way; refuse where there is none or no reboot yet."""
+    """Return the unfinished conversion; refuse if there is none or it still waits for a reboot."""
     current = read_note(note)
     if current is None:
         raise NearfarError(f"no conversion is under way ({note} is not there)")
@@ -111,7 +111,7 @@ def resume(tree: Tree, note: Path) -> Conversion:
 
 
 def run_step(step: DraftStep) -> str:
-    """Do one step on this machine and return what it printed; its status says nothing."""
+    """Do one step on this machine and return its output; its exit status is not reliable."""
     if step.writes is not None:
         path, line = step.writes
         try:

@@ -1,4 +1,4 @@
-"""Far memory as it is now, under the names that ndctl and daxctl give it."""
+"""The present state of far memory, under the names that ndctl and daxctl use."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from nearfar.machine.sysfs import Tree
 
 @dataclass(frozen=True)
 class ConvertibleMemory:
-    """One namespace, one region without any, or one device-dax that has no namespace."""
+    """A namespace, a region without namespace, or a device-dax without namespace."""
 
     name: str
-    """namespace0.0, region0 or dax0.0: what is typed to convert or destroy it."""
+    """namespace0.0, region0 or dax0.0: the name that the user types to convert or destroy it."""
     region: str | None
     mode: str
     """empty (region without namespace), raw, sector, fsdax, devdax, system-ram."""
@@ -37,7 +37,7 @@ class ConvertibleMemory:
     """Driver that made it: ACPI.NFIT, e820, CXL, hmem."""
 
     def names(self) -> set[str]:
-        """Return every name it goes by."""
+        """Return all its names."""
         names = {self.name, self.block, self.dax}
         if self.mode == "empty":
             names.add(self.region)
@@ -45,7 +45,7 @@ class ConvertibleMemory:
 
 
 def all_far(tree: Tree) -> list[ConvertibleMemory]:
-    """Return everything that can be converted."""
+    """Return all memories that can be converted."""
     far: list[ConvertibleMemory] = []
     for region in tree.entries(DEVICES, r"region[0-9]+"):
         names = namespaces(tree, region)
@@ -80,12 +80,12 @@ def all_far(tree: Tree) -> list[ConvertibleMemory]:
 
 
 def find(tree: Tree, name: str) -> ConvertibleMemory | None:
-    """Return what goes by `name` now."""
+    """Return the memory that has `name` now; None if there is none."""
     return next((far for far in all_far(tree) if name in far.names()), None)
 
 
 def namespaces(tree: Tree, region: str) -> list[str]:
-    """Return the namespaces of a region that hold something (seeds have no size)."""
+    """Return the namespaces of a region, without seeds, which have no size."""
     number = region.removeprefix("region")
     return [
         name
@@ -95,7 +95,7 @@ def namespaces(tree: Tree, region: str) -> list[str]:
 
 
 def provider(tree: Tree, region: str) -> str:
-    """Return what made a region: the provider of its bus, which is its folder's parent."""
+    """Return the driver that made a region: the provider of its bus, the parent of its folder."""
     real = (tree.root / DEVICES / region).resolve()
     try:
         return (real.parent / "provider").read_text().strip()
@@ -104,13 +104,13 @@ def provider(tree: Tree, region: str) -> str:
 
 
 def usual_block(name: str) -> str:
-    """Return the block device a namespace gets: pmem0 of namespace0.0, pmem0.1 of namespace0.1."""
+    """Return a namespace's usual block device: pmem0 of namespace0.0, pmem0.1 of namespace0.1."""
     number = name.removeprefix("namespace").removeprefix("region")
     return f"pmem{number.removesuffix('.0')}"
 
 
 def usual_dax(name: str) -> str:
-    """Return the device-dax a namespace gets."""
+    """Return a namespace's usual device-dax."""
     number = name.removeprefix("namespace").removeprefix("region")
     return f"dax{number}" if "." in number else f"dax{number}.0"
 

@@ -1,4 +1,4 @@
-"""The steps that several targets are made of."""
+"""Steps of conversions that several targets share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def need_tools(tree: Tree, draft: DraftConversion, *tools: str) -> None:
 
 
 def unmount(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
-    """Unmount it where it is mounted and nobody uses it."""
+    """Add the step that unmounts `far` if it is mounted, and an obstacle for each of its users."""
     check_unused(tree, far, draft)
     if far.mount is None:
         return
@@ -42,7 +42,7 @@ def unmount(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
         DraftStep(
             why=f"{mount} must not be in use when the device below it changes",
             expected=f"nothing is mounted from /dev/{block}",
-            holds=lambda tree: _mount(tree, far.name) is None,
+            holds=lambda tree: _mount_point(tree, far.name) is None,
             argv=("umount", mount),
         )
     )
@@ -51,9 +51,10 @@ def unmount(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
 def reconfigure(
     far: ConvertibleMemory, mode: str, draft: DraftConversion, *, keeps: bool = False
 ) -> None:
-    """Make the namespace, or a new one in an empty region, one of `mode`; its data are lost.
+    """Add the step that gives the namespace, or a new one in an empty region, this `mode`.
 
-    `keeps`: it holds no data that anybody could want (memory of a node; what was just made).
+    The step destroys the namespace's data. `keeps`: there are no data to lose, because the memory
+    belongs to a node or an earlier step makes the namespace.
     """
     common = (f"--mode={mode}", "--align=2M")
     argv: tuple[str, ...]
@@ -67,7 +68,7 @@ def reconfigure(
         DraftStep(
             why=f"{far.name} becomes {mode}, in pages of 2 MiB",
             expected=expected,
-            holds=lambda tree: any(now.mode == mode for now in _now(tree, far)),
+            holds=lambda tree: any(now.mode == mode for now in _current(tree, far)),
             argv=argv,
             destroys=() if keeps or far.mode == "empty" else (far.name,),
         )
@@ -75,7 +76,7 @@ def reconfigure(
 
 
 def take_back(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
-    """Take memory back from its node, so that it is a device again."""
+    """Add the steps that remove memory from its node, so that it is a device again."""
     need_tools(tree, draft, "daxctl")
     dax = far.dax or usual_dax(far.name)
     total, free = node_bytes(tree, far.node)
@@ -103,7 +104,7 @@ def take_back(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> Non
         DraftStep(
             why="the device is taken from the kernel's memory",
             expected=f"{dax} is a device",
-            holds=lambda tree: any(now.mode == "devdax" for now in _now(tree, far)),
+            holds=lambda tree: any(now.mode == "devdax" for now in _current(tree, far)),
             argv=("daxctl", "reconfigure-device", "--mode=devdax", "--force", dax),
         )
     )
@@ -112,7 +113,7 @@ def take_back(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> Non
 def give_to_node(
     tree: Tree, far: ConvertibleMemory, draft: DraftConversion, *, destroys: tuple[str, ...]
 ) -> None:
-    """Make the device memory of its own node; what it holds is lost."""
+    """Add the steps that make the device memory of a node of its own; its data are lost."""
     need_tools(tree, draft, "daxctl")
     dax = far.dax or usual_dax(far.name)
     policy = tree.text(POLICY)
@@ -121,7 +122,7 @@ def give_to_node(
     racing = policy not in (None, "offline")
     if racing:
         draft.steps.append(
-            _policy(str(policy), "offline", "daxctl refuses to race with the kernel")
+            _policy_step(str(policy), "offline", "daxctl refuses to race with the kernel")
         )
     draft.steps.append(
         DraftStep(
@@ -129,22 +130,22 @@ def give_to_node(
             expected=f"{dax} is memory of node {far.node}",
             holds=lambda tree: any(
                 now.mode == "system-ram" and node_bytes(tree, now.node)[0] > 0
-                for now in _now(tree, far)
+                for now in _current(tree, far)
             ),
             argv=("daxctl", "reconfigure-device", "--mode=system-ram", dax),
             destroys=destroys,
         )
     )
     if racing:
-        draft.steps.append(_policy("offline", str(policy), "as it was before"))
+        draft.steps.append(_policy_step("offline", str(policy), "as it was before"))
 
 
 def make_file_system(
     tree: Tree, far: ConvertibleMemory, draft: DraftConversion, kind: str, *, fresh: bool
 ) -> None:
-    """Make a file system where there is none, and mount it with DAX.
+    """Add the steps that make a file system, if there is none, and mount it with DAX.
 
-    `fresh`: the namespace is made by an earlier step, so nothing in it can be kept.
+    `fresh`: an earlier step makes the namespace, so it has no data to keep.
     """
     need_tools(tree, draft, f"mkfs.{kind}")
     block = (far.block if not fresh else None) or usual_block(far.name)
@@ -177,18 +178,20 @@ def make_file_system(
         DraftStep(
             why="with DAX, loads and stores reach the memory itself",
             expected=f"/dev/{block} is mounted with DAX",
-            holds=lambda tree: any(now.mount and now.mounted_with_dax for now in _now(tree, far)),
+            holds=lambda tree: any(
+                now.mount and now.mounted_with_dax for now in _current(tree, far)
+            ),
             argv=("mount", "-o", "dax", f"/dev/{block}", mount),
         )
     )
 
 
 def reboot(why: str) -> DraftStep:
-    """Return the step that only a person does."""
+    """Return the step of a reboot, which only the user can do."""
     return DraftStep(why=why, expected="", holds=lambda tree: False, argv=("reboot",), reboot=True)
 
 
-def _policy(was: str, becomes: str, why: str) -> DraftStep:
+def _policy_step(was: str, becomes: str, why: str) -> DraftStep:
     return DraftStep(
         why=f"{why} (auto_online_blocks is {was})",
         expected=f"auto_online_blocks is {becomes}",
@@ -197,21 +200,21 @@ def _policy(was: str, becomes: str, why: str) -> DraftStep:
     )
 
 
-def _now(tree: Tree, far: ConvertibleMemory) -> list[ConvertibleMemory]:
-    """Return what `far` has become: itself, or the namespaces of the region that was empty."""
+def _current(tree: Tree, far: ConvertibleMemory) -> list[ConvertibleMemory]:
+    """Return the present state of `far`: itself, or the namespaces of a region that was empty."""
     if far.mode == "empty":
         return [now for now in all_far(tree) if now.region == far.region]
     now = find(tree, far.name)
     return [now] if now else []
 
 
-def _mount(tree: Tree, name: str) -> str | None:
+def _mount_point(tree: Tree, name: str) -> str | None:
     now = find(tree, name)
     return now.mount if now else None
 
 
 def check_unused(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> None:
-    """Add an obstacle for everything that still uses `far`, open pools first of all."""
+    """Add an obstacle for each user of `far`: open files, swap, device mapper; warn of fstab."""
     paths = [f"/dev/{name}" for name in (far.block, far.dax) if name]
     if far.mount:
         paths.append(far.mount)
@@ -236,19 +239,19 @@ def check_unused(tree: Tree, far: ConvertibleMemory, draft: DraftConversion) -> 
 
 
 def processes(tree: Tree, paths: list[str]) -> list[tuple[int, str, str]]:
-    """Return (process, its name, path) of open and mapped files that are or lie below `paths`."""
+    """Return (pid, name, path) of each process with an open or mapped file at or below `paths`."""
     users = []
     for pid in tree.entries("proc", r"[0-9]+"):
         if tree.live and int(pid) == os.getpid():
             continue
-        for path in _open(tree, pid):
+        for path in _open_paths(tree, pid):
             if any(path == base or path.startswith(f"{base}/") for base in paths):
                 users.append((int(pid), tree.text_if_allowed(f"proc/{pid}/comm") or "?", path))
                 break
     return users
 
 
-def _open(tree: Tree, pid: str) -> list[str]:
+def _open_paths(tree: Tree, pid: str) -> list[str]:
     paths = []
     for fd in tree.entries(f"proc/{pid}/fd", "[0-9]+"):
         try:
