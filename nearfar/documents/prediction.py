@@ -166,6 +166,9 @@ class PagedBudget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Those of the swapped-out pages that are written; copies of the others are still in swap."""
     time_ns: Estimate
     slowdown: Estimate
+    run_slowdown: Estimate | None = None
+    """Slowdown that a single run shows: the same, with the interval of near time in addition; None
+    in documents of earlier versions."""
     bound: Bound
     models: list[ModelTime]
     """null: as with everything near. proportional: each touch of a page faults with a probability

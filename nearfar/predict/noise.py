@@ -40,7 +40,9 @@ def measurement_noise(
         effect = f"{effect}, and those of far times reach +-{spread:.0%}"
     role = "near" if device is near else "far"
     parts = [] if quality == QUIET else [f"{role} memory {device.name} was {_measured(quality)}"]
-    if time > MODEL_ERROR:
+    if time > MODEL_ERROR and runs == 0:
+        parts.append(f"near time is predicted, within +-{time:.0%}")
+    elif time > MODEL_ERROR:
         parts.append(f"near time varied by +-{time:.0%} over {runs} repetitions")
     elif runs == 1:
         parts.append("near time was measured once, so its spread is not known")
@@ -51,7 +53,7 @@ def measurement_noise(
         contention=quality.contention,
         near_time=time,
         widening=widening,
-        sentence=f"{'; '.join(parts)}: {effect}; {_remedy(device, quality, time)}",
+        sentence=f"{'; '.join(parts)}: {effect}; {_remedy(device, quality, time, runs)}",
     )
 
 
@@ -73,8 +75,10 @@ def _effect(widening: float) -> str:
     )
 
 
-def _remedy(device: DeviceProfile, quality: MeasurementQuality, time: float) -> str:
+def _remedy(device: DeviceProfile, quality: MeasurementQuality, time: float, runs: int) -> str:
     context = device.measured
+    if runs == 0 and quality.error < time:
+        return "give the near time measured there (--near-time)"
     if context is None or quality.error < time:
         return "profile again on a quieter machine"
     minutes = max(1, round(context.seconds / 60))

@@ -211,7 +211,9 @@ def _time_there_ns(
 def _timed(phase: Phase, time_ns: Estimate) -> Phase:
     here_ns = phase.near_cpu_time_ns.value
     wall = phase.near_wall_time_ns * (time_ns.value / here_ns if here_ns > 0 else 1.0)
-    return msgspec.structs.replace(phase, near_cpu_time_ns=time_ns, near_wall_time_ns=wall)
+    return msgspec.structs.replace(
+        phase, near_cpu_time_ns=time_ns, near_wall_time_ns=wall, near_repetitions=0
+    )
 
 
 def _loaded_by_stores(workload: WorkloadProfile, phase: Phase) -> dict[int, float]:

@@ -76,13 +76,8 @@ class _PhaseAt:
 
 
 def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint: float) -> _PhaseAt:
-    """Return the phase at one size of near memory; each error is perturbed alone.
-
-    A run in the paged memory varies as the runs of near time did, so the ends of time have that
-    noise in addition.
-    """
-    near_time = phase.phase.near_cpu_time_ns
-    near = near_time.value
+    """Return the phase at one size of near memory; each error is perturbed alone."""
+    near = phase.phase.near_cpu_time_ns.value
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
     by_object = costs.added_ns(central)
     back, added = float(central.faults.sum()), float(by_object.sum())
@@ -106,8 +101,8 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
     transfer = _interval(transfer_ns, transfers, share)
     time = Estimate(
         max(near + wait.value, transfer.value),
-        max(near_time.low + wait.low, transfer.low),
-        max(near_time.high + wait.high, transfer.high),
+        max(near + wait.low, transfer.low),
+        max(near + wait.high, transfer.high),
     )
     counted = _interval(back, faults, FAULT_SHARE if costs.calibrated else 1.0)
     return _PhaseAt(phase, costs, near_pages, central, by_object, counted, time, bound)
@@ -180,9 +175,23 @@ def _slowdown(time: Estimate, near_ns: float) -> Estimate:
     return Estimate(*(slowdown_over(each, near_ns) for each in (time.value, time.low, time.high)))
 
 
+def _run_slowdown(slowdown: Estimate, row: list[_PhaseAt]) -> Estimate:
+    """Return `slowdown` with the interval of the measured near time, in which runs vary too.
+
+    A near time without repetitions is predicted, for another machine: its error is that of both
+    times, and leaves their ratio as it is.
+    """
+    near = sum_estimates([at.phase.phase.near_cpu_time_ns for at in row])
+    if near.value <= 0.0 or not all(at.phase.phase.near_repetitions for at in row):
+        return slowdown
+    low, high = (end / near.value - 1.0 for end in (near.low, near.high))
+    return Estimate(slowdown.value, slowdown.low + low, slowdown.high + high)
+
+
 def _budget(row: list[_PhaseAt], near_bytes: int, footprint: float) -> PagedBudget:
     near_ns = sum(at.phase.phase.near_cpu_time_ns.value for at in row)
     time = sum_estimates([at.time_ns for at in row])
+    slowdown = _slowdown(time, near_ns)
     models: dict[str, float] = {}
     for at in row:
         for model in _models(at, footprint):
@@ -194,7 +203,8 @@ def _budget(row: list[_PhaseAt], near_bytes: int, footprint: float) -> PagedBudg
         evicted=sum(at.pages.evicted for at in row),
         written=sum(at.pages.written for at in row),
         time_ns=time,
-        slowdown=_slowdown(time, near_ns),
+        slowdown=slowdown,
+        run_slowdown=_run_slowdown(slowdown, row),
         bound=max(row, key=lambda at: at.time_ns.value).bound,
         models=[
             ModelTime(model=name, time_ns=each, slowdown=slowdown_over(each, near_ns))

@@ -134,6 +134,25 @@ def test_noise_about_the_cache_widens_by_the_miss_curve():
     assert widths[1] > 1.2 * widths[0]
 
 
+def test_a_predicted_near_time_is_not_called_repeated():
+    profile = workload()
+    phase = profile.phases[0]
+    near_ns = phase.near_cpu_time_ns.value
+    predicted = replace(
+        phase,
+        near_cpu_time_ns=Estimate(near_ns, 0.7 * near_ns, 1.3 * near_ns),
+        near_repetitions=0,
+    )
+    made = predict(
+        profile=replace(profile, phases=[predicted]),
+        near=device(),
+        far=["cxl-e3s-x8"],
+    )
+    assert made.noise is not None
+    assert "near time is predicted, within +-30%" in made.noise.sentence
+    assert "--near-time" in made.noise.sentence
+
+
 def test_far_memory_measured_with_noise_is_named():
     far = replace(NOISY, name="slow", latency=[replace(f, value_ns=200.0) for f in NOISY.latency])
     noise = predict(profile=PROFILE, near=near_with(), far=[far]).noise

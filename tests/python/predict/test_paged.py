@@ -95,24 +95,29 @@ def test_random_touches_fault_in_proportion_to_what_is_far():
     assert device.total.far_time_ns == at(device).time_ns
 
 
-def test_an_interval_has_the_noise_of_near_time_and_the_value_does_not():
+def test_a_run_varies_as_near_time_does_and_the_predicted_part_does_not():
     workload = profile(UNIFORM)
     (phase,) = workload.phases
     near_ns = phase.near_cpu_time_ns.value
-    quiet, noisy = (
+    measured = Estimate(near_ns, 0.9 * near_ns, 1.2 * near_ns)
+    row, on_another_machine = (
         at(
             predicted(
-                replace(workload, phases=[replace(phase, near_cpu_time_ns=near)]), zram(), "90%"
+                replace(
+                    workload,
+                    phases=[replace(phase, near_cpu_time_ns=measured, near_repetitions=count)],
+                ),
+                zram(),
+                "90%",
             )
-        ).slowdown
-        for near in (
-            Estimate(near_ns, near_ns, near_ns),
-            Estimate(near_ns, 0.9 * near_ns, 1.2 * near_ns),
         )
+        for count in (3, 0)
     )
-    assert noisy.value == quiet.value
-    assert quiet.low - noisy.low == pytest.approx(0.1)
-    assert noisy.high - quiet.high == pytest.approx(0.2)
+    assert row.run_slowdown is not None
+    assert row.run_slowdown.value == row.slowdown.value
+    assert row.slowdown.low - row.run_slowdown.low == pytest.approx(0.1)
+    assert row.run_slowdown.high - row.slowdown.high == pytest.approx(0.2)
+    assert row.slowdown == on_another_machine.slowdown == on_another_machine.run_slowdown
 
 
 def test_a_loop_faults_everywhere_below_its_size_and_its_interval_reaches_to_a_random_choice():
