@@ -123,7 +123,8 @@ def _run_to_its_end(command: list[str]) -> None:
                     guest.wait(left_s)
                     return
                 left_s = remaining_s(LIMIT_S, time.monotonic() - started)
-            print(f"# the guest was stopped after {time.monotonic() - started:.0f} s")
+            if guest.poll() is None:
+                print(f"# the guest was stopped after {time.monotonic() - started:.0f} s")
         finally:
             guest.kill()
 

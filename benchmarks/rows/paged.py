@@ -1,8 +1,8 @@
 """Programs in compressed memory: faults, times, the cliff and plans against the kernel alone.
 
 The kernels, programs and limits were fixed before any of them was run at a limit. Since then
-the model and the plans were changed with the kernels' results known (docs/paged.md): on these
-kernels the rows show no held-out accuracy. One session takes some twenty minutes on a quiet machine
+the model and the plans were changed when the kernels' results were known (docs/paged.md), so the
+rows show no held-out accuracy. One session takes some twenty minutes on a quiet machine
 and is kept in build/paged; NEARFAR_PAGED_ONLY names some of its kernels and programs, so that a
 session can be run in pieces:
 

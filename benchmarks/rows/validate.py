@@ -19,7 +19,7 @@ and every session is printed.
 
 Sessions are judged by the predictions of the commit that ran them, which the rows name. Predictions
 of the same sessions by today's models are separate rows, because the models may have been changed
-with the sessions known.
+when the sessions were known.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def rows() -> Iterator[Row]:
         peer="null has none",
         command=COMMAND,
     )
-    # Not a validation: a model may have been changed since with these sessions known.
+    # Not a validation: a model may have been changed since, when these sessions were known.
     yield from _judged(api.pool(there, again=True), "predicted again, ", (5.0, 0.75, 0.85))
 
 

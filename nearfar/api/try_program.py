@@ -112,8 +112,9 @@ def _check(options: TryOptions, executable: Path) -> None:
     given_s = options.given_s()
     if given_s > options.seconds() - MIN_TIME_S:
         raise CommandError(
-            f"--after and --duration take {given_s:g} s of the program's runs, which leaves too "
-            f"little of --time {options.time}: give --time {given_s + MIN_TIME_S:.0f}s or more"
+            f"the program runs up to three times, which takes {given_s:g} s for --after and "
+            f"--duration and leaves too little of --time {options.time}: give --time "
+            f"{given_s + MIN_TIME_S:.0f}s or more"
         )
 
 

@@ -7,8 +7,9 @@ steps that nothing orders, and so finds the choices that lead to runs that are n
 
 A preemption takes a turn from a thread that could have had it. Runs with few preemptions come
 first, and runs with more than a bound are left out (Musuvathi, Qadeer, PLDI 2007). If the bound
-forbids a preemption, the other thread is tried at the first of the preempted thread's turns in a
-row (Coons, Musuvathi, McKinley, OOPSLA 2013). Orders within the bound may still be missed.
+forbids a preemption, the other thread is tried before the first of the consecutive turns of the
+thread that would lose its turn (Coons, Musuvathi, McKinley, OOPSLA 2013). Orders within the bound
+may still be missed.
 
 Loads are not recorded. They follow the thread's previous step, so an order of two steps on lines
 that a thread only reads is tried only if other steps of the two threads depend.
@@ -117,8 +118,8 @@ class Interleavings:
         for at, thread in _races(turns):
             if self._branch(turns, begins, preempted, at, thread):
                 continue
-            # The bound forbids this preemption: the other thread takes the first of the thread's
-            # turns in a row instead.
+            # A preemption here would exceed the bound, so the other thread is tried before the
+            # first of this thread's consecutive turns.
             first = at
             while first and turns[first - 1].thread == turns[at].thread:
                 first -= 1

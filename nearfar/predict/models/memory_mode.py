@@ -13,8 +13,8 @@ waits for near memory (which holds the tag with the data), then for far memory, 
 written into near memory. Written lines that lose their place go to far memory in the order in which
 they were written; the interval covers that they go one by one. A hit waits as before.
 
-The rules for conflicts and for written lines were chosen with published runs of NPB's BT and MG and
-of PolyBench's jacobi-2d known (`nearfar reproduce applications`).
+The rules for conflicts and for written lines were chosen when the published runs of NPB's BT and MG
+and of PolyBench's jacobi-2d were known (`nearfar reproduce applications`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 // This test has its own libgcc and libstdc++, as programs of a wheel have.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <link.h>
 #include <stdlib.h>
@@ -127,7 +128,9 @@ TEST_CASE("program headers and glibc agree about every loaded file") {
   CHECK(find_object_by_headers(nullptr, &none) == -1);
 }
 
-TEST_CASE("the random device draws from the kernel") {
+TEST_CASE("the random device has an arc4random of its own, and draws from the kernel") {
+  // glibc has one from 2.36 on; this program must not use it.
+  CHECK(reinterpret_cast<void*>(&arc4random) != dlsym(RTLD_NEXT, "arc4random"));
   std::random_device device;
   std::set<unsigned> drawn;
   for (int i = 0; i < 64; ++i) drawn.insert(device());

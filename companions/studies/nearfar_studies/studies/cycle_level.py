@@ -149,9 +149,9 @@ def _of_intervals(cases: list[cycle_level.CyclePrediction]) -> list[str]:
     ours, null = cycle_intervals.calibrated(cases), cycle_intervals.calibrated(cases, "null")
     if ours is not None and null is not None:
         sentences.append(
-            f"calibrated on the other kernels, the intervals contain {ours.coverage:.0%} and have "
-            f"a Winkler score of {ours.score:.2f} (predicting no slowdown, {null.score:.2f}); "
-            f"calibrated on all kernels, their ends move outwards by "
+            f"calibrated on the other kernels, the intervals contain {ours.coverage:.0%} of "
+            f"slowdowns and have a Winkler score of {ours.score:.2f} (predicting no slowdown, "
+            f"{null.score:.2f}); calibrated on all kernels, their ends move outwards by "
             f"{math.exp(ours.margin) - 1.0:.1%}"
         )
     return sentences
