@@ -49,7 +49,7 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     kind_of = phase_of_slices(shares[active])
     count = max(kind_of, default=0) + 1
     names = [f"phase {kind + 1}" for kind in range(count)]
-    # A slice without any access belongs to the phase before.
+    # A slice without any access belongs to the phase of the slice before it.
     phase_of: dict[int, int] = {}
     for at, number in enumerate(numbers):
         before = [k for k, place in enumerate(active) if place <= at]
@@ -57,7 +57,7 @@ def with_detected_phases(gathered: GatheredRuns) -> tuple[GatheredRuns, str]:
     firsts = [next(n for n in numbers if phase_of[n] == kind) for kind in range(count)]
     for file in gathered.files:
         _relabel(file, {n: firsts[kind] for n, kind in phase_of.items()})
-    traced = _traced(gathered, phase_of, names)
+    traced = _traced_times(gathered, phase_of, names)
     accesses_of_phase = np.zeros(count)
     for at, number in enumerate(numbers):
         accesses_of_phase[phase_of[number]] += accesses[at]
@@ -100,7 +100,10 @@ def _unsliced(gathered: GatheredRuns, numbers: Sequence[int]) -> GatheredRuns:
 def _activity(
     files: Sequence[ProcessFile], object_of: Mapping[Site, int], numbers: Sequence[int]
 ) -> tuple[Array, Array]:
-    """Return each slice's shares of accesses by object, misses and hits apart, and its accesses."""
+    """Return the shares of each slice's accesses, and the number of its accesses.
+
+    Shares have a row for each slice, and two columns for each object: misses and hits.
+    """
     index = {number: at for at, number in enumerate(numbers)}
     counts = np.zeros((len(numbers), 2 * (max(object_of.values(), default=0) + 1)))
     for process, file in enumerate(files):
@@ -145,6 +148,7 @@ def phase_of_slices(shares: Array) -> list[int]:
 
 
 def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
+    """Replace the phase numbers in all tables of a process."""
     for table in (file.counters, file.curves, file.pages, file.events):
         for row in table:
             key = int(row["key"])
@@ -154,9 +158,10 @@ def _relabel(file: ProcessFile, phase_of: Mapping[int, int]) -> None:
         row["phase"] = phase_of.get(int(row["phase"]), int(row["phase"]))
 
 
-def _traced(
+def _traced_times(
     gathered: GatheredRuns, phase_of: Mapping[int, int], names: Sequence[str]
 ) -> dict[str, PhaseTime]:
+    """Return the instrumented run's time of each phase, summed over the slices of the phase."""
     times = {name: PhaseTime() for name in names}
     before = -1
     for number, kind in sorted(phase_of.items()):

@@ -63,7 +63,10 @@ class Identity:
 
 
 def nearest_by_column(identity: Identity, others: Mapping[int, Identity]) -> set[int]:
-    """Return those of `others`, which equal `identity`, whose calls have its columns; else all."""
+    """Return the `others` whose columns are those of `identity`, or all if there are none.
+
+    All of `others` equal `identity`; equality does not compare columns.
+    """
     wanted = [site.column for site in identity.sites]
     same = {
         number
@@ -75,7 +78,7 @@ def nearest_by_column(identity: Identity, others: Mapping[int, Identity]) -> set
 
 @dataclass
 class MatchedObject:
-    """One object in all profiles, with its numbers in each; none where it is missing."""
+    """One object in all profiles, with its numbers in each; no number: the profile lacks it."""
 
     identity: Identity
     members: list[list[int]]
@@ -200,16 +203,17 @@ def _by_place(identities: Sequence[Identity]) -> dict[tuple[object, ...], list[I
 
 
 def _paired(before: list[Identity], now: list[Identity]) -> dict[Identity, Identity]:
+    """Map new identities to old ones: in order if equally many, else by the nearest lines."""
     if len(before) == len(now):
         return dict(zip(now, before, strict=True))
     pairs: dict[Identity, Identity] = {}
-    left = list(before)
+    unpaired = list(before)
     for identity in now:
-        if not left:
+        if not unpaired:
             break
-        nearest = min(left, key=lambda old: _line_distance(identity, old))
+        nearest = min(unpaired, key=lambda old: _line_distance(identity, old))
         pairs[identity] = nearest
-        left.remove(nearest)
+        unpaired.remove(nearest)
     return pairs
 
 
@@ -235,8 +239,8 @@ def _with_unique_names(objects: list[MatchedObject]) -> list[MatchedObject]:
 
 
 MAX_FRAMES_COMPARED = 3
-"""Number of innermost frames of which one must be common: without lines, inlined frames are
-unknown."""
+"""Two call stacks match only if they share a function among this many innermost frames. More than
+one frame is compared because inlined frames are unknown without line tables."""
 
 
 def match_by_allocation(

@@ -48,14 +48,15 @@ class _Group:
     name: str
     sites: list[Site] = field(default_factory=list)
     via: str = ""
-    """Container function that the innermost frame called, since one line may call several; also
-    the C library's, where a line without columns calls several."""
+    """Function that the innermost frame calls, which distinguishes calls on one line: of a
+    container, or of the C library if the line has no columns."""
     told_by: int = 1
     """Number of frames that distinguish this group from others."""
     split: str = ""
     """Part of the site: size class, the program's tag."""
     joined_calls: int = 0
-    """Calls on one line that it joins, because debug information has no columns; 0: none."""
+    """Number of calls on one line that the group joins, because debug information has no columns;
+    0: none."""
 
 
 def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict[Site, int]]:
@@ -70,10 +71,10 @@ def make_objects(files: Sequence[ProcessFile]) -> tuple[list[MemoryObject], dict
             rows = files[process].sites[[number for at, number in group.sites if at == process]]
             allocations += int(rows["allocations"].sum())
             allocated += int(rows["allocated_bytes"].sum())
-            # Processes share memory from before a fork: the largest counts, not the sum.
+            # Forked processes share memory: the largest peak counts, not the sum.
             numbers = {number for at, number in group.sites if at == process}
-            together = max(int(rows["peak_bytes"].max()), _sampled_peak(files[process], numbers))
-            peak = max(peak, together)
+            own_peak = max(int(rows["peak_bytes"].max()), _sampled_peak(files[process], numbers))
+            peak = max(peak, own_peak)
             at_peak = max(at_peak, 0, int(rows["bytes_at_peak"].sum()))
         number = len(objects)
         object_of.update(dict.fromkeys(group.sites, number))
@@ -111,6 +112,7 @@ def _sampled_peak(file: ProcessFile, numbers: set[int]) -> int:
 
 
 def _group(files: Sequence[ProcessFile]) -> list[_Group]:
+    """Return the groups of all used sites: named ones, then those of the same source location."""
     places: dict[Site, list[SourceLocation]] = {}
     groups: dict[tuple[object, ...], _Group] = {}
     heap: list[tuple[Site, ObjectKind]] = []
@@ -139,7 +141,7 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
             group = groups.setdefault(key, _Group(kind, [], name, split=split))  # type: ignore[arg-type]
             group.sites.append(site)
     frames_of = symbolise(place for stack in places.values() for place in stack)
-    whole = [
+    stacks = [
         _with_heap(kind, [frame for place in places[site] for frame in frames_of[place]])
         for site, kind in heap
     ]
@@ -147,17 +149,17 @@ def _group(files: Sequence[ProcessFile]) -> list[_Group]:
         _Group(
             kind, kept, "", [site], wrappers.container_call(stack, kept), split=_split(files, site)
         )
-        for (site, kind), stack, kept in zip(heap, whole, wrappers.meaningful(whole), strict=True)
+        for (site, kind), stack, kept in zip(heap, stacks, wrappers.meaningful(stacks), strict=True)
     ]
-    _tell_by_call(called, whole, [places[site][0] for site, _ in heap])
-    total = sum(_bytes(files, group) for group in called)
+    _distinguish_by_callee(called, stacks, [places[site][0] for site, _ in heap])
+    total = sum(_peak_bytes(files, group) for group in called)
     return [*groups.values(), *_merged(files, called, 1, MIN_SPLIT_SHARE * total)]
 
 
-def _tell_by_call(
+def _distinguish_by_callee(
     called: Sequence[_Group], stacks: Sequence[Sequence[Frame]], places: Sequence[SourceLocation]
 ) -> None:
-    """Note the called function if one line without columns calls several, as malloc."""
+    """Set `via` to the called function if a line without columns calls several functions."""
     alike: dict[tuple[object, ...], list[tuple[_Group, SourceLocation]]] = {}
     for group, stack, place in zip(called, stacks, places, strict=True):
         first = group.frames[0]
@@ -173,7 +175,7 @@ def _tell_by_call(
 
 
 def _with_heap(kind: str, stack: list[Frame]) -> list[Frame]:
-    """Return the heap of a language's runtime if that allocates with `stack`; else the stack."""
+    """Return the frame of the language runtime's heap that `stack` allocates from, or `stack`."""
     heap = heap_frame(kind, stack)
     return stack if heap is None else [heap]
 
@@ -189,7 +191,7 @@ def _merged(
         together.setdefault(key, []).append(group)
     for groups in together.values():
         deepest = max(len(group.frames) for group in groups)
-        weight = sum(_bytes(files, group) for group in groups)
+        weight = sum(_peak_bytes(files, group) for group in groups)
         if weight > split_bytes and depth < min(deepest, MAX_FRAMES):
             yield from _merged(files, groups, depth + 1, split_bytes)
         else:
@@ -204,9 +206,9 @@ def _merged(
 
 
 def _joined_calls(groups: Sequence[_Group]) -> int:
-    """Return the number of a process' call stacks that have equal lines and no columns; 0 if one.
+    """Return how many call stacks of one process are equal, with frames without columns; 0: none.
 
-    Frames with columns are equal only where one call was compiled several times, as in a loop.
+    Equal stacks with columns are one call that was compiled several times, as in a loop.
     """
     stacks: Counter[tuple[object, ...]] = Counter()
     for group in groups:
@@ -218,7 +220,7 @@ def _joined_calls(groups: Sequence[_Group]) -> int:
 
 
 def _split(files: Sequence[ProcessFile], site: Site) -> str:
-    """Return the part of a call stack's blocks in a site: ``64-127 B``, ``users``; "" for all."""
+    """Return which blocks of a call stack the site has: ``users, 64-127 B``; "" for all."""
     process, number = site
     row = files[process].sites[number]
     tag, bits = fortran_name(files[process].text(int(row["tag"]))), int(row["size_class"])
@@ -240,12 +242,12 @@ def _identity(frame: Frame) -> tuple[object, ...]:
     return (frame.module, frame.function, frame.file, frame.line, frame.column)
 
 
-def _bytes(files: Sequence[ProcessFile], group: _Group) -> int:
+def _peak_bytes(files: Sequence[ProcessFile], group: _Group) -> int:
     return max(int(files[process].sites[number]["peak_bytes"]) for process, number in group.sites)
 
 
 def _globals_name(path: str, file: ProcessFile) -> str:
-    if path.startswith("\t"):  # a variable of its own
+    if path.startswith("\t"):  # a single variable
         return fortran_name(path[1:])
     main = file.text(int(file.modules[0]["path"])) if len(file.modules) else ""
     return "globals" if path == main else f"globals of {Path(path).name}"
@@ -278,7 +280,7 @@ def _add_columns(groups: Sequence[_Group]) -> None:
 
 
 def _make_names_unique(groups: Sequence[_Group]) -> None:
-    """Add columns and the callers in which groups differ to names that several groups have."""
+    """Distinguish groups of equal names by columns, then by callers, then by numbers."""
     _add_columns(groups)
     for describe in (_function_of, _name_of, _place_of):
         together: dict[tuple[str, str], list[_Group]] = {}

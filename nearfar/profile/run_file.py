@@ -147,12 +147,12 @@ class ProcessFile:
         modules = self.modules[inside]
         if not len(modules):
             return SourceLocation("?", address)
-        # A module loaded where another was before: the later one.
+        # If modules were loaded at one address after each other, the latest one counts.
         module = modules[-1]
         return SourceLocation(self.text(int(module["path"])), address - int(module["base"]))
 
     def locate_instruction(self, address: int) -> SourceLocation:
-        """Return the location of an instruction, one byte on as symbolise() expects it."""
+        """Return an instruction's location plus one byte, which symbolise() subtracts."""
         location = self.locate(address)
         return SourceLocation(location.module, location.offset + 1)
 

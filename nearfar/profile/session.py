@@ -27,14 +27,14 @@ LIVE_INTERVAL_US = 10_000
 """First interval between samples of live bytes, us; it doubles when the table is full."""
 
 MIN_BUSY_SHARE = 0.05
-"""Least CPU time over wall time of a program that computes, also beside many others; one that takes
-less waits as a server does."""
+"""Least ratio of CPU time to wall time of a program that computes, even beside many others. Below
+it, the program waits as a server does."""
 
 FULL_PROCESSES = 4
-"""Processes for whose full tables there must be room in memory: each has a file of its own. Most of
-a file stays untouched, but one is only made where all of it fits."""
+"""Number of processes whose full tables must fit in memory if the run's folder is there. Each
+process has a file, most of which stays untouched."""
 OTHER_FILES_BYTES = 16 << 20
-"""Space in the run's folder for what is beside the tables: the ring of QEMU's events takes most."""
+"""Space in the run's folder for files other than tables; QEMU's ring of events needs most of it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ProfileRequest:
     """Whether to split sites by the sizes of their blocks."""
     source: AccessSource = field(default_factory=CompiledSource)
     deadline: RunDeadline | None = None
-    """The end of all runs: longer ones are refused, or sampled in part. None: any."""
+    """The end of all runs: longer runs are refused, or sampled in part. None: no limit."""
 
     def folder(self) -> str | None:
         """Return where the run's folder is: in memory if its processes' files fit there."""
@@ -93,7 +93,7 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
         say(f"run 1 of {request.repetitions + 1}: plain")
         runs = [run_plain(request, plain)]
         twins = {path.name for path in twin_folder.iterdir()}
-        source, counted = _in_time(request, runs[0].outcome)
+        source, counted = _within_deadline(request, runs[0].outcome)
         say(f"run 2 of {request.repetitions + 1}: {source.run_as}{source.how_long}")
         with owned_folder("nearfar-run-", request.folder()) as folder:
             control = _control(request, folder)
@@ -132,8 +132,8 @@ def gather_runs(request: ProfileRequest, say: Callable[[str], None]) -> Gathered
     return gathered
 
 
-def _in_time(request: ProfileRequest, by_itself: RunOutcome) -> tuple[AccessSource, Job]:
-    """Return the source and the job of the observed run, with the time that a plain run left."""
+def _within_deadline(request: ProfileRequest, by_itself: RunOutcome) -> tuple[AccessSource, Job]:
+    """Return source and job of the observed run, limited to the time that the plain run left."""
     if request.deadline is None:
         return request.source, request.job
     job = replace(request.job, longest_s=request.deadline.counted_s())
@@ -149,9 +149,10 @@ def _observed(
     *,
     by_itself: ProfiledRun,
 ) -> tuple[RunOutcome, SourceReport]:
-    """Run the program observed; raise UnobservedError if it fails as it does not `by_itself`.
+    """Run the program under the source of accesses.
 
-    Its near time would be of more than was seen.
+    Raises UnobservedError if the program fails in a way in which its plain run `by_itself` did not:
+    near time would then include work that was not observed.
     """
     native = by_itself.outcome
     try:
@@ -175,7 +176,7 @@ def _observed(
 def _check_seen(
     request: ProfileRequest, seen: SourceReport, by_itself: ProfiledRun, observed: RunOutcome
 ) -> None:
-    """Refuse what was observed in too little time to tell how much of the program it is."""
+    """Refuse an observed run that ended too early to know its share of the program's work."""
     name, ends_itself = request.job.command[0], request.job.ends_itself
     if request.deadline is None or not ends_itself or seen.timed is not None:
         return
@@ -206,10 +207,10 @@ def check_busy(name: str, by_itself: RunOutcome) -> None:
 def run_plain(
     request: ProfileRequest, build: Build, *, may_be_stopped: bool = False
 ) -> ProfiledRun:
-    """Run a build that is not observed, within the request's time.
+    """Run the plain build within the request's deadline.
 
-    A program that runs longer than its share of that time is refused; stopped where the source
-    observes parts, or with `may_be_stopped`.
+    A program that runs longer than its share of the time is stopped if the source observes parts of
+    runs, or with `may_be_stopped`. Otherwise it is refused.
     """
     with run_folder(request) as (folder, control):
         job = request.job
@@ -217,7 +218,7 @@ def run_plain(
             in_part = (request.source.times_parts or may_be_stopped) and job.ends_itself
             longest_s = request.deadline.plain_s(in_part=in_part)
             job = replace(job, longest_s=longest_s)
-            if in_part:  # what it does later is not sampled
+            if in_part:  # later parts of the program are not sampled
                 job = job.ending_after(longest_s, f"{longest_s:.1f} s")
         outcome = run_job(job, build.executable, build.environment, folder)
         cut_off = request.job.duration_s is None and job.duration_s is not None
@@ -293,7 +294,7 @@ def _check_gathered(gathered: GatheredRuns, name: str) -> None:
 def _without_twin(
     request: ProfileRequest, executable: Path, files: list[ProcessFile], twins: set[str]
 ) -> list[str]:
-    """Return the plugins that had no plain twin in the plain runs."""
+    """Return the instrumented libraries that had no plain twin in the plain runs."""
     if request.plain is not None and request.plain.resolve() != executable:
         return []
     libraries = instrumented_libraries(files, executable)

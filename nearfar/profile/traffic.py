@@ -25,7 +25,7 @@ _CLASSES: tuple[Literal["opaque", "stream", "indirect", "chase"], ...] = (
 )
 
 MIN_SAMPLED_MISSES = 16
-"""Sampled misses from which their order counts: fewer may be neighbours by chance."""
+"""Least number of sampled misses whose order counts: fewer may be neighbours by chance."""
 CHANCE_SHARE = 0.05
 """Share of neighbours among random misses in 120 pages (3 places, 2 sides each)."""
 
@@ -74,12 +74,13 @@ def gather(files: Sequence[ProcessFile], object_of: Mapping[Site, int]) -> RunTr
             accesses = float(row["accesses"]) * file.rate * weight
             traffic.accesses += accesses
             # A read-modify-write misses as a load: later instructions wait for the line.
-            waited = reads + writes if described.operation == "both" else reads
-            followed = sequential_share(row)
-            _add(traffic.read_misses, name, waited)
-            _add(traffic.write_misses, name, reads + writes - waited)
-            _add(traffic.read_sequential, name, waited * followed)
-            _add(traffic.write_sequential, name, (reads + writes - waited) * followed)
+            as_loads = reads + writes if described.operation == "both" else reads
+            as_stores = reads + writes - as_loads
+            sequential = sequential_share(row)
+            _add(traffic.read_misses, name, as_loads)
+            _add(traffic.write_misses, name, as_stores)
+            _add(traffic.read_sequential, name, as_loads * sequential)
+            _add(traffic.write_sequential, name, as_stores * sequential)
             if reads + writes or described.fields:
                 number = numbers.setdefault(_identity(described), len(run.instructions))
                 if number == len(run.instructions):
@@ -119,8 +120,8 @@ def _identity(instruction: Instruction) -> tuple[object, ...]:
 def instructions_to_keep(run: RunTraffic, phases: set[int]) -> list[int]:
     """Return the instructions to keep, those with most misses in `phases` first.
 
-    Those that hit are kept where they touch the types of those that miss: with the type split,
-    they may miss.
+    Instructions without misses are kept if they touch the types of those with misses: they may miss
+    once the type is split.
     """
     kept = _most_missing(run, phases)
     types = {touched.type for number in kept for touched in run.instructions[number].fields}
@@ -155,10 +156,10 @@ def _most_missing(run: RunTraffic, phases: set[int]) -> list[int]:
 
 
 def sampling(files: Sequence[ProcessFile]) -> Sampling:
-    """Return how lines were sampled, and the error of that alone.
+    """Return how lines were sampled, and the error of sampling.
 
-    The variance is that between random groups of lines, since the misses of a line come together:
-    N lines of M misses each are as uncertain as N misses, not N x M.
+    The variance is computed between random groups of lines, because the misses of a line are not
+    independent: N lines of M misses each are as uncertain as N misses, not N x M.
     """
     rate = files[0].rate
     accesses = sum(int(_of_instructions(file)["accesses"].sum()) for file in files)

@@ -2,10 +2,10 @@
 
 A line of a page table has 8 entries, for 8 pages. A binary search ends with steps of 16, 8 and
 4 KiB, each to a page whose translation is not cached, and all three read one line of the table:
-the first walk waits for it, the others find it in the core's private cache. The profile counts
-walks; only bursts have their order. Which accesses of a burst walk is not known, since its own
-translations start cold: as many as the profile counts are assumed, on the pages that the fewest
-bursts touch.
+the first walk waits for the line, the others find it in the core's private cache. The profile
+counts walks, but only bursts show their order. Which translations are cached when a burst begins is
+unknown. So as many walks as the profile counts are assumed to be first touches of the coldest
+pages, which the fewest bursts touch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def object_bursts(
                 dependent_share=float((parent[loads] >= 0).sum()) / count,
                 value_share=None if by_value is None else float(by_value[loads].sum()) / count,
                 chain_depth=float(depth[own_misses].mean()),
-                instructions_between=_between(trace, own_misses),
+                instructions_between=_instructions_between(trace, own_misses),
             )
         )
     return sorted(summaries, key=lambda summary: -summary.misses)
@@ -76,10 +76,11 @@ def _depths(parent: NDArray[np.int64], missing: NDArray[np.bool_]) -> NDArray[np
     return depth
 
 
-def _between(trace: BurstTrace, own_misses: NDArray[np.bool_]) -> float:
+def _instructions_between(trace: BurstTrace, own_misses: NDArray[np.bool_]) -> float:
     """Return the mean number of instructions from one of an object's misses to the next.
 
-    Only misses of one burst count; where no burst has two, it is all instructions of the trace.
+    Only pairs within one burst count. If no burst has two misses, the result is the number of all
+    instructions of the trace.
     """
     gaps: list[float] = []
     for begin, end in zip(trace.starts, trace.starts[1:], strict=False):
@@ -123,7 +124,7 @@ class BurstAddresses:
 
     address: NDArray[np.uint64]
     streams: NDArray[np.bool_]
-    """Whether the instruction accesses memory in sequence: such walk once a page."""
+    """Whether the instruction accesses memory in sequence, and so walks once per page."""
 
 
 def uncached_walk_share(bursts: Sequence[BurstAddresses], walks_per_access: float) -> float | None:
@@ -138,7 +139,7 @@ def uncached_walk_share(bursts: Sequence[BurstAddresses], walks_per_access: floa
         np.concatenate([np.unique(burst) for burst in pages]), return_counts=True
     )
     first_touches = [
-        (int(in_bursts[np.searchsorted(touched, page[place])]), _mixed(int(page[place])), cached)
+        (int(in_bursts[np.searchsorted(touched, page[place])]), _hash(int(page[place])), cached)
         for burst, page in zip(bursts, pages, strict=True)
         for place, cached in _first_touches(burst, page)
     ]
@@ -166,5 +167,5 @@ def _first_touches(burst: BurstAddresses, page: NDArray[np.uint64]) -> list[tupl
     return touches
 
 
-def _mixed(number: int) -> int:
+def _hash(number: int) -> int:
     return (number * 0x9E3779B97F4A7C15) >> 40 & 0xFFFFFF

@@ -23,12 +23,12 @@ MAX_LINE_STEP = 3
 """Distance between the new numbers of lines that are not neighbours."""
 
 MIN_SAMPLED_ACCESSES = 8
-"""Sampled accesses from which an instruction has a miss rate of its own; those below share one."""
+"""Instructions with fewer sampled accesses share one miss rate per phase."""
 
 LINES_OF_PAGE = 64
 
 MAX_PART_BYTES = 8
-"""Widest access that QEMU reports as one; wider ones were counted as several."""
+"""Widest access that QEMU reports as one access; wider accesses were counted as several."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BurstAssembler:
             if name in known and recorded.bursts.get(number)
         }
         self._rates: dict[tuple[int, int], _Rate] = {}
-        self._rare: dict[int, _Rate] = {}
+        self._shared_rates: dict[int, _Rate] = {}
         self._object_of: dict[int, int] = {}
         self._count_rates()
 
@@ -129,6 +129,10 @@ class BurstAssembler:
     def _walks_apart(
         self, name: str, accesses: list[Records], streams: NDArray[np.bool_], starts: list[int]
     ) -> float | None:
+        """Return the share of page walks whose table line was not read just before; None: unknown.
+
+        `streams`: whether each access is of a stream. `starts`: index of each burst's first access.
+        """
         if self._profile.core is None:
             return None
         rows = next(phase for phase in self._profile.phases if phase.name == name).objects
@@ -148,6 +152,7 @@ class BurstAssembler:
         )
 
     def _count_rates(self) -> None:
+        """Compute miss rates by phase and instruction, and each instruction's main object."""
         objects, object_of = make_objects([self._file])
         profile_object = match_by_allocation(objects, self._profile.objects)
         touched: dict[int, dict[int, float]] = {}
@@ -169,7 +174,7 @@ class BurstAssembler:
                 row_of[number] = row_of.get(number, 0.0) + accesses
         for (phase, _), rate in self._rates.items():
             if rate.accesses < MIN_SAMPLED_ACCESSES:
-                self._rare[phase] = self._rare.get(phase, _Rate()) + rate
+                self._shared_rates[phase] = self._shared_rates.get(phase, _Rate()) + rate
         self._object_of = {
             pc: max(accesses_by_object, key=lambda number: accesses_by_object[number])
             for pc, accesses_by_object in touched.items()
@@ -257,7 +262,11 @@ class BurstAssembler:
 
     def _rate(self, phase: int, pc: int) -> _Rate:
         rate = self._rates.get((phase, pc), _Rate())
-        return rate if rate.accesses >= MIN_SAMPLED_ACCESSES else self._rare.get(phase, _Rate())
+        return (
+            rate
+            if rate.accesses >= MIN_SAMPLED_ACCESSES
+            else self._shared_rates.get(phase, _Rate())
+        )
 
     def _burst(
         self,

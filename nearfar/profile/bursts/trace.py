@@ -1,8 +1,8 @@
 """Bursts as arrays, for the native window model, with the accesses that miss.
 
-The caches of a burst start cold, so a first touch may or may not miss. How many of an instruction's
-accesses miss is known from the run, whose lines are sampled all the time. Which ones miss is
-assumed: those whose lines the fewest bursts touch, the cold ones.
+What the caches hold when a burst begins is unknown, so the burst's first touch of a line may or may
+not miss. The sampled lines of the whole run give the number of misses of each instruction. Which
+first touches miss is assumed: those of the coldest lines, which the fewest bursts touch.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _first_touches(
     _, first = np.unique(np.stack([burst, line]), axis=1, return_index=True)
     in_bursts = np.bincount(line[first], minlength=int(line.max()) + 1)[line]
     expected = np.bincount(access, minlength=len(rates)) * rates
-    # A hash orders equally cold ones, so that no instruction's misses come together.
+    # A hash orders equally cold lines, so that the misses of an instruction are spread.
     mixed = (line.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
     coldest = first[np.lexsort((mixed[first], in_bursts[first]))]
     order = coldest[np.argsort(access[coldest], kind="stable")]

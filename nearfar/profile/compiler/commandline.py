@@ -130,6 +130,7 @@ def parse(words: list[str], environment: Mapping[str, str]) -> CompilerCommand:
 
 
 def _option(command: CompilerCommand, word: str, position: int, language: str | None) -> str | None:
+    """Parse an option without a separate value; return the language of the inputs after it."""
     if word in _PASS_THROUGH or word.startswith(_PASS_THROUGH_STARTS):
         command.pass_through = True
     elif word == "-c":
@@ -242,7 +243,7 @@ def _expand(words: list[str], depth: int = 0) -> list[str]:
 
 
 def _split(text: str) -> list[str]:
-    """Split at white space; quotes group, a backslash takes the next character as it is."""
+    """Split at white space; quotes group, and a backslash escapes the next character."""
     words: list[str] = []
     word: list[str] | None = None
     quote = ""

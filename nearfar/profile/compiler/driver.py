@@ -27,15 +27,15 @@ from nearfar.profile.compiler.toolchain import Toolchain
 # twin keeps these options.
 _LTO = ("-flto", "-fwhole-program-vtables", "-fvirtual-function-elimination", "-fsplit-lto-unit")
 
-_LINES = (
+_TWIN_OPTIONS = (
     "-gline-tables-only",
     "-fdebug-info-for-profiling",
-    "-Wno-unused-command-line-argument",  # by assembly, which -Werror would not forgive
+    "-Wno-unused-command-line-argument",  # for assembly, which does not use them, with -Werror
 )
 """Options of the plain twin, whose allocation sites `run` and `--bursts` identify by line and
 inlined call. The second keeps full names of inlined functions. None changes code."""
 
-_TYPES = ("-g", "-Xclang", "-debug-info-kind=limited")
+_TYPE_OPTIONS = ("-g", "-Xclang", "-debug-info-kind=limited")
 """Options by which the pass knows the fields of every type that the source uses. By default clang
 leaves a C++ class to the file that defines its constructor."""
 
@@ -103,7 +103,7 @@ def _plain_compiles(
             for index, word in enumerate(command.arguments)
             if index == position or index not in inputs
         ]
-        arguments = [toolchain.clang, *without_side_files(kept), *_LINES, "-o", twin]
+        arguments = [toolchain.clang, *without_side_files(kept), *_TWIN_OPTIONS, "-o", twin]
         process = ToolProcess(arguments, None, command.stdin_file, quiet=True)
         result.append((process, twin, command.output_of(source)))
     return result
@@ -131,7 +131,7 @@ def _link(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolde
     twin = folder.file(os.path.basename(output))
     twin_code = None
     if command.wants_plain:
-        words = [toolchain.clang, *without_side_files(plain.arguments), *_LINES, "-o", twin]
+        words = [toolchain.clang, *without_side_files(plain.arguments), *_TWIN_OPTIONS, "-o", twin]
         words = _with_library(words, toolchain.marks, toolchain)
         twin_code = ToolProcess(words, None, command.stdin_file, quiet=True).wait()
     code = instrumented.wait()
@@ -191,7 +191,7 @@ def _instrumented(command: CompilerCommand, toolchain: Toolchain) -> list[str]:
         result.append("-fno-crash-diagnostics")
         if not command.has_debug_information:
             words = [word for word in words if word not in LESS_THAN_TYPES]
-            result += _TYPES
+            result += _TYPE_OPTIONS
     return result + words
 
 
@@ -202,7 +202,7 @@ def _environment(command: CompilerCommand, toolchain: Toolchain) -> dict[str, st
         **os.environ,
         "NEARFAR_RATE_LOG2": str(command.rate.bit_length() - 1),
         "NEARFAR_COMPILER_TEXT": text,
-        # The pass has read the types by then; what was not asked for would only take space.
+        # After the pass has read the types, it removes those that the user did not request.
         "NEARFAR_ONLY_LINES": "0" if command.has_debug_information else "1",
     }
 

@@ -1,8 +1,8 @@
 """`nearfar cargo` and RUSTC_WRAPPER=nearfar: Rust crates with the nearfar pass.
 
-rustc hands LLVM bitcode on, as for link-time optimisation across languages; the clang with the
-pass makes objects of it, instrumented ones with the plain ones inside. Build scripts and procedural
-macros run while others are built: they are linked of plain objects.
+rustc writes LLVM bitcode, as for link-time optimisation across languages. The clang with the pass
+compiles the bitcode to instrumented objects, which contain the plain ones. Build scripts and
+procedural macros run during the build, so they are linked from plain objects.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RustCompiler:
 
 
 def cargo(words: list[str]) -> int:
-    """Run cargo with rustc's work instrumented; without a matching LLVM, as always."""
+    """Run cargo and instrument its crates; without a matching LLVM, run cargo unchanged."""
     program = which("cargo")
     rustc = which(os.environ.get("RUSTC", "rustc"))
     if program is None or rustc is None:
@@ -68,7 +68,7 @@ def cargo(words: list[str]) -> int:
     folder = environment.get("CARGO_TARGET_DIR")
     is_build = bool(_BUILDS.intersection(words[len(toolchain) :][:1]))
     if folder is None and is_build and not any(w.startswith("--target-dir") for w in words):
-        # Objects of the user's own builds are as new as the sources, but not instrumented.
+        # In the user's own folder, cargo would reuse objects that are not instrumented.
         folder = os.path.join(_workspace(program, toolchain), "target", "nearfar")
         environment["CARGO_TARGET_DIR"] = folder
     code = subprocess.run([program, *words], env=environment, check=False).returncode

@@ -12,7 +12,7 @@ from nearfar.profile.identity import MatchedObject
 from nearfar.profile.scaling.joined import JoinedProfiles
 
 MIN_SIZES = 3
-"""Least number of sizes: two fit any law, the third tells laws apart."""
+"""Least number of sizes: any law fits two sizes; the third distinguishes laws."""
 MIN_SPAN = 4.0
 """Least ratio of the largest to the smallest size: within a factor of 4, n and n log n differ by
 10 %, no more than two runs do."""

@@ -115,11 +115,11 @@ def predict_curve(curves: CurveSeries, wanted: CurveTarget) -> PredictedCurve:
     bound = rival_bound(means[power, chosen])
     for (p, name), error in means.items():
         if error <= bound:
-            read, write, _ = _at(
+            read, write, _ = _curve_at(
                 curves, p, _law(name), all_sizes, size=wanted.target, footprint=wanted.footprint
             )
             rival_misses.append(level(read + write, curves.capacities, wanted.cache_bytes))
-    read, write, _ = _at(
+    read, write, _ = _curve_at(
         curves, power, _law(chosen), all_sizes, size=wanted.target, footprint=wanted.footprint
     )
     predicted_misses = max(
@@ -150,15 +150,15 @@ def _law(name: str) -> Law:
     return next(law for law in LAWS if law.name == name)
 
 
-def _at(
+def _curve_at(
     curves: CurveSeries, power: float, law: Law, used: list[int], *, size: float, footprint: float
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return read and write misses at every capacity, and whether enough of `used` reach it."""
     x = np.log2(curves.capacities)
-    # The capacity of each smaller run that corresponds to each capacity of the larger.
+    # log2 of the capacity of each smaller run that corresponds to each capacity of the larger run.
     places = x[None, :] + power * np.log2(curves.footprints[used] / footprint)[:, None]
     reached = places >= x[0]
-    # Sizes whose curves do not reach a capacity do not count there, if enough others do.
+    # Sizes whose curves do not reach a capacity do not count there, if enough others reach it.
     enough = reached.sum(axis=0) >= MIN_CURVE_SIZES
     n, at = curves.sizes[used], np.array([size])
     curves_at_size = []
@@ -177,13 +177,14 @@ def _errors(
 ) -> tuple[float, float] | None:
     """Return two |ln| errors of the tested size's misses around the scaled capacity.
 
-    The first leaves out what sampling explains. None: too few smaller sizes' curves reach it.
+    The first error leaves out what sampling explains. None: the curves of too few smaller sizes
+    reach that capacity.
     """
     pair = _around(curves, power, law, split, wanted)
     if pair is None:
         return None
     predicted, known = pair
-    # The tested count scatters, and so do those it was predicted from.
+    # The tested count scatters, and so do the counts from which it was predicted.
     scatter = float(curves.noise[split[1]] + curves.noise[split[0]].mean())
     allowed = curves.floor * predicted.size + scatter * float(known.sum())
     off = float(np.abs(predicted - known).sum())
@@ -196,9 +197,9 @@ def _around(
 ) -> tuple[Array, Array] | None:
     """Return misses of the tested size around the scaled capacity, predicted and known."""
     train, test = split
-    size, holds = float(curves.sizes[test]), float(curves.footprints[test])
-    read, write, reached = _at(curves, power, law, train, size=size, footprint=holds)
-    scaled = wanted.cache_bytes * holds / wanted.footprint
+    size, footprint = float(curves.sizes[test]), float(curves.footprints[test])
+    read, write, reached = _curve_at(curves, power, law, train, size=size, footprint=footprint)
+    scaled = wanted.cache_bytes * footprint / wanted.footprint
     window = (np.abs(np.log2(curves.capacities / scaled)) <= np.log2(WINDOW_FACTOR)) & reached
     if not window.any():
         return None

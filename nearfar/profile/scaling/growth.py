@@ -25,8 +25,8 @@ MIN_ERROR_GAIN = 0.005
 MAX_RIVAL_FACTOR = 1.5
 """A law with up to this many times the chosen law's error may also be right."""
 MIN_RIVAL_ERROR = 0.05
-"""So may a law whose |ln| error is at most this much larger: counts of a few hundred sampled lines,
-and times of runs minutes apart, scatter by as much."""
+"""A law whose |ln| error is at most this much larger may also be right: counts of a few hundred
+sampled lines, and times of runs minutes apart, scatter by as much."""
 MIN_HALF_WIDTH = 0.02
 """Least half-width of an interval, as |ln|: the 2 % that sampling lines leaves (README)."""
 WORST_TO_95 = 1.5

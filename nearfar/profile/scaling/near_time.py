@@ -1,9 +1,9 @@
 """Near time at a size that was never run.
 
-Two methods: the law of growth of the time itself, or a sum of accesses and cache misses, each at a
-cost. The second sees that data outgrow a cache between the largest size that ran and the target.
-Costs are fitted to the sizes that ran. A cost that these do not determine (nothing missed there)
-stays near what such a miss costs on recent processors, within a wide range.
+Two methods compete: the law of growth of the time itself, and a sum of accesses and cache misses,
+each times a cost. Only the sum accounts for data that outgrow a cache between the largest size that
+ran and the target. Costs are fitted to the sizes that ran. If nothing missed a cache there, the
+cost of its misses stays near the usual cost on recent processors, within a wide range.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _costs(counts: Array, times: Array, usual_ns: Array) -> Array:
 
 
 def _noise(times: Sequence[Estimate]) -> float:
-    """Return the relative error of the largest size's time by chance."""
+    """Return the relative random error of the largest size's time."""
     last = times[-1]
     return max(RUN_DRIFT, (last.high - last.low) / 2 / last.value if last.value > 0 else 0.0)
 
@@ -231,11 +231,11 @@ def count_work(
 
 
 def _waited_share(rows: Sequence[Sequence[TrafficSum]], used: Sequence[int]) -> float:
-    """Return the cost of these misses over the usual: what advances in order is prefetched.
+    """Return the cost of these misses over the usual cost: misses in sequence are prefetched.
 
-    The order is known for last-level misses at the sizes that ran. Misses of nearer levels and new
-    misses may differ: a table is filled in order, and searching it misses only once it has
-    outgrown a cache.
+    The sequence is known for last-level misses at the sizes that ran. Misses of nearer levels and
+    new misses may differ: a program fills a table in sequence, and its searches in the table miss
+    only once the table has outgrown a cache.
     """
     misses_total = prefetched = 0.0
     for k in used:

@@ -1,7 +1,7 @@
 """Traffic and miss curve of one object in one phase at the target.
 
-Misses come from the miss curve where there is one: a law of the misses themselves knows nothing of
-the cache that the data are about to outgrow.
+Misses come from the miss curve if the object has one: a law of the misses themselves does not know
+the cache that the data may outgrow.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ Array = NDArray[np.float64]
 CHANCE_LINES = 4
 """Sampled lines by which a count may be off by chance: 2 sigma of 4 events."""
 MAX_MISS_RATE_GROWTH = 2.0
-"""Ratio of misses per access at the target over those seen, from which other code may miss."""
+"""Ratio of misses per access at the target to those at the sizes that ran, above which other
+instructions may miss."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def row_at_target(
     notes.add("misses", misses, phase, number)
     lines = misses.estimate.value
     classes = _classes(rows, chance)
-    shift = _shift(rows, lines, accesses.estimate.value)
+    shift = _miss_rate_growth(rows, lines, accesses.estimate.value)
     if shift > MAX_MISS_RATE_GROWTH and lines > chance:
         notes.warnings.append(
             f"{joined.objects[number].name} misses {shift:.3g} times as often per access in phase "
@@ -172,7 +173,7 @@ def _misses(
 
 
 def _classes(rows: Sequence[TrafficSum], chance: float) -> Traffic:
-    """Return the share of each class in the misses of the largest size with enough of them."""
+    """Return the share of each class in the misses of the largest size that has enough misses."""
     for row in reversed(rows):
         total = row.traffic.misses()
         if total > chance or (row is rows[0] and total > 0):
@@ -186,7 +187,7 @@ def _classes(rows: Sequence[TrafficSum], chance: float) -> Traffic:
     return Traffic(read_misses=AccessClasses(opaque=1.0))
 
 
-def _shift(rows: Sequence[TrafficSum], misses: float, accesses: float) -> float:
+def _miss_rate_growth(rows: Sequence[TrafficSum], misses: float, accesses: float) -> float:
     """Return misses per access at the target over the highest at any size that ran."""
     seen = max(
         (r.traffic.misses() / r.traffic.accesses for r in rows if r.traffic.accesses), default=0

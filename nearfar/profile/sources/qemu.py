@@ -20,8 +20,8 @@ from nearfar.program.language_runtimes import GO_HEAP, runs_other_code
 from nearfar.program.launch import Job, RunOutcome, run_job
 
 REST_FACTOR = 4
-"""Further run time over the sampled time that a program may take, to tell the sampled share of its
-work; then it is stopped. Where the time is limited, all of it is sampled."""
+"""After sampling, a program may run on for so many times the sampled time, which shows which share
+of its work was sampled; then it is stopped. With a deadline, the whole run is sampled."""
 PRELOAD = "LD_PRELOAD"
 OF_THE_REST = (
     "intervals of slowdown allow for all or none of the remaining time being spent waiting for "
@@ -66,7 +66,7 @@ class QemuSource(AccessSource):
         if not qemu_user.installed():
             return None
         name = Path(options.command[0]).name
-        # With an end of all runs, how long is known after the plain one.
+        # With a deadline, the sampled time is known only after the plain run.
         first = "" if options.ends_s is not None else f"first {sample_s:g} s "
         if runs_other_code(executable):
             return f"sampling the {first}of {name} under QEMU" if first else ""
@@ -135,7 +135,7 @@ class QemuSource(AccessSource):
             )
         replay.check_attached(f"{job.command[0]} {outcome.status}", "does it run without nearfar?")
         cut_off = job.ends_itself and not outcome.finished
-        if cut_off:  # Ruby's handler of SIGTERM crashes under QEMU; natively it ended by itself
+        if cut_off:  # a crash now may be QEMU's: Ruby's handler of SIGTERM crashes under QEMU
             outcome = replace(outcome, failed=False)
         timed = None
         sampled = [count for count in replay.facts.sampled if count]

@@ -1,9 +1,9 @@
 """The place in a program where sampling under QEMU ended, and its time to get there natively.
 
 A program that takes too long to run to its end under QEMU has no known number of instructions, so
-the sampled share of its time is unknown. But QEMU counts how often each block of instructions ran,
-and a block that ran for the n-th time shortly before sampling ended is a place that the program
-also comes to natively. `nearfar_reach` runs the program to that place by a breakpoint.
+the sampled share of its time is unknown. But QEMU counts how often each block of instructions ran.
+If a block ran for the n-th time shortly before sampling ended, the program also reaches this n-th
+time natively. `nearfar_reach` runs the program to that place with a breakpoint.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ LOOKS = 40
 MIN_PERIOD_S = 0.01
 """Least time between readings, which take about a millisecond."""
 MAX_TIMES = 20_000
-"""Most executions of a place, each of which stops the program twice, for some 10 us."""
+"""Maximum number of executions of a place; each stops the program twice, for some 10 us."""
 STOPS = (1.1, 1.25, 1.0)
-"""CPU time that stops cost over the time of stepping over the place, and its range: a stop's begin
-is not in the latter. Chosen with one loop alone: 658 stops of 24 us cost 1.1 times theirs."""
+"""CPU time that stops cost over the measured time of stepping over the place: value, maximum and
+minimum. The measured time lacks the begin of each stop. The value is from one loop only: 658 stops
+of 24 us cost 1.1 times the stepping time."""
 MAX_TRIES = 2
-"""Places that are tried: natively a program may take another way, such as by the processor."""
+"""Maximum number of places that are tried: natively a program may take another path, for instance
+because the processor differs."""
 PREFIXES = frozenset((0xF2, 0xF3))
 STRING_CODES = frozenset((*range(0x6C, 0x70), *range(0xA4, 0xA8), *range(0xAA, 0xB0)))
 
@@ -133,7 +135,7 @@ class SampledEnd:
             if reached is None:
                 continue
             times, wall_ns = reached
-            # The place was come to between the two looks.
+            # The program reached the place between the two readings.
             low, high = sorted(sampled / look.instructions for look in (before, after))
             middle = 2 * sampled / (before.instructions + after.instructions)
             cpu_ns = Estimate(times.value * middle, times.low * low, times.high * high)
@@ -158,11 +160,11 @@ def places(
     maps: Sequence[_Mapping],
     executable: str,
 ) -> list[CodePlace]:
-    """Return places that the program came to between two looks at its blocks, best first.
+    """Return places that the program reached between two readings of the counts, best first.
 
-    `before` and `after` are copies of QEMU's table: address, bytes and count of each block.
-    Left out are blocks that begin inside another one, which are also passed without being counted,
-    and repeated string instructions, which QEMU counts once a repetition.
+    `before` and `after` are copies of QEMU's table: address, bytes and count of each block. Blocks
+    that begin inside another block are left out: the other block also runs them, uncounted.
+    Repeated string instructions are left out because QEMU counts each repetition.
     """
     used = after[after["address"] != 0]
     order = np.argsort(used["address"])
@@ -206,7 +208,7 @@ def _is_repeated(place: CodePlace) -> bool:
 def time_to_place(
     place: CodePlace, job: Job, plain: Build, longest_s: float
 ) -> tuple[Estimate, float] | None:
-    """Return CPU and wall time of the program to `place`, ns; None if it did not come there.
+    """Return CPU and wall time of the program up to `place`, ns; None if `place` is not reached.
 
     The run takes at most `longest_s`, with the part before --after.
     """
