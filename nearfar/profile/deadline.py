@@ -18,8 +18,8 @@ PLAIN_SHARE = 0.4
 """Share of the time left that a plain run may take where the observed run must reach the end, too:
 instrumented programs take 1.5 times as long or more."""
 PART_PLAIN_SHARE = 0.2
-"""The same where a part may be observed: a program that takes longer does not end under QEMU in
-the other four fifths, unless it takes less than four times its time there."""
+"""The same if a part may be observed. A program that takes longer ends under QEMU within the other
+four fifths only if QEMU takes less than four times as long as the plain run."""
 LONGER = 1.25
 """Allowed ratio of a second native run to the first, since other programs use the processor too."""
 LEAST_S = 1.0
@@ -54,9 +54,9 @@ class RunDeadline:
     def sample_s(self, plain_s: float | None) -> float:
         """Return how long the program may be sampled under QEMU, s.
 
-        `plain_s`: time that all of it took by itself, None if it had not ended. The remainder is
-        for its start, and for its native run to where sampling ended: that run passes what QEMU
-        passed, with the part that is not counted.
+        `plain_s`: time of the whole plain run; None: the run did not end. The remaining time is for
+        the start of the program, and for a native run to the place where sampling ended. This run
+        repeats what QEMU ran, including the part before --after.
         """
         left_s = self.counted_s() - 2 * START_S
         shares_s = [(left_s - self.after_s / LEAST_SLOWDOWN) / (1 + 1 / LEAST_SLOWDOWN)]

@@ -37,28 +37,29 @@ Events = dict[tuple[int, int], dict[str, float]]
 def events_of(file: ProcessFile) -> Events:
     """Return the counts of one process by site.
 
-    Owners of small heap blocks are known for sampled lines only: events there are counted together
-    (site 0) and divided among sites as the sampled ones are. Their sum stays exact.
+    Owners of small heap blocks are known for sampled lines only. Events on their other lines are
+    counted together (site 0), and divided among sites as the sampled events are. The sum stays
+    exact.
     """
     events: Events = {}
-    together: dict[int, dict[str, float]] = {}
+    unowned: dict[int, dict[str, float]] = {}
     sampled: dict[int, dict[int, float]] = {}
     for row in file.events:
         key = int(row["key"])
         phase, site = key >> 48, key >> 32 & 0xFFFF
         counts = {name: float(row[field]) for name, field in _FIELD_OF.items()}
         if site == 0:
-            _add(together.setdefault(phase, {}), counts)
+            _add(unowned.setdefault(phase, {}), counts)
         else:
             _add(events.setdefault((phase, site), {}), counts)
-            # In lines, for flushes and non-temporal stores alike.
+            # Number of lines, flushed or stored non-temporally.
             weight = float(row["sampled_flushes"]) + float(row["sampled_nt_bytes"]) / LINE_BYTES
             if weight:
                 _add(sampled.setdefault(phase, {}), {site: weight})
     everywhere: dict[int, float] = {}
     for sites in sampled.values():
         _add(everywhere, sites)
-    for phase, counts in together.items():
+    for phase, counts in unowned.items():
         shares = sampled.get(phase) or everywhere or {SITE_UNKNOWN: 1.0}
         total = sum(shares.values())
         for site, weight in shares.items():

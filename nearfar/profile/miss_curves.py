@@ -27,8 +27,8 @@ MIN_TOUCHES = 30
 """Sampled touches below which a curve is noise."""
 
 COMPARED_SIZES = 6
-"""Number of sizes below the near stack's reach, three octaves, where the two stacks are compared:
-one that equals a sweep's distance hardly moves their median."""
+"""Number of sizes (three octaves) below the near stack's reach where the two stacks are compared.
+The median of the ratios hardly changes if one of the sizes equals a sweep's distance."""
 
 Counts = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from nearfar.profile.objects import Site
 from nearfar.profile.run_file import PAGE_EDGES, PAGE_RATE, ProcessFile, Records
 
 SHORT_TIMES = 1 + 2 * round(math.log2(FIRST_TIME_EDGE / (2 * PAGE_RATE)))
-"""The runtime's buckets that are the first of a `PageCurve`."""
+"""Number of the runtime's buckets that form the first bucket of a `PageCurve`."""
 
 Key = tuple[int, int]
 """Number of a phase, and of an object."""
@@ -47,32 +47,32 @@ def page_curves(
     sizes = [4096.0 * edge for edge in PAGE_EDGES[:count]]
     curves = {key: _curve(of_key, count) for key, of_key in rows.items()}
     for phase, of_phase in unknown.items():
-        _share_out(curves, phase, _curve(of_phase, count), objects)
+        _divide_unowned(curves, phase, _curve(of_phase, count), objects)
     return sizes, curves
 
 
-def _share_out(
+def _divide_unowned(
     curves: dict[Key, PageCurve],
     phase: int,
     curve: PageCurve,
     objects: Sequence[MemoryObject],
 ) -> None:
-    """Add `curve` to those of a phase: first touches by objects' bytes, others by touches."""
+    """Divide `curve` among a phase's objects: first touches by bytes, the others by touches."""
     keys = [key for key in curves if key[0] == phase and objects[key[1]].kind != "file"]
     if not keys:
         return
     sizes = np.array([float(max(objects[number].size_bytes, 1)) for _, number in keys])
     touches = np.array([max(curves[key].faults[0], 1.0) for key in keys])
-    of_sizes, of_all = (sizes / sizes.sum()).tolist(), (touches / touches.sum()).tolist()
-    parts = zip(keys, of_sizes, of_all, strict=True)
-    for key, of_first, of_touches in parts:
+    by_bytes, by_touches = (sizes / sizes.sum()).tolist(), (touches / touches.sum()).tolist()
+    shares = zip(keys, by_bytes, by_touches, strict=True)
+    for key, byte_share, touch_share in shares:
         own = curves[key]
         curves[key] = replace(
             own,
-            first=own.first + of_first * curve.first,
-            faults=_added(own.faults, curve.faults, of_touches),
-            written=_added(own.written, curve.written, of_touches),
-            times=_added(own.times, curve.times, of_touches),
+            first=own.first + byte_share * curve.first,
+            faults=_added(own.faults, curve.faults, touch_share),
+            written=_added(own.written, curve.written, touch_share),
+            times=_added(own.times, curve.times, touch_share),
         )
 
 

@@ -12,7 +12,7 @@ MAX_HOLES = 16
 
 
 def whole_pages(size_bytes: int) -> int:
-    """Return the size down to whole pages, as allocators round it up by up to a page."""
+    """Round a size down to whole pages, because allocators round it up by up to a page."""
     return size_bytes // PAGE_BYTES * PAGE_BYTES
 
 
@@ -70,7 +70,7 @@ def positions_in_object(
         if site not in wanted:
             continue
         if event["freed"]:
-            # A part of a block that does not begin it keeps its positions.
+            # A freed part that is not the beginning of a block keeps its positions.
             if (site, position) in alive:
                 positions.give(alive.pop((site, position)), size)
             continue

@@ -1,7 +1,7 @@
 """The phases' counts by QEMU, as a check of the profile's source.
 
 The compiler pass sees the code that it built. Inline assembly, libraries and generated code also
-access memory, and only QEMU sees all of it. It runs the plain build, for bursts or because
+access memory, and only QEMU sees all accesses. QEMU runs the plain build, for bursts or because
 the pass left code out, and counts with the same simulated cache.
 """
 
@@ -121,7 +121,7 @@ def check_counts(
 def counts_again(profile: WorkloadProfile, run: QemuRun) -> list[CountCheck]:
     """Return QEMU's counts of the profile's phases, by the profile's objects.
 
-    Memory that the profile has no object for becomes one of kind "unknown".
+    Memory without an object in the profile becomes an object of kind "unknown".
     """
     files = run.files
     if not files:
@@ -138,9 +138,9 @@ def counts_again(profile: WorkloadProfile, run: QemuRun) -> list[CountCheck]:
         rows: dict[int, Traffic] = {}
         for (phase, place), traffic in counted.objects.items():
             if phase == number and name in known:
-                at = number_of[place]
-                at = unknown_object(profile) if at < 0 else at
-                rows[at] = add_traffic(rows[at], traffic) if at in rows else traffic
+                owner = number_of[place]
+                owner = unknown_object(profile) if owner < 0 else owner
+                rows[owner] = add_traffic(rows[owner], traffic) if owner in rows else traffic
         if rows:
             checks.append(
                 CountCheck(

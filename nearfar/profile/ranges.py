@@ -1,8 +1,8 @@
 """Traffic by range of an object's large memory: blocks of 1 MiB or more, mappings, files.
 
-The runtime counts by position within an allocation site. An object may be several sites (the same
-line, called from elsewhere); `nearfar run` gives positions to the blocks of an object, so the
-blocks of all its sites get theirs here, in the order of the run.
+The runtime counts by position within an allocation site. An object may have several sites (the same
+line with other callers). `nearfar run` assigns positions within the object, so this module assigns
+such positions to the blocks of all its sites, in the order of the run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Counts = NDArray[np.float64]
 """Lines by half of the sample, kind (read miss, write miss, write-back) and range."""
 
 MIN_LOG2 = 16
-"""Size of the smallest ranges, 64 KiB, as its logarithm."""
+"""log2 of the size of the smallest ranges, 64 KiB. Such a range of positions is called a unit."""
 
 Lines = dict[int, dict[int, Counts]]
-"""Lines (2, 3) by phase and by number of `1 << MIN_LOG2` bytes of positions."""
+"""Counts of lines (2 x 3) by phase and number of the unit."""
 
 
 def with_ranges(
@@ -76,9 +76,9 @@ def _site_of(row: Records) -> int:
 
 
 def _lines_of(file: ProcessFile, sites: set[int]) -> Iterator[tuple[int, int, Counts]]:
-    """Yield phase, number of `1 << MIN_LOG2` bytes in the object, and lines of one process.
+    """Yield phase, number of the unit in the object, and counts of lines (2 x 3) of one process.
 
-    Nothing for an object of several sites whose blocks are not all known.
+    Yields nothing if the object has several sites whose blocks are not all known.
     """
     blocks = None
     if len(sites) > 1:
@@ -101,7 +101,7 @@ def _lines_of(file: ProcessFile, sites: set[int]) -> Iterator[tuple[int, int, Co
 
 
 def _units_in_object(blocks: Sequence[tuple[int, int, int]], first: int, after: int) -> list[int]:
-    """Return the units in the object of those in a site; the same where no block is known."""
+    """Convert units of a site to units of the object; they are the same if no block is known."""
     begin, end = first << MIN_LOG2, after << MIN_LOG2
     units = [
         (at + place - position) >> MIN_LOG2

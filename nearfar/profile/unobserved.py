@@ -34,10 +34,10 @@ def profile_unobserved(
     *,
     stdout_to_stderr: bool = False,
 ) -> tuple[WorkloadProfile, str]:
-    """Return and save what is known without an observer; and how the program failed, or nothing.
+    """Save a profile without a source of accesses; return it and how the program failed, or "".
 
-    `by_itself`: a run of it that was not observed. The processor counts misses, if it can.
-    Otherwise all of the program's time may be waiting.
+    `by_itself`: an earlier run that was not observed. The processor counts misses, if it can.
+    Otherwise the profile allows for all of the program's time being spent waiting for memory.
     """
     request = make_request(options, stdout_to_stderr=stdout_to_stderr)
     plain = Build(find_executable(options.command[0]), os.environ)

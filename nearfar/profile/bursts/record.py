@@ -29,9 +29,9 @@ from nearfar.program.executable import Build
 from nearfar.program.launch import Job
 
 MIN_UNSEEN_SHARE = 0.05
-"""Share of a phase's missing loads, streams left out, from which an object with none in the
-bursts gets a warning: bursts are spread by instructions, so a slow part of few instructions may
-have none."""
+"""An object gets a warning if it has this share of a phase's missing loads (without streams), but
+none in the bursts. Bursts are spread by instructions, so a slow part of few instructions may have
+no burst."""
 
 
 class BurstSource(CheckSource):

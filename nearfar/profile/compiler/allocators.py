@@ -14,7 +14,7 @@ _STANDARD = frozenset(
 )
 _OPERATORS = ("_Zn", "_Zd")
 _SHARED = ("-ljemalloc", "-lmimalloc", "-ltcmalloc")
-"""Shared allocators: malloc is seen as always, their operator new is not."""
+"""Shared allocators: their malloc is seen without wrappers, their operator new is not."""
 _SYSTEM_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib", "/usr/local/lib")
 
 
@@ -33,7 +33,7 @@ def wrapping(command: CompilerCommand, toolchain: Toolchain) -> tuple[list[str],
         for name in names
         if (own_malloc or name not in _STANDARD) and (own_new or not name.startswith(_OPERATORS))
     ]
-    # What the wrappers call is in archives that the linker has passed by then, and the reverse.
+    # The wrappers call functions of archives that the linker has already read, and vice versa.
     after = ["-Wl,--start-group", library, *again, "-Wl,--end-group"]
     return ["-Wl," + ",".join(f"--wrap={name}" for name in kept)], after
 

@@ -13,7 +13,7 @@ from nearfar.profile.compiler.toolchain import Toolchain
 _MAGIC = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 """First bytes of bitcode, and of bitcode in a wrapper."""
 _OPTIONS = ("-fPIC", "-ffunction-sections", "-fdata-sections", "-Wno-override-module")
-"""Options that compilers which hand bitcode to the linker leave to it."""
+"""Options that compilers leave to the linker if they give it bitcode."""
 _FOR_PLUGIN = "-plugin-opt="
 
 Drive = Callable[[CompilerCommand, Toolchain], int]
@@ -44,7 +44,7 @@ def compile_objects(
         words[at] = output
     for at, word in enumerate(words):
         if word.startswith("-Wl,") and _FOR_PLUGIN in word:
-            # Only a linker that reads bitcode itself knows these.
+            # Only a linker that reads bitcode itself knows these options.
             kept = [part for part in word.split(",")[1:] if not part.startswith(_FOR_PLUGIN)]
             words[at] = ",".join(["-Wl", *kept]) if kept else "-Wl,--as-needed"
     return 0

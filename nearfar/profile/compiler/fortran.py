@@ -1,6 +1,6 @@
-"""`nearfar fc`: flang makes LLVM bitcode of Fortran, and the clang of its LLVM the objects.
+"""`nearfar fc`: flang compiles Fortran to LLVM bitcode, and the clang of the same LLVM to objects.
 
-flang itself takes the pass too (-fpass-plugin), but has no assembler for the pass's notes.
+flang can run the pass itself (-fpass-plugin), but has no assembler for the pass's notes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nearfar.profile.compiler.toolchain import (
 
 _SOURCES = (".f90", ".f95", ".f03", ".f08", ".f", ".for", ".ftn")
 _FOR_FLANG = ("-J", "-module-dir", "-I", "-D", "-U", "-x")
-"""Options with a value that the linker has no use for."""
+"""Options with a value that only flang uses, not the linker."""
 _FOR_LINKER = ("-l", "-L", "-Wl,", "-o", "-shared", "-static", "-fopenmp", "-pthread", "-O", "-pie")
 _FOR_LINKER_TOO = ("-rdynamic", "-no-pie", "-fuse-ld", "-r", "--nearfar-", "-Xlinker")
 _PASS_THROUGH = ("-E", "-S", "-fsyntax-only", "--version", "--help", "-emit-llvm", "-###", "-v")

@@ -25,7 +25,7 @@ _LIBRARIES = {
     "crates that use it, and was",
     "/libFortran": "flang's run-time library\tinput, output and functions of whole arrays",
 }
-"""Libraries of languages, by a part of their archives' paths, and a note, printed once."""
+"""Language libraries without twins: part of the archive's path, and a note that is printed once."""
 
 
 def embed(path: str, twin: str, flags: int) -> None:
@@ -98,6 +98,7 @@ class PlainInputs:
         return None
 
     def _plain(self, path: str) -> list[str]:
+        """Return the files that replace the input `path` in the plain link."""
         known = self._known.get(path)
         if known is None:
             try:

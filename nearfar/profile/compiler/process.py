@@ -32,7 +32,7 @@ class ToolProcess:
         )
 
     def wait(self) -> int:
-        """Return its exit code; 128 + the signal if one killed it, as shells say it."""
+        """Return the exit code; 128 + the signal's number if a signal killed it, as in shells."""
         code = os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
         return code if code >= 0 else 128 - code
 
@@ -61,11 +61,11 @@ class TemporaryFolder:
                 time.sleep(0.05)
 
     def make(self) -> None:
-        """Make it now: later, a compiler that runs would have to be stopped if it cannot be."""
+        """Make the folder now: a later failure would have to stop a running compiler."""
         self.file("")
 
     def file(self, name: str) -> str:
-        """Return a path in the folder that ends in `name` and was not given out before."""
+        """Return a path in the folder that ends in `name` and was not returned before."""
         if self._path is None:
             base = os.environ.get("TMPDIR", "/tmp")  # as compilers do
             while True:

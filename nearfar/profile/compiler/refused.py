@@ -13,7 +13,7 @@ _GCC = {"cc": "gcc", "c++": "g++"}
 
 
 def explain(command: CompilerCommand, toolchain: Toolchain, code: int) -> int:
-    """Return the exit code `code`; after a failure, say what helps where that is known."""
+    """Return the exit code `code`; after a failure, print the remedy if it is known."""
     if code == 0:
         return code
     if "-fopenmp" in command.arguments and not _has_openmp(toolchain):

@@ -73,7 +73,7 @@ def _libraries(executable: Path) -> dict[str, str]:
     paths: dict[str, str] = {}
     for line in answer.stdout.splitlines():
         name, arrow, rest = line.strip().partition(" => ")
-        if arrow and "/" in rest:  # relative where LD_LIBRARY_PATH is
+        if arrow and "/" in rest:  # a relative path if LD_LIBRARY_PATH has relative folders
             paths[name] = rest.rpartition(" (")[0]
     return paths
 

@@ -47,7 +47,7 @@ class CompiledSource(AccessSource):
 
     @classmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
-        """Say nothing of an instrumented program, or of one whose libraries are."""
+        """Return "", nothing to say, for an instrumented program or with --plain; else None."""
         del sample_s
         return "" if options.plain is not None or twin.is_instrumented(executable) else None
 

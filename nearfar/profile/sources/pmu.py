@@ -79,7 +79,7 @@ def sampled_event(tree: Tree) -> CounterEvent | None:
     kind = tree.number(f"{_DEVICES}/ibs_op/type")
     if kind is None:
         return None
-    # Sampling operations instead of cycles, where possible, does not favour waiting ones.
+    # Operations are sampled if possible: sampling cycles favours operations that wait.
     by_operations = _field_bits(tree, "ibs_op", "cnt_ctl")
     config = 0 if by_operations is None else 1 << by_operations[1]
     return CounterEvent("ibs_op", kind, config, with_kernel=True)

@@ -74,9 +74,9 @@ class Replay:
                 ExitCode.MACHINE_LACKS,
             )
         self.runs_other_code = runs_other_code(executable)
-        """Whether it is an interpreter, or of a language without `nearfar cc`."""
+        """Whether the program is an interpreter, or of a language without `nearfar cc`."""
         self.own_memory = own_mappings(executable) if file.is_static else ""
-        """Name of what the program maps by system calls of its own; "" if the library sees it."""
+        """Name of memory that the program maps by its own system calls; "": the library sees it."""
         if self.own_memory:
             library.nf_replay_own_calls(self.own_memory.encode())
         if file.is_static and file.end:

@@ -28,15 +28,15 @@ class SourceReport:
     """The processor's counts by phase number and name of CounterInterval."""
     caveats: list[str] = field(default_factory=list)
     timed: TimedPart | None = None
-    """Native times of the sampled part, where they were taken apart."""
+    """Native times of the sampled part, if that part was timed separately."""
     share_known: bool = True
     """Whether the sampled share of the work is known."""
     part_was_chosen: bool = False
-    """Whether an option names the part of the work that is sampled: the profile is of no more."""
+    """Whether an option chose the sampled part of the work; the profile is of that part only."""
 
 
 class UnobservedError(CommandError):
-    """Raised where nothing here can observe the accesses of a program that runs by itself."""
+    """Raised if no source on this machine can observe a program that runs by itself."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class AccessSource(ABC):
     @classmethod
     @abstractmethod
     def offer(cls, options: ProfileOptions, executable: Path, sample_s: float) -> str | None:
-        """Return what to say where it is used without --source; None if it cannot be used."""
+        """Return what to say if the source is used without --source; None if it cannot be used."""
 
     @abstractmethod
     def plain(self, executable: Path, given: Path | None, folder: Path) -> Build:
