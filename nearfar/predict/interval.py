@@ -151,10 +151,7 @@ def far_estimate(
     uncounted = uncounted_ends(phase, near, far, time)
     for end in (*uncounted, *sequence_ends(kind, phase, near, far)):
         unvalidated.add(end, near_ns)
-    for end in (
-        *_bracketing_ns(kind.brackets, phase, near, far, time),
-        *central.times_to_spread_ns(),
-    ):
+    for end in (*_bracket(kind.brackets, phase, near, far, time), *central.times_to_spread_ns()):
         validated.add(end, near_ns)
     added = abs(time - near_ns)
     validated.add_either_way(hypot(MODEL_ERROR * added, central.unexplained() * time))
@@ -207,7 +204,7 @@ class _PerturbedTimes:
         self.add(self.time_ns - error_ns, self.near_ns)
 
 
-def _bracketing_ns(
+def _bracket(
     brackets: tuple[str, ...],
     phase: PhaseTraffic,
     near: MemoryCosts,

@@ -1,11 +1,11 @@
-"""How latency grows with the bandwidth drawn, and the point at which both agree.
+"""Growth of latency with drawn bandwidth, and the factor at which both are consistent.
 
-More latency means more time, more time draws less bandwidth, less bandwidth means less latency. The
-loaded factor (loaded over idle latency) that a curve returns therefore falls as the factor assumed
-rises. They cross once, between 1 and what the curve returns for 1, and the crossing is no farther
-from any factor than the curve's value is: this bounds the error. The solver uses false position,
-and halves the interval every third step; over many placements at once it takes as many steps as
-the worst one.
+A higher latency lengthens time, so that the program draws less bandwidth, which lowers latency. The
+loaded factor (loaded over idle latency) that a curve returns therefore falls as the assumed factor
+rises. Both are equal at one factor only, between 1 and the curve's value for 1. The distance from
+any assumed factor to this solution is at most that to the curve's value, which bounds the error.
+The solver uses false position, and halves the interval every third step. For many placements at
+once it takes as many steps as the slowest placement needs.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class LoadedFactor:
     def of(curve: LoadedLatencyCurve, share: float = 1.0) -> LoadedFactor:
         """Return the rising part of a curve: up to the greatest bandwidth, dips filled.
 
-        `share` of the latency grows, the rest stays. Past saturation a real curve may fold back; at
-        one bandwidth a program that is not itself past saturation runs on the better branch.
+        `share` of the latency grows, the rest stays. Past saturation, a measured curve may fold
+        back to lower bandwidths; the branch of lower latency is used.
         """
         points = np.asarray(rising_load(curve.points), dtype=float)
         points = points[: int(points[:, 0].argmax()) + 1]
@@ -74,11 +74,11 @@ class LoadedFactor:
         return LoadedFactor(points[:, 0], 1.0 + (latency / latency[0] - 1.0) * share)
 
     def at(self, bandwidth_gb_per_s: Array | float) -> Array:
-        """Return the factor at a drawn bandwidth; beyond the curve's end, its last."""
+        """Return the factor at a drawn bandwidth; beyond the curve's end, the last factor."""
         return np.asarray(np.interp(bandwidth_gb_per_s, self.bandwidths_gb_per_s, self.factors))
 
     def at_one(self, bandwidth_gb_per_s: float) -> float:
-        """Return the same for one number, faster."""
+        """Return the factor at one drawn bandwidth: as `at`, but faster."""
         return interpolate(bandwidth_gb_per_s, *self._points)
 
     @property
@@ -95,8 +95,8 @@ class LoadedFactor:
 def interpolated_load(first: LoadedFactor, second: LoadedFactor, weight: float) -> LoadedFactor:
     """Return the curve between those of two read shares; `weight` (0..1) is that of `second`.
 
-    Curves with more writes end earlier: both the ends and the factors at equal shares of each
-    curve's end are interpolated.
+    Curves with more writes end at lower bandwidths. So the ends are interpolated, and the factors
+    at equal shares of these ends.
     """
     shares = np.linspace(0.0, 1.0, INTERPOLATION_POINTS)
     factors = [curve.at(shares * curve.end_gb_per_s) for curve in (first, second)]
@@ -129,15 +129,13 @@ def load_at_read_share(
     reads = max(curves, key=lambda curve: curve.read_share)
     if read_share >= reads.read_share:
         return mixed
-    return _at_least_that_of_reads(mixed, LoadedFactor.of(reads, latency_share), read_share)
+    return _raised_to_reads(mixed, LoadedFactor.of(reads, latency_share), read_share)
 
 
-def _at_least_that_of_reads(
-    mixed: LoadedFactor, reads: LoadedFactor, read_share: float
-) -> LoadedFactor:
-    """Return the mixed traffic's curve, raised to what its reads alone would see.
+def _raised_to_reads(mixed: LoadedFactor, reads: LoadedFactor, read_share: float) -> LoadedFactor:
+    """Return the curve of mixed traffic, raised to the curve of its reads alone.
 
-    Writes make no read faster; measured curves that cross show noise.
+    Writes never make reads faster; where measured curves show this, it is noise.
     """
     drawn = reads.bandwidths_gb_per_s / max(read_share, 1e-9)
     # np.union1d would import numpy.ma, which takes longer than most predictions.
@@ -170,7 +168,7 @@ def settled_factor(loaded: Callable[[float], float], greatest: float) -> float:
 def settled_factors(
     loaded: Callable[[Array], Array], greatest: float, shape: tuple[int, ...]
 ) -> Array:
-    """Return the same for many placements at once."""
+    """Return the factors as `settled_factor` does, for many placements at once."""
     tolerance = TOLERANCE * (greatest - 1.0)
     low = np.ones(shape)
     over = loaded(low) - low

@@ -23,8 +23,8 @@ MAX_CHAINS = 32
 """End of chains curves; no core sustains more dependent chains of loads."""
 
 MAX_TRANSLATED_SHARE = 0.75
-"""Maximum share of a region without page walks for its chases to tell how long these take: with few
-walks, times are noise."""
+"""Maximum share of a region that the TLB covers for its chases to show the time of page walks: with
+few walks, differences are noise."""
 
 COPY_LINES = 1.5
 """Lines that a copy moves for each line that it reads: every second one is written back."""
@@ -58,12 +58,12 @@ class RegionWalks:
         return float(at / self.walks_ns[-1])
 
     def by_distance(self, reach_bytes: float) -> tuple[Array, Array]:
-        """Return steps of the distance at which a page is touched again: their starts, and walks.
+        """Return steps of the distance between touches of a page: starts, bytes, and walks, ns.
 
-        A random chase returns to its pages from all distances below its region alike, and those
-        within the `reach_bytes` that the TLB holds do not walk. So the time of all accesses that a
-        larger region adds is that of walks from the distances it adds. The last step has no end. A
-        walk from farther away never takes less; what shows it is noise.
+        A random chase touches its pages again at all distances up to its region equally often, and
+        touches within the TLB's `reach_bytes` do not walk. So the time that a larger region adds is
+        that of walks from the distances that it adds. The last step has no end. Walks from larger
+        distances never take less; where measured ones do, it is noise.
         """
         walking = self._walking(reach_bytes)
         regions = self.region_bytes[walking]
@@ -76,10 +76,10 @@ class RegionWalks:
         return starts, walks_ns * (float(together[-1]) / all_ns if all_ns > 0.0 else 1.0)
 
     def hits_by_distance(self, reach_bytes: float) -> Array | None:
-        """Return the walks of hits in the steps of `by_distance`; None: not measured.
+        """Return the walk time of hits in the steps of `by_distance`, ns; None: not measured.
 
-        A step has the mean of those at its ends. Where the nearest ends, no walk is known: the step
-        has that of its end.
+        A step has the mean of the times at its start and its end. For the first step, the time at
+        its start is not known: it has the time at its end.
         """
         if self.hits_ns is None:
             return None
@@ -97,16 +97,16 @@ class RegionWalks:
 class ProgramReads:
     """Random reads of data allocated as the program's, ns per read; None: not measured.
 
-    Each depends on the one before where nothing else is said. The operating system may give a
-    program pages that lie closer together than those of the curves.
+    Reads are dependent unless a field says otherwise. The operating system may give a program pages
+    that lie closer together than those of the measured curves.
     """
 
     far_ns: float | None = None
     near_ns: float | None = None
     far_independent_ns: float | None = None
-    """The same of independent reads: as many at once as the core can have."""
+    """Time of independent reads of far data: as many at once as the core can have."""
     near_independent_ns: float | None = None
-    """The same of near data."""
+    """Time of independent reads of near data."""
     size_bytes: float = inf
     """Size of the data read."""
 
@@ -160,24 +160,24 @@ class MemoryCosts:
     unwalked_costs_ns: Array | None = None
     """`chain_costs_ns` without page walks; None unless pages of both sizes were measured."""
     own_walks: Array | None = None
-    """Walks over the program's data, whose pages may lie closer together or farther apart, over
-    those of the measured chase, by `chain_counts`; None: as long."""
+    """Walk time in the program's data relative to the measured chase, by `chain_counts`: its pages
+    may lie closer together or farther apart. None: as long."""
     region_walks: RegionWalks | None = None
     """Walks over smaller regions; None: not measured."""
     latency_range: tuple[float, float] = (1.0, 1.0)
-    """Minimum and maximum over the latency by the other host rules, see `host`."""
+    """Minimum and maximum latency by the other host rules (see `host`), over the latency."""
     stream_range: tuple[float, float] = (1.0, 1.0)
-    """Minimum and maximum over `core_stream_ns` where it is assumed, see `core_streams`."""
+    """Minimum and maximum of `core_stream_ns` if it is assumed, see `core_streams`; factors."""
     write_range: tuple[float, float] = (1.0, 1.0)
-    """The same over `write_ns`."""
+    """Minimum and maximum of `write_ns`; factors."""
     crowded_reads: Crowding = UNCROWDED
-    """Cost of more threads than give the best bandwidth, of lines read in sequence."""
+    """Slowdown of sequential reads by threads beyond the number with the best bandwidth."""
     crowded_writes: Crowding = UNCROWDED
-    """The same for lines written in sequence."""
+    """Slowdown of sequential writes by threads beyond the number with the best bandwidth."""
     shared_streams: Crowding = UNCROWDED
-    """Cost of other threads that read meanwhile, of a line that one core reads in sequence."""
+    """Slowdown of one core's sequential reads by the number of reading threads."""
     shared_by: float = 1.0
-    """Part of `core_stream_ns` that is such a cost: its factor over the time of one core alone."""
+    """Factor of `shared_streams` that `core_stream_ns` includes."""
     load_share: float = 1.0
     """Part of the latency that a loaded-latency curve's factors multiply: queueing in the memory
     does not grow with the machine's path to it."""
@@ -211,9 +211,9 @@ class MemoryCosts:
         return self.latency_ns - self.walk_ns
 
     def cost_ns(self, parallelism: float) -> float:
-        """Return the cost of a miss with so many in flight, 1..32, ns.
+        """Return the cost of a miss with `parallelism` misses in flight, 1..32, ns.
 
-        Interpolated linearly on logarithmic scales, which is exact for latency over k.
+        Interpolation on logarithmic scales is exact where k misses in flight cost latency / k.
         """
         return float(
             2.0 ** interpolate(log2(max(parallelism, 1.0)), self._log_counts, self._log_costs)
@@ -222,9 +222,9 @@ class MemoryCosts:
     def stream_ns(self, at_once: float, streams: float) -> float:
         """Return the cost of a line while several streams advance together, ns.
 
-        They have `at_once` times as many lines in flight as one stream; while one is at the end of
-        its page, the others go on. Where a copy was measured, two streams cost what its two do, and
-        more streams wait less for page ends.
+        Together they have `at_once` times as many lines in flight as one stream. While one stream
+        is at the end of its page, the others continue. Where a copy was measured, two streams cost
+        as much as the copy's two, and more streams wait less for page ends.
         """
         if self.copied_ns is not None and streams > 1.0:
             several = min(streams, 2.0) - 1.0
@@ -243,9 +243,9 @@ class MemoryCosts:
 
 @lru_cache(maxsize=1024)
 def shared_memory(memory: MemoryCosts, threads: float) -> MemoryCosts:
-    """Return a memory as one of `threads` sees it that read in sequence.
+    """Return a memory as one of `threads` that read in sequence sees it.
 
-    Cached as `scaled_memory` is.
+    Equal arguments return the same object, because `explain` caches by identity.
     """
     longer = crowded(memory.shared_streams, threads)
     if longer == 1.0:
@@ -301,15 +301,15 @@ def scaled_memory(
 
 
 def bounded(waiting_ns: Array, line_ns: float) -> Array:
-    """Return chains' costs where a line also takes `line_ns` of bandwidth; one chain has enough."""
+    """Return the costs of chains with `line_ns` of bandwidth as minimum; one chain has enough."""
     return np.maximum(waiting_ns, min(line_ns, float(waiting_ns[0])))
 
 
 def comparable(near: MemoryCosts, *fars: MemoryCosts) -> tuple[MemoryCosts, ...]:
     """Return near and far memories with only those figures that were measured for all of them.
 
-    A copy measured in one memory alone describes another core's streams than the other memory's
-    figures. Cached: equal memories return the same objects.
+    If a copy was measured in one memory only, it would make that memory's streams incomparable to
+    the others'. Equal memories return the same objects (cached).
     """
     memories = (near, *fars)
     if any(memory.copied_ns is None for memory in memories):
@@ -333,7 +333,7 @@ def _without_copies(memory: MemoryCosts) -> MemoryCosts:
 def _with_copy_bandwidth(memory: MemoryCosts) -> MemoryCosts:
     """Return a memory with the bus bandwidth that one core's copies show, if it is higher.
 
-    Reads alone wait for the ends of pages.
+    Copies may show more than reads, which wait for the ends of pages.
     """
     assert memory.copied_ns is not None
     line_ns = min(memory.core_stream_ns, memory.copied_ns / COPY_LINES)

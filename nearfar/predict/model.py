@@ -34,9 +34,9 @@ class Perturbation:
     parallelism: Literal["near time", "classes"] = "near time"
     """Source of parallelism: inverted from near time, or the access classes alone."""
     streams_share: float = 0.5
-    """Exponent of lines in flight by the number of streams: 0, as many as one has; 1, as many times
-    more. By default the geometric mean of sharing the core's buffers and a full prefetcher's depth
-    for each. Not used where copies in both memories were measured."""
+    """Lines in flight grow as the number of streams to this power. 0: the streams share the core's
+    buffers. 1: each has a full prefetcher's depth. The default is the geometric mean of both. Not
+    used where copies in both memories were measured."""
     taken: float = 0.0
     """Part of the lines that a contending core takes by `shared_cache`, 0 to 1."""
     near_curves_hold: bool = False
@@ -74,7 +74,7 @@ class Model:
     """Names of the models whose distance from this one widens its interval."""
 
     deviation_share: ClassVar[float | None] = None
-    """Share of the joined deviations that its interval needs; None: that of the default model."""
+    """Share of the joined deviations that its interval has; None: the default model's share."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Model:
         far = as_walked(far, phase, near)
         self.given_near, self.given_far = near, far
         self.near = scaled_memory(near, perturbation.near_latency, perturbation.near_bandwidth)
-        # The part of far latency that comes from near latency changes with it.
+        # If far latency was derived from near latency, `near_share` of it changes with the latter.
         with_near = 1.0 + (perturbation.near_latency - 1.0) * far.near_share
         self.far = scaled_memory(
             far,
@@ -130,9 +130,9 @@ class Model:
         return []
 
     def beyond_curves(self) -> dict[str, float]:
-        """Return where the phase lies beyond the end of a memory's curve, and how far.
+        """Return by how much the phase exceeds the ends of memories' curves, relative to the ends.
 
-        Keys are predicates with a place for the distance; values are relative to the curve's end.
+        Keys are predicates for a sentence, with a placeholder for the value.
         """
         return {}
 
@@ -145,7 +145,7 @@ class Model:
         return 0.0
 
     def times_to_spread_ns(self) -> list[float]:
-        """Return ends of 90 % of the times of everything far that near time leaves open."""
+        """Return the ends of a 90 % interval of far times that near time does not determine."""
         return []
 
     def unexplained(self) -> float:

@@ -12,7 +12,7 @@ from nearfar.predict.interval import MODEL_ERROR, FarEstimate
 from nearfar.predict.traffic import PhaseTraffic
 
 MIN_WIDENING = 1.01
-"""Ratio of widths from which the sentence has a number."""
+"""Ratio of interval widths, with and without noise, from which the sentence names it."""
 
 
 def measurement_noise(
@@ -92,14 +92,14 @@ def _spread(times: Sequence[Estimate]) -> float:
 
 
 def _repetitions(workload: WorkloadProfile, phases: Sequence[PhaseTraffic]) -> int:
-    """Return the repetitions of near time, of the phase with fewest; 0: it was not measured."""
+    """Return the smallest number of repetitions of any phase's near time; 0: not measured."""
     names = {phase.name for phase in phases}
     counts = [phase.near_repetitions for phase in workload.phases if phase.name in names]
     return min(counts, default=0)
 
 
 def _widening(phases: Sequence[PhaseTraffic], estimates: Sequence[FarEstimate]) -> float:
-    """Return the width of the whole run's interval over that without noise."""
+    """Return the width of the whole run's interval with noise over the width without noise."""
     with_noise = without = 0.0
     for phase, estimate in zip(phases, estimates, strict=True):
         near_ns, quiet = phase.near_time_ns.value, estimate.quiet_slowdown

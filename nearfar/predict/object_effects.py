@@ -12,30 +12,30 @@ from nearfar.predict.model import Model
 from nearfar.predict.traffic import Array, misses, write_backs
 
 ROUNDING = 1e-13
-"""Share of a phase's time below which a difference of times is rounding, which other processors do
-in another order."""
+"""Share of a phase's time below which a difference of times is rounding error: processors differ in
+it."""
 
 
 def added_by_object_ns(model: Model) -> Array:
-    """Return the time that each object adds when it goes far, ns; the sum is that of all objects.
+    """Return the time that each object adds when it moves far, ns; the sum is that of all objects.
 
-    An object's time is the mean of what it adds as the first to go and as the last: a stream that
-    hides behind the rest alone does not hide when others have gone before it, and bandwidth that is
-    idle for the first object is not for the last. The difference between the sum and all-far is
-    shared in proportion. Times are negative only where far memory is the faster one, by latency or
-    in total: that a few lines find far bandwidth idle is no gain that lasts when others follow.
+    An object's time is the mean of what it adds as the first object to move and as the last. They
+    differ: a stream that alone hides behind the rest may not hide after others have moved, and far
+    bandwidth that is idle for the first object is not idle for the last. The difference between the
+    sum and all-far is divided in proportion. Times are negative only where far memory is faster, by
+    latency or in total: a gain from idle far bandwidth ends when other objects follow.
     """
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
-    total_ns = float(_unless_rounding(all_far_ns - model.near_time_ns, all_far_ns))
+    total_ns = float(_without_rounding(all_far_ns - model.near_time_ns, all_far_ns))
     objects = model.phase.objects
     touched = np.flatnonzero(objects.any(axis=1))
     if len(touched) < len(objects):
         objects = objects[touched]
     first, last = _first_and_last_ns(model, objects, all_far_ns)
     added = np.zeros(len(model.phase.objects))
-    added[touched] = _unless_rounding((first + last) / 2, all_far_ns)
+    added[touched] = _without_rounding((first + last) / 2, all_far_ns)
     if total_ns >= 0.0 and model.far.latency_ns >= model.near.latency_ns:
         added = np.maximum(added, 0.0)
     weights = np.abs(added)
@@ -47,16 +47,16 @@ def added_by_object_ns(model: Model) -> Array:
 
 
 def least_added_by_object_ns(model: Model) -> Array:
-    """Return the least that each object adds when it goes far, ns: as the first or as the last.
+    """Return the least that each object adds when it moves far, ns: as the first or as the last.
 
-    What it adds between others lies between the two where an object's cost only rises, or only
-    falls, as more objects are far.
+    If an object's cost only rises, or only falls, as more objects are far, no other order gives
+    less.
     """
     if model.far.is_near:
         return np.zeros(len(model.phase.objects))
     all_far_ns = float(model.times_ns(model.phase.total))
     ends_ns = _first_and_last_ns(model, model.phase.objects, all_far_ns)
-    return _unless_rounding(np.minimum(*ends_ns), all_far_ns)
+    return _without_rounding(np.minimum(*ends_ns), all_far_ns)
 
 
 def _first_and_last_ns(model: Model, objects: Array, all_far_ns: float) -> tuple[Array, Array]:
@@ -65,8 +65,8 @@ def _first_and_last_ns(model: Model, objects: Array, all_far_ns: float) -> tuple
     return first, all_far_ns - model.times_ns(model.phase.total - objects)
 
 
-def _unless_rounding(added_ns: Array | float, far_ns: float) -> Array:
-    """Return differences of times, and 0 for those that are rounding."""
+def _without_rounding(added_ns: Array | float, far_ns: float) -> Array:
+    """Return differences of times, with 0 for those within rounding error."""
     return np.where(np.abs(added_ns) < ROUNDING * far_ns, 0.0, added_ns)
 
 
@@ -75,7 +75,7 @@ def object_effects(
 ) -> list[ObjectEffect]:
     """Return the objects that add most, with the phase's interval shared in proportion.
 
-    `far_time` is slowdown times near time: an error of near time is none of what objects add.
+    `far_time` is slowdown times near time, so that it excludes near time's own error.
     """
     phase = model.phase
     added = added_by_object_ns(model)

@@ -60,9 +60,9 @@ def on_machine(
 
     `near_times_ns` are wall times measured there by phase; "" is the whole run's. Times of other
     phases are predicted from their times in `here`, the memory that the profile was taken in.
-    `threads` run there all the time; by default as many cores are busy as during profiling. Raises
-    NearfarError for more threads than the machine has, and if a near time is neither given nor
-    predictable.
+    `threads` run on the target all the time; by default as many cores are busy as during profiling.
+    Raises NearfarError for more threads than the machine has, and if a near time is neither given
+    nor predictable.
     """
     times_ns = _by_phase(near_times_ns or {}, workload)
     if not times_ns and here is None:
@@ -128,9 +128,9 @@ def _check_threads(count: int, machine: TargetMachine) -> None:
 def _with_cache(
     facts: ConvertedProfile, workload: WorkloadProfile, machine: TargetMachine, near: DeviceProfile
 ) -> WorkloadProfile:
-    """Return the profile with the target's last-level cache, where that is known and possible.
+    """Return the profile with the target's last-level cache, if its size is known and possible.
 
-    What a core gets of it counts, where `near` was measured: a virtual machine shares the cache.
+    If `near` was measured, the size is the part that a core gets: virtual machines share a cache.
     """
     here = workload.cache.size_bytes
     if workload.cache.origin == "counters":
@@ -187,7 +187,7 @@ def _clock_ratio(
 
 
 def _by_phase(times_ns: Mapping[str, float], workload: WorkloadProfile) -> dict[str, float]:
-    """Return wall times by phase; the whole run's is divided as the profile's."""
+    """Return wall times by phase; a time of the whole run is divided as in the profile."""
     whole = times_ns.get("")
     if whole is None:
         return dict(times_ns)
@@ -216,7 +216,7 @@ def _untimed(workload: WorkloadProfile, times_ns: Mapping[str, float]) -> list[s
 
 
 def _assumed_time(phases: str, near: DeviceProfile, here: DeviceProfile | None) -> str:
-    """Return the origin of the near time of `phases` ("": all), for which none is given."""
+    """Return a sentence on the origin of the near time of `phases` ("": all), if none is given."""
     of_phases = f" of {phases}" if phases else ""
     if here is None:
         return f"near time{of_phases}: as in the profile, since none is given (--near-time, --here)"

@@ -49,10 +49,10 @@ def on_other_machine(
 ) -> WorkloadProfile:
     """Return the profile that another machine would produce; omitted properties stay the same.
 
-    `near` is that machine's near memory. With `here`, the near memory of this machine, times are
-    predicted for it, of `threads` that share the work, and their intervals widened by the relative
-    `error`. `measured` is the profile before its cache was changed. Times given in `near_times_ns`
-    replace predicted ones.
+    `near` is that machine's near memory. With `here`, the near memory of this machine, near times
+    are predicted for `near`, with `threads` that share the work; their intervals are widened by the
+    relative `error`. `measured` is the profile before its cache was changed. Times in
+    `near_times_ns` replace predicted times.
     """
     other = workload if llc_bytes is None else with_cache(workload, llc_bytes)
     if here is not None:
@@ -89,7 +89,7 @@ def with_cache(workload: WorkloadProfile, llc_bytes: int) -> WorkloadProfile:
                 f"{format_bytes(sizes[0])} to {format_bytes(sizes[-1])}"
             )
     phases = [
-        _phase(phase, _loaded_by_stores(workload, phase), sizes, here, llc_bytes)
+        _phase(phase, _read_modify_write_misses(workload, phase), sizes, here, llc_bytes)
         for phase in workload.phases
     ]
     warnings = [
@@ -216,10 +216,11 @@ def _timed(phase: Phase, time_ns: Estimate) -> Phase:
     )
 
 
-def _loaded_by_stores(workload: WorkloadProfile, phase: Phase) -> dict[int, float]:
+def _read_modify_write_misses(workload: WorkloadProfile, phase: Phase) -> dict[int, float]:
     """Return by object the misses of instructions that load and store, such as atomic additions.
 
-    Their misses count as reads, because the program waits for them, but their touches as stores.
+    The profile counts such misses as reads, because the program waits for them, but the miss curves
+    count their accesses as stores.
     """
     misses: dict[int, float] = {}
     for row in phase.instructions:
@@ -270,8 +271,8 @@ def _row(
             write_misses=write,
             read_sequential=_in_proportion(traffic.read_sequential, traffic.read_misses, read),
             write_sequential=_in_proportion(traffic.write_sequential, traffic.write_misses, write),
-            # A line is written back as often as it is fetched and then written. Lines that the
-            # program flushes or streams to memory go there whatever the cache.
+            # Write-backs of fetched lines change as misses do. Lines that the program flushes or
+            # stores past the caches are written whatever the cache.
             write_backs=sent + (traffic.write_backs - sent) * ratio,
         ),
     )
@@ -288,12 +289,12 @@ class _Curve:
 
     @property
     def at_there(self) -> float:
-        return _at(self.misses, self.sizes, self.there)
+        return _misses_at(self.misses, self.sizes, self.there)
 
     @property
     def ratio(self) -> float | None:
         """Return the misses there over those here; None: there are none here."""
-        at_here = _at(self.misses, self.sizes, self.here)
+        at_here = _misses_at(self.misses, self.sizes, self.here)
         return self.at_there / at_here if at_here > 0.0 else None
 
 
@@ -302,7 +303,7 @@ def _misses(
 ) -> AccessClasses:
     """Return misses scaled by the ratios of `curves`, each with its share of the misses.
 
-    A curve without misses here has no ratio: all accesses of the object have that of `every`.
+    A curve without misses here has no ratio: the ratio of all accesses, `every`, is used.
     """
     if misses.total() > 0.0 and every.ratio is not None:
         fallback = every.ratio
@@ -313,14 +314,14 @@ def _misses(
                 if share
             )
         )
-    # Nothing missed here; a smaller cache has the curve's misses, whose class is unknown. If the
-    # curve has misses here, they are counted as reads: of instructions that also store.
+    # Nothing missed here. In a smaller cache, the curve's misses appear, with unknown class. If the
+    # curve has misses here, `read_misses` counts them: instructions that load and store.
     first, _ = curves[0]
     misses_there = first.there < first.here and first.ratio is None
     return AccessClasses(opaque=first.at_there if misses_there else 0.0)
 
 
-def _at(curve: list[float], sizes: list[float], size: int) -> float:
+def _misses_at(curve: list[float], sizes: list[float], size: int) -> float:
     return float(np.interp(np.log2(size), np.log2(sizes), curve))
 
 

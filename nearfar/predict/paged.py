@@ -40,8 +40,8 @@ compressors took for data of one compressed size (docs/paged.md), an exchange of
 0.7 to 1.3 times as long."""
 
 WORK_ERROR = 0.15
-"""The same of an exchange, where the compressor's work on the data is known: of 16 kinds of pages,
-what it took to write one was off by 1.1 us at most, and an exchange reads one as well."""
+"""The error of an exchange if the compressor's work on the data is known: of 16 kinds of pages, the
+time to write one was off by 1.1 us at most, and an exchange also reads one."""
 
 MOVED = 3
 """Row of the times for a process that has run on several CPUs."""
@@ -70,11 +70,11 @@ class PagedPhase:
     first_by_object: Array
     """Pages touched for the first time."""
     first_before: float
-    """The same in earlier phases."""
+    """Pages touched for the first time in earlier phases."""
     sequential: Array
     """Share of misses that advance from page to page, by object."""
     compressed_share: float | None
-    """Mean over the moved pages, weighted by their faults; the next field is too."""
+    """Mean over the moved pages, weighted by their faults, as is `compression_work`."""
     compression_work: float | None
     page_rate: float
     """Pages per sampled page."""
@@ -159,10 +159,10 @@ class PageMoves:
     written: float
     """Evicted pages that are written; the others still have their copy."""
     retouches: float = 0.0
-    """Touches per evicted page of near pages that an LRU of the size of the kernel's active list
-    would have lost."""
+    """Touches, per evicted page, of near pages that are not among the most recently used pages that
+    fit the kernel's active list."""
     stored: Array | None = None
-    """Share of the faults whose pages are stored to before they go, by object; None: none."""
+    """Share of the faults whose pages are stored to before eviction, by object; None: none."""
 
 
 def moved(phase: PagedPhase, near_pages: float, *, keeps_copies: bool) -> PageMoves:
@@ -181,8 +181,8 @@ def moved(phase: PagedPhase, near_pages: float, *, keeps_copies: bool) -> PageMo
 def active_pages(near_pages: float) -> float:
     """Return the size of the active list of a near memory (`inactive_is_low` in mm/vmscan.c).
 
-    Pages that are touched while they are on the other list are found used, and the kernel looks
-    further for a page to send away.
+    If a page was touched while it was on the inactive list, the kernel keeps it and searches
+    further for a page to evict.
     """
     whole_gib = int(near_pages / PAGES_PER_GIB)
     ratio = math.isqrt(10 * whole_gib) if whole_gib else 1
@@ -208,23 +208,23 @@ def random_faults(
 ) -> float:
     """Return the faults if each page that comes in evicts a random page.
 
-    With m faults per touch, a page touched again after t touches is gone with probability 1 -
-    exp(-m t / C), and pages were gone when the phase began; m is the largest fixed point. If some
-    near pages are locked, only the share `moving` of each object is evicted.
+    With m faults per touch and C near pages, a page touched again after t touches was evicted with
+    probability 1 - exp(-m t / C); further pages were evicted before the phase. m is the largest
+    fixed point. If some near pages are locked, only the share `moving` of each object is evicted.
     """
     by_time = phase.touches.sum(axis=0) if moving is None else moving @ phase.touches
     touches, before = float(phase.touches.sum()), phase.first_before - locked_pages
-    room = max(near_pages - locked_pages, 1.0)
-    if touches == 0.0 or before + phase.first <= room:
+    unlocked_pages = max(near_pages - locked_pages, 1.0)
+    if touches == 0.0 or before + phase.first <= unlocked_pages:
         return 0.0
     # The middles of the buckets that end at 512, 768, 1024, 1536 ... touches.
     between = FIRST_TIME_EDGE * 2.0 ** (np.arange(phase.touches.shape[1]) / 2 - 0.25)
-    gone_before = max(0.0, 1.0 - room / before) if before > 0 else 0.0
+    gone_before = max(0.0, 1.0 - unlocked_pages / before) if before > 0 else 0.0
     stayed = 1.0 - np.minimum(1.0, between / touches) * gone_before
     share, following = 0.0, 1.0
     while abs(following - share) > 1e-6:
         share = following
-        gone = 1.0 - stayed * np.exp(-share * between / room)
+        gone = 1.0 - stayed * np.exp(-share * between / unlocked_pages)
         following = float(by_time @ gone) / touches
     return following * touches
 
@@ -250,8 +250,8 @@ class PageCosts:
             row.compression_work is not None for row in device.faults
         )
         error = WORK_ERROR if self._knows_work and self._exchanges else CONTENT_ERROR
-        self._content = error if not self.keeps_copies else 0.0
-        self._looks = any(row.retouches for row in device.faults)
+        self._content_error = error if not self.keeps_copies else 0.0
+        self._knows_search_time = any(row.retouches for row in device.faults)
         zram = device.paged is not None and device.paged.backing == "zram"
         self.calibrated = zram and self._exchanges and self._knows_work
         """Whether intervals of such a memory have been compared with measured times: zram whose
@@ -259,7 +259,7 @@ class PageCosts:
         self.clean_ns = self._clean_ns()
         self._figures: dict[PageMove, Estimate] = {}
 
-    def _figure(self, move: PageMove) -> Estimate:
+    def _move_time(self, move: PageMove) -> Estimate:
         if move not in self._figures:
             self._figures[move] = self._interpolated(move)
         return self._figures[move]
@@ -276,7 +276,7 @@ class PageCosts:
         low = value * (1 - COST_ERROR) if figure.low_ns is None else figure.low_ns
         high = value * (1 + COST_ERROR) if figure.high_ns is None else figure.high_ns
         below, above = (
-            math.hypot(each, self._content * value)
+            math.hypot(each, self._content_error * value)
             for each in (max(value - low, 0.0), max(high - value, 0.0))
         )
         return Estimate(value, max(value - below, 0.0), value + above)
@@ -290,31 +290,30 @@ class PageCosts:
     def evict(self, retouches: float = 0.0) -> Array:
         """Return the time of an eviction for a new page: value, low, high, moved.
 
-        At the limit that is an exchange of a stored page without the fault: the program waits while
-        the kernel searches for a page. 0 where the device has no such time.
+        At the limit, this is the time of an exchange of a stored page less that of a fault: the
+        program waits while the kernel searches for a page. It is 0 if the device has no such time.
         """
         if self._exchanges and self._faults:
             data = None if self._knows_work else self._exchanged_share
-            gone = self._figure(PageMove("exchange", compressed_share=data, retouches=retouches))
-            came = self._figure(PageMove(compressed_share=data))
+            gone = self._move_time(PageMove("exchange", compressed_share=data, retouches=retouches))
+            came = self._move_time(PageMove(compressed_share=data))
             value = gone.value - came.value
             ends = [value, gone.low - came.low, gone.high - came.high]
             of_page = [value, min(ends), max(ends), value]
             stored = np.array(of_page) + self._stores_ns()
             return np.asarray(np.maximum(stored, 0.0))
-        alone = self._figure(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
+        alone = self._move_time(PageMove("evict", "write")) if self._evicts else Estimate(0, 0, 0)
         return np.array([alone.value, alone.low, alone.high, alone.value])
 
     def fault(self, retouches: float = 0.0, stored: Array | None = None) -> Array:
         """Return the time per faulting page, by object; rows: value, low, high, moved.
 
-        If the device has times of exchanges, these include the eviction, and the pages that the
-        kernel examines before it finds one. `moved` is the value for a process that has run on
-        several CPUs.
+        If the device has times of exchanges, they include the eviction and the kernel's search for
+        a page to evict. `moved` is the value for a process that has run on several CPUs.
         """
         event: Literal["exchange", "fault"] = "exchange" if self._exchanges else "fault"
         random, ordered = (
-            self._figure(PageMove(event, "read", pattern, retouches=retouches))
+            self._move_time(PageMove(event, "read", pattern, retouches=retouches))
             for pattern in PATTERNS
         )
         share = self.phase.sequential
@@ -324,7 +323,7 @@ class PageCosts:
                 for end in ("value", "low", "high", "value")
             ]
         )
-        if retouches and not self._looks:
+        if retouches and not self._knows_search_time:
             times[2] *= 1.0 + LOOKING_ERROR
         if self._exchanges and stored is not None:
             times += np.outer(self._stores_ns(), stored)
@@ -333,11 +332,11 @@ class PageCosts:
     def _stores_ns(self) -> list[float]:
         """Return the additional time of a page that is stored to, in the rows of `fault`.
 
-        Before such a page is written, each CPU on which the process ran in the last second flushes
-        its translation, and the kernel waits for them.
+        Before the kernel writes such a page, each CPU on which the process ran in the last second
+        must flush its translation, and the kernel waits for these CPUs.
         """
         read, write, moved = (
-            self._figure(PageMove("exchange", operation, threads=threads))
+            self._move_time(PageMove("exchange", operation, threads=threads))
             for operation, threads in STORES
         )
         value = max(0.0, write.value - read.value)
@@ -346,7 +345,7 @@ class PageCosts:
         return [value, low, max(other, write.high - read.high), other]
 
     def mean_fault_ns(self, end: int = 0, retouches: float = 0.0) -> float:
-        """Return the time of a fault, weighted by the touches of objects' pages; `end` as below."""
+        """Return the mean time of a fault, weighted by objects' touches; `end` as in `added_ns`."""
         weights = self.phase.faults[:, 0]
         stored = np.clip(self.phase.written[:, 0] / np.maximum(weights, 1.0), 0.0, 1.0)
         times = self.fault(retouches, stored)[end]

@@ -48,14 +48,13 @@ CLIFF = 2
 CLIFF_STEPS = 200
 
 ENDS = ((1, 1), (2, -1))
-"""Low and high: number of the end, and the sign of the error of near memory's size."""
+"""Low and high end: index into `PageCosts.fault`, and sign of the error of near memory's size."""
 
 
 TIME_SHARE = 0.4
-"""Share of the joined deviations in the interval of time. Most deviations are bounds, such as
-random eviction and a process that moves between CPUs all the time, which few programs reach.
-All of them count where no such memory was compared with measured times; docs/constants.md has the
-data."""
+"""Share of the joined deviations in the interval of time. Most deviations are bounds that few
+programs reach, such as random eviction and a process that moves between CPUs all the time. The
+share is 1 where no such memory was compared with measured times; docs/constants.md has the data."""
 
 FAULT_SHARE = 0.55
 """The same for the number of faults."""
@@ -76,7 +75,7 @@ class _PhaseAt:
 
 
 def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint: float) -> _PhaseAt:
-    """Return the phase at one size of near memory; each error is perturbed alone."""
+    """Return the phase at one size of near memory, with each error perturbed separately."""
     near = phase.phase.near_cpu_time_ns.value
     central = moved(phase, near_pages, keeps_copies=costs.keeps_copies)
     by_object = costs.added_ns(central)
@@ -97,18 +96,18 @@ def _phase_at(phase: PagedPhase, costs: PageCosts, near_pages: float, footprint:
         waits += [float(resized.sum()), float(repriced.sum()), added * sampling]
         transfers.append(costs.transfer_ns(pages) * phase.threads)
     share = TIME_SHARE if costs.calibrated else 1.0
-    wait = _interval(added, waits, share)
-    transfer = _interval(transfer_ns, transfers, share)
+    wait = _joined_interval(added, waits, share)
+    transfer = _joined_interval(transfer_ns, transfers, share)
     time = Estimate(
         max(near + wait.value, transfer.value),
         max(near + wait.low, transfer.low),
         max(near + wait.high, transfer.high),
     )
-    counted = _interval(back, faults, FAULT_SHARE if costs.calibrated else 1.0)
+    counted = _joined_interval(back, faults, FAULT_SHARE if costs.calibrated else 1.0)
     return _PhaseAt(phase, costs, near_pages, central, by_object, counted, time, bound)
 
 
-def _interval(central: float, ends: Sequence[float], share: float) -> Estimate:
+def _joined_interval(central: float, ends: Sequence[float], share: float) -> Estimate:
     """Return a value with a share of the joined deviations of `ends`."""
     return joined(central, ends, (), share)
 

@@ -28,7 +28,7 @@ UNSAMPLED_MISSES = 3.0
 """Misses of which none may be sampled by chance, with 95 % confidence."""
 
 MIN_OTHERS_SHARE = 0.05
-"""Minimum of other misses, over those of streams, that shows how often they cause page walks."""
+"""Minimum of misses outside streams, over those of streams, that shows how often they walk."""
 
 MIN_SEQUENTIAL_SHARE = 0.5
 """Share of an object's misses in sequence above which its instructions count as streams."""
@@ -109,7 +109,7 @@ def _phase(workload: WorkloadProfile, phase: Phase) -> PhaseTraffic:
 
 
 def _intervals(phase: Phase) -> CountedIntervals | None:
-    """Return the counts by interval of a phase that is a whole program's, if it has any."""
+    """Return the counts by interval, if the phase is a whole program with counted intervals."""
     rows = [interval for entry in phase.objects for interval in entry.intervals]
     if not rows:
         return None
@@ -131,9 +131,9 @@ def _intervals(phase: Phase) -> CountedIntervals | None:
 
 
 def _unsampled_lines(workload: WorkloadProfile) -> float:
-    """Return the misses that a phase may have without one of them sampled; 0: all data fit.
+    """Return the misses that a phase may have although none was sampled; 0: the cache holds all.
 
-    With none of n sampled, up to three are plausible (95 %), each for `rate` lines.
+    If no miss was sampled, up to three would have been plausible (95 %), each for `rate` lines.
     """
     footprint = sum(memory.size_bytes for memory in workload.objects)
     known = workload.cache.origin not in ("code", "counters")
@@ -168,9 +168,9 @@ def _lines(workload: WorkloadProfile, phase: Phase) -> Array:
 def concurrent_streams(workload: WorkloadProfile, phase: Phase) -> float:
     """Return how many streams advance together: stream instructions, weighted by their misses.
 
-    The inverse of the sum of squared shares: three that miss equally count as three; one that
-    misses next to two that hardly miss counts as one. An instruction of another class counts where
-    most misses of its object are in sequence. 1 where the profile has no instructions.
+    The number is the inverse of the sum of squared shares: three instructions that miss equally
+    count as three, of which two hardly miss as one. An instruction of another class counts if most
+    misses of its object are in sequence. The result is 1 if the profile has no instructions.
     """
     sequential = {
         row.object
@@ -203,8 +203,8 @@ def _curve(workload: WorkloadProfile, phase: Phase) -> PhaseMissCurve | None:
 def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, float]:
     """Return the ends of a phase's lines over their value; (1, 1) for a profile of a real run.
 
-    The ends of objects are added, not joined as if independent: a law that is too steep is so for
-    all objects.
+    The ends of objects are added, not joined as if independent: a law of growth that is too steep
+    is too steep for all objects.
     """
     if workload.extrapolation is None:
         return (1.0, 1.0)
@@ -222,7 +222,7 @@ def extrapolated_lines(workload: WorkloadProfile, phase: str) -> tuple[float, fl
 
 
 def of_another_build(workload: WorkloadProfile) -> bool:
-    """Return whether the bursts were recorded of another build than near time is of."""
+    """Return whether the bursts were recorded with another build than near time was measured."""
     recorded = "" if workload.bursts is None else workload.bursts.build_digest
     timed = workload.program.plain_digest
     return bool(recorded and timed) and recorded != timed
@@ -240,7 +240,7 @@ def _bursts(workload: WorkloadProfile, phase: str) -> RecordedBursts | None:
 def _page_touches(workload: WorkloadProfile, phase: Phase, profiled: Phase) -> PageTouches | None:
     """Return how the phase returns to pages; None: not counted.
 
-    Where other counts replace the objects' own, page curves lack the accesses that these missed.
+    If other counts replaced those of the objects, page curves lack the accesses in between.
     """
     lines, own = (sum(row.traffic.misses() for row in each.objects) for each in (phase, profiled))
     if lines != own:
@@ -255,9 +255,9 @@ def _page_touches(workload: WorkloadProfile, phase: Phase, profiled: Phase) -> P
 def _walks_per_miss(
     phase: Phase, lines: Array, touches: PageTouches | None, translated_bytes: float
 ) -> float | None:
-    """Return page walks over misses, both without streams, which walk once a page.
+    """Return page walks per miss, both without those of streams, which walk once per page.
 
-    None where nearly all misses are streams': the others are too few.
+    None: nearly all misses are those of streams, and the others are too few.
     """
     total = lines.sum(axis=0)
     in_streams = streamed(total)
@@ -272,16 +272,16 @@ def _walks_per_miss(
 
 
 def _walks_apart(workload: WorkloadProfile, phase: str) -> float:
-    """Return what bursts report of the order of a phase's walks; 1 without bursts."""
+    """Return the share of a phase's walks with a new table line, by bursts; 1 without bursts."""
     bursts = [] if workload.bursts is None else workload.bursts.phases
     shares = [entry.walks_apart for entry in bursts if entry.phase == phase]
     return 1.0 if not shares or shares[0] is None else shares[0]
 
 
 def _walked_bytes(workload: WorkloadProfile, phase: Phase) -> float:
-    """Return the size of the data that a phase's walks go to.
+    """Return the size of the data whose translations a phase's walks fetch.
 
-    That is all of each object that was alive, but at most a page for each walk.
+    An object counts with its peak size, but at most with a page per walk.
     """
     return sum(
         min(

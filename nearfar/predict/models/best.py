@@ -100,14 +100,14 @@ class BestModel(inversion.InversionModel):
         return 0.0 if self._blend is None else self._blend.weight
 
     def times_to_spread_ns(self) -> list[float]:
-        """Return the ends of the 90 % of far times that near time leaves open, ns."""
+        """Return the ends of a 90 % interval of far times that near time does not determine, ns."""
         if self._blend is None:
             return []
         time_ns, end = float(self.times_ns(self.phase.total)), HALF_RANGE * self._blend.deviation
         return [time_ns * exp(-end), time_ns * exp(end)]
 
     def bound(self) -> Bound:
-        """Return latency where fences wait for most of the time, else the inversion's bound."""
+        """Return "latency" if waits of fences are more than half of the time, else as inverted."""
         waits_ns = 0.0 if self._fenced is None else self._fenced.far_ns()
         if waits_ns > 0.5 * float(self.times_ns(self.phase.total)):
             return "latency"
@@ -140,18 +140,19 @@ class BestModel(inversion.InversionModel):
         return blend
 
     def _added_far(self) -> tuple[float, float]:
-        """Return how to correct what the inversion adds: a factor, and a further time, ns.
+        """Return a factor on the time that the inversion adds, and a further time, ns.
 
-        With everything far, the corrected time is the blend's. Where the blend adds less than the
-        inversion, a factor below 1 does that. Where it adds more, the factor is 1 and the rest is a
-        time: a factor could be very large where the inversion adds little for all lines, and would
-        apply to what it adds for a part of them.
+        They make the time of everything far equal to the blend's. If the blend adds less than the
+        inversion, a factor below 1 is enough. If the blend adds more, the factor is 1 and the
+        difference is a further time. A factor could be very large if the inversion adds little for
+        all lines, and would then multiply what it adds for a part of the lines.
         """
         if self._blend is None:
             return 1.0, 0.0
         inversion_ns = float(super().times_ns(self.phase.total))
-        # A perturbed input changes both; what only the inversion assumes changes its part.
-        weight = self._blend.weight * (not _of_inputs(self.perturbation))
+        # Perturbed inputs change window and inversion equally; perturbed assumptions of the
+        # inversion change only its part of the blend.
+        weight = self._blend.weight * (not _perturbs_only_inputs(self.perturbation))
         changed = (inversion_ns / self._blend.inversion_ns) ** (1.0 - weight)
         time_ns = self._blend.time_ns * changed
         added_ns, by_inversion_ns = time_ns - self.near_time_ns, inversion_ns - self.near_time_ns
@@ -171,7 +172,7 @@ class BestModel(inversion.InversionModel):
         return waits
 
 
-def _of_inputs(perturbation: Perturbation) -> bool:
+def _perturbs_only_inputs(perturbation: Perturbation) -> bool:
     """Return whether figures and counts are perturbed, not the inversion's assumptions."""
     assumed = NO_PERTURBATION
     return (
@@ -184,16 +185,19 @@ def _of_inputs(perturbation: Perturbation) -> bool:
 
 @lru_cache(maxsize=1024)
 def _blend(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> _Blend:
-    """Return window and inversion, weighted; cached by identity, for perturbed models ask too."""
+    """Return window and inversion with the window's weight.
+
+    Results are cached by identity, because perturbed models need the same.
+    """
     window = WindowModel(phase, near, far)
     assert window.fit is not None
     inverted = inversion.InversionModel(phase, near, far)
     inversion_ns = float(inverted.times_ns(inverted.phase.total))
     weight = window.fit.weight
-    apart = log(max(window.far_ns, 1e-9) / max(inversion_ns, 1e-9))
+    log_ratio = log(max(window.far_ns, 1e-9) / max(inversion_ns, 1e-9))
     deviation = hypot(
         weight * window.fit.spread(window.near, window.far),
-        sqrt(weight * (1.0 - weight)) * apart,
+        sqrt(weight * (1.0 - weight)) * log_ratio,
     )
     remark = fitted(phase.name, window.fit)
     return _Blend(weight, window.far_ns, inversion_ns, deviation, remark)

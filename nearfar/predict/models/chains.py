@@ -62,7 +62,7 @@ class ChainsModel(Model):
 
 
 def parallelism(memory: MemoryCosts, per_miss_ns: float) -> float:
-    """Return the number of chains at which a miss costs so much: 1 if it costs more, 32 if less."""
+    """Return the number of chains at which a miss costs `per_miss_ns`, limited to 1..32."""
     if per_miss_ns >= memory.cost_ns(1.0):
         return 1.0
     if per_miss_ns <= memory.cost_ns(MAX_CHAINS):

@@ -56,10 +56,12 @@ SATURATED = 1.5
 was measured with too few threads ends earlier."""
 
 COUNTED_ONCE = 0.02
-"""Relative error of a time that was counted once: two runs of a program on one memory differ so."""
+"""Relative error of a time that was counted once: two runs of a program on one memory differ by
+that much."""
 
 OTHER_KIND = 0.04
-"""The same where the memories are of two kinds: curves leave out page walks and the way there."""
+"""The same error where the memories are of two kinds: loaded-latency curves leave out page walks
+and the path to the memory."""
 
 NEAR_WALL = 0.9
 """Share of all-far time that bytes over bandwidth take, from which bandwidth is the bound."""
@@ -71,7 +73,7 @@ MAX_STEPS = 30
 """Newton steps: the function is convex and the start lies above its root, so few are needed."""
 
 MIN_SLOPE, MIN_NS = 1e-9, 1e-9
-"""Smallest divisors; less is nothing."""
+"""Smallest divisors, to keep quotients finite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +131,9 @@ class CountersModel(Model):
 
     @classmethod
     def figure_errors(cls, memory: MemoryCosts) -> tuple[float, float]:
-        """Return the errors of the loaded-latency curve, which has both figures, if there is one.
+        """Return the errors of published loaded-latency curves, else those of the memory's figures.
 
-        Nothing else is used then: neither a chains curve nor bandwidths, which may be derived.
+        Such a curve has latency and bandwidth, so that derived figures are not used.
         """
         how = [curve.how for curve in memory.device.loaded_latency if curve.instruction == "load"]
         if not how or memory.device.measured is not None:
@@ -147,20 +149,21 @@ class CountersModel(Model):
         self._near = _LoadedMemory.of(self.near, share, changed.near_bandwidth)
         self._far = _LoadedMemory.of(self.far, share, changed.far_bandwidth)
         # The phase's totals hold where a target machine or a perturbation changed them.
-        self._near_ns = _summing_to(counts.near_ns, self.near_time_ns)
+        self._near_ns = _scaled_to_total(counts.near_ns, self.near_time_ns)
         self._concurrency = counts.concurrency
-        self._lines = _summing_to(counts.lines, float(misses(self.total)))
-        self._written = _summing_to(counts.written, float(write_backs(self.total)))
+        self._lines = _scaled_to_total(counts.lines, float(misses(self.total)))
+        self._written = _scaled_to_total(counts.written, float(write_backs(self.total)))
         drawn = self._drawn(self._lines, self._written, self._near_ns)
         self._latency_ns = self._near.loaded_ns(drawn)
-        waiting_ns = self._lines * _over(counts.waiting, counts.lines) * self._latency_ns
-        self._in_flight = _over(waiting_ns, self._near_ns)
+        waiting_ns = self._lines * _quotient(counts.waiting, counts.lines) * self._latency_ns
+        self._in_flight = _quotient(waiting_ns, self._near_ns)
         self._stalled_ns = self._near_ns * self._stalled_share()
         late_share = 0.0 if self.phase.intervals is None else self._near.wall_share(drawn)
         self._waiting_ns = self._stalled_ns + (self._near_ns - self._stalled_ns) * late_share
         least_ns = self._near.least_ns(self._lines, self._written) * self._concurrency
-        # Where it ran faster than near bandwidth allows, both figures are too low by this factor.
-        beaten = np.minimum(1.0, _over(self._near_ns, least_ns, 1.0))
+        # If the program ran faster than near bandwidth allows, the bandwidths of both memories are
+        # too low by this factor.
+        beaten = np.minimum(1.0, _quotient(self._near_ns, least_ns, 1.0))
         self._beaten = np.ones_like(beaten) if changed.near_curves_hold else beaten
 
     def _stalled_share(self) -> Array:
@@ -174,8 +177,8 @@ class CountersModel(Model):
         if self.far.is_near:
             return np.full(moved.shape[:-1], self.near_time_ns)
         total = self.phase.total
-        lines = _over(misses(moved), misses(total))[..., np.newaxis]
-        written = _over(write_backs(moved), write_backs(total))[..., np.newaxis]
+        lines = _quotient(misses(moved), misses(total))[..., np.newaxis]
+        written = _quotient(write_backs(moved), write_backs(total))[..., np.newaxis]
         near_lines, near_written = (1.0 - lines) * self._lines, (1.0 - written) * self._written
         far_lines, far_written = lines * self._lines, written * self._written
         least_ns = self._beaten * np.maximum(
@@ -190,7 +193,7 @@ class CountersModel(Model):
             unbound_ns = self._near_ns + self._waiting_ns * (longer - 1.0)
             return np.asarray(np.maximum(unbound_ns, least_ns * self._concurrency))
 
-        # Without load no latency is longer: this is the shortest time there can be.
+        # Without load, latencies are idle latencies, which gives the shortest possible time.
         shortest_ns = np.maximum(time_ns(np.full(least_ns.shape, np.inf)), MIN_NS)
         longest = float(np.max(time_ns(shortest_ns) / shortest_ns, initial=1.0))
         factors = settled_factors(
@@ -218,9 +221,9 @@ class CountersModel(Model):
         return {text: distance for text, distance in beyond.items() if distance > MIN_BEYOND}
 
     def bound(self) -> Bound:
-        """Return bandwidth where everything far is at the wall, else what takes most of the time.
+        """Return "bandwidth" if everything far is at the wall, else "latency" or "compute".
 
-        Compute, unless more than half of near time is stalled.
+        It is "latency" if more than half of near time waits.
         """
         least_ns = self._far.least_ns(self._lines, self._written) * self._concurrency
         far_ns = float(self.times_ns(self.phase.total))
@@ -255,14 +258,15 @@ class CountersModel(Model):
 
     def _drawn(self, lines: Array, written: Array, time_ns: Array) -> Array:
         """Return the bandwidth drawn in a CPU time, GB/s."""
-        return _over((lines + written) * LINE_BYTES * self._concurrency, time_ns)
+        return _quotient((lines + written) * LINE_BYTES * self._concurrency, time_ns)
 
 
 def stalled_share(in_flight: Array, idle_share: Array) -> Array:
     """Return the share of time with a miss in flight, given the mean number in flight.
 
-    `idle_share` is idle over loaded latency. With b the share at idle latency, a time of 1 there
-    grows to 1 + b (1 / idle_share - 1) under load, which leaves fewer misses in flight at once.
+    `idle_share` is idle over loaded latency. If a share b of the time is stalled at idle latency,
+    load lengthens a time of 1 to 1 + b (1 / idle_share - 1), during which fewer misses are in
+    flight at once.
     """
     unloaded = np.asarray(in_flight, dtype=float)
     for _ in range(MAX_STEPS):
@@ -286,12 +290,12 @@ def _whole(phase: PhaseTraffic) -> CountedIntervals:
     )
 
 
-def _summing_to(counts: Array, total: float) -> Array:
+def _scaled_to_total(counts: Array, total: float) -> Array:
     """Return counts scaled to a total."""
-    return counts * _over(np.asarray(total), counts.sum())
+    return counts * _quotient(np.asarray(total), counts.sum())
 
 
-def _over(part: Array, whole: Array, otherwise: float = 0.0) -> Array:
+def _quotient(part: Array, whole: Array, otherwise: float = 0.0) -> Array:
     """Return part over whole, `otherwise` where the whole is 0."""
     some = whole > MIN_NS
     return np.asarray(np.where(some, part / np.where(some, whole, 1.0), otherwise))

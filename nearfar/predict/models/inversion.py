@@ -90,7 +90,7 @@ class InversionModel(Model):
     def times_ns(self, moved: Array) -> Array:
         """Return time from misses, streams and bandwidth of both memories, ns."""
         all_far = moved is self.phase.total and not self.far.is_near
-        # Data moved within one memory has not moved: its bandwidth exists once.
+        # If far memory is near memory, nothing moves: both share one bandwidth.
         factor = 0.0 if self.far.is_near else self.perturbation.lines
         moved = moved if factor == 1.0 else moved * factor
         parts = self._parts_all_far if all_far else self._parts(moved)
@@ -108,15 +108,14 @@ class InversionModel(Model):
         return float(self._time([self._part(lines, self.near), NO_TRAFFIC], 1.0, 0.0))
 
     def bound(self) -> Bound:
-        """Compare time besides memory, bandwidth alone, and all of memory."""
+        """Return what limits the phase with everything far: other work, bandwidth or latency."""
         far = self._all_far
         memory_ns = float(core_time_ns(0.0, [far], [1.0]))
         if self.explanation.other_ns >= memory_ns * self.explanation.scale:
             return "compute"
         stream_ns = float(self.total[STREAM]) * self.far.core_stream_ns
-        # Where bandwidth alone takes 0.9 of memory time, latency matters little. A stream is
-        # bound by what one core draws: where streams take more than half of waiting, that is the
-        # bound.
+        # If bandwidth alone takes 0.9 of memory time, latency matters little. Streams are limited
+        # by one core's bandwidth, so more than half of waiting in streams is a bandwidth bound too.
         if float(far.all_lines) > 0.9 * memory_ns or stream_ns > 0.5 * float(far.latency):
             return "bandwidth"
         return "latency"
@@ -174,7 +173,7 @@ class InversionModel(Model):
         return self._far_part(self.total)
 
     def _far_part(self, lines: Array) -> TrafficTime:
-        """Return the time of far lines; walks at hits wait as these do, and take no bandwidth."""
+        """Return the time of far lines; page walks at hits wait as lines do, without bandwidth."""
         waiting = self._part(lines * self._waits_far, self.far)
         if self._moves_far == self._waits_far:
             return waiting
@@ -198,7 +197,7 @@ class InversionModel(Model):
             explanation.other_ns,
             parts,
             [explanation.near_factor, far_factor],
-            self._given(parts),
+            self._bandwidth_share(parts),
             explanation.queueing,
         )
         return arithmetic(time_ns, least_ns).larger(time_ns, least_ns)
@@ -211,7 +210,7 @@ class InversionModel(Model):
             least_ns = larger(least_ns, part * trust)
         return least_ns
 
-    def _given(self, parts: list[TrafficTime]) -> Number:
+    def _bandwidth_share(self, parts: list[TrafficTime]) -> Number:
         """Return the share of their bandwidths that memories on shared channels give."""
         if self.far.channel_sharing is None:
             return 1.0
@@ -225,11 +224,12 @@ class InversionModel(Model):
 
     @cached_property
     def _far_limit(self) -> float:
-        """Minimum time over far bandwidth time.
+        """Factor on far bandwidth time that gives the minimum time.
 
-        Where the program ran faster than near bandwidth allows, that figure is too low by `scale`.
-        The far figure is off by as much only as far as the memories are alike: the slower the far
-        memory, the less its limit depends on what limited near memory when it was measured.
+        If the program ran faster than near bandwidth allows, the near bandwidth is too low by
+        `scale`. The far bandwidth is too low by the same factor only if the memories are alike: the
+        slower the far memory, the less its bandwidth depends on what limited near memory when that
+        was measured.
         """
         if self.explanation.scale == 1.0:
             return 1.0

@@ -104,7 +104,7 @@ class MemoryModeModel(InversionModel):
         return np.asarray(mixed_ns + self._walked_share * (walked_ns - mixed_ns))
 
     def times_to_cover_ns(self) -> list[float]:
-        """Return times with pages scattered or in one piece, and lines written one by one, ns."""
+        """Return times with data in one piece or scattered, and both orders of write-backs, ns."""
         times_ns = []
         for one_by_one in (True, False):
             self._one_by_one = one_by_one
@@ -116,7 +116,7 @@ class MemoryModeModel(InversionModel):
 
     def _times_at_ns(self, moved: Array, far_share: float) -> Array:
         self._far_share = far_share
-        # A copy: times of the array itself are kept.
+        # A copy, because `times_ns` recognises `self.phase.total` and uses a cached result for it.
         return super().times_ns(moved.copy())
 
     def remarks(self) -> list[str]:
@@ -136,7 +136,7 @@ class MemoryModeModel(InversionModel):
             far_lines[..., WRITE_BACK_STREAM] = 0.0
         near_lines = np.maximum(self.total - far_lines, 0.0)
         near_lines[..., WRITE_BACK] += misses(far_lines)
-        # Every sequence of lines that comes in, read ones too, pushes written ones out.
+        # Every sequence of lines that enters the cache, also of reads, evicts written lines.
         streams = replace(self.explanation.streams, written=self.explanation.streams.count)
         return [
             self._part(near_lines, self.near, streams),
@@ -145,7 +145,7 @@ class MemoryModeModel(InversionModel):
 
 
 def _used_bytes(phase: PhaseTraffic, curve: PhaseMissCurve) -> float:
-    """Return the size of the data used again: page walks tell it between two sizes of the curve."""
+    """Return the size of the reused data: the curve limits it, and page walks refine it."""
     (used,) = np.nonzero(curve.accesses)
     if not used.size:
         return float(curve.here_bytes)
@@ -154,7 +154,7 @@ def _used_bytes(phase: PhaseTraffic, curve: PhaseMissCurve) -> float:
 
 
 def scattered_share(curve: PhaseMissCurve, cache_bytes: int) -> float:
-    """Return misses of a direct-mapped cache over those simulated, for scattered pages."""
+    """Return the misses of a direct-mapped cache over simulated misses, for scattered pages."""
     return _lost_share(curve, lambda distance_bytes: 1.0 - np.exp(-distance_bytes / cache_bytes))
 
 
@@ -174,8 +174,8 @@ def contiguous_regions(
     """Return the regions of data of `used_bytes` in one piece, in a direct-mapped cache."""
     if used_bytes <= cache_bytes:
         return (Region(1.0, _lost_share(curve, np.zeros_like)),)
-    # So many other lines share a place: the whole number below F / C - 1 for some places, one more
-    # for the rest.
+    # On average F / C - 1 other lines share a place: for some places it is the whole number below
+    # this average, for the others the whole number above it.
     fewest = int(used_bytes // cache_bytes) - 1
     crowded_bytes = used_bytes - (fewest + 1) * cache_bytes
     crowded = crowded_bytes * (fewest + 2) / used_bytes

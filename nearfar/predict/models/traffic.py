@@ -38,7 +38,8 @@ class TrafficModel(Model):
         threads = self.phase.concurrency
         near, far = line_costs_ns(self.near, threads), line_costs_ns(self.far, threads)
         before = float(self.total @ near)
-        # Where it ran faster than near bandwidth allows, both figures are too low by this factor.
+        # If the program ran faster than near bandwidth allows, the bandwidths of both memories are
+        # too low by this factor.
         scale = min(1.0, self.near_time_ns / before) if before > 0 else 1.0
         other_ns = self.near_time_ns - scale * before
         both_ns = np.maximum(rest @ near, moved @ far)
@@ -72,7 +73,7 @@ def lines_moved(lines: Array) -> Array:
 def line_costs_ns(memory: MemoryCosts, threads: float) -> Array:
     """Return the bandwidth time of a line by column, ns of CPU time while `threads` share it.
 
-    A stream takes at least what one core needs for it alone.
+    A streamed line takes at least the time that one core needs for it.
     """
     random_ns = memory.read_ns[0] * threads
     stream_ns = max(memory.read_ns[1] * threads, memory.core_stream_ns)

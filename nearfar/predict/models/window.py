@@ -93,10 +93,10 @@ class WindowModel(Model):
         return 0.0 if self.fit is None else self.fit.weight
 
     def times_to_spread_ns(self) -> list[float]:
-        """Return the ends of the 90 % of far times among all fits."""
-        return [self.far_ns * end for end in (np.exp(-self._ends()), np.exp(self._ends()))]
+        """Return the ends of a 90 % interval of the far times of all fits."""
+        return [self.far_ns * end for end in (np.exp(-self._log_end()), np.exp(self._log_end()))]
 
-    def _ends(self) -> float:
+    def _log_end(self) -> float:
         if self.fit is None or self.far.is_near:
             return 0.0
         return HALF_RANGE * self.fit.spread(self.near, self.far)
@@ -105,7 +105,8 @@ class WindowModel(Model):
         window = simulation(self.phase, self.near)
         shared_ns = self._shared_ns(window, fit.unknown)
         simulated_ns = window.per_miss_ns(self.far, fit.unknown, shared_ns)
-        # Bursts are short: the more lines are in flight, the more arrive before a burst ends.
+        # Bursts are short, so the simulated far time may be too short: it is at least the near time
+        # times the smallest ratio of line times.
         least_ns = fit.near_ns * min(_ratios(self.near, self.far))
         return fit.far_ns(max(simulated_ns, least_ns))
 
@@ -144,7 +145,7 @@ def fitted(phase: str, fit: Fit) -> str:
 
 
 def moved_share(moved: Array, phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> Array:
-    """Return the share of added time that moved lines have, 0..1, by their costs."""
+    """Return the moved lines' share of the time added by far memory, 0..1, by costs of lines."""
     chase, independent, store = (
         far.cost_ns(chains) - near.cost_ns(chains)
         for chains in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))
@@ -162,7 +163,7 @@ def moved_share(moved: Array, phase: PhaseTraffic, near: MemoryCosts, far: Memor
 
 
 def _ratios(near: MemoryCosts, far: MemoryCosts) -> list[float]:
-    """Return far over near times of all kinds of lines; the minimum bounds any speed-up."""
+    """Return far over near times of each kind of line; the minimum limits any speed-up."""
     far_ns, near_ns = (
         [
             *(memory.cost_ns(k) for k in (1.0, INDEPENDENT_PRIOR, float(MAX_CHAINS))),

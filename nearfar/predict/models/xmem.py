@@ -39,7 +39,7 @@ class XMemModel(Model):
         )
 
     def bound(self) -> Bound:
-        """Compare far waits of chases and random accesses, of streams and writes, and all time."""
+        """Return what takes most of the time: other work, random lines, or streams and writes."""
         costs = self.total * effective_latencies_ns(self.far)
         latency_ns = float(costs[[CHASE, INDEPENDENT, STORE]].sum())
         bandwidth_ns = float(costs.sum()) - latency_ns
