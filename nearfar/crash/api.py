@@ -98,7 +98,7 @@ class CrashOutcome:
 
 
 def crash_test(request: CrashRequest, say: Say) -> CrashOutcome:
-    """Record and explore; Ctrl-C ends it with the bugs found so far."""
+    """Record and explore; Ctrl-C ends the test with the bugs found so far."""
     if not any("{pool}" in word for word in request.command):
         raise CommandError(
             "the program does not get the pool's path: put {pool} among its arguments"

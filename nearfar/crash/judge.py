@@ -81,7 +81,7 @@ class Judge:
         known = self.judge(state)
         plain = self.plain(state)
         if known.symptom == "hang" and not plain.symptom:
-            raise ServedDiffersError  # it is slow
+            raise ServedDiffersError  # only the loaded checker exceeds the time limit
         return plain if plain.symptom else known
 
     def pages(self, state: Mapping[int, int]) -> list[CrashPage]:

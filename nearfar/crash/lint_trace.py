@@ -22,7 +22,7 @@ from nearfar.crash.warnings import unexplained_content
 from nearfar.documents.crash_report import CrashLint
 
 _MAX_SUSPECTED = 30_000
-"""Maximum number of events read to find suspects: a second or less."""
+"""Maximum number of events that are read to find suspects, which takes a second or less."""
 _MAX_SUSPECTS = 64
 
 

@@ -58,7 +58,8 @@ class PoolMemory:
         elif event.kind is EventKind.STORE:
             line = self.lines.get(event.a)
             if line is None:
-                # Above the numbers that a flush of an earlier line at this offset may name.
+                # A flush of an earlier line at this offset must not cover the new stores: their
+                # numbers are above all numbers that a flush names.
                 line = self.lines[event.a] = PendingLine(first=self._highest)
             line.contents.append(event.payload)
             line.stacks.append(event.stack)

@@ -62,8 +62,8 @@ def record(
 ) -> RecordedRun:
     """Run `command` on the file `pool` and write `trace`.
 
-    `schedule` is the seed of the order in which its threads take turns, `choices` the threads that
-    get the first turns instead.
+    `schedule` is the seed of the order in which threads take turns. `choices` are the threads that
+    get the first turns, whatever the seed.
     """
     preloadable(LIBRARY)
     executable = shutil.which(command[0])
@@ -108,9 +108,9 @@ def record(
 
 
 def _run(command: Sequence[str], variables: Mapping[str, str], *, json: bool) -> int:
-    """Run to the end, or kill on Ctrl-C; with `json` its output goes to standard error.
+    """Run to the end, or kill on Ctrl-C; with `json` the output goes to standard error.
 
-    `nearfar.program.launch` would make an instrumented program record a profile.
+    `nearfar.program.launch` is not used: under it an instrumented program records a profile.
     """
     try:
         process = subprocess.Popen(command, env=variables, stdout=sys.stderr if json else None)

@@ -62,8 +62,8 @@ def _threads(count: int) -> str:
 def unexplained_content(state: PoolState, pool: Path) -> str:
     """Return a sentence about content of the pool's file that no recorded store wrote, or "".
 
-    `state` has seen the whole trace. Stores may be unrecorded if they come from some
-    system calls, other processes or unfollowed mappings, or after the last unmapping.
+    `state` has processed the whole trace. Stores are not recorded if they come from some system
+    calls, other processes or unfollowed mappings, or after the last unmapping.
     """
     first, count = -1, 0
     try:

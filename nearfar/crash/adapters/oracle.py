@@ -15,7 +15,7 @@ _MAX_COMPLAINTS = 5
 
 @dataclass(frozen=True)
 class DumpedKeys:
-    """Keys and values that a dump printed of an image."""
+    """Keys and values of an image, as a dump printed them."""
 
     values: dict[str, str | None]
     """Value by key; None: the dump prints no value, as for a set."""

@@ -1,4 +1,4 @@
-"""Find whether the program requested a store or flush, or libpmemobj made it for itself."""
+"""Finds whether the program requested a store or flush, or libpmemobj made it for itself."""
 
 from __future__ import annotations
 

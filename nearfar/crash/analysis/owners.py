@@ -20,7 +20,7 @@ offset of the heap, 8 bytes each."""
 def name_owners(trace: CrashTrace, state: PoolState, bugs: Iterable[FoundBug]) -> None:
     """Set the owner of each line of bugs of one trace.
 
-    `state` has seen none of its events, and knows the objects that existed before the run.
+    `state` has processed no event of the trace, and knows the objects that existed before the run.
     """
     waiting = sorted(bugs, key=lambda found_bug: -found_bug.position)
     for position, event in enumerate(trace.events):

@@ -28,7 +28,7 @@ class ByteRange:
 
 
 class PoolState:
-    """State of one trace's pool, stores that are not durable included; `feed` takes all events."""
+    """State of a trace's pool after the events given to `feed`, with stores not yet durable."""
 
     def __init__(self, trace: CrashTrace) -> None:
         self.trace = trace
@@ -91,9 +91,9 @@ class PoolState:
         return int.from_bytes(self.content(offset, WORD_BYTES), "little")
 
     def is_zero(self, begin: int, size: int) -> bool:
-        """Return whether all lines that a range touches are zero.
+        """Return whether all bytes of the lines that a range touches are zero.
 
-        A flush of a field that is still zero, in a line that was stored to, is useless.
+        A range that is zero in a line that is not was not stored to, and its flush is useless.
         """
         first = begin // LINE_BYTES * LINE_BYTES
         return all(not any(self.line(at)) for at in range(first, begin + size, LINE_BYTES))
@@ -121,7 +121,7 @@ class PoolState:
             self.led_to.add(target.begin)
 
     def _note_handles(self, event: TraceEvent) -> None:
-        # The allocation may store the handle itself; its event follows that store.
+        # An allocation may store its handle itself, before its event is recorded.
         if event.kind in ALLOCATIONS and event.a in self._values:
             self.led_to.add(event.a)
         elif event.kind in FREES:

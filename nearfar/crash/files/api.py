@@ -51,7 +51,7 @@ class FilesRequest:
 
 
 def files_test(request: FilesRequest, say: Say) -> CrashOutcome:
-    """Record and explore; Ctrl-C ends it with the bugs found so far."""
+    """Record and explore; Ctrl-C ends the exploration with the bugs found so far."""
     if not any("{files}" in word for word in request.command):
         raise CommandError(
             "the program does not get the folder's path: put {files} among its arguments"

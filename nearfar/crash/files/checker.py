@@ -82,7 +82,7 @@ class _LoadedAdapter:
         return CheckerVerdict(symptom, output)
 
     def _number(self) -> int:
-        """Read a line; it is unbuffered up to here, since `select` must see what is left."""
+        """Read a number, byte by byte: a buffer would hide the following lines from `select`."""
         assert self._process.stdout is not None
         line = b""
         while not line.endswith(b"\n"):

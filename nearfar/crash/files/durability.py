@@ -47,7 +47,7 @@ def points_of(run: FileRun, model: FileSystem) -> list[CrashPoint]:
             pending.sync(event)
             changed = True
         elif isinstance(event, Output):
-            # An image is judged with the complete output up to the moment at which it was possible.
+            # The checker gets all text that the program had printed when the power went.
             printed += len(event.data)
             changed = True
             cut(number + 1)
@@ -63,9 +63,9 @@ class _Pending:
         self._nodes = run.nodes
         self._pending: dict[int, Operation] = {}
         self._touched: dict[int, int] = {}
-        """Last operation on a file, folder or link for which its sync waits."""
+        """Number of the last operation for which a sync of each file, folder or link waits."""
         self._touched_size: dict[int, int] = {}
-        """The same for fdatasync."""
+        """Number of the last operation for which an fdatasync of each waits."""
 
     def numbers(self) -> tuple[int, ...]:
         return tuple(self._pending)
@@ -92,7 +92,7 @@ class _Pending:
                 del self._pending[operation.number]
 
     def _commits(self, node: int, sync: Sync) -> int:
-        """Return the last operation of the journal that the sync writes."""
+        """Return the number of the last journaled operation that the sync makes durable."""
         # ext4 commits its whole journal for a folder, and for any file if data is journaled
         # (Linux, fs/ext4/fsync.c and ext4_inode_journal_mode).
         if self._model.journals_data or self._nodes[node].folder:

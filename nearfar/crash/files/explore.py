@@ -72,7 +72,7 @@ class FileExploration:
     def run(
         self, budget: ExplorationBudget, ends: Callable[[CrashBug], bool], begun_s: float
     ) -> None:
-        """Judge states until all are, the budget ends, or a bug `ends` it; Ctrl-C ends it too."""
+        """Judge states until all are judged, the budget or Ctrl-C ends, or `ends` accepts a bug."""
         begin_s = time.monotonic()
         try:
             self.progress.ended = self._explore(budget, ends, begun_s)

@@ -65,7 +65,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def make_writable(folder: Path) -> None:
-    """Make everything below `folder` removable, whatever a checker did."""
+    """Make all folders below `folder` writable, so that their content can be removed."""
     folder.chmod(0o700)
     for root, folders, _ in os.walk(folder):
         for name in folders:
@@ -75,7 +75,7 @@ def make_writable(folder: Path) -> None:
 
 
 def same_as(image: Sequence[FileImage], folder: Path) -> str:
-    """Return the first path whose content differs between image and folder; empty: none."""
+    """Return the first path that differs between image and folder; empty: they are the same."""
     wanted = {file.path: file for file in image}
     present = {
         str((Path(root) / name).relative_to(folder))
@@ -104,7 +104,7 @@ def packed(image: Sequence[FileImage]) -> list[CrashFile]:
 
 
 def unpacked(files: Sequence[CrashFile]) -> list[FileImage]:
-    """Return an image that a bug file keeps; refuse one that leads out of its folder."""
+    """Return the image of a bug file; refuse paths that lead out of the image's folder."""
     image = []
     for file in files:
         if not file.path or Path(file.path).is_absolute() or ".." in Path(file.path).parts:

@@ -38,7 +38,7 @@ class RecordedFiles:
 
 
 def record_files(command: Sequence[str], folder: Path, log: Path, *, json: bool) -> RecordedFiles:
-    """Run `command` and log what it does to the files in `folder`; with `json` it prints to stderr.
+    """Run `command` and log its calls on files in `folder`; `json`: its output goes to stderr.
 
     Recorder and program share one CPU: one always waits for the other.
     """

@@ -87,29 +87,27 @@ class UnlockedUpdate(Lint):
         clock = self._clock(event.thread)
         line = ("line", event.a)
         if event.c or line in self._released:
-            # An atomic word, and what is stored beside it.
+            # A store to an atomic word, or to its line, orders the threads.
             self._acquire(event.thread, line)
             self._release(event.thread, line)
             return
         earlier = self._stores.get(event.a, [])
         for change in self.context.state.changes:
-            fresh = _Store(event.thread, clock[event.thread], change.begin, change.end)
+            new = _Store(event.thread, clock[event.thread], change.begin, change.end)
             for store in earlier:
-                apart = store.end <= fresh.begin or fresh.end <= store.begin
-                if apart or store.thread == event.thread:
+                disjoint = store.end <= new.begin or new.end <= store.begin
+                if disjoint or store.thread == event.thread:
                     continue
                 if store.epoch > clock.get(store.thread, 0):
                     note = f"threads {store.thread} and {event.thread} store there"
-                    yield self.finding(fresh.begin, event.stack, note)
+                    yield self.finding(new.begin, event.stack, note)
                     break
             earlier = [
                 store
                 for store in earlier
-                if store.thread != event.thread
-                or store.begin < fresh.begin
-                or store.end > fresh.end
+                if store.thread != event.thread or store.begin < new.begin or store.end > new.end
             ]
-            earlier.append(fresh)
+            earlier.append(new)
         self._stores[event.a] = earlier[-_MAX_STORES_PER_LINE:]
 
     def _forget(self, begin: int, size: int) -> None:

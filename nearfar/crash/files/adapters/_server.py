@@ -1,6 +1,6 @@
 """Keeps an adapter loaded and forks it for each image.
 
-Its arguments are the adapter, folder, printed text, output, and what else the adapter gets.
+The arguments are the adapter, folder, printed text, output, and further arguments of the adapter.
 
 For each line on standard input it prints the child's process number and then its wait status.
 """

@@ -25,8 +25,8 @@ class FileSystem(ABC):
 
     name: ClassVar[str]
     journals_names: ClassVar[bool] = True
-    """A call that syncs a file also makes all entries durable that changed up to the file's last
-    change; otherwise only a sync of the folder does."""
+    """Whether a sync of a file also makes all changes of entries durable that precede the file's
+    last change. Otherwise an entry is durable only when its folder is synced."""
 
     journals_data: ClassVar[bool] = False
     """Whether the journal contains data too."""
@@ -74,12 +74,12 @@ def models(names: str) -> list[FileSystem]:
 
 
 def is_metadata(operation: Operation) -> bool:
-    """Return whether a metadata journal includes it: entries, sizes set by calls, allocations."""
+    """Return whether the operation is metadata: it changes entries, sets a size or allocates."""
     return operation.names or operation.kind in (LogKind.TRUNCATE, LogKind.ALLOCATE)
 
 
 def sector_tears(operation: Operation, *, sized: bool = False, fill: int = 0) -> Iterator[Damage]:
-    """Yield the write with some sectors: all but the last, all but the first, one, the other."""
+    """Yield the write with some sectors only: without the first or last, only these, or halves."""
     begin, end = operation.offset, operation.end
     first = (begin // SECTOR_BYTES + 1) * SECTOR_BYTES
     last = (end - 1) // SECTOR_BYTES * SECTOR_BYTES
@@ -94,7 +94,7 @@ def sector_tears(operation: Operation, *, sized: bool = False, fill: int = 0) ->
 
 
 def page_prefixes(operation: Operation) -> Iterator[Damage]:
-    """Yield the write up to the end of a page: the first, the middle and the last but one."""
+    """Yield the write up to the end of a page: its first, its middle and its last but one page."""
     begin, end = operation.offset, operation.end
     first = (begin // _PAGE_BYTES + 1) * _PAGE_BYTES
     last = (end - 1) // _PAGE_BYTES * _PAGE_BYTES
