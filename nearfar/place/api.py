@@ -61,18 +61,18 @@ from nearfar.predict.traffic import Array, PhaseTraffic
 
 
 class PlanSaving(NamedTuple):
-    """A plan, what it places, and what that saves."""
+    """A plan, the profile that it is for, and the time that it saves."""
 
     plan: Plan
     workload: WorkloadProfile | None
-    """The profile that has the plan's object numbers, the sum of all inputs; None: far memory is
+    """The profile with the plan's object numbers, the sum of all inputs; None: far memory is
     paged."""
     saved_ns: float
     """Predicted time of all-far minus that of the plan, mean over inputs."""
 
 
 class _PlanRequest(NamedTuple):
-    """Objects to place and memories to place them in, without the size of near memory."""
+    """Objects to place, and the memories to choose from; near memory's size is not included."""
 
     fars: list[FarMemory]
     near_spec: str
@@ -99,14 +99,15 @@ class _Inputs(NamedTuple):
 
 
 def place(options: PlaceOptions) -> Plan:
-    """Choose where objects go, as `placed` does, and return the plan alone."""
+    """Choose each object's memory, as `placed` does, and return the plan alone."""
     return placed(options).plan
 
 
 def placed(options: PlaceOptions) -> PlanSaving:
-    """Choose where objects go so that the phase takes least time within the budget or the goal.
+    """Choose each object's memory so that the phase takes least time within the budget or goal.
 
-    Raises NearfarError for memories that cannot hold the program or lack what the model needs.
+    Raises NearfarError for memories that cannot hold the program or lack figures that the model
+    needs.
     """
     _refuse_plan(options)
     file = MachineFile() if options.memories is None else load_machine_file(options.memories)
@@ -152,7 +153,7 @@ def place_phases(
 def _place_request(
     options: PlaceOptions, request: _PlanRequest, budget: str | None, allow: frozenset[str]
 ) -> PlanSaving:
-    """Choose where objects go within the budget, or for the options' goal."""
+    """Choose each object's memory within the budget, or for the options' goal."""
     workload, machine = request.workload, request.machine
     problem, budget_bytes = with_budget(request.problem, budget)
     task = PlaceTask(problem, workload, options.optimiser, allow)
@@ -265,9 +266,10 @@ def _choose(
     details: bool,
     joint_limits: bool,
 ) -> _Result:
-    """Return the best placement within the budget, with the bars and sentences of its plan.
+    """Return the best placement within the budget, with the bars and caveats of its plan.
 
-    `copies` has the ns per byte of copies between memories, (from, to); None: data does not move.
+    `copies` has the time to copy a byte between memories, ns, shape (from, to); None: data does not
+    move between phases.
     """
     problem, allow = task.problem, task.allow
     choices = task.bars(budget_bytes)
@@ -323,7 +325,7 @@ def _evaluation(problem: Problem, extended: ExtendedShares) -> Evaluation:
 
 
 def _moving_evaluation(problem: Problem, extended: ExtendedShares, moves: MovingPlan) -> Evaluation:
-    """Return the moving plan's evaluation: the static plan's interval scaled to its time."""
+    """Return the moving plan's evaluation: its time, with the static plan's relative interval."""
     static = _evaluation(problem, extended)
     factor = moves.time_ns / static.time_ns.value if static.time_ns.value > 0 else 1.0
     first = evaluate(problem, moves.shares[moves.first][np.newaxis])[0]

@@ -1,9 +1,9 @@
 """The assignment of objects to several memories with limits: greedy, and exact to a proven gap.
 
 This is the generalised assignment problem with few limits. Prices of the limits (see `capacity`)
-bound every choice from below. The gap of greedy is its distance from that bound. If every other
-memory of an object costs more than its best one by more than the gap, the object stays in its best
-memory in every better choice (as in `knapsack`). HiGHS decides the rest.
+give a lower bound of every choice; the gap of greedy is its distance from this bound. If all other
+memories cost an object more than its best memory by more than the gap, every better choice keeps
+the object in its best memory (as in `knapsack`). The solver HiGHS decides all other objects.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def saved_ns(costs_ns: Array, memory: MemoryNumbers) -> float:
 def greedy_assignment(
     costs_ns: Array, sizes: Array, limits: CapacityLimits, prices: LimitPrices
 ) -> MemoryNumbers | None:
-    """Return each object in the memory with the least time plus price of its bytes that has space.
+    """Return each object's memory: of those with space, the one of least time plus price of bytes.
 
-    Objects that lose most per byte by their second best memory go first. Space that remains goes
-    to the objects that it saves most per byte. None if some object fits nowhere.
+    Objects that lose most per byte in their second best memory go first. Remaining space goes to
+    the objects that save most time per byte there. None if some object fits nowhere.
     """
     count, memories = costs_ns.shape
     best_two = np.sort(prices.reduced_ns, axis=1)[:, : min(2, memories)]
@@ -122,8 +122,7 @@ def assign(costs_ns: Array, sizes: Array, limits: CapacityLimits) -> Assignment:
     if greedy is not None and slack <= MAX_GREEDY_GAP * max(saved_ns(costs_ns, greedy), 1e-300):
         return Assignment(greedy, _gap(costs_ns, greedy, prices.bound_ns))
     excess = prices.reduced_ns - prices.reduced_ns.min(axis=1, keepdims=True)
-    # The margin prevents rounding errors from deciding an object; it only enlarges the core
-    # problem.
+    # The margin keeps rounding errors from deciding an object; it only enlarges the core problem.
     undecided = excess <= slack + 1e-9 * abs(slack) + 1e-12 * abs(prices.bound_ns)
     core = np.flatnonzero(undecided.sum(axis=1) > 1)
     memory = prices.reduced_ns.argmin(axis=1)

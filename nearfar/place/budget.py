@@ -61,11 +61,11 @@ def with_limits(
 
 
 def with_budget(problem: Problem, text: str | None) -> tuple[Problem, int]:
-    """Return the problem, with a limit on the price if the budget is one, and the bytes near.
+    """Return the problem and the bytes of near memory; a budget by price may add a limit.
 
-    With one far memory a price is equal to a number of bytes near. With several far memories the
-    price is a separate limit, and near memory gets at most what it would get with the cheapest of
-    them.
+    With one far memory a price is equivalent to a number of near bytes. With several far memories
+    the price becomes a separate limit, and near memory gets at most the bytes that it would get
+    with the cheapest of them.
     """
     footprint = problem.footprint_bytes
     if text is None:

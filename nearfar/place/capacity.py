@@ -1,13 +1,13 @@
 """Limits of placements (capacities, total price), and the shadow price of a byte of each.
 
-Each limit is a row of weights, one per memory: bytes in each memory times its weight, summed, may
+Each limit is a row of weights, one per memory: the sum of each memory's bytes times its weight must
 not exceed the limit.
 
-The prices of limits are Lagrange multipliers. At prices l >= 0 every object goes where its time
-plus the price of its bytes is least. That sum, less limits times prices, is a lower bound of every
-choice that meets the limits. The bound is concave in the few prices, so Kelley's cutting planes
-find its maximum: each evaluation gives a plane above it, and the next prices are the highest point
-below all planes.
+The prices of limits are Lagrange multipliers. At prices l >= 0 every object goes to the memory with
+the least sum of its time and the price of its bytes. The total of these sums, minus limits times
+prices, is a lower bound of every choice that meets the limits. The bound is concave in the few
+prices, so Kelley's cutting planes find its maximum: each evaluation gives a plane above the bound,
+and the next prices are the highest point below all planes.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ def price_limits(costs_ns: Array, sizes_bytes: Array, limits: CapacityLimits) ->
     weights = limits.weights / scale[:, np.newaxis]
     scaled_limits = limits.limits / scale
     spread = float((costs_ns.max(axis=1) - costs_ns.min(axis=1)).sum())
-    # A price above all possible savings has no further effect, unless a limit is nearly 0 and only
-    # a higher price keeps objects out. The factor is for that case.
+    # A price above all possible savings has no further effect, except for a limit near 0, which
+    # needs a higher price to keep objects out; hence the factor.
     max_prices = np.full(count, max(spread, 1.0) * 1e3)
     prices = np.zeros(count)
     planes: list[tuple[float, Array, Array]] = []

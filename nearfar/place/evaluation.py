@@ -39,9 +39,9 @@ class _FarEnds:
 def evaluate(
     problem: Problem, shares: Array, times_ns: Sequence[float] | None = None
 ) -> list[Evaluation]:
-    """Return the evaluation of each placement (placements, objects, memories).
+    """Return the evaluation of each placement; `shares` is (placements, objects, memories).
 
-    `times_ns` are their times if these do not follow from the shares of objects.
+    `times_ns` gives the placements' times if these do not follow from the shares of objects.
     """
     shares = np.asarray(shares, dtype=float)
     times = problem.shared_times_ns(shares) if times_ns is None else np.asarray(times_ns)
@@ -100,10 +100,10 @@ def _estimates(values: Array, lows: Array, highs: Array) -> list[Estimate]:
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:
-    """Return the quotient, 1 where the denominator is 0.
+    """Return the quotient, or 1 if the denominator is 0.
 
-    If far memory adds no time by the prediction, times do not distinguish placements, and each gets
-    the whole interval.
+    A denominator of 0 means that far memory adds no time. Then times do not distinguish placements,
+    and each placement gets the whole interval.
     """
     quotient = np.ones_like(numerator)
     return np.asarray(np.divide(numerator, denominator, out=quotient, where=denominator != 0))

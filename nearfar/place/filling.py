@@ -33,7 +33,7 @@ def greedy_order(problem: Problem) -> Order:
 
 
 def fill(order: Order, sizes_bytes: Array, budget_bytes: float) -> Array:
-    """Return near shares with objects near in `order`, without those that do not fit."""
+    """Return near shares: the objects of `order` go near in turn, except those that do not fit."""
     near = np.zeros(len(sizes_bytes))
     free = float(budget_bytes)
     # Runs of objects that fit are placed at once: an order of 10,000 objects is a few steps.
@@ -67,8 +67,8 @@ def fill_memories(
 ) -> Array:
     """Return shares with each object of `order` in the first memory that has space for it.
 
-    `memories` are filled in the order given, by default the fastest first. Objects outside `order`
-    come last, as numbered, and stay out of near memory as far as the others can hold them.
+    `memories` are filled in the order given, by default the fastest first. Objects that are not in
+    `order` come last, by number, and avoid near memory as long as the far memories have space.
     """
     memories = problem.speed_order if memories is None else memories
     count = len(problem.names)
@@ -82,7 +82,7 @@ def fill_memories(
             placed = fill(waiting, problem.sizes_bytes, free[memory]) > 0
             memory_of[placed] = memory
             free[memory] -= float(problem.sizes_bytes[placed].sum())
-    # Objects that fit nowhere go, largest first, where most space is left.
+    # Objects that fit nowhere go to the memory with most space left, largest objects first.
     for index in sorted(np.flatnonzero(memory_of < 0), key=lambda i: -problem.sizes_bytes[i]):
         freest = max(memories, key=lambda memory: free[memory])
         memory_of[index] = freest
@@ -100,7 +100,7 @@ def whole_shares(memory_of: NDArray[np.int_], memories: int) -> Array:
 def _within_price(
     problem: Problem, free: dict[int, float], budget_bytes: float
 ) -> dict[int, float]:
-    """Scale down all but the slowest memory until filling them meets the limit on the price."""
+    """Return `free`, with all memories but the slowest scaled down to meet the price limit."""
     limits = capacity_limits(problem, budget_bytes)
     *faster, slowest = problem.speed_order
 

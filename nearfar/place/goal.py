@@ -46,9 +46,9 @@ def least_budget(
     choose_greedy: Callable[[int], TimedShares],
     choose: Callable[[int], TimedShares],
 ) -> tuple[int, bool]:
-    """Return the least budget in bytes whose choice meets the goal, and whether any does.
+    """Return the least budget, bytes, whose choice meets the goal, and whether any budget does.
 
-    `choose_greedy` is called often, `choose` a few times.
+    The search calls the fast `choose_greedy` often, and `choose` only a few times.
     """
     footprint = problem.footprint_bytes
 
@@ -67,23 +67,23 @@ def least_budget(
         return least, True
     if not meets(choose_greedy, footprint):
         return footprint, meets(choose, footprint)
-    high = _halved(least, footprint, partial(meets, choose_greedy), GREEDY_STEPS)
+    high = _bisect_budget(least, footprint, partial(meets, choose_greedy), GREEDY_STEPS)
     chosen = partial(meets, choose)
     if not chosen(high):
         if not chosen(footprint):
             return footprint, False
-        return _halved(high, footprint, chosen, 2 * EXACT_STEPS), True
+        return _bisect_budget(high, footprint, chosen, 2 * EXACT_STEPS), True
     share = MIN_BUDGET_SHARE
     low = max(least, int(share * high))
     while low > least and chosen(low):
-        # Greedy was farther off, which happens when few objects are large.
+        # Greedy's budget was too large by more, as with few large objects: look farther below.
         high, share = low, share**2
         low = max(least, int(share * high))
-    return _halved(low, high, chosen, EXACT_STEPS), True
+    return _bisect_budget(low, high, chosen, EXACT_STEPS), True
 
 
-def _halved(low: int, high: int, meets: Callable[[int], bool], steps: int) -> int:
-    """Return the least budget found to meet the goal, from `low`, which does not, to `high`."""
+def _bisect_budget(low: int, high: int, meets: Callable[[int], bool], steps: int) -> int:
+    """Bisect between `low`, which misses the goal, and `high`; return the least that meets it."""
     for _ in range(steps):
         middle = (low + high) // 2
         if middle == low:

@@ -1,8 +1,8 @@
 """Profiles of several inputs of one program, joined into one problem.
 
-Inputs are weighted so that each takes equally long near: the sum of their times is then the mean
-of their slowdowns, and the slowest input has the worst. Each keeps its own phases, because
-parallelism differs between them.
+Inputs are weighted so that all have the same near time. Then the sum of their times is proportional
+to their mean slowdown, and the slowest input has the worst slowdown. Each input keeps its own
+phases, because parallelism differs between inputs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Interleaving: the pages of an object spread over several memories by weights.
 
-An object that streams faster than one memory's bandwidth is best in several at once, in the ratio
-at which all finish together. The search tries the objects with most traffic, adding one each time,
-in a few ratios of whole numbers, and the model times every try. Objects that wait for latency stay
-whole.
+An object that is streamed faster than one memory's bandwidth is best spread over several memories,
+in the ratio at which all finish together. The search interleaves the n objects with most traffic,
+for n from 1, in a few ratios of whole numbers, and the model times every try. Latency-bound objects
+stay whole.
 """
 
 from __future__ import annotations

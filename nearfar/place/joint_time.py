@@ -1,8 +1,9 @@
 """One phase's time with its data in several far memories at once.
 
-The inversion sums waiting over memories and takes the longest of their bandwidth times, because
-several far memories serve at once. Models that are sums (misses, xmem, latency-ratio) add what
-each far memory adds. With one far memory, the result is the model's time.
+The model `inversion` sums waiting times over memories but takes the longest of their bandwidth
+times, because several memories transfer in parallel. For models that are sums (misses, xmem,
+latency-ratio), the added times of far memories are summed. With one far memory, the result is the
+model's own time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Pairs = Mapping[tuple[int, int], ChannelSharing]
 """Joint bandwidth limits of far memories that share channels, by their indices."""
 
 MAX_HALVINGS = 24
-"""Halvings of the time between idle and fully loaded memories: to 1e-7 of it."""
+"""Halvings of the interval from the idle to the fully loaded time: to 1e-7 of the interval."""
 
 
 def joint_times_ns(models: Sequence[Model], moved: Sequence[Array], pairs: Pairs) -> Array:

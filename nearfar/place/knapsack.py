@@ -31,9 +31,10 @@ class Knapsack:
 def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
     """Return the selection of greatest value whose sizes fit the budget.
 
-    An item's surplus is its value less its size at the linear solution's price. An item whose
-    surplus is further from zero than the linear bound is from the greedy value is in, or out of,
-    every better selection (Dantzig 1957). The rest, some tens of 10,000 items, goes to HiGHS.
+    An item's surplus is its value minus its size times the linear solution's price per byte. The
+    slack is the linear upper bound minus the greedy value. Every better selection contains all
+    items with a surplus above the slack, and none with a surplus below minus the slack (Dantzig
+    1957). HiGHS decides the others: of 10,000 items some tens.
     """
     chosen = (values > 0) & (sizes == 0)
     candidates = np.flatnonzero((values > 0) & (sizes > 0) & (sizes <= budget))
@@ -57,8 +58,8 @@ def knapsack(values: Array, sizes: Array, budget: float) -> Knapsack:
     if worth[selection].sum() < worth[greedy].sum():
         selection = greedy
     value = float(worth[selection].sum())
-    # No selection beats the core's bound on top of the certain items, nor the greedy value where
-    # that is greater (the reduction keeps every selection better than greedy).
+    # No selection exceeds the certain items plus the core's bound, or the greedy value if that is
+    # greater: the reduction keeps every selection that is better than greedy.
     upper = min(float(bound), max(fixed_value + core_bound, value))
     chosen[candidates[selection]] = True
     return Knapsack(chosen, max(0.0, (upper - value) / value))
@@ -76,8 +77,8 @@ def _solve_core(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.b
     """Return HiGHS' selection of the undecided items, and its upper bound of their value."""
     if worth.size == 0 or free <= 0:
         return np.zeros(worth.size, dtype=bool), 0.0
-    # Sizes are shares of the free space and values shares of the greatest one, so that the
-    # solver's absolute tolerances mean the same for a KiB as for a TiB.
+    # Sizes are divided by the free space, and values by the greatest value, because the solver's
+    # tolerances are absolute.
     unit = float(worth.max())
     solution, dual_bound = solve_milp(
         -worth / unit,
@@ -88,7 +89,7 @@ def _solve_core(worth: Array, weights: Array, free: float) -> tuple[NDArray[np.b
     )
     bound = float(worth.sum()) if dual_bound is None else -dual_bound * unit
     chosen = np.zeros(worth.size, dtype=bool) if solution is None else solution > 0.5
-    # The solver meets its constraint within a tolerance; a plan meets it to the byte.
+    # The solver meets the constraint within a tolerance; a plan must meet it to the byte.
     while weights[chosen].sum() > free:
         inside = np.flatnonzero(chosen)
         chosen[inside[np.argmin(worth[inside])]] = False

@@ -127,7 +127,7 @@ def check_price(price: float | None, where: str) -> float | None:
 
 
 def _relative_to(path: Path, device: str) -> str:
-    """Return a device's name; a device file is in the folder of the file that names it."""
+    """Return a device's name, or its file's path relative to the folder of `path`."""
     if device.lower().endswith((".json", ".toml")):
         return str(path.parent / device)
     return device

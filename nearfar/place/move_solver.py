@@ -79,8 +79,8 @@ def solve_moves(
 ) -> NDArray[np.int_] | None:
     """Return the memory of each candidate in each phase, (phases, candidates); None: none found.
 
-    Variables: x[phase, object, memory], whole; y[change, object, pair of memories] >= x[before,
-    from] + x[after, to] - 1.
+    The variable x[phase, object, memory] is 1 if the object is in that memory, else 0. The variable
+    y[change, object, pair of memories] is 1 for a copy: y >= x[before, from] + x[after, to] - 1.
     """
     costs, changes = candidates.costs_ns, candidates.changes
     phases, count, memories = costs.shape

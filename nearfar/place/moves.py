@@ -1,10 +1,10 @@
 """Moving objects when a phase starts, where that saves more time than the copies take.
 
-Every phase has its own placement; a change of phase copies the objects that the next phase has
-elsewhere. The profile's samples show how often each change happens and how much of an object is
-alive then. A mixed-integer programme (sums of object costs and of copies) places the objects whose
-best memory differs most between phases; the others stay as the static plan has them. The model then
-times every phase, and the plan is used only if the model finds it faster than the static one.
+Every phase has its own placement, and a change of phase copies the objects whose memory differs.
+The profile's samples show how often each change happens, and how many bytes of an object are live
+at the change. A mixed-integer programme minimises the sum of object costs and copies. It places the
+objects whose best memory differs most between phases; all others stay as in the static plan. Then
+the model times every phase, and the moving plan is used only if it is faster than the static plan.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class MovingPlan:
 def phase_changes(
     workload: WorkloadProfile, phases: list[str]
 ) -> tuple[list[PhaseChange], int, bool]:
-    """Return the changes between phases, the first phase, and whether samples show them.
+    """Return the changes between phases, the first phase, and whether these come from samples.
 
-    Without samples of every phase, phases are assumed to follow each other once, as listed.
+    If some phase has no sample, phases are assumed to run once each, in the order of `phases`.
     """
     number = {name: at for at, name in enumerate(phases)}
     samples = [sample for sample in workload.live if sample.phase in number]
@@ -102,7 +102,7 @@ def moving_plan(
     static: Array,
     copy_ns_per_byte: Array,
 ) -> MovingPlan | None:
-    """Return a plan that moves objects between phases; None where that does not pay."""
+    """Return a plan that moves objects between phases; None if it saves too little time."""
     phases = [phase.name for phase in problem.phases]
     if len(phases) < 2:
         return None
@@ -127,7 +127,7 @@ def moving_plan(
 
 
 def _costs_by_phase(problem: Problem) -> Array:
-    """Return what each object adds in each phase and memory, ns."""
+    """Return the time that each object adds, ns, shape (phases, objects, memories)."""
     costs = np.zeros((len(problem.phases), len(problem.names), len(problem.fars) + 1))
     for memory, models in enumerate(problem.by_far, start=1):
         for at, model in enumerate(models):
@@ -136,7 +136,7 @@ def _costs_by_phase(problem: Problem) -> Array:
 
 
 def _worth_moving(costs: Array, static: Array, can_move: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the whole objects whose cost differs most between phases."""
+    """Return the undivided objects whose cost differs most between phases."""
     spread = costs.max(axis=2) - costs.min(axis=2)
     # An object that every phase needs equally gains nothing.
     gain = spread.max(axis=0) - spread.min(axis=0)
@@ -157,7 +157,7 @@ def _timed_plan(
     candidates: MoveCandidates,
     first: int,
 ) -> MovingPlan | None:
-    """Return the plan with its moves and the model's time; None where it does not pay."""
+    """Return the plan with its moves and the model's time; None if it saves too little time."""
     far = range(1, static.shape[1])
     spent_ns = problem.times_by_phase(
         [[shares[at][:, m] @ phase.objects for m in far] for at, phase in enumerate(problem.phases)]
@@ -173,7 +173,7 @@ def _timed_plan(
         PhasePlacements(
             phase=problem.phases[at].name,
             entries=entries[at],
-            # Objects first leave fast memory, to make space for those that move into it.
+            # Moves out of fast memory come first, to make space for moves into it.
             moves=sorted(moves[at], key=lambda move: -speed_rank[move.memory]),
         )
         for at in sorted(moves)

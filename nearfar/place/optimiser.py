@@ -27,13 +27,13 @@ class PlacementChoice:
 
 
 class Optimiser:
-    """A method that chooses where objects go for a budget of near memory."""
+    """A method that chooses each object's memory for a budget of near memory."""
 
     bar: ClassVar[BarName]
     """Name of its row in the plan's table."""
     only_bar: ClassVar[bool] = False
-    """Whether it ignores the budget or splits objects, so that it is a row to compare with and
-    never the plan."""
+    """Whether it is only a bar to compare with, never the plan: it ignores the budget or splits
+    objects."""
     uses_budget: ClassVar[bool] = True
     """Whether its choice depends on the budget."""
 

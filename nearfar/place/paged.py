@@ -1,14 +1,14 @@
-"""Plans for a paged far memory: which data to lock near; the kernel moves the rest.
+"""Plans for a paged far memory: which data to lock near; the kernel moves all other data.
 
-If a phase does not use an object whose pages would take space from it, the object is offered to the
-kernel when the phase begins. No time is predicted for that; the time of a plan is that of its
-locks.
+When a phase begins, objects that it does not use and whose pages would take space from it are
+evicted early. No time is predicted for these evictions: a plan's time is that of its locks.
 
-Locked data never fault, and leave less room for the rest. The faults of the rest follow from
-footprints (Xiang et al., HOTL, ASPLOS 2013): the pages touched within some time are the sum of
-those of each object, so without some of them the rest fills its room later, and distances shrink.
-The objects touched most often per page are locked first, the last of them in part: of a loop that
-does not fit, a locked part saves its share of the faults where the kernel alone keeps nothing.
+Locked data never fault, but leave less space for all other data. The faults of unlocked data follow
+from footprints (Xiang et al., HOTL, ASPLOS 2013). The pages that a program touches within a time
+are the sum of its objects' pages. Without the locked objects, the others take longer to fill their
+space, so their distances shrink. The objects touched most often per page are locked first, the last
+of them in part. Of a loop that does not fit, a locked part saves its share of the faults, whereas
+the kernel alone keeps nothing of the loop.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ from nearfar.predict.total import TOTAL, slowdown_over
 from nearfar.predict.traffic import Array
 
 FREE_SHARE = 0.1
-"""Share of the budget that is never locked: stacks, libraries and pages in transit need it."""
+"""Share of the budget that is never locked, for stacks, libraries and pages in transit."""
 
 STEPS = 40
 """Numbers of locked pages that are tried."""
 
 LOCKABLE = ("heap", "mmap")
-"""Kinds of objects that `run` can lock and offer: its library serves blocks and mappings."""
+"""Kinds of objects that `run` can lock and evict: its library serves blocks and mappings."""
 
 MIN_OFFERED_BYTES = 2 << 20
-"""Least size of an object that is offered for eviction when a phase that does not use it begins."""
+"""Least size of an object that is evicted when a phase that does not use it begins."""
 
 MIN_GAIN = 1.1
-"""Least gain at the low end of its interval with which data are locked. Of plans that were
-predicted, without an interval, to save 4 to 11 %, the slowest ran 0.5 times as fast as the kernel
-alone (docs/paged.md)."""
+"""Least low end of a gain's interval at which data are locked. Before gains had intervals, plans
+with a predicted gain of 4 to 11 % ran down to 0.5 times as fast as the kernel alone
+(docs/paged.md)."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ def paged_plan(
     near_name: str,
     prices: Prices,
 ) -> Plan:
-    """Return which data to lock for a budget of the near memory with this name.
+    """Return the plan of data to lock in the near memory `near_name`, within the budget.
 
-    Raises NearfarError for options that such a plan does not know.
+    Raises NearfarError for options that plans of paged memory do not have.
     """
     if len(fars) != 1 or len(options.profile) != 1 or budget is None or options.allow:
         raise NearfarError(
@@ -115,7 +115,7 @@ def paged_plan(
     shown = [phase for phase in every if not names or phase.phase.name in names]
     near_ns = alone.total.near_time_ns.value
     near_pages = budget_bytes / PAGE_BYTES
-    choice = _best(workload, shown, every, device, near_pages)
+    choice = _best_choice(workload, shown, every, device, near_pages)
     gain = _gain(shown, device, choice, near_pages)
     if gain.low < MIN_GAIN:
         choice = choice.without()
@@ -130,7 +130,7 @@ def paged_plan(
         budget_bytes=budget_bytes,
         footprint_bytes=round(footprint * PAGE_BYTES),
         placements=_placements(workload, shown, device, choice),
-        alternatives=_bars(
+        alternatives=_alternatives(
             footprint * PAGE_BYTES,
             budget_bytes,
             prices,
@@ -144,15 +144,15 @@ def paged_plan(
         prices=prices,
         proven_gap=None,
         memories=_memories(near_name, device, budget_bytes, choice.pages * PAGE_BYTES, prices),
-        phases=_offers(workload, every, choice, near_pages),
+        phases=_evictions(workload, every, choice, near_pages),
         caveats=[*_caveats(choice, gain), *alone.caveats],
     )
 
 
-def _offers(
+def _evictions(
     workload: WorkloadProfile, every: Sequence[PagedPhase], choice: _Choice, near_pages: float
 ) -> list[PhasePlacements]:
-    """Return the objects that each phase does not use and whose pages would take space from it."""
+    """Return, for each phase, the objects to evict: unused, with pages that take space from it."""
     pages, offers = np.zeros(len(workload.objects)), []
     for phase in every:
         touched = np.zeros(len(pages))
@@ -179,7 +179,7 @@ def _offers(
 
 
 def _plan_time(plan_ns: float, kernel: PhasePrediction) -> Estimate:
-    """Return the time of a plan, whose added time is as uncertain as that of the kernel alone."""
+    """Return a plan's time; its added time has the relative interval of the kernel's alone."""
     near_ns = kernel.near_time_ns.value
     relative = (plan_ns - near_ns) / max(kernel.far_time_ns.value - near_ns, 1e-9)
     low, high = (
@@ -202,7 +202,7 @@ def _caveats(choice: _Choice, gain: Estimate) -> list[str]:
     ]
 
 
-def _bars(
+def _alternatives(
     footprint_bytes: float, budget_bytes: int, prices: Prices, times: Mapping[BarName, Estimate]
 ) -> list[Alternative]:
     near_ns = times["all-near"].value
@@ -239,7 +239,7 @@ def _memories(
     ]
 
 
-def _best(
+def _best_choice(
     workload: WorkloadProfile,
     shown: Sequence[PagedPhase],
     every: Sequence[PagedPhase],
@@ -274,9 +274,9 @@ def _best(
 def _added_ns(
     phase: PagedPhase, costs: PageCosts, choice: _Choice, near_pages: float, *, end: int = 0
 ) -> float:
-    """Return the time that faults add to a phase with what is locked.
+    """Return the time that faults of unlocked data add to a phase, ns.
 
-    `end` as in `PageCosts.added_ns`.
+    `end` has the same meaning as in `PageCosts.added_ns`.
     """
     moving = 1.0 - choice.locked[phase.objects]
     room = max(near_pages - choice.pages, 1.0)
@@ -295,12 +295,12 @@ def _added_ns(
 def _gain(
     shown: Sequence[PagedPhase], device: DeviceProfile, choice: _Choice, near_pages: float
 ) -> Estimate:
-    """Return how many times as fast the plan is as the kernel alone.
+    """Return the gain: the time of the kernel alone over the time of the plan.
 
-    The interval joins the ends of near memory's size and of faults' times, the same for both,
-    replacement at random, migration of both runs between CPUs, and the number of sampled pages, by
-    which the saving is uncertain. The case that only one run migrates is left out: it is a chance
-    event, not an effect of the plan.
+    The interval covers these cases, each the same for both runs: near memory's size and faults'
+    times at their ends, random replacement, and migration between CPUs. It also covers the
+    sampling error of the saved time, by the number of sampled pages. A migration of only one run is
+    chance, not an effect of the plan, and is left out.
     """
     footprint = float(choice.by_object.sum())
     costs = [PageCosts(device, phase) for phase in shown]
@@ -331,9 +331,10 @@ def _gain(
 
 
 def _equivalent_pages(phase: PagedPhase, moving: Array, room_pages: float) -> float:
-    """Return the near memory in which whole objects fault as unlocked shares do in `room_pages`.
+    """Return the near memory, pages, in which all data fault like unlocked data in `room_pages`.
 
-    Each object's part of the step from size c to c + dc is its part of the faults at c.
+    When near memory grows from size c to c + dc, each object gets a part of dc: its part of the
+    faults at size c.
     """
     by_object = phase.faults + phase.first_by_object[:, np.newaxis]
     every = by_object.sum(axis=0)

@@ -57,17 +57,16 @@ def has_small_blocks(workload: WorkloadProfile) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=1024)
 def whole_weights(shares: tuple[float, ...], *, up: bool = False) -> tuple[int, ...]:
-    """Return the small whole numbers that are nearest to the ratio of one object's shares.
+    """Return the small whole numbers whose ratios are nearest to one object's shares.
 
-    The share of near memory is not above the exact one, since its space is what is scarce; with
-    `up` it is not below it.
+    Near memory is scarce, so its share is rounded down; with `up` it is rounded up.
     """
     tries = []
     for total in range(1, MAX_INTERLEAVE_WEIGHTS + 1):
         near, *fars = (share * total for share in shares)
         weights = [ceil(near - ROUNDING_SHARE) if up else floor(near + ROUNDING_SHARE)]
         weights += map(floor, fars)
-        # The far memories with the largest remainders take what is left.
+        # The far memories with the largest remainders take the remaining units.
         order = sorted(range(1, len(shares)), key=lambda at: weights[at] - shares[at] * total)
         for at in order[: total - sum(weights)]:
             weights[at] += 1
@@ -92,11 +91,11 @@ def _is_splittable(item: MemoryObject) -> bool:
 def with_parts(
     problem: Problem, budget_bytes: float, can_split: NDArray[np.bool_], start: Array
 ) -> Array | None:
-    """Return `start` with the space left by whole objects filled with parts; None if there is none.
+    """Return `start` with its free space filled with parts of objects; None if nothing fits.
 
-    A second start places objects where time plus the price of their bytes is least, split where
-    space ends. From both starts, the parts that save most time per byte then move. With one limit
-    and only splittable objects the result is optimal, where times add.
+    A second start puts each object where its time plus the price of its bytes is least, and splits
+    objects at the limits. From both starts, the parts that save most time per byte move to faster
+    memories. The result is optimal if there is one limit, all objects can be split and times add.
     """
     if not np.any(can_split) or not problem.names:
         return None
@@ -115,7 +114,7 @@ def with_parts(
 def _split_by_price(
     reduced: Array, sizes: Array, limits: CapacityLimits, can_split: NDArray[np.bool_]
 ) -> Array | None:
-    """Return shares by least reduced cost, greatest regret first; None where space runs out."""
+    """Return shares by least reduced cost, greatest regret first; None if space is too small."""
     ordered = np.sort(reduced, axis=1)
     regret = (ordered[:, min(1, ordered.shape[1] - 1)] - ordered[:, 0]) / np.maximum(sizes, 1.0)
     ranks = np.argsort(reduced, axis=1, kind="stable")
@@ -174,7 +173,7 @@ def _free_bytes(limits: CapacityLimits, used: Array, weights: Array) -> float:
 
 
 def _part_bytes(free: float, size: float, can_split: bool) -> float:
-    """Return the whole pages of an object that fit; 0 where that is too little for a part."""
+    """Return the bytes of an object's pages that fit in `free`; 0 if too few for a part."""
     part = float(free // PAGE_BYTES * PAGE_BYTES)
     return part if can_split and part >= MIN_PART_SHARE * size else 0.0
 
@@ -211,7 +210,7 @@ def parts_of_ranges(
 
 
 def parts_of(shares: Array, names: list[str], order: list[int]) -> list[Part]:
-    """Return one object's parts, fastest memory first; empty where it is whole."""
+    """Return one object's parts, fastest memory first; empty if the object is whole."""
     if shares.max() >= 1.0:
         return []
     return [Part(memory=names[m], share=float(shares[m])) for m in order if shares[m] > 0]

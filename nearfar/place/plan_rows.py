@@ -39,7 +39,7 @@ def placements_of(
     problem: Problem,
     extended: ExtendedShares,
 ) -> list[Placement]:
-    """Return where every object goes that can move."""
+    """Return the placements of all objects that can move."""
     shares, weights = extended.shares, extended.weights
     # An error of near time applies to the whole time, not to the time that objects add.
     far = sum_estimates(
@@ -130,7 +130,7 @@ class BudgetFrontier:
     near_bytes: Array
     """Near memory used after each step, shape (steps + 1,)."""
     times_ns: Array
-    """Best time up to each step: it never rises, because a step that does not help is not taken."""
+    """Best time up to each step, which never rises: a step without benefit is not taken."""
 
 
 def frontier(problem: Problem) -> BudgetFrontier:
@@ -189,8 +189,8 @@ def bar(problem: Problem, name: BarName, evaluation: Evaluation) -> Alternative:
 def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | None, list[str]]:
     """Return the bar of near memory as a cache of the budget's size before the first far memory.
 
-    None, with the reason in a sentence, where the profile does not have what the model needs. A
-    budget of 0 is no cache.
+    None, with a sentence of the reason, if the profile lacks what the model needs; None without a
+    sentence for a budget of 0.
     """
     if budget_bytes <= 0 or not problem.names:
         return None, []
@@ -214,13 +214,13 @@ def memory_mode_bar(problem: Problem, budget_bytes: int) -> tuple[Alternative | 
 
 @lru_cache(maxsize=64)
 def _with_size(near: MemoryCosts, size_bytes: int) -> MemoryCosts:
-    """Return a near memory of this size; the same object again, as caches of models go by it."""
+    """Return a near memory of this size; cached, because models are cached by this object."""
     device = msgspec.structs.replace(near.device, capacity_bytes=size_bytes)
     return replace(near, device=device)
 
 
 @lru_cache(maxsize=64)
 def _behind_cache(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> FarEstimate:
-    """Return a phase's time with near memory as a cache; cached, as `Problem.far_outcomes` is."""
+    """Return a phase's time with near memory as a cache before `far`; the result is kept."""
     kind = MODELS.get(CACHE_MODEL)
     return far_estimate(kind, phase, near, far, kind(phase, near, far))

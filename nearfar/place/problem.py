@@ -1,10 +1,11 @@
 """The placement problem as arrays, and the model's time of any placement.
 
-Times of objects do not simply add: where bandwidth binds, an object that leaves far memory makes
-the others in it faster. So the model times every placement that is shown; none is a sum.
+Times of objects do not add: if bandwidth is the limit, an object that leaves far memory makes the
+remaining ones faster. So the model times every placement that is shown as a whole.
 
-A placement is `shares`, shape (..., objects, memories): each object's share in near memory, then
-in each far one, which sum to 1. With one far memory, near shares (..., objects) are enough.
+A placement is an array `shares` of shape (..., objects, memories): each object's share in near
+memory, then in each far memory; these sum to 1. With one far memory, near shares (..., objects) are
+enough.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Problem:
     """Number of each phase's input (profile); empty: all of one."""
     over: Over = "mean"
     fixed: frozenset[int] = frozenset()
-    """Objects that no plan can move: they stay near and need no space of the budget."""
+    """Objects that no plan can move: they stay near and take no space from the budget."""
 
     @property
     def far(self) -> MemoryCosts:
@@ -170,13 +171,13 @@ class Problem:
             number = self.inputs[index] if self.inputs and self.over == "worst" else 0
             spent = joint_times_ns(models, lines, self.pairs)
             times[number] = times[number] + spent if number in times else spent
-        # Inputs are weighted to take equally long near, so the slowest has the worst slowdown.
+        # All inputs have the same weighted near time, so the slowest has the worst slowdown.
         return np.asarray(np.max(list(times.values()), axis=0) * len(times))
 
     def times_along(self, order: NDArray[np.intp]) -> Array:
-        """Return times with the first 0, 1, ... all objects of `order` near, the rest in `far`.
+        """Return the times with the first n objects of `order` near, for n from 0 to all.
 
-        Running sums of the traffic make it one evaluation for the whole order.
+        The other objects are in `far`. Running sums of traffic allow one evaluation for all n.
         """
         moved = []
         for phase in self.phases:
@@ -226,7 +227,7 @@ class Problem:
 
 @lru_cache(maxsize=64)
 def _outcome(model: Model, near: MemoryCosts, far: MemoryCosts) -> FarEstimate:
-    """Return time and slowdown of everything far; cached, as problems of one phase ask again."""
+    """Return time and slowdown of everything far; cached, because problems share phases."""
     return far_estimate(type(model), model.phase, near, far, model)
 
 

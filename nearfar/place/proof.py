@@ -1,10 +1,10 @@
 """The largest distance of a plan from the best placement, by the model's times.
 
-Solvers prove gaps of sums, and times do not add. Here every object counts with the least that the
-model says it adds, as the first or as the last one in a memory: no choice adds less than the sum of
-these. The bound of that sum is one of the model's times, so the gap is that of the plan as it is
-reported. It assumes that what an object adds lies between those two while others move. Where the
-placements are few, all are timed instead.
+Solvers prove gaps of sums, but times do not add. So each object's cost here is the least time that
+it adds by the model, either as the first or as the last object in a memory. No placement adds less
+than the sum of these costs. The solver's bound of this sum also bounds the model's times, so the
+gap is that of the reported plan. This assumes that the time that an object adds lies between those
+two, whatever the others' memories. If a problem has few placements, all are timed instead.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nearfar.predict.object_effects import least_added_by_object_ns
 from nearfar.predict.traffic import Array
 
 CLOSE_GAP = 1e-4
-"""Gap at which no sharper bound is sought: no prediction is that precise."""
+"""Gap at which the search for a better bound ends: no prediction is that precise."""
 
 
 def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
-    """Return the plan's largest distance from the best, as a share of the time that it saves."""
+    """Return an upper bound of the plan's distance from the best, as a share of its saved time."""
     if not problem.names:
         return 0.0
     time_ns = float(problem.shared_times_ns(shares))
@@ -48,7 +48,7 @@ def proven_gap(problem: Problem, budget_bytes: float, shares: Array) -> float:
     if problem.over == "worst" and len(set(problem.inputs)) > 1:
         return gap(weighted_search(problem, budget_bytes, costs)[1])
     total = costs.sum(axis=0)
-    # Parts of objects are bounded by prices as whole ones are, by solvers they are not.
+    # The bound by prices holds for parts of objects too; the solvers' bounds hold for whole ones.
     if not (whole and is_one_knapsack(problem)):
         bound_ns = price_limits(total, sizes, limits).bound_ns
         if gap(bound_ns) <= CLOSE_GAP or not whole:

@@ -1,9 +1,9 @@
 """Ranges of large objects: parts of one object that differ in traffic, as rows of a problem.
 
 A profile counts the sampled misses of an object's large memory by position. Neighbouring ranges are
-joined unless their traffic differs by more than sampling explains: the two halves of the sampled
-lines are independent, so their difference is the noise, also where misses come in clusters. The
-halves also judge a plan: the choice made with one half is timed with the counts of the other.
+joined into segments unless their traffic differs by more than sampling noise. The two halves of the
+sampled lines are independent, so their difference shows the noise, even of clustered misses. The
+halves also test a plan: a choice made with the counts of one half is timed with those of the other.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from nearfar.predict.traffic import (
 )
 
 MIN_DEVIATIONS = 5.0
-"""Standard deviations by which neighbouring ranges must differ to stay apart: an object has up to
-127 pairs, and counts of few hot lines deviate more than normal ones."""
+"""Standard deviations by which neighbouring ranges must differ to stay apart. It is high because an
+object has up to 127 pairs, and counts of few hot lines have a wider distribution than normal."""
 
 MIN_COUNTED_SHARE = 0.9
 """Share of an object's lines that must be counted by range; the other lines are assumed to be
 spread evenly over the object."""
 
 MAX_SPAN = 1.25
-"""Largest ratio of positions to the object's bytes; above it, many positions have no memory."""
+"""Largest ratio of an object's positions to its bytes; above it, many positions have no memory."""
 
 COUNTED = {"read_misses": (CHASE, INDEPENDENT, STREAM), "write_misses": (STORE, STORE_STREAM),
            "write_backs": (WRITE_BACK, WRITE_BACK_STREAM)}  # fmt: skip
@@ -101,7 +101,7 @@ def ranged_problem(problem: Problem, workload: WorkloadProfile) -> RangedProblem
     rows = [
         (number, begin, end, size)
         for number, whole in enumerate(problem.sizes_bytes.tolist())
-        for begin, end, size in _rows(segments.get(number), whole)
+        for begin, end, size in _rows_of(segments.get(number), whole)
     ]
     parents = np.array([row[0] for row in rows], dtype=np.intp)
     columns = np.array([row[1:] for row in rows], dtype=float).T
@@ -113,14 +113,15 @@ def ranged_problem(problem: Problem, workload: WorkloadProfile) -> RangedProblem
     )
     versions = [
         _with_traffic(
-            with_sizes, [_divided(p, workload, segments, parents, half) for p in problem.phases]
+            with_sizes,
+            [_divide_traffic(p, workload, segments, parents, half) for p in problem.phases],
         )
         for half in (None, 0, 1)
     ]
     return RangedProblem(versions[0], parents, columns[0], columns[1], (versions[1], versions[2]))
 
 
-def _rows(segments: Segments | None, whole: float) -> list[tuple[float, float, float]]:
+def _rows_of(segments: Segments | None, whole: float) -> list[tuple[float, float, float]]:
     if segments is None:
         return [(0.0, 0.0, whole)]
     columns = (segments.begins, segments.ends, segments.sizes)
@@ -128,21 +129,21 @@ def _rows(segments: Segments | None, whole: float) -> list[tuple[float, float, f
 
 
 def _with_traffic(problem: Problem, phases: list[PhaseTraffic]) -> Problem:
-    """Return the problem with other rows of the same total traffic, so with the same models."""
+    """Return the problem with other rows; their total traffic is equal, so models are kept."""
     by_far = [
-        [_of_phase(model, phase) for model, phase in zip(models, phases, strict=True)]
+        [_model_with_phase(model, phase) for model, phase in zip(models, phases, strict=True)]
         for models in problem.by_far
     ]
     return replace(problem, phases=phases, by_far=by_far)
 
 
-def _of_phase(model: Model, phase: PhaseTraffic) -> Model:
+def _model_with_phase(model: Model, phase: PhaseTraffic) -> Model:
     divided = copy.copy(model)
     divided.phase = phase
     return divided
 
 
-def _divided(
+def _divide_traffic(
     phase: PhaseTraffic,
     workload: WorkloadProfile,
     segments: dict[int, Segments],
@@ -188,7 +189,7 @@ def _by_segment(segments: Segments, counts: Array) -> Array:
 
 
 def _lines(ranges: RangeTraffic, half: int | None = None) -> Array:
-    """Return the lines of each range, of all or of one half of the sample."""
+    """Return the lines of each range, from the whole sample or from one half (0 or 1)."""
     second = np.asarray(ranges.second_half, dtype=float)
     if half == 1:
         return second
@@ -197,7 +198,7 @@ def _lines(ranges: RangeTraffic, half: int | None = None) -> Array:
 
 
 def _counted_share(row: ObjectTraffic) -> float:
-    """Return the share of the object's misses and write-backs that its ranges have."""
+    """Return the share of the object's misses and write-backs that are counted by range."""
     lines = row.traffic.misses() + row.traffic.write_backs
     if row.ranges is None or lines <= 0.0:
         return 0.0
@@ -254,9 +255,9 @@ def _segments_of(item: MemoryObject, rows: Sequence[ObjectTraffic], rate: float)
 def joined_ranges(halves: Array, sizes: Array) -> NDArray[np.intp]:
     """Return the segment of each range, by sampled lines (2, ranges) and bytes of each range.
 
-    The pair of neighbours that differs least is joined, again and again, until all differ by
-    `MIN_DEVIATIONS` in both halves of the sample: a single hot line is in one of them only. The
-    variance of a count is its size times the excess that the difference of the halves shows.
+    The pair of neighbours that differs least is joined, repeatedly, until all pairs differ by
+    `MIN_DEVIATIONS` in both halves of the sample. (A single hot line is in one half only.) The
+    variance of a count is the count times `excess`, which follows from the halves' difference.
     """
     counts = halves.sum(axis=0)
     seen = counts > 0
@@ -278,9 +279,9 @@ def joined_ranges(halves: Array, sizes: Array) -> NDArray[np.intp]:
 
 
 def _deviations(lines: Sequence[Array], sizes: Sequence[float], at: int, excess: float) -> float:
-    """Return by how many standard deviations the traffic per byte of two neighbours differs.
+    """Return the difference of two neighbours' traffic per byte, in standard deviations.
 
-    It is the smaller of those of the two halves, scaled to the whole sample.
+    The smaller difference of the two halves counts, scaled to the whole sample.
     """
     share = sizes[at] / (sizes[at] + sizes[at + 1])
     first, second = (

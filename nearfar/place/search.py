@@ -1,10 +1,10 @@
 """Search for placements: solvers optimise sums, and the model times their choices.
 
-If bandwidth is the limit, the time that an object adds depends on where the others are. Then costs
-are computed again around the choice, and solved again: a step of sequential linear programming. For
-the worst of several inputs, the weight of an input grows while it is the worst (multiplicative
-weights). That gives choices and also a bound, because any weighted mean of inputs is below the
-worst.
+If bandwidth is the limit, the time that an object adds depends on the memories of the others. Then
+costs are computed again around the choice, and solved again, as in sequential linear programming.
+For the worst of several inputs, an input's weight grows while it is the slowest (multiplicative
+weights). This gives choices and also a lower bound, because a weighted mean of inputs is at most
+the worst input.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_ENUMERATED = 4096
 WEIGHT_STEPS = 24
 """Steps of the search over weights of inputs."""
 WEIGHT_RATE = 8.0
-"""Growth rate of the worst input's weight: twice that of an input 9 % better per step."""
+"""Growth rate of weights: in a step, the worst input's weight doubles against one 9 % faster."""
 
 
 def is_one_knapsack(problem: Problem) -> bool:
@@ -73,7 +73,7 @@ def greedy_near_shares(problem: Problem, budgets_bytes: Sequence[float]) -> Arra
 
 
 def greedy_search(problem: Problem, budget_bytes: float) -> Array:
-    """Return the better of greedy at the limits' prices and of filling memory after memory."""
+    """Return the better of greedy at the limits' prices and of filling one memory after another."""
     limits = capacity_limits(problem, budget_bytes)
     costs, sizes = problem.costs_ns, problem.sizes_bytes
     greedy = greedy_assignment(costs, sizes, limits, price_limits(costs, sizes, limits))
@@ -93,7 +93,7 @@ def knapsack_search(problem: Problem, budget_bytes: float) -> Array:
         chosen = knapsack(costs[:, 1], sizes, budget_bytes).chosen
         return problem.in_first_far(np.where(chosen, 1.0, 0.0))
 
-    choices = _solved_around(problem, solved, problem.costs_ns)
+    choices = _choices_around(problem, solved, problem.costs_ns)
     filled = fill(greedy_order(problem), sizes, budget_bytes)
     choices += [problem.in_first_far(near) for near in (filled, single_best(problem, budget_bytes))]
     return enumerated(problem, budget_bytes, best_of(problem, choices))
@@ -111,14 +111,14 @@ def exact_search(problem: Problem, budget_bytes: float) -> Array:
         weighted = weighted_search(problem, budget_bytes, problem.costs_by_input_ns)[0]
         choices = [solved(problem.costs_ns), *weighted]
     else:
-        choices = _solved_around(problem, solved, problem.costs_ns)
+        choices = _choices_around(problem, solved, problem.costs_ns)
         greedy = greedy_search(problem, budget_bytes)
         if limits.allow(greedy.T @ sizes):
             choices.append(greedy)
     return enumerated(problem, budget_bytes, best_of(problem, choices))
 
 
-def _solved_around(
+def _choices_around(
     problem: Problem, solved: Callable[[Array], Array], costs_ns: Array
 ) -> list[Array]:
     """Return a solver's choice, and its choices for costs around each earlier one."""
@@ -137,15 +137,15 @@ def _solved_around(
 
 
 def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
-    """Return the fastest of all placements of the objects nearest to a change of memory.
+    """Return the fastest placement of the objects that are nearest to changing their memory.
 
-    The others stay where `start` has them. With few objects these are all objects that matter, so
-    no choice for this budget or a smaller one is faster.
+    All combinations of these objects' memories are timed; the other objects stay as in `start`. If
+    the problem has few objects, these are all that matter, so the result is optimal.
     """
     limits = capacity_limits(problem, budget_bytes)
     costs, sizes = problem.costs_ns, problem.sizes_bytes
     memories = start.shape[1]
-    matters = _that_matter(problem)
+    matters = _objects_that_matter(problem)
     count = min(len(matters), int(math.log(MAX_ENUMERATED, memories)))
     if count == 0:
         return start
@@ -176,10 +176,12 @@ def enumerated(problem: Problem, budget_bytes: float, start: Array) -> Array:
 
 def has_few(problem: Problem) -> bool:
     """Return whether `enumerated` times every placement."""
-    return len(_that_matter(problem)) <= int(math.log(MAX_ENUMERATED, len(problem.fars) + 1))
+    return len(_objects_that_matter(problem)) <= int(
+        math.log(MAX_ENUMERATED, len(problem.fars) + 1)
+    )
 
 
-def _that_matter(problem: Problem) -> NDArray[np.intp]:
+def _objects_that_matter(problem: Problem) -> NDArray[np.intp]:
     """Return the objects that have traffic and need space."""
     traffic = np.any([phase.objects.any(axis=1) for phase in problem.phases], axis=0)
     return np.flatnonzero(traffic & (problem.sizes_bytes > 0))

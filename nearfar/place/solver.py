@@ -25,8 +25,8 @@ def solve_milp(
 ) -> tuple[Array | None, float | None]:
     """Minimise `objective` over variables between 0 and 1.
 
-    Return the best solution and the proven lower bound of the objective; None for either that
-    HiGHS does not find within the time limit.
+    Return the best solution and the proven lower bound of the objective. Either is None if HiGHS
+    does not find it within the time limit.
     """
     with _native_stdout_silenced():
         result = milp(
@@ -41,10 +41,10 @@ def solve_milp(
 
 @contextlib.contextmanager
 def _native_stdout_silenced() -> Iterator[None]:
-    """Discard what native code prints: standard output belongs to the verb (`--json`).
+    """Discard the output of native code, because standard output has the verb's result (`--json`).
 
-    HiGHS prints a line of debugging for some solutions whatever its options are. The C library
-    has a buffer apart from Python's, so both are flushed before and after.
+    HiGHS prints a debugging line for some solutions, whatever its options. The C library and Python
+    have separate buffers, so both are flushed before and after.
     """
     c_library = ctypes.CDLL(None)
     sys.stdout.flush()

@@ -1,6 +1,6 @@
-"""The profile that models need of a program whose elements of one type are split.
+"""The profile of a program after one of its types is split, as far as models need it.
 
-Near time follows from the model `inversion`: the near time of the lines that are no longer fetched.
+Near time follows from the model `inversion`, without the lines that are no longer fetched.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from nearfar.predict.phases import phases_of
 
 
 def bare_profile(workload: WorkloadProfile) -> WorkloadProfile:
-    """Return the profile without its other counts, which would contradict the changed ones.
+    """Return the profile without bursts and checks, which would contradict the changed counts.
 
-    It also has no ranges: those of a split object are unknown, so both programs are placed without
-    them.
+    Ranges are removed too. Those of a split object are unknown, so the programs before and after
+    the split are both placed without ranges.
     """
     phases = [
         msgspec.structs.replace(
@@ -108,7 +108,7 @@ def _phase(
 
 
 def _traffic(row: ObjectTraffic, part: PartTraffic) -> Traffic:
-    """Return the part's traffic; it is in sequence, flushed and walked in the object's shares."""
+    """Return the part's traffic; shares in sequence and of page walks are those of the object."""
     whole = row.traffic
     before = whole.misses()
     share = part.lines / before if before else 0.0
@@ -148,10 +148,10 @@ def _curve(row: ObjectTraffic, share: float) -> MissCurve | None:
 
 
 class NearTimes:
-    """Each phase's near time after a split over that before."""
+    """Ratios of each phase's near time after a split to that before."""
 
     def __init__(self, before: WorkloadProfile, near: MemoryCosts) -> None:
-        """Explain near time, also with each of the model's uncertain inputs changed alone."""
+        """Fit the model to near time, and again with each uncertain input changed separately."""
         self._models = [
             [
                 InversionModel(phase, near, near, change)

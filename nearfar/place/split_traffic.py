@@ -21,7 +21,7 @@ from nearfar.place.type_use import Access, TypeUse, block_bytes, extent, lines_o
 POINTER_BYTES = 8
 
 AccessKey = tuple[tuple[str, int], tuple[int, ...], str]
-"""Visit, offsets of the fields, and access class with operation: what tells accesses apart."""
+"""Visit, offsets of the fields, and access class with operation, which identify an access."""
 
 Visits = Literal["value", "few", "many"]
 """Assumption about visits of the cold part, as counts do not show which accesses share a visit.
@@ -50,7 +50,7 @@ class HotCold:
         hot = -(-self.hot_bytes // POINTER_BYTES) * POINTER_BYTES
         cold = max(0, self.use.type_bytes - self.hot_bytes)
         if self.use.alone:
-            # A block of its own is reached by a pointer in the hot part.
+            # The cold part is a separate block, so the hot part needs a pointer to it.
             return block_bytes(hot + POINTER_BYTES), block_bytes(cold)
         return hot, -(-cold // POINTER_BYTES) * POINTER_BYTES
 
@@ -111,7 +111,7 @@ def split_traffic(
     for access in accesses:
         in_sequence = 1.0 if access.access_class == "stream" else sequential_share
         if split.hot_fields(access):
-            # The cache holds as many elements more as each now takes fewer lines.
+            # Each element takes fewer lines than before, so the cache holds more elements.
             larger = whole_lines / max(hot_lines + cold_shares[access.visit], 1e-9)
             share = _hot_lines_share(split, access, in_sequence, curve(larger))
             hot_part.add(access, access.misses * share)
@@ -120,7 +120,7 @@ def split_traffic(
             fields = cold_fields[access.visit] if visits != "many" else split.cold_fields(access)
             elements = _cold_elements(split, access, count * missing_share, in_sequence)
             cold_part.add(access, elements * _cold_lines_each(split, fields, in_sequence))
-    # The listed instructions have nearly all misses; those of the others count for the cold part.
+    # The listed instructions have nearly all misses; the remainder counts for the cold part.
     unlisted = max(0.0, misses - sum(access.misses for access in accesses))
     cold_part.reads["opaque"] = cold_part.reads.get("opaque", 0.0) + unlisted
     stores = hot_part.stores + cold_part.stores
@@ -130,10 +130,10 @@ def split_traffic(
 def _hot_lines_share(
     split: HotCold, access: Access, in_sequence: float, misses_share: float
 ) -> float:
-    """Return the lines that an access fetches of hot parts, relative to those before the split.
+    """Return the ratio of lines that an access fetches of hot parts to those before the split.
 
-    `in_sequence` is the share of its misses in sequence; `misses_share` is the share of the others
-    that still miss.
+    `in_sequence` is the share of the access's misses in sequence. `misses_share` is the share of
+    its other misses that remain.
     """
     before = lines_of(extent(access.fields))
     after = lines_of(min(extent(split.hot_fields(access)), split.hot_bytes))
@@ -144,7 +144,7 @@ def _hot_lines_share(
 
 
 def _cold_elements(split: HotCold, access: Access, elements: float, in_sequence: float) -> float:
-    """Return the elements whose cold part an access fetches, at most those that it fetches now."""
+    """Return the elements whose cold part an access fetches, at most those before the split."""
     if not split.hot_fields(access):
         return elements
     # The hot part now fetches the elements' lines, so its accesses determine the misses.
@@ -163,7 +163,7 @@ def _cold_lines_each(split: HotCold, fields: Sequence[TouchedField], in_sequence
 def scaled_curve(
     row: ObjectTraffic, curve_bytes: Sequence[float], cache_bytes: float
 ) -> Callable[[float], float]:
-    """Return the object's misses, relative to now, by how many times as large the cache is."""
+    """Return a function from a factor on the cache's size to the ratio of the object's misses."""
     if row.curve is None or not curve_bytes:
         return lambda factor: 1.0
     sizes = np.log2(np.asarray(curve_bytes, dtype=float))
@@ -206,11 +206,11 @@ def _key(access: Access) -> AccessKey:
 def _cold_visits(
     split: HotCold, accesses: Sequence[Access], visits: Visits
 ) -> dict[AccessKey, tuple[float, float]]:
-    """Return, by access, its visits of the cold part, and the share of them that misses there.
+    """Return, by access, its visits of the cold part, and the share of these visits that misses.
 
-    Of a visit's accesses to the cold part only the most frequent one counts; with `many`, each
-    does. A visit without misses of its own follows one of another function, which missed: it misses
-    as often as the visit that misses most.
+    Only the most frequent of a visit's accesses to the cold part counts; with `many`, all count. A
+    visit that has few misses may follow a visit of another function, which fetched the line. Its
+    cold part then misses as often as that of the visit with most misses.
     """
     missing = _missing_shares(split, accesses)
     most = max(missing.values(), default=0.0)
@@ -238,9 +238,9 @@ def _cold_visits(
 def _cold_shares(
     split: HotCold, accesses: Sequence[Access], cold_visits: dict[AccessKey, tuple[float, float]]
 ) -> dict[tuple[str, int], float]:
-    """Return, by visit, the share of its elements whose cold part is touched too, at most 1.
+    """Return, by visit, the share of its elements whose cold part it touches too, at most 1.
 
-    Accesses to cold parts without hot accesses belong to visits of other functions.
+    Visits of cold parts alone are assumed to belong to visits of other functions.
     """
     with_hot = {access.visit for access in accesses if split.hot_fields(access)}
     visited = _visited(accesses)

@@ -43,7 +43,7 @@ MAX_PREFIXES = 6
 MAX_HOT_SHARE = 0.75
 """Largest hot part, as a share of its type."""
 MIN_SAVED = 0.02
-"""Least slowdown that a proposed split saves."""
+"""Least saving of a proposed split, as a slowdown: saved time over near time."""
 
 
 def propose_splits(
@@ -55,7 +55,7 @@ def propose_splits(
 ) -> list[FieldSplit]:
     """Return the splits that save most time, at most one for each object.
 
-    `programs`: those of `split_programs`, which are the same for all far memories.
+    `programs`: the result of `split_programs`, which is the same for all far memories.
     """
     workload = bare_profile(workload)
     programs = split_programs(workload, near) if programs is None else programs
@@ -82,7 +82,7 @@ VISITS: tuple[Visits, ...] = ("value", "few", "many")
 
 @dataclass(frozen=True)
 class SplitProgram:
-    """The program after a split, for each assumption about visits of the cold part."""
+    """The program after a split, under each assumption about visits of the cold part."""
 
     split: HotCold
     near: MemoryCosts
@@ -94,7 +94,7 @@ class SplitProgram:
 
 
 def split_programs(workload: WorkloadProfile, near: DeviceProfile) -> list[list[SplitProgram]]:
-    """Return the programs that splits would make, for each type that is tried."""
+    """Return the programs after each candidate split, a list for each type that is tried."""
     workload = bare_profile(workload)
     times = [phase.near_cpu_time_ns.value for phase in workload.phases]
     side = near_memory(near)
@@ -166,7 +166,7 @@ class _PlacedSplit:
 
     @property
     def likely_ns(self) -> float:
-        """Time by which splits are compared, ns: the sum for likely and for many visits."""
+        """Time by which splits are compared, ns: the sum of those with likely and many visits."""
         return self.plans["value"].time_ns + self.plans["many"].time_ns
 
     def saved_ns(self, before: PlacedProgram) -> float:

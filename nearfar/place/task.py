@@ -26,13 +26,13 @@ MAX_OBJECTS_INTERLEAVED_OFTEN = 1000
 some eighty placements."""
 
 MIN_SHOWN_SHARE = 0.0005
-"""Share of the time from which a saving is not printed as 0.0 %."""
+"""Least saving, as a share of the time, that is printed: smaller ones would read 0.0 %."""
 
 ROUNDING = 1e-9
 """Share of the time that two sums of the same terms may differ by."""
 
 MIN_RANGES_SHARE = 0.02
-"""Share of the time that far memory adds that placement by range must save."""
+"""Share of far memory's added time that placement by range must save."""
 
 WHOLE_DO_NOT_FIT = "objects are near in part: whole ones do not fit these capacities"
 
@@ -67,7 +67,8 @@ class ExtendedShares:
     weights: dict[int, tuple[int, ...]]
     """Weights by memory of each interleaved object."""
     ranges: RangedShares | None = None
-    """Where ranges of objects are in different memories; `shares` are the sums of their bytes."""
+    """Shares of ranges if ranges of an object are in different memories, else None; `shares` has
+    the sums over ranges."""
 
     def timed(self, problem: Problem) -> tuple[Problem, Array]:
         """Return the problem and the shares that give the time of this placement."""
@@ -101,7 +102,7 @@ class PlaceTask:
     sentences: tuple[str, ...] = ()
     """Sentences about the task for the plan."""
     _bars: dict[int, dict[str, PlacementChoice]] = field(default_factory=dict)
-    """Choices by budget, also of the same task with parts allowed; so is the next."""
+    """Choices by budget; tasks that differ in `allow` only share this cache and the next one."""
     _extended: dict[tuple[int, frozenset[str]], ExtendedShares] = field(default_factory=dict)
 
     @cached_property
@@ -127,29 +128,33 @@ class PlaceTask:
     def choose_whole(self, budget_bytes: int, optimiser: str) -> PlacementChoice:
         """Return the optimiser's choice of whole objects.
 
-        Where only parts of objects fit and parts are allowed, it is greedy's, which exceeds a
-        capacity.
+        If whole objects do not fit but parts are allowed, return the choice of greedy, which then
+        exceeds a capacity.
         """
         problem, kind = self.problem, OPTIMISERS.get(optimiser)
         try:
             shares = kind().choose(problem, budget_bytes).shares
         except NearfarError:
-            # Raises the more useful error where not even the sum of bytes fits.
+            # Raises a more useful error if even the sum of all bytes does not fit.
             capacity_limits(problem, budget_bytes)
             if "parts" not in self.allow:
                 raise
             shares = OPTIMISERS.get("greedy")().choose(problem, budget_bytes).shares
-        if not kind.only_bar and kind.uses_budget and self._holds_all(budget_bytes, shares):
+        if (
+            not kind.only_bar
+            and kind.uses_budget
+            and self._should_be_all_near(budget_bytes, shares)
+        ):
             shares = problem.in_first_far(np.ones(len(problem.names)))
         shares = shares.copy()
         shares[sorted(problem.fixed)] = np.eye(shares.shape[1])[0]
         return PlacementChoice(shares)
 
-    def _holds_all(self, budget_bytes: int, shares: Array) -> bool:
-        """Return whether everything fits near, and `shares` are hardly faster than that.
+    def _should_be_all_near(self, budget_bytes: int, shares: Array) -> bool:
+        """Return whether everything fits near, and `shares` are hardly faster than all-near.
 
-        Objects without benefit stay near too: a far memory for them alone saves nothing, and a
-        program runs faster where nothing has to be recognised.
+        Objects without benefit then stay near as well. A far memory for them alone saves nothing,
+        and a program runs faster if no object has to be recognised.
         """
         problem = self.problem
         all_near = problem.in_first_far(np.ones(len(problem.names)))
@@ -162,7 +167,7 @@ class PlaceTask:
         """Return the choices of the optimisers that every plan is compared with."""
         if budget_bytes not in self._bars:
             choices = {name: self.choose_whole(budget_bytes, name) for name in BARS}
-            # The solver's choice is never worse by the model than an order of objects beside it.
+            # `exact` optimises sums; the model may time a simpler choice as faster, so take that.
             rivals = [choices[name].shares for name in ("exact", "greedy", "hot-first", "x-mem")]
             fitting = [shares for shares in rivals if self.fits(shares, budget_bytes)]
             if fitting:
@@ -187,10 +192,9 @@ class PlaceTask:
         try:
             whole = self.best_whole(budget_bytes)
         except NearfarError:
-            # Its choices do not fit as whole objects, so they are kept apart from those of this
-            # task.
+            # Whole objects do not fit: the new task's choices must not enter this task's caches.
             in_parts = replace(in_parts, sentences=(WHOLE_DO_NOT_FIT,), _bars={}, _extended={})
-            in_parts.best_whole(budget_bytes)  # raises where parts do not fit either
+            in_parts.best_whole(budget_bytes)  # raises if parts do not fit either
             return in_parts
         split = in_parts.best_extended(budget_bytes)
         whole_ns = float(self.problem.shared_times_ns(whole.shares))
@@ -219,7 +223,7 @@ class PlaceTask:
         return task.best_extended(budget_bytes).timed(self.problem)
 
     def quick_shares(self, budget_bytes: int) -> tuple[Problem, Array]:
-        """Return the same for greedy, with the extensions that are fast to compute."""
+        """Return the same as `timed_shares` for greedy, with the extensions that compute fast."""
         task = self if self.allow else replace(self, allow={"parts"})
         shares = task.choose_whole(budget_bytes, "greedy").shares
         few = len(self.problem.names) <= MAX_OBJECTS_INTERLEAVED_OFTEN
@@ -227,12 +231,13 @@ class PlaceTask:
         return self.problem, task._extended_evenly(budget_bytes, shares, allow).shares
 
     def extended(self, budget_bytes: int, shares: Array, allow: AbstractSet[str]) -> ExtendedShares:
-        """Return the shares with parts and interleaving where allowed and where they pay.
+        """Return the shares with parts and interleaving, where these are allowed and save time.
 
-        Parts are ranges where these save more than `MIN_RANGES_SHARE` of what far memory adds to
-        parts that have their share of the object's traffic, also by the counts that did not choose
-        them. (A share of the whole time would reject ranges at large budgets, where little is left
-        to save, and a plan could become slower with more near memory.)
+        Parts are ranges if ranges are faster than parts with an even share of their object's
+        traffic: they must save `MIN_RANGES_SHARE` of the time that far memory adds with even parts.
+        Ranges chosen with half of the sample must save as much by the counts of the other half. (A
+        share of the whole time would reject ranges at large budgets, where little is left to save,
+        and a plan could become slower with more near memory.)
         """
         evenly = self._extended_evenly(budget_bytes, shares, allow)
         if "parts" not in allow or "moves" in allow or self.ranged is None:
@@ -243,12 +248,12 @@ class PlaceTask:
         near_ns = float(ranged.problem.shared_times_ns(all_near))
         evenly_ns = float(ranged.problem.shared_times_ns(evenly_by_row))
         least_ns = evenly_ns - MIN_RANGES_SHARE * max(evenly_ns - near_ns, 0.0)
-        chosen = self._split_rows(ranged.problem, budget_bytes, evenly_by_row)
+        chosen = self._fill_with_ranges(ranged.problem, budget_bytes, evenly_by_row)
         if chosen is None or float(ranged.problem.shared_times_ns(chosen)) >= least_ns:
             return evenly
         others_ns = []
         for half, other in (ranged.halves, ranged.halves[::-1]):
-            by_half = self._split_rows(half, budget_bytes, evenly_by_row)
+            by_half = self._fill_with_ranges(half, budget_bytes, evenly_by_row)
             if by_half is not None:
                 others_ns.append(float(other.shared_times_ns(by_half)))
         if len(others_ns) < 2 or float(np.mean(others_ns)) >= least_ns:
@@ -257,8 +262,8 @@ class PlaceTask:
             budget_bytes, ExtendedShares(ranged.collapsed(chosen), {}, RangedShares(ranged, chosen))
         )
 
-    def _split_rows(self, problem: Problem, budget_bytes: int, start: Array) -> Array | None:
-        """Return the shares of ranges and objects that fill the space with most time saved."""
+    def _fill_with_ranges(self, problem: Problem, budget_bytes: int, start: Array) -> Array | None:
+        """Return shares of ranges and objects that fill the space and save most time, or None."""
         assert self.ranged is not None
         can_split = (self.can_split | self.can_interleave)[self.ranged.parents]
         return with_parts(problem, budget_bytes, can_split, start)
@@ -266,9 +271,9 @@ class PlaceTask:
     def _extended_evenly(
         self, budget_bytes: int, shares: Array, allow: AbstractSet[str]
     ) -> ExtendedShares:
-        """Return the shares with extensions; each part has its share of an object's traffic.
+        """Return the shares with extensions; each part has an even share of its object's traffic.
 
-        With parts, they are at most as slow as pages interleaved without regard to their content.
+        With parts allowed, the result is no slower than bars that interleave all objects alike.
         """
         problem = self.problem
         if "parts" in allow:
@@ -292,7 +297,7 @@ class PlaceTask:
         return best
 
     def _interleaved_evenly(self, budget_bytes: int, shares: Array) -> ExtendedShares:
-        """Return the placement of a bar that divides every object, as a run can make it."""
+        """Return a placement that a run can make of a bar that divides every object."""
         even = self._with_interleaved_pages(budget_bytes, ExtendedShares(shares, {}))
         # Large objects take the near memory that the integer weights of the others leave.
         filled = filled_up(self.problem, budget_bytes, self.can_split, even.shares)
@@ -309,17 +314,17 @@ class PlaceTask:
         exact = {number: tuple(extended.shares[number].tolist()) for number in numbers}
         for number in numbers:
             weights[number] = whole_weights(exact[number])
-            shares[number] = _shares_of(weights[number])
+            shares[number] = _shares_of_weights(weights[number])
         if not self.fits(shares, budget_bytes):
             return extended
-        # The largest objects take the near memory that this leaves.
+        # Weights were rounded down: the largest objects take the near memory that this leaves.
         limits = capacity_limits(problem, budget_bytes)
         sizes, used = problem.sizes_bytes, shares.T @ problem.sizes_bytes
         for number in sorted(numbers, key=lambda at: -sizes[at]):
             up = whole_weights(exact[number], up=True)
-            after = used + (_shares_of(up) - shares[number]) * sizes[number]
+            after = used + (_shares_of_weights(up) - shares[number]) * sizes[number]
             if limits.allow(after):
-                weights[number], shares[number], used = up, _shares_of(up), after
+                weights[number], shares[number], used = up, _shares_of_weights(up), after
         rows = None if extended.ranges is None else extended.ranges.shares.copy()
         ranges = extended.ranges
         if ranges is not None and rows is not None:
@@ -355,5 +360,5 @@ class PlaceTask:
         return hints
 
 
-def _shares_of(weights: tuple[int, ...]) -> Array:
+def _shares_of_weights(weights: tuple[int, ...]) -> Array:
     return np.array(weights, dtype=float) / sum(weights)

@@ -1,8 +1,8 @@
 """How a program uses the elements of a type in one object: visits and fetched lines by instruction.
 
-An element is visited by a function; the visit's first access fetches its line, and later accesses
-to the same line hit. In a split element the later ones may fetch a line of their own, so a split
-is judged by accesses and not by misses alone.
+A function visits an element: its first access fetches the line, and later accesses to this line
+hit. In a split element, later accesses may fetch another line. So a split is judged by accesses,
+not by misses alone.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Access:
     """An instruction's accesses to elements of the type in one phase."""
 
     visit: tuple[str, int]
-    """Function and first line of the accesses that are taken to be of one visit."""
+    """Function and first source line of the accesses that count as one visit."""
     fields: tuple[TouchedField, ...]
     """Fields of the type."""
     access_class: str
     operation: str
     bytes: int
-    """Touched at once; each line counts as an access."""
+    """Bytes touched by one execution; each touched line counts as an access."""
     misses: float
     accesses: float
 
@@ -59,7 +59,7 @@ class TypeUse:
 
     @cached_property
     def fields(self) -> list[TouchedField]:
-        """The fields that are touched by name, those touched most often first."""
+        """The touched fields that have a name, most often touched first."""
         counts: dict[TouchedKey, float] = {}
         known: dict[TouchedKey, TouchedField] = {}
         for accesses in self.phases.values():
@@ -105,14 +105,14 @@ def block_bytes(size: int) -> int:
 
 
 def extent(fields: Sequence[TouchedField]) -> int:
-    """Return the bytes from the first touched byte to the last, a large array as its element."""
+    """Return the bytes from the first touched byte to the last; a large array counts as a line."""
     begin = min(touched.offset for touched in fields)
     end = max(touched.offset + min(touched.bytes, LINE_BYTES) for touched in fields)
     return end - begin
 
 
 def lines_of(size: int) -> float:
-    """Return the mean number of lines that contain `size` adjacent bytes, at any word."""
+    """Return the mean number of lines that `size` adjacent bytes span, over all word offsets."""
     return 1.0 + max(0, size - WORD_BYTES) / LINE_BYTES
 
 

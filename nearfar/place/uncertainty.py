@@ -1,9 +1,9 @@
 """Objects whose memory depends on the prediction's interval, on access classes or on writes.
 
-Each uncertain input is perturbed alone, as in `predict`, which changes each object's cost. A factor
-common to all costs changes no choice, so it is divided out. The remaining changes are added in
-quadrature, upward and downward separately. An object is undecided where it would go to another
-memory at its low end than at its high end, at the plan's prices of the limits.
+Each uncertain input is perturbed separately, as in `predict`, which changes each object's cost. A
+factor common to all costs changes no choice and is divided out. The remaining changes are added in
+quadrature, upward and downward separately. An object is undecided if its best memory, at the plan's
+prices of the limits, differs between the low and the high end of its cost.
 """
 
 from __future__ import annotations

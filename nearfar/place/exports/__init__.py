@@ -15,7 +15,7 @@ from nearfar.documents import Plan
 from nearfar.documents.plan import PlanMemory
 
 Export = Callable[[Plan], str]
-"""A function from a plan to text that runs, compiles or applies as it is."""
+"""A function from a plan to text that can be run, compiled or applied without changes."""
 
 EXPORTS: Registry[Export] = Registry("nearfar.place.exports", "export format")
 
@@ -94,5 +94,5 @@ def identifier(text: str, number: int) -> str:
 
 
 def commented(text: str) -> str:
-    """Return the text without the ends of C comments and of lines."""
+    """Return the text in a form that is safe in a C comment of one line."""
     return text.replace("*/", "* /").replace("\\", "/").replace("\n", " ").replace("\r", " ")

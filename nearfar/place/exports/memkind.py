@@ -67,7 +67,7 @@ def export(plan: Plan) -> str:
 
 
 def _path(memory: PlanMemory) -> str | None:
-    """Return the folder that a memory is mounted at; None where it is a node."""
+    """Return the folder where a memory is mounted; None if the memory is a node."""
     if memory.spec.startswith("file:"):
         return memory.spec.removeprefix("file:")
     return memory.spec if memory.spec.startswith("/") else None

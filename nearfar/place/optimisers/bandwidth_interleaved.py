@@ -1,6 +1,6 @@
 """Pages interleaved in the ratio of bandwidths: the kernel's weighted interleave, set well.
 
-It is the best way without a plan for programs that bandwidth limits: all memories serve at once.
+For bandwidth-bound programs this is the best way without a plan: all memories transfer at once.
 """
 
 from __future__ import annotations

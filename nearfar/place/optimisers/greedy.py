@@ -11,10 +11,10 @@ from nearfar.place.search import greedy_near_shares, greedy_search, is_one_knaps
 class Greedy(Optimiser):
     """Fill the budget by benefit per byte; it saves at least half of what the best choice saves.
 
-    Benefit per byte alone can be arbitrarily bad: a small dense object may displace a large one
-    that would fill the budget. The better of it and the one best object is within half of the best
-    choice (the classic bound, where times add). With several limits, benefit is less the price of
-    the bytes (see `assignment`).
+    The filling by benefit per byte alone can be arbitrarily bad: a small dense object may displace
+    a large one that would fill the budget. The better of this filling and the single best object
+    saves at least half of the optimum (the classic bound, if times add). With several limits, the
+    price of an object's bytes is subtracted from its benefit (see `assignment`).
     """
 
     bar = "greedy"

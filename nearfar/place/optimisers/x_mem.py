@@ -1,8 +1,9 @@
 """X-Mem's greedy: most benefit per byte first, by each access pattern's effective latency.
 
-Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016. A chase waits in full,
-random accesses overlap as on any core, streams hide. This program's parallelism and the bandwidth
-play no part in the choice. The plan's model times the choice, as all others.
+Dulloor et al., Data Tiering in Heterogeneous Memory Systems, EuroSys 2016. Each access of a chase
+pays the full latency, random accesses overlap by a fixed factor, and streams hide their latency.
+The choice ignores this program's parallelism and the bandwidth. The plan's model times the choice,
+like all others.
 """
 
 from __future__ import annotations
