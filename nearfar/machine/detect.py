@@ -10,7 +10,7 @@ from nearfar.machine.caches import read_caches
 from nearfar.machine.sysfs import Tree
 
 USUAL_WAYS = 16
-"""Where the kernel does not tell the ways of the last level: the commonest on servers."""
+"""Ways of the last-level cache if the kernel does not report them: the most common on servers."""
 
 
 def last_level_cache(root: Path = Path("/")) -> Cache | None:

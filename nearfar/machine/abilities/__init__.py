@@ -59,13 +59,13 @@ def node_list(nodes: list[Node]) -> str:
 
 
 def kernel_name(tree: Tree) -> str:
-    """Return ``Linux 6.1``, or ``this kernel`` where its version is not known."""
+    """Return ``Linux 6.1``, or ``this kernel`` if its version is unknown."""
     version = tree.kernel()
     return f"Linux {version[0]}.{version[1]}" if version else "this kernel"
 
 
 def newer_kernel(tree: Tree) -> str:
-    """Return the command that brings a newer kernel, where one command does."""
+    """Return the command that installs a newer kernel; empty if no single command does."""
     system = dict(
         line.split("=", 1)
         for line in (tree.text("etc/os-release") or "").splitlines()

@@ -10,13 +10,13 @@ from nearfar.machine.persistent_memory import DAX_DEVICES, is_system_ram
 from nearfar.machine.sysfs import Tree
 
 MAPPED_SHARE = 0.9
-"""A node of at least this share of a device's size can be it: the kernel's page structures take
-1.6 % of a node, and the firmware may keep some more."""
+"""Least ratio of a node's size to a device's at which the node can be the device: the kernel's page
+structures take 1.6 % of a node, and the firmware may reserve some more."""
 
 
 @ABILITIES.register("cxl-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
-    """Say of CXL memory how far it is from being usable."""
+    """Return, for each CXL region, its use or the next step to make it usable."""
     if not machine.cxl:
         return []
     lines: list[Ability] = []

@@ -10,7 +10,7 @@ from nearfar.machine.sysfs import Tree
 
 @ABILITIES.register("persistent-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Ability]:
-    """Say of every region and namespace what it can be used as, or what its next step is."""
+    """Return, for each region and namespace, its use or the next step to make it usable."""
     del tree
     return [line for memory in machine.persistent_memory for line in _line(memory)]
 
@@ -47,6 +47,6 @@ def _line(memory: PersistentMemory) -> list[Ability]:
 
 
 def _number(device: str) -> str:
-    """Return the ``0.1`` of pmem0.1, pmem0 (which stands for 0.0) or namespace0.1."""
+    """Return a namespace's number: ``0.1`` of pmem0.1 or namespace0.1, ``0.0`` of pmem0."""
     digits = device.removeprefix("namespace").removeprefix("pmem").rstrip("s")
     return digits if "." in digits else f"{digits}.0"

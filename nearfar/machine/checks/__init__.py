@@ -31,15 +31,15 @@ def lacks(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Findi
 
 
 def note(text: str, costs: str, fix: str = "", symptom: str = "") -> list[Finding]:
-    """Return a finding about something right that misleads people."""
+    """Return a finding about something that works, but may mislead users."""
     return [Finding(name="", state="note", found=text, costs=costs, fix=fix, symptom=symptom)]
 
 
 def unknown(why: str, fix: str = "") -> list[Finding]:
-    """Return a question that this user or tree cannot answer, and the command that could."""
+    """Return a finding that could not be made here, and the command that could make it."""
     return [Finding(name="", state="unknown", found=why, fix=fix)]
 
 
 def absent(what: str) -> list[Finding]:
-    """Return that the machine has no such thing."""
+    """Return the finding of something that the machine does not have."""
     return [Finding(name="", state="absent", found=what)]

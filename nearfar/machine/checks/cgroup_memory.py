@@ -9,12 +9,12 @@ from nearfar.machine.checks import CHECKS, lacks, works
 from nearfar.machine.sysfs import Tree
 
 V2 = ("memory.max", "memory.high")
-"""Beyond max a program is killed; beyond high it is slowed down."""
+"""Files of limits: above max a program is killed, above high it is slowed down."""
 
 
 @CHECKS.register("cgroup-memory")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
-    """Return the lowest limit of this group and those above it, both versions of cgroups."""
+    """Return the lowest limit of this group and those above it, of either version of cgroups."""
     total = sum(node.memory_bytes for node in machine.nodes)
     limits = [
         (size, path)

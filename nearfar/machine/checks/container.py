@@ -18,7 +18,7 @@ SIGNS = {".dockerenv": "Docker", "run/.containerenv": "Podman"}
 
 @CHECKS.register("container")
 def check(tree: Tree, machine: MachineProfile) -> list[Finding]:
-    """Look for signs of a container, and at what it was given."""
+    """Look for signs of a container, and check its capabilities and nodes."""
     name = next((who for sign, who in SIGNS.items() if tree.exists(sign)), None)
     groups = tree.text_if_allowed("proc/1/cgroup") or ""
     runtime = re.search(r"docker|kubepods|containerd|libpod|lxc", groups)

@@ -19,8 +19,8 @@ COSTS = (
     "memory's, and its data should be copied away"
 )
 LIFE_PERCENT = 10
-"""Remaining life below which figures and data are at risk; ndctl's and ipmctl's own first alarm
-for spare capacity is set by the maker between 5 and 50 %."""
+"""Remaining life, %, below which figures and data are at risk. Makers set the alarm for spare
+capacity, which ndctl and ipmctl show, between 5 and 50 %."""
 
 
 @CHECKS.register("pmem-sensors")
@@ -89,7 +89,7 @@ def _ndctl(modules: list[dict[str, Any]]) -> list[Finding]:
 
 
 def _modules(text: str) -> list[dict[str, Any]]:
-    """Return ndctl's modules; it prints one alone, a list, or buses with modules."""
+    """Return ndctl's modules from its output: a single module, a list, or buses with modules."""
     try:
         decoded = json.loads(text or "[]")
     except ValueError:

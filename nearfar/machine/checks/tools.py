@@ -13,7 +13,7 @@ LIARS = {
     "ipmctl": "ipmctl load",
     "cxl": "cxl create-region -t ram",
 }
-"""Tool to a command of it that was seen to end with 0 although it failed."""
+"""Tools with a command that was seen to exit with 0 although it failed."""
 
 
 @CHECKS.register("tools")

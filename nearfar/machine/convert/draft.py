@@ -11,7 +11,7 @@ from nearfar.machine.sysfs import Tree
 
 @dataclass(frozen=True)
 class DraftStep:
-    """One command, and the state that shows it worked."""
+    """One command, and the state that shows its success."""
 
     why: str
     expected: str
@@ -21,15 +21,15 @@ class DraftStep:
     argv: tuple[str, ...] = ()
     """The command without sudo; empty where a file is written."""
     writes: tuple[str, str] | None = None
-    """File and line, for what a person would do with echo and tee."""
+    """File and line to write, instead of a command."""
     destroys: tuple[str, ...] = ()
-    """Names of memories whose data the command destroys; the user must have typed them."""
+    """Names of memories whose data the command destroys; the user must type these names."""
     reboot: bool = False
     after_reboot: bool = False
-    """Drafted before the reboot with the names that are usual; drafted again after it."""
+    """Whether the step follows a reboot: it has usual names now, and is drafted again then."""
 
     def command(self) -> str:
-        """Return the command as a person would type it."""
+        """Return the command as a user would type it."""
         if self.writes is not None:
             path, line = self.writes
             return f"echo {shlex.quote(line)} | sudo tee {shlex.quote(path)}"

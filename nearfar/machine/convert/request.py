@@ -24,7 +24,7 @@ class ConversionRequest:
     """One conversion."""
 
     to: str
-    """As typed, such as mixed:50%."""
+    """The request as the user typed it, such as mixed:50%."""
     target: str
     """Name of its target, such as mixed."""
     percent: int = 0
@@ -34,7 +34,7 @@ class ConversionRequest:
 
 
 def parse_request(to: str, device: str | None, file_system: str) -> ConversionRequest:
-    """Return the request, or refuse what is none."""
+    """Return the parsed request; raises NearfarError for an invalid one."""
     name, colon, argument = to.partition(":")
     percent = size = 0
     if name == "mixed":

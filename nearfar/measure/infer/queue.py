@@ -1,7 +1,8 @@
 """The write queue: bursts of lines with rests between, long enough for it to drain.
 
-Up to the queue's size another line costs its issue, beyond it the drain of one: ns per burst has a
-knee. The queue drains while a burst is issued: the knee lies at size / (1 - issue / drain) lines.
+Up to the queue's size, a further line costs the time of its issue; beyond it, the time in which one
+line drains. So ns per burst has a knee. The queue drains while a burst is issued, so the knee lies
+at size / (1 - issue / drain) lines.
 """
 
 from __future__ import annotations
@@ -92,10 +93,10 @@ def infer_queue(probe: InferenceProbe, findings: Findings) -> None:
     if knee.lines is None:
         findings.not_seen["write queue"] = knee.why_not
         return
-    _add(lines, samples, knee, findings)
+    _add_queue(lines, samples, knee, findings)
 
 
-def _add(
+def _add_queue(
     lines: NDArray[np.float64],
     samples: list[NDArray[np.float64]],
     knee: QueueKnee,

@@ -73,8 +73,8 @@ def infer_writes(
         for capacity in capacities
         if capacity.confidence >= MIN_CONFIDENCE
         and capacity.value_bytes > least
-        # Other programs share caches, buses and memory; a miss of a buffer costs far more than
-        # they change. The same holds for reads.
+        # A small step may come from other programs' use of caches, buses and memory; a miss of a
+        # buffer costs far more. The same limit holds for reads.
         and (not probe.facts.llc_bytes or capacity.step_ns >= MIN_STEP_SHARE * capacity.served_ns)
     ]
     if not queue_bytes and any(capacity.value_bytes <= least for capacity in capacities):
@@ -106,9 +106,9 @@ def infer_writes(
 def _of_memory(
     probe: InferenceProbe, capacities: list[Capacity], single: SamplePoint, findings: Findings
 ) -> list[Capacity]:
-    """Return the capacities beyond which a line takes long enough to be the memory's.
+    """Return the capacities beyond which a line takes as long as the memory, not the processor.
 
-    `single` is a write that is waited for; without it none is.
+    `single` is the point of writes with a fence each. Without its samples, return no capacity.
     """
     (values,) = probe.gather([single])
     if not len(values):

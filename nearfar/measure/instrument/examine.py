@@ -54,8 +54,9 @@ def examine(
 ) -> Instrument:
     """Run every probe on `subject`; some 3 s on real memory.
 
-    A subject with an attribute `cpus` runs on this machine (`Sampler`): its CPUs, prefetcher
-    registers and, by `watch` or one of its own, clock and interruptions are looked at too.
+    A subject with an attribute `cpus` runs on this machine (`Sampler`). Then the CPUs, the
+    prefetcher registers, the clock and interruptions are examined too, the last two by `watch` (by
+    default a new one).
     """
     facts = subject.facts()
     cpus: tuple[int, ...] = tuple(getattr(subject, "cpus", ()))

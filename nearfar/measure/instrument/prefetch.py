@@ -1,8 +1,8 @@
 """Prefetchers at work, from the cost of lines that a prefetcher could fetch.
 
-A random chase cannot be foreseen; the same dependent loads in order, or at a constant stride, can.
-A device's own buffer also makes neighbours cheaper, but never cheaper than the way to the device:
-a line that costs as little as one of the last-level cache was brought before it was asked for.
+No prefetcher can predict a random chase, but it can predict the same dependent loads in order or at
+a constant stride. A device's buffer makes neighbours cheaper too, but they still cost the way to
+the device. So a line that costs no more than a hit in the last-level cache was prefetched.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ STRIDES_BYTES = (64, 128, 256, 512, 1024, 2048)
 """Strides tested, up to half a small page: prefetchers do not cross 4 KiB pages."""
 
 BROUGHT = 0.25
-"""Ratio to a random line's cost below which only a cache can have served a line: the best published
-buffer hit is 0.48 of its medium (Optane 100, 181 of 377 ns), a row-buffer hit of DRAM about 0.6."""
+"""Ratio to a random line's cost below which a cache must have served the line: the best published
+buffer hit takes 0.48 of a miss (Optane 100, 181 of 377 ns), a row-buffer hit of DRAM about 0.6."""
 
 CHEAPER = 0.9
 """Ratio to a random line's cost below which a prefetcher or buffer helped: 10 % exceeds the noise

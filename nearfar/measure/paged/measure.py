@@ -38,9 +38,10 @@ COMPRESSED: dict[PageData, float] = {"records": 0.40, "noise": 1.0, "words": 0.5
 """Compressed share of the data with lzo-rle (docs/paged.md), used if the memory does not report it,
 such as zswap."""
 MIDDLE: PageData = "records"
-"""Content of the points that differ in everything else."""
+"""Page content of all points that vary another setting."""
 KEPT_SHARES = (0.5, 0.75, 0.9)
-"""Near parts of a region that is touched at random: a half, 1.5 and 4.5 retouches per fault."""
+"""Near shares of a region that is touched at random: they give 0.5, 1.5 and 4.5 retouches per
+fault."""
 EXCHANGE_ROUNDS = 2
 """Rounds of `exchange_ns`."""
 SOURCE = "here"
@@ -128,7 +129,7 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
         zram = swap.path.replace("/dev/", "/sys/block/") if request.spec.kind == "zram" else ""
         with worker_in(group) as worker:
             sampler = PageSampler(worker, group, request.region_bytes, request.cpus, zram)
-            rounds = _rounds(sampler, samples, request, progress)
+            rounds = _sample_rounds(sampler, samples, request, progress)
     context = _context(request, samples, rounds=rounds, seconds=time.monotonic() - begun)
     recorded, warnings = environment.describe(before, environment.snapshot())
     context.environment.update(recorded)
@@ -138,10 +139,10 @@ def measure_paged(options: MeasureOptions, progress: Progress = no_progress) -> 
 
 
 def exchange_ns(spec: MemorySpec, region_bytes: int = REGION_BYTES) -> list[float]:
-    """Return the times of a page that comes while another goes, ns, one for each sweep.
+    """Return the times of an exchange, ns, one for each sweep.
 
-    Random reads of records, of a region as large as that of `measure`: in one of 32 MiB they take
-    up to 8 % less. The memory is set up for it and taken down.
+    The sweeps read records at random in a region as large as that of `measure`; in one of 32 MiB
+    exchanges take up to 8 % less. The memory is set up before and removed after.
     """
     point, samples = PagePoint(MIDDLE, at_limit=True), PageSamples()
     place = find_group_parent()
@@ -155,7 +156,7 @@ def exchange_ns(spec: MemorySpec, region_bytes: int = REGION_BYTES) -> list[floa
     return samples.fault_ns
 
 
-def _rounds(
+def _sample_rounds(
     sampler: PageSampler,
     samples: dict[PagePoint, PageSamples],
     request: Request,
@@ -215,9 +216,9 @@ def _profile(
 
 
 def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[PageData, float]:
-    """Return the compressed share by the pages' data.
+    """Return the compressed share of each kind of data.
 
-    Only points whose pages are sent away alone have samples of it, and only of zram.
+    Only points that time evictions separately have samples of it, and only with zram.
     """
     seen: dict[PageData, list[float]] = {}
     for point, taken in samples.items():
@@ -231,10 +232,10 @@ def _compressed_shares(samples: dict[PagePoint, PageSamples]) -> dict[PageData, 
 def _figures(
     point: PagePoint, taken: PageSamples, readahead_pages: int, share: float | None
 ) -> list[FaultFigure]:
-    """Return the fault's figure, and the eviction's if it was measured alone."""
+    """Return the figure of the fault, and that of the eviction if it was timed separately."""
     estimate = median_estimate(taken.fault_ns)
     if point.at_limit:
-        # A program runs once, in one state of a shared machine: some last for seconds.
+        # A program runs once, in one of the states of a shared machine, which last for seconds.
         low, high = spread_of(taken.fault_ns)
         estimate = Estimate(estimate.value, low, high)
     tails = [row for row in taken.tails_ns if row]
@@ -266,7 +267,7 @@ def _figures(
             p90_ns=p90,
             p99_ns=p99,
             p99_9_ns=p99_9,
-            cpu_share=_part(taken.fault_cpu_ns, taken.fault_ns),
+            cpu_share=_cpu_share(taken.fault_cpu_ns, taken.fault_ns),
         )
     ]
     if taken.evict_ns and not point.in_order and point.threads == 1:
@@ -278,7 +279,7 @@ def _figures(
                 value_ns=sent.value,
                 low_ns=sent.low,
                 high_ns=sent.high,
-                cpu_share=_part(taken.evict_cpu_ns, taken.evict_ns),
+                cpu_share=_cpu_share(taken.evict_cpu_ns, taken.evict_ns),
             )
         )
     return figures
@@ -290,14 +291,14 @@ def spread_of(times_ns: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _part(cpu_ns: Sequence[float], all_ns: Sequence[float]) -> float:
+def _cpu_share(cpu_ns: Sequence[float], all_ns: Sequence[float]) -> float:
     return round(min(1.0, statistics.median(cpu_ns) / statistics.median(all_ns)), 3)
 
 
 def _context(
     request: Request, samples: dict[PagePoint, PageSamples], *, rounds: int, seconds: float
 ) -> MeasuredContext:
-    floor = max(_halves_apart(taken.fault_ns) for taken in samples.values())
+    floor = max(_noise_floor(taken.fault_ns) for taken in samples.values())
     return MeasuredContext(
         memory_spec=str(request.spec),
         repetitions=rounds,
@@ -316,7 +317,7 @@ def _context(
     )
 
 
-def _halves_apart(values: Sequence[float]) -> float:
+def _noise_floor(values: Sequence[float]) -> float:
     """Return the relative difference of medians, first half of the rounds against second."""
     half = len(values) // 2
     if not half:

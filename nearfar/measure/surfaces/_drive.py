@@ -1,9 +1,9 @@
 """Drive of load generators, measured first so that loads spread over the whole curve.
 
-Rests that suit one machine leave another idle or saturated: the same 2 KiB every 5 us are 5 % of a
-DDR5 socket's bandwidth from 8 cores, and more than one Optane DIMM has from 23. So every surface
-that loads a memory first draws all it gives (the peak), then about half of it; the two say how
-long a burst takes, and with it which rest draws which share of the peak.
+Rests that suit one machine leave another idle or saturated. A burst of 2 KiB every 5 us is 5 % of a
+DDR5 socket's bandwidth from 8 cores, but from 23 cores more than one Optane DIMM delivers. So each
+surface that loads a memory first measures the full bandwidth (the peak), then about half of it.
+These two samples give the time of a burst, and so the rest that draws a given share of the peak.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def scouted(
 ) -> SurfacePlan:
     """Return `plan` with a drive for the generator of each of `shares`, probed next to `timed`.
 
-    Probed are points like those measured later, so what an interrupted run kept of them answers.
+    The probed points are like those measured later, so a resumed run takes them from its store.
     """
     drives = dict(plan.drives)
     timed = replace(timed, each=False, accesses=0)
@@ -98,7 +98,7 @@ def _probe(loaded: SamplePoint, generators: int, take: Take) -> Drive | None:
         return None
     saturated_ns = generators * BURST_BYTES / peak
     half = float(f"{saturated_ns:.3g}")
-    # Half the peak where bursts always take so long, more where they only wait for each other.
+    # This rest draws half the peak if bursts take `saturated_ns` at any load, else more.
     drawn = _drawn(replace(loaded, pause_ns=half), take)
     if drawn <= 0:
         return None

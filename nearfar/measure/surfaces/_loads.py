@@ -77,8 +77,8 @@ def few_loads(curve: LoadedLatencyCurve, quick: bool) -> str:
 
 def curves(samples: Samples, plan: SurfacePlan, instruction: str) -> list[LoadedLatencyCurve]:
     """Return a curve for each read share, most reads first, points in order of rising load."""
-    # Where the subject cannot say what its generators drew there is no curve: what is timed draws
-    # less the longer it waits, and would look like one.
+    # A subject that does not report what its generators drew gets no curve. The timed thread alone
+    # draws less the longer it waits, which would look like a curve.
     read_shares = {
         _share(point)
         for point, taken in samples.items()
@@ -118,7 +118,7 @@ def _curve(samples: Samples, share: float) -> tuple[LoadedLatencyCurve, SamplePo
         assert shown is not None
         drawn = statistics.median(sample.drawn_gb_per_s for sample in here[shown])
         ns = statistics.median(values(here[shown]))
-        # Where nothing runs beside it, what is timed draws its own.
+        # Without generators, the timed thread's own traffic counts.
         drawn = max(drawn * _traffic_per_payload(shown), shown.access_bytes / ns)
         points.append((drawn, ns))
         if timed is not None and (tail := _tail(drawn, here[timed])) is not None:

@@ -87,8 +87,9 @@ class SurfacePlan:
 def region_sizes(largest_bytes: int, step: int) -> list[int]:
     """Return sizes up to `largest_bytes`, ascending, each `step` times the one before.
 
-    The first is the smallest region, however near the second: over a region as large as the
-    first-level cache, one line of anything else makes all of a set miss (1.2 ns were 1.2 to 4.3).
+    The first is always the smallest region, even if the second is close to it. In a region as large
+    as the first-level cache, a single foreign line makes a whole set miss (1.2 to 4.3 ns instead of
+    1.2 ns).
     """
     sizes = [largest_bytes]
     while sizes[-1] // step >= SMALLEST_REGION_BYTES:
@@ -155,7 +156,7 @@ def all_surfaces(names: Iterable[str] = ()) -> dict[str, Surface]:
 def values(samples: Sequence[Sample]) -> list[float]:
     """Return the values of undisturbed samples, or of all if most are disturbed.
 
-    A sample during which something else had the core says nothing of the memory.
+    A sample during which another program had the core shows nothing about the memory.
     """
     calm = [sample.value for sample in samples if not sample.disturbed]
     return calm if len(calm) >= (len(samples) + 1) // 2 else [sample.value for sample in samples]

@@ -38,7 +38,7 @@ class IdleSurface(Surface):
             kernels = [name for name in PATTERNS if plan.has(name)]
             step = 4 if plan.quick else 2
             if plan.quick and not largest_pages:
-                kernels, step = ["chase"], 16  # prefetchers hide pages from the other
+                kernels, step = ["chase"], 16  # prefetchers hide page walks of the sequential chase
             for region in plan.regions(step):
                 points += [SamplePoint("latency", kernel, page_bytes, region) for kernel in kernels]
         strides = QUICK_STRIDES_BYTES if plan.quick else STRIDES_BYTES
@@ -46,7 +46,7 @@ class IdleSurface(Surface):
         points += [
             SamplePoint("latency", "chase", plan.page_bytes, region, stride_bytes=stride)
             for stride in strides
-            # Fewer lines than that would be held by caches, whatever the memory does.
+            # Caches would hold fewer lines than this.
             if region // stride * 64 >= 2 * plan.facts.llc_bytes
         ]
         return points

@@ -1,9 +1,9 @@
 """Latency of a fenced write by region and instruction, at rest: stores, and what persists them.
 
-Every write is followed by a fence, so the next begins when it is done: the time of one is its
-share of a stretch, and no clock is read between them. ``store`` alone is done when the cache has
-it; with a flush or past the caches when the memory's controller has it (on a memory with power-fail
-protection: persisted).
+A fence follows every write, so the next write begins when the one before is complete. The time of a
+write is the time of many divided by their number, without reading the clock between them. A
+``store`` alone is complete when the cache has the line. With a flush, or if it passes the caches,
+it is complete when the memory's controller has it (persisted, if power-fail protected).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class WritesSurface(Surface):
         """Return the points; see `Surface.points`."""
         regions = plan.regions(REGION_STEP)
         if plan.quick:
-            # One that the caches hold beyond the first, one that the memory has to take.
+            # A region that caches beyond the first level hold, and one that goes to memory.
             held = [size for size in regions if size > 2 * SMALLEST_REGION_BYTES]
             regions = sorted({(held or regions)[0], regions[-1]})
         kernels = [name for name in INSTRUCTIONS if plan.has(name)]

@@ -100,6 +100,6 @@ def _undo(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    # Never creates a file: one that is missing is unknown to this kernel.
+    # Never create a file: a missing file means that this kernel lacks the setting.
     with path.open("r+") as file:
         file.write(text)

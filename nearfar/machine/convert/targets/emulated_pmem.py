@@ -19,11 +19,11 @@ from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import find_tool
 
 DROP_IN = "/etc/default/grub.d/nearfar.cfg"
-"""Read by update-grub of Debian and Ubuntu after /etc/default/grub."""
+"""File that update-grub of Debian and Ubuntu reads after /etc/default/grub."""
 LEFT_SHARE = 0.25
 """Share of memory that must remain: a server's daemons and page cache need about a quarter."""
 ABOVE_BYTES = 4 << 30
-"""Devices are mapped below 4 GiB: a region there would be cut up."""
+"""Address above which a region is preferred: below 4 GiB, devices' addresses divide memory."""
 GRUB_CONFIGS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
 UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -34,7 +34,7 @@ def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> N
     regions = [far for far in all_far(tree) if far.provider == "e820"]
     now = reserved(tree)
     if request.size_bytes == 0:
-        _give_back(tree, regions, bool(now), draft)
+        _draft_release(tree, regions, bool(now), draft)
         return
     if now:
         if now[0][0] != request.size_bytes:
@@ -68,7 +68,7 @@ def convert(tree: Tree, request: ConversionRequest, draft: DraftConversion) -> N
 
 
 def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]:
-    """Return the later steps; next to other regions the new one's number is still unknown."""
+    """Return the steps after the reboot; beside other regions, the new one's number is unknown."""
     steps: list[tuple[tuple[str, ...], str]] = [
         (
             ("ndctl", "create-namespace", "--force", "--reconfig=namespace0.0", "--mode=fsdax"),
@@ -93,7 +93,7 @@ def _after_reboot(request: ConversionRequest, *, alone: bool) -> list[DraftStep]
 
 
 def reserved(tree: Tree) -> list[tuple[int, int]]:
-    """Return (bytes, start) of each region that the running kernel was told to set aside."""
+    """Return (bytes, start) of each region that the running kernel's command line reserves."""
     words = (tree.text_if_allowed("proc/cmdline") or "").split()
     number = "([0-9]+)([KMGT]?)"
     matches = [re.fullmatch(f"memmap={number}!{number}", word) for word in words]
@@ -101,10 +101,10 @@ def reserved(tree: Tree) -> list[tuple[int, int]]:
 
 
 def place(ranges: list[tuple[int, int]], size: int) -> int | None:
-    """Return where `size` bytes can be taken from ranges of memory [start, end), or None.
+    """Return the start of a region of `size` bytes in `ranges` of [start, end), or None.
 
-    From the largest range above 4 GiB, at its lower end on a whole GiB; where no such range is
-    large enough, at the upper end of one below.
+    The region is at the lower end of the largest range above 4 GiB, on a whole GiB if possible. If
+    no such range is large enough, the region is at the upper end of a range below 4 GiB.
     """
     if size > (1 - LEFT_SHARE) * sum(end - start for start, end in ranges):
         return None
@@ -175,7 +175,7 @@ def _boot_with(tree: Tree, option: str, draft: DraftConversion) -> None:
         )
 
 
-def _give_back(
+def _draft_release(
     tree: Tree, regions: list[ConvertibleMemory], running: bool, draft: DraftConversion
 ) -> None:
     ours = tree.exists(DROP_IN[1:])

@@ -21,9 +21,9 @@ from nearfar.machine.sysfs import Tree
 from nearfar.machine.tools import ask, find_tool
 
 ADJUSTED = 0.10
-"""ipmctl's manual: capacities are adjusted by up to 10 % to align; more is asked about."""
+"""Relative adjustment of capacities for alignment, up to which ipmctl does not ask (its manual)."""
 RATIO = (4, 16)
-"""Far over near memory that Intel recommends for Memory Mode; ipmctl warns below 1:4."""
+"""Ratios of far to near memory that Intel recommends for Memory Mode; ipmctl warns below 1:4."""
 MODULES = "sys/bus/nd/devices"
 
 
@@ -192,7 +192,7 @@ def _disabled(tree: Tree, name: str) -> bool:
 
 
 def _afterwards(draft: DraftConversion, request: ConversionRequest, percent: int) -> None:
-    """Add what follows the reboot, with usual names: they are read again then."""
+    """Add the steps after the reboot, with usual names; the actual names are read again then."""
     if percent == 100:
         return
     kind = request.file_system
