@@ -140,6 +140,8 @@ class Bugs:
         state: dict[int, int],
         verdict: CheckerVerdict,
     ) -> FoundBug:
+        """Reduce a failing state, and return the bug that the remaining stores identify."""
+
         def fails(tried: dict[int, int]) -> bool:
             return self._judge.judge(tried).symptom == verdict.symptom
 

@@ -86,6 +86,7 @@ def code_of(stacks: Sequence[tuple[int, ...]], symbols: TraceSymbols) -> CrashCo
 
 
 def _add_lines(module: str, offsets: set[int], symbols: TraceSymbols, lines: _Lines) -> None:
+    """Add the lines of a module's relevant instructions, and the lines that ran."""
     listing = _listing(module)
     instructions = list(_instructions(listing))
     # All functions are needed, so that no offset is assigned to the preceding function.

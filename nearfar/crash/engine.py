@@ -170,6 +170,7 @@ class Engine:
 
 
 def _arguments(plan: ExplorationPlan, worker: int, image: Path) -> list[str]:
+    """Return the explorer's arguments, in the order that native/crash/explore parses."""
     numbers = [plan.pool_bytes, plan.seed, int(plan.eadr), worker, plan.workers]
     limits = [round(plan.seconds * 1e3), plan.states, round(plan.timeout_s * 1e3)]
     begin = [plan.first_rank, plan.first_chunk, int(plan.served), int(plan.shares_states)]

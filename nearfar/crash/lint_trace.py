@@ -138,6 +138,7 @@ def _findings(
 
 
 def _grouped(findings: list[LintFinding], symbols: TraceSymbols) -> list[CrashLint]:
+    """Group findings by kind and the program's line; drop those of libpmemobj itself."""
     symbols.learn([finding.stack for finding in findings])
     groups: dict[object, CrashLint] = {}
     for finding in findings:

@@ -109,6 +109,7 @@ def _phases(
     names: Mapping[int, str],
     kept: list[int],
 ) -> list[Phase]:
+    """Return the phases; `curves`: miss curves, page curves and ranges, by phase and object."""
     index_of = {number: at for at, number in enumerate(kept)}
     phases: list[Phase] = []
     for number, name in names.items():

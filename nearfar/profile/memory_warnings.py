@@ -48,6 +48,7 @@ def unseen_warnings(
 def _allocating(
     profile: WorkloadProfile, foreign: Sequence[Path], executable: Path, min_bytes: float
 ) -> list[str]:
+    """Warn of uninstrumented libraries that allocate `min_bytes` or more."""
     warnings: list[str] = []
     for library in foreign:
         owned = [o for o in profile.objects if o.frames and o.frames[0].module == library.name]
@@ -122,6 +123,7 @@ def joined_warnings(profile: WorkloadProfile) -> list[str]:
 
 
 def _untouched(profile: WorkloadProfile, foreign: Sequence[Path], min_bytes: float) -> list[str]:
+    """Warn of heap objects with hardly any accesses."""
     accesses = dict.fromkeys(range(len(profile.objects)), 0.0)
     for phase in profile.phases:
         for row in phase.objects:

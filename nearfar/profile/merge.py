@@ -127,6 +127,7 @@ def _check(
 
 
 def _objects(profiles: Sequence[WorkloadProfile], alignment: Alignment) -> list[MemoryObject]:
+    """Return the merged objects: counts summed, sizes from the run with the largest."""
     # Live bytes at one moment come from the run with most of them.
     totals = [sum(memory.live_bytes_at_peak for memory in profile.objects) for profile in profiles]
     fullest = totals.index(max(totals))
@@ -179,6 +180,7 @@ def _phase(
     number_of: Sequence[dict[int, int]],
     places: Sequence[Sequence[int]],
 ) -> Phase:
+    """Return the weighted sum of the runs' phases of this name."""
     rows: dict[int, list[tuple[ObjectTraffic, float]]] = {}
     misses: dict[tuple[int, int], float] = {}
     accesses: dict[tuple[int, int], float] = {}

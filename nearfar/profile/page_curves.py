@@ -82,6 +82,8 @@ def _added(own: list[float], other: list[float], part: float) -> list[float]:
 
 
 def _curve(rows: Sequence[Records], count: int) -> PageCurve:
+    """Return the page curve of all `rows` together, for `count` sizes of near memory."""
+
     def summed(name: str) -> NDArray[np.float64]:
         return np.asarray(np.sum([row[name].astype(float) for row in rows], axis=0)) * PAGE_RATE
 

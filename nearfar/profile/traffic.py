@@ -184,6 +184,7 @@ def _of_instructions(file: ProcessFile) -> Records:
 
 
 def _instruction(file: ProcessFile, row: Records | None) -> Instruction:
+    """Return the instruction that a table row describes; None: its row did not fit."""
     if row is None:
         return Instruction(
             function="unknown instructions (the table was full)",

@@ -34,6 +34,7 @@ def name_owners(trace: CrashTrace, state: PoolState, bugs: Iterable[FoundBug]) -
 
 
 def _name(found_bug: FoundBug, state: PoolState) -> None:
+    """Set the owners of a bug's lines from the pool's state at its power cut."""
     if state.uuid == 0:
         return
     lanes, _, heap = struct.unpack("<3Q", state.content(_LAYOUT_OFFSET, 24))

@@ -164,6 +164,7 @@ class Transactions:
                 current.covered.append((event.stack, self._state.objects.begin_at(event.a)))
 
     def _store(self, event: TraceEvent, current: OpenTransaction) -> None:
+        """Compare a store of the program with the transaction's snapshots, and note its handles."""
         if not self._origins.from_program(event.stack):
             return
         state = self._state
@@ -185,6 +186,7 @@ class Transactions:
                     owners.setdefault(value, set()).add(begin)
 
     def _end(self, current: OpenTransaction, *, undone: bool) -> Iterator[TransactionFact]:
+        """Yield a transaction's facts at its end: only its bare stores if it was undone."""
         yield from current.bare
         if undone:
             return

@@ -92,6 +92,7 @@ class FileBugs:
         return None
 
     def _shrink(self, state: FileState, verdict: CheckerVerdict) -> FoundBug:
+        """Reduce a failing state by at most `_MAX_CHECKS` checks, and return its bug."""
         checks_left = _MAX_CHECKS
 
         def fails(tried: FileState) -> bool:

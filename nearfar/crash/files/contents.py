@@ -112,6 +112,7 @@ class Contents:
         state: tuple[int, Damages, Mapping[int, list[int]]],
         image: list[FileImage],
     ) -> None:
+        """Append the files below `folder` to `image`, in the order of their paths."""
         if prefix.count("/") > _MAX_DEPTH:
             return
         for name, node in sorted(folders.get(folder, {}).items()):
@@ -128,6 +129,7 @@ class Contents:
                 image.append(FileImage(path, kind.mode, content, None))
 
     def _folders(self, done: int, damages: Damages) -> Folders:
+        """Return the entries of folders after the first `done` operations, without lost ones."""
         end = bisect_left(self._naming_numbers, done)
         lost = [number for number in damages if self._run.operations[number].names]
         first = bisect_left(self._naming_numbers, min(lost)) if lost else end

@@ -83,6 +83,7 @@ class FileExploration:
     def _explore(
         self, budget: ExplorationBudget, ends: Callable[[CrashBug], bool], begun_s: float
     ) -> Ended:
+        """Judge states in order; return why the exploration ended before the last one."""
         progress = self.progress
         explored: set[int] = set()
         deadline_s = time.monotonic() + budget.seconds

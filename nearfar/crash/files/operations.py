@@ -147,6 +147,7 @@ class RunReader:
         """Record numbers of operations."""
 
     def _read_folder(self, folder: Path, node: int) -> None:
+        """Record the files, folders and links below `folder`, which is node number `node`."""
         run = self.run
         run.nodes[node] = FileNode(folder.stat().st_mode & 0o7777, folder=True)
         self._by_inode[folder.stat().st_ino] = node
@@ -221,6 +222,7 @@ class RunReader:
         self.run.syncs += 1
 
     def _operation(self, call: FileCall) -> Operation | None:
+        """Return the operation that a call made; None if its file is outside the data."""
         number = len(self.run.operations)
         if call.kind in NAMING or call.kind in (
             LogKind.RENAME,
@@ -252,6 +254,7 @@ class RunReader:
         return self._allocation(call, number, node, size)
 
     def _allocation(self, call: FileCall, number: int, node: int, size: int) -> Operation:
+        """Return the operation of a call of fallocate on a file of `size` bytes."""
         length, mode = call.range()
         if mode & ~(_FALLOCATE_KEEP_SIZE | _FALLOCATE_PUNCH | _FALLOCATE_ZERO):
             raise NearfarError(
@@ -272,6 +275,7 @@ class RunReader:
         )
 
     def _naming(self, call: FileCall, number: int) -> Operation | None:
+        """Return the operation of a call that changes entries; None if it is outside the data."""
         folder = self._by_inode.get(call.a)
         if folder is None:
             return None

@@ -163,6 +163,7 @@ class StateOrder:
             yield FileState(model, point, {n: LOST for n in point.pending if n not in numbers})
 
     def _random(self, model: FileSystem, point: CrashPoint) -> Iterator[FileState]:
+        """Yield states in which random pending operations are lost or torn."""
         draw = random.Random(f"{self._seed} {model.name} {point.event}")
         if len(point.pending) < 2:
             return

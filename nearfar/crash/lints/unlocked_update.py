@@ -84,6 +84,7 @@ class UnlockedUpdate(Lint):
         clock[thread] += 1
 
     def _store(self, event: TraceEvent) -> Iterator[LintFinding]:
+        """Compare a store with earlier stores to its line that no release and acquire orders."""
         clock = self._clock(event.thread)
         line = ("line", event.a)
         if event.c or line in self._released:

@@ -275,6 +275,7 @@ class BurstAssembler:
         lines: Records,
         threads: dict[int, int],
     ) -> Burst:
+        """Convert a recorded burst; `lines` are the renumbered lines of its accesses."""
         counts = self._recorded.blocks["count"][raw.blocks].astype(np.int64)
         begins = np.cumsum(counts) - counts
         at = begins[raw.accesses["block"]] + raw.accesses["instruction"]

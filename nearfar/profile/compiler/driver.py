@@ -69,6 +69,7 @@ def _keep_stdin(command: CompilerCommand, folder: TemporaryFolder) -> None:
 
 
 def _compile(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+    """Compile the sources with and without the pass, and embed the plain objects in the others."""
     sources = [command.arguments[position] for position in command.sources]
     if not sources:
         code = ToolProcess([toolchain.clang, *command.arguments]).wait()
@@ -121,6 +122,7 @@ def _note_assembly(command: CompilerCommand, code: int) -> None:
 
 
 def _link(command: CompilerCommand, toolchain: Toolchain, folder: TemporaryFolder) -> int:
+    """Link the instrumented and the plain program, and embed the plain one as the twin."""
     output = command.output or "a.out"
     folder.make()
     before, after = wrapping(command, toolchain)

@@ -127,6 +127,7 @@ class PlainInputs:
         return [self._write(os.path.basename(path), twin) for twin in twins]
 
     def _make_archive(self, path: str) -> str:
+        """Return an archive of the plain twins of the members of `path`."""
         for sign, note in _LIBRARIES.items():
             if sign in path:
                 if note not in self.foreign:

@@ -57,6 +57,7 @@ def _scaled(shape: Callable[[Array], Array]) -> Callable[[Array, Array, Array], 
 
 
 def _power(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Array]:
+    """Fit a power law by least squares of logarithms."""
     used = (values > 0) & (weights > 0)
     # In logarithms a weight is that of the relative error.
     importance = np.where(used, weights * values**2, 0.0)

@@ -154,6 +154,7 @@ class PerfWatch:
             self._ours.close()
 
     def _attach(self) -> None:
+        """Receive the events' descriptors, and give them to the native reader."""
         word = self._ours.recv(1)
         if not word:
             return  # the program could not be started

@@ -97,6 +97,7 @@ def _scale(
 
 
 def _add_unknown(file: ProcessFile, phase: int, count: int, column: str, operation: int) -> None:
+    """Add a counter of `count` misses in unknown memory, by an instruction without a name."""
     number = _FIRST_OWN_KEY + (operation == _STORE)
     row = np.zeros(1, file.counters.dtype)
     row["key"] = phase << 48 | run_file.SITE_UNKNOWN << 32 | number
