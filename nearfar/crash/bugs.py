@@ -73,6 +73,7 @@ class Bugs:
         self._by_features: dict[object, FoundBug] = {}
         self._shrunk = 0
         self._last: tuple[int, str, FoundBug] | None = None
+        """Number of the last failing point, its symptom and its bug."""
         self._expected: Callable[[int], CrashExpected] | None = None
 
     def start_trace(

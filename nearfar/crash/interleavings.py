@@ -169,6 +169,8 @@ class _VectorClocks:
     def __init__(self) -> None:
         self._clocks: dict[int, _Clock] = defaultdict(dict)
         self._last: dict[_Key, dict[tuple[int, bool], tuple[int, int, _Clock]]] = defaultdict(dict)
+        """Last steps on each line or lock, by thread and whether the step was a flush: number among
+        the thread's steps, index of the turn, clock."""
 
     def take(self, at: int, turn: Turn) -> tuple[list[int], _Clock]:
         """Process a turn; return the turns that it might have preceded, and its clock."""

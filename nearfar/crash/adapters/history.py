@@ -65,7 +65,9 @@ class _Key:
     outcomes: set[_Outcome]
     in_flight: dict[int, MarkedOperation] = field(default_factory=dict)
     positions: list[int] = field(default_factory=list)
+    """Positions at which an operation began or ended."""
     possible: list[frozenset[Value]] = field(default_factory=list)
+    """Values that the key may have, at each position."""
     last: list[MarkedOperation | None] = field(default_factory=list)
     """Last operation that ended, at each position."""
 

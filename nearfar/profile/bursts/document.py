@@ -92,7 +92,7 @@ class BurstAssembler:
             result.blocks.append(Block(first=first, count=count, begin=begin, end=end))
             first += count
         threads: dict[int, int] = {}
-        values: dict[str, list[Records]] = {}
+        raw_accesses: dict[str, list[Records]] = {}
         for number, name in self._phases.items():
             raw = self._recorded.bursts[number]
             lines = _renumbered([burst.accesses["address"] >> np.uint64(6) for burst in raw])
@@ -108,21 +108,23 @@ class BurstAssembler:
                     mispredictions_per_1000=0.0,
                 )
             )
-            values[name] = [burst.accesses for burst in raw]
+            raw_accesses[name] = [burst.accesses for burst in raw]
         streams = np.array([access.access_class == "stream" for access in accesses] or [False])
+        # The trace of a phase finds the dependences of its bursts, which are then stored in both.
         for at, phase in enumerate(result.phases):
             trace = make_trace(result, at)
-            for place, burst in enumerate(phase.bursts):
-                burst.depends = trace.native.dependences(place)
+            for index, burst in enumerate(phase.bursts):
+                burst.depends = trace.native.dependences(index)
             depends = [back for burst in phase.bursts for back in burst.depends]
             trace = replace(trace, depends=np.array(depends, dtype=np.int64))
             phase.mispredictions_per_1000 = (
                 1000.0 * trace.mispredictions / max(1, trace.instructions)
             )
-            seen = values[phase.phase] if self._recorded.has_values else None
-            phase.objects = object_bursts(result, trace, seen)
+            accesses_of_phase = raw_accesses[phase.phase]
+            with_values = accesses_of_phase if self._recorded.has_values else None
+            phase.objects = object_bursts(result, trace, with_values)
             phase.walks_apart = self._walks_apart(
-                phase.phase, values[phase.phase], streams[trace.access], trace.starts
+                phase.phase, accesses_of_phase, streams[trace.access], trace.starts
             )
         return result
 

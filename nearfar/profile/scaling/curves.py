@@ -100,10 +100,11 @@ def predict_curve(curves: CurveSeries, wanted: CurveTarget) -> PredictedCurve:
                 if errors is not None
             ]
             means[power, law.name] = mean_error(
-                [(e, count) for (e, _), count in errors_and_weights], UNTESTED_ERROR
+                [(unexplained, weight) for (unexplained, _), weight in errors_and_weights],
+                UNTESTED_ERROR,
             )
             worst[power, law.name] = max(
-                (every for (_, every), _ in errors_and_weights), default=UNTESTED_ERROR
+                (whole for (_, whole), _ in errors_and_weights), default=UNTESTED_ERROR
             )
     power = min(
         POWERS, key=lambda candidate: min(e for (p, _), e in means.items() if p == candidate)
@@ -127,7 +128,7 @@ def predict_curve(curves: CurveSeries, wanted: CurveTarget) -> PredictedCurve:
     )
     scaled = {1.0: "footprint", 0.5: "its root", 0.0: "constant distances"}[power]
     last = len(curves.sizes) - 1
-    pair = _around(curves, power, _law(chosen), (list(range(last)), last), wanted)
+    pair = _misses_around(curves, power, _law(chosen), (list(range(last)), last), wanted)
     return PredictedCurve(
         read,
         write,
@@ -177,10 +178,12 @@ def _errors(
 ) -> tuple[float, float] | None:
     """Return two |ln| errors of the tested size's misses around the scaled capacity.
 
+    `split`: indices of the sizes to fit, and of the size to test.
+
     The first error leaves out what sampling explains. None: the curves of too few smaller sizes
     reach that capacity.
     """
-    pair = _around(curves, power, law, split, wanted)
+    pair = _misses_around(curves, power, law, split, wanted)
     if pair is None:
         return None
     predicted, known = pair
@@ -192,7 +195,7 @@ def _errors(
     return float(np.log1p(max(0.0, off - allowed) / least)), float(np.log1p(off / least))
 
 
-def _around(
+def _misses_around(
     curves: CurveSeries, power: float, law: Law, split: tuple[list[int], int], wanted: CurveTarget
 ) -> tuple[Array, Array] | None:
     """Return misses of the tested size around the scaled capacity, predicted and known."""

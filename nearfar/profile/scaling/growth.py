@@ -64,15 +64,15 @@ def _power(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Arr
     x = np.log(sizes)[:, None] * np.ones_like(values)
     y = np.log(np.where(used, values, 1.0))
     total = np.maximum(importance.sum(axis=0), 1e-300)
-    middle_x, middle_y = (importance * x).sum(axis=0) / total, (importance * y).sum(axis=0) / total
-    spread = (importance * (x - middle_x) ** 2).sum(axis=0)
-    slope = (importance * (x - middle_x) * (y - middle_y)).sum(axis=0) / np.maximum(spread, 1e-300)
+    mean_x, mean_y = (importance * x).sum(axis=0) / total, (importance * y).sum(axis=0) / total
+    spread = (importance * (x - mean_x) ** 2).sum(axis=0)
+    slope = (importance * (x - mean_x) * (y - mean_y)).sum(axis=0) / np.maximum(spread, 1e-300)
     slope = np.clip(np.where(spread > 1e-12, slope, 0.0), -MAX_POWER, MAX_POWER)
-    some = used.any(axis=0)
+    has_values = used.any(axis=0)
 
     def at_sizes(at: Array) -> Array:
-        grown = middle_y + slope * (np.log(at)[:, None] - middle_x)
-        return np.where(some, np.exp(np.clip(grown, -700, 700)), 0.0)
+        grown = mean_y + slope * (np.log(at)[:, None] - mean_x)
+        return np.where(has_values, np.exp(np.clip(grown, -700, 700)), 0.0)
 
     at_sizes.slope = slope  # type: ignore[attr-defined]
     return at_sizes
@@ -82,15 +82,15 @@ def _affine(sizes: Array, values: Array, weights: Array) -> Callable[[Array], Ar
     """Fit a constant start-up plus a part in proportion to the size; neither is below 0."""
     n = sizes[:, None] * np.ones_like(values)
     total = np.maximum(weights.sum(axis=0), 1e-300)
-    middle_n, middle = (weights * n).sum(axis=0) / total, (weights * values).sum(axis=0) / total
-    spread = np.maximum((weights * (n - middle_n) ** 2).sum(axis=0), 1e-300)
-    slope = (weights * (n - middle_n) * (values - middle)).sum(axis=0) / spread
+    mean_n, mean_value = (weights * n).sum(axis=0) / total, (weights * values).sum(axis=0) / total
+    spread = np.maximum((weights * (n - mean_n) ** 2).sum(axis=0), 1e-300)
+    slope = (weights * (n - mean_n) * (values - mean_value)).sum(axis=0) / spread
     through_zero = (weights * n * values).sum(axis=0) / np.maximum(
         (weights * n**2).sum(axis=0), 1e-300
     )
-    start = middle - slope * middle_n
+    start = mean_value - slope * mean_n
     slope = np.where(slope < 0, 0.0, np.where(start < 0, through_zero, slope))
-    start = np.where(slope == 0, middle, np.where(start < 0, 0.0, start))
+    start = np.where(slope == 0, mean_value, np.where(start < 0, 0.0, start))
     return lambda at: start + slope * at[:, None]
 
 

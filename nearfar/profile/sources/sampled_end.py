@@ -87,7 +87,7 @@ class SampledEnd:
         """Make the table of counts in the run folder."""
         self._blocks = np.memmap(folder / FILE_NAME, dtype=BLOCK, mode="w+", shape=(MAX_BLOCKS,))
         self._period_s = max(MIN_PERIOD_S, sample_s / LOOKS)
-        self._looks: list[_SampledCounts] = []
+        self._readings: list[_SampledCounts] = []
         self._maps: list[_Mapping] = []
         self._process_file = folder / "sampled.pid"
 
@@ -105,9 +105,12 @@ class SampledEnd:
         def watch(ended: threading.Event) -> None:
             while not ended.wait(self._period_s):
                 if executed := instructions():
-                    self._looks = [*self._looks[-1:], _SampledCounts(self._blocks.copy(), executed)]
+                    self._readings = [
+                        *self._readings[-1:],
+                        _SampledCounts(self._blocks.copy(), executed),
+                    ]
                     self._read_maps()
-                elif self._looks:
+                elif self._readings:
                     return
 
         with working_beside(watch):
@@ -121,14 +124,14 @@ class SampledEnd:
     def time_part(
         self, job: Job, plain: Build, sampled: int, longest_s: Callable[[int], float]
     ) -> TimedPart | None:
-        """Run the program natively to where sampling ended.
+        """Time the sampled part natively: run the program to a place near the end of sampling.
 
         `sampled`: instructions executed while sampling. `longest_s` returns how long a run may
-        take, given the number of tries left. None: no place was found or reached.
+        take, given the number of tries left. Returns None if no place was found or reached.
         """
-        if len(self._looks) < 2:
+        if len(self._readings) < 2:
             return None
-        before, after = self._looks
+        before, after = self._readings
         reachable = places(before.blocks, after.blocks, self._maps, str(plain.executable))
         for tried, place in enumerate(reachable):
             reached = time_to_place(place, job, plain, longest_s(len(reachable) - tried))
@@ -136,10 +139,10 @@ class SampledEnd:
                 continue
             times, wall_ns = reached
             # The program reached the place between the two readings.
-            low, high = sorted(sampled / look.instructions for look in (before, after))
-            middle = 2 * sampled / (before.instructions + after.instructions)
-            cpu_ns = Estimate(times.value * middle, times.low * low, times.high * high)
-            return TimedPart(cpu_ns, wall_ns * middle)
+            low, high = sorted(sampled / reading.instructions for reading in (before, after))
+            ratio = 2 * sampled / (before.instructions + after.instructions)
+            cpu_ns = Estimate(times.value * ratio, times.low * low, times.high * high)
+            return TimedPart(cpu_ns, wall_ns * ratio)
         return None
 
 
