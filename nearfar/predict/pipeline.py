@@ -1,9 +1,9 @@
 """A pipeline of two stages over two memories with two locks: times and idle times of both.
 
 The producer generates a set, waits for lock A, swaps the buffers, opens lock B and generates the
-next. The consumer waits for lock B, transfers the set to its own memory, opens lock A, analyses
-and returns. So one set may wait while another is generated and a third is analysed. Parts that run
-at once share bandwidth: the caller gives their rates.
+next set. The consumer waits for lock B, transfers the set to its own memory, opens lock A, analyses
+the set and waits again. So one set may wait while another is generated and a third is analysed.
+Parts that run at once share bandwidth: the caller gives their rates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PipelineTimes:
     total: float
     generate: float
     generate_idle: float
-    """Wait of the producer for lock A, while the consumer has not fetched the last set."""
+    """Wait of the producer for lock A, until the consumer has transferred the last set."""
     transfer: float
     analyse: float
     transfer_idle: float
@@ -90,9 +90,10 @@ class _Run:
                 self.left["analyse"] = 1.0
             elif part == "analyse":
                 self.consumed += 1
-        self._swap()
+        self._start_parts()
 
-    def _swap(self) -> None:
+    def _start_parts(self) -> None:
+        """Start the next set of each stage that is idle and whose lock is open."""
         if "generate" not in self.left and self.generated < self.sets and self.lock_a_open:
             self.lock_a_open, self.lock_b_open = False, True
             self.generated += 1

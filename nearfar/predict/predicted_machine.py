@@ -31,7 +31,7 @@ class PredictedMachine:
     threads: int | None = None
 
     def near(self, device: DeviceProfile) -> DeviceProfile:
-        """Return near memory with the capacity that it has there."""
+        """Return near memory with its capacity on the predicted machine."""
         near_bytes = None if self.target is None else self.target.near_bytes
         if self.near_size is not None:
             near_bytes = parse_size_bytes(self.near_size)
@@ -72,13 +72,13 @@ class PredictedMachine:
 
 
 def measured_core(target: TargetMachine, machine: MachineProfile) -> CoreFigures | None:
-    """Return the core that a machine's profile holds, completed by the library; None: none."""
+    """Return the measured core of a machine profile, completed by the library; None: none."""
     known = None if target.core is None else load_core(target.core)
     return machine.core and completed_core(machine.core, known)
 
 
 def machine_profile(on: str | Path | MachineProfile | None) -> MachineProfile | None:
-    """Return the profile that --on names, if it names one."""
+    """Return the machine profile that --on names; None: --on names a target machine or nothing."""
     if isinstance(on, str | Path):
         path = Path(on)
         return load(path, MachineProfile) if path.suffix.lower() == ".json" else None

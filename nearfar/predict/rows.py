@@ -28,9 +28,9 @@ stream over an allocation of a few lines is mostly fetched on demand."""
 
 
 def demand_share(entry: MemoryObject) -> float:
-    """Return the share of an object's stream misses that come before the prefetcher follows.
+    """Return the share of an object's stream misses that occur before a prefetcher follows.
 
-    Streams end where allocations do: the mean allocation bounds their length.
+    Streams end at the ends of allocations, so the mean size of these limits their length.
     """
     if entry.kind != "heap" or entry.allocations <= 0 or entry.allocated_bytes <= 0:
         return 0.0
@@ -54,7 +54,7 @@ def traffic_rows(
     )
     for in_sequence in (read_in_sequence, write_in_sequence):
         in_sequence[OPAQUE] *= opaque_sequences
-    # A sync is a flush that is waited for; how many lines of its page were dirty is not known.
+    # A sync counts as a flush with a fence; how many lines of its page were dirty is not known.
     accesses, backs, flushes, fences, nt_bytes = np.array(
         [
             (t.accesses, t.write_backs, t.flushes + t.syncs, t.fences + t.syncs, t.nt_store_bytes)
@@ -68,11 +68,11 @@ def traffic_rows(
     on_demand, store_on_demand = read_stream * demand_shares, write_stream * demand_shares
     stores = write.sum(axis=0)
     lines = read.sum(axis=0) + stores
-    # A line is written back as it was stored to: in a stream or not. Where no store missed (each
-    # line was loaded first), the stream's share of all misses is used.
+    # Lines that a stream stored to are written back in sequence. If no store missed (each line was
+    # loaded first), write-backs have the share of streams among all misses.
     back_streamed = np.where(stores > 0, _share(write_stream, stores), _share(read_stream, lines))
-    # Hits next to a stream cost what the stream's arithmetic costs; only the others delay a chain
-    # of loads, and only those matter (see models/inversion).
+    # Only hits that delay a chain of loads matter (see models/inversion), so the share of hits that
+    # belongs to streams is left out.
     hits = np.maximum(0.0, accesses - lines) * (1.0 - _share(read_stream + write_stream, lines))
     rows = np.empty((len(traffics), COLUMNS))
     rows[:, CHASE] = read[CHASED]
@@ -107,11 +107,12 @@ def _share(part: Array, whole: Array) -> Array:
 
 
 def unseen_sequences(workload: WorkloadProfile, phase: Phase, lines: Array) -> Array | None:
-    """Return the change of all traffic if misses of unknown class hide as many sequences again.
+    """Return the change of all traffic if misses of unknown class have twice the seen sequences.
 
-    A miss is seen in sequence where its instruction missed the page before. Code that is not
-    instrumented may take turns on one sequence (an unrolled loop, a match finder beside its
-    copying), so that only some of it is seen; what is seen nowhere is not assumed.
+    A miss is seen in sequence if its instruction missed the preceding page. In code that is not
+    instrumented, several instructions may alternate on one sequence (an unrolled loop, a match
+    finder and the copy after it), so that only a part is seen. Objects without any seen sequence
+    keep their traffic.
     """
     seen = [row for row in phase.objects if _opaque_sequences(row.traffic)]
     if not seen:

@@ -1,26 +1,26 @@
-"""Lines that a contending core takes from the shared cache: they miss far and did not miss near.
+"""Lines that a contending core takes from the shared cache: they hit near and miss far.
 
-Next to a core that stores without end, a chase over 3 MiB took 15 ns near and 130 ns far. A core
-gets less of the last-level cache than it gets alone, and a program that lives in that cache (a skip
-list, trees) slows down more than its misses near explain.
+Next to a core that stores all the time, a chase over 3 MiB took 15 ns near and 130 ns far. The
+program's core gets less of the last-level cache than it gets alone. So a program whose data fit
+that cache (a skip list, trees) slows down more than its near misses explain.
 
-A line stays in the cache until as many others have come in as the cache holds: the program's lines
-and those of the contending core. A chase over 3 MiB next to such a core returns to a line after
-7 ms and finds it gone; a sort of as much data returns after 0.4 ms and finds it. So the time to the
-next use counts, as well as the distance in bytes.
+A line stays in the cache until as many other lines have come in as the cache holds: lines of the
+program and of the contending core. A chase over 3 MiB next to such a core returns to a line after
+7 ms and misses; a sort of as much data returns after 0.4 ms and hits. So the time until the next
+use counts, as well as the distance in bytes.
 
-The content of a cache of c bytes grows by the lines that miss in it, so a profile's miss curve
-tells how long a program takes to touch so many bytes: the fill time of the higher-order theory of
+The content of a cache of c bytes grows by the lines that miss in it. So a profile's miss curve
+shows how long a program takes to touch c bytes: the fill time of the higher-order theory of
 locality (Xiang et al., ASPLOS 2013). Chases over regions of rising size, near alone and far next to
-the contending core, tell how much that core brings in, and which share of a miss is waited for
-after so many bytes. The slower the program, the more lines are gone when it returns, and the more
-are gone, the slower it is: a fixed point.
+the contending core, show two things: the rate at which that core brings lines in, and the mean wait
+at a reuse, as a share of a miss, by the bytes brought in since. The slower a program is, the more
+lines it loses before their reuse, which makes it slower: a fixed point.
 
 The predicted value counts none of these lines, and the interval reaches to all of them, because
-caches that protect reused lines from a stream of stores lose fewer than a chase shows. On one
-machine counting all of them fitted (five sessions of `validate`, before page walks at hits were
-charged), on two others counting none did (six sessions). In four of these six, walks at hits
-explain the time that had been ascribed to the lines; the other two were not predicted again.
+caches that protect reused lines from a stream of stores lose fewer than a chase shows. Counting all
+of them fitted on one machine (five sessions of `validate`, before page walks at hits were charged);
+counting none fitted on two others (six sessions). In four of these six, walks at hits explain the
+time that had been ascribed to the lines; the other two were not predicted again.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def waits_far(
     *,
     walking: bool = True,
 ) -> float:
-    """Return waits for lines far over those near, in units of waits of a near miss, at least 1.
+    """Return the factor on waits of misses that includes waits of far hits, at least 1.
 
-    If serial hits and the misses together would take longer than near time, the hits were not
-    serial: where they miss or walk, they overlap correspondingly more than the misses do. Without
-    `walking`, only hits that miss far count.
+    These are hits that miss or walk pages in far memory. If hits and misses one after another would
+    take longer than near time, the hits were not serial: then they overlap more than misses do.
+    Without `walking`, only hits that miss far count.
     """
     more = taken * _lost_lines(phase, near, far) if taken else 0.0
     if walking:
@@ -120,8 +120,8 @@ def _lost_lines(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> flo
     taken = TakenCache(phase.curve, both, time_ns / phase.concurrency, private_bytes(near.core))
     _, of_all = _in_flight(phase, near)
     longer_ns = lines * max(far.cost_ns(of_all) - near.cost_ns(of_all), 0.0)
-    # The iteration comes from above: a program starts with an empty cache, as slow as if all of it
-    # were taken.
+    # The iteration starts at the maximum: a program starts with an empty cache, as slow as if the
+    # other core had taken all of it.
     more = taken.max_lines()
     for _ in range(MAX_STEPS):
         before = more
@@ -133,7 +133,7 @@ def _lost_lines(phase: PhaseTraffic, near: MemoryCosts, far: MemoryCosts) -> flo
 
 @lru_cache(maxsize=1024)
 def _in_flight(phase: PhaseTraffic, near: MemoryCosts) -> tuple[float, float]:
-    """Return the least number of misses in flight by near time, without and with hits."""
+    """Return the least mean number of misses in flight by near time, and of misses and hits."""
     time_ns = max(phase.near_time_ns.value, 1.0)
     missing_ns = float(misses(phase.total)) * near.latency_ns
     waiting_ns = missing_ns + farther_hits_ns(phase, near)
@@ -141,9 +141,10 @@ def _in_flight(phase: PhaseTraffic, near: MemoryCosts) -> tuple[float, float]:
 
 
 def farther_hits_ns(phase: PhaseTraffic, near: MemoryCosts) -> float:
-    """Return the additional time of hits beyond the first-level cache, over hits in it, ns.
+    """Return the time that hits beyond the first-level cache take in addition to first-level hits.
 
-    Hits next to streams add nothing: a prefetcher brings their lines.
+    The unit is ns, for the whole phase. Hits of streams add nothing, because a prefetcher fetches
+    their lines.
     """
     total = phase.total
     lines, latencies = float(misses(total)), latencies_by_region(near.device, near.page_bytes)
@@ -199,7 +200,7 @@ class RegionChases:
         return self._shares(self.far_ns, float(self.far_ns[-1]))
 
     def flow_gb_per_s(self) -> float:
-        """Return the rate at which the contending core fills the cache; 0 if it has another."""
+        """Return the rate at which the contending core fills the cache; 0: it uses another one."""
         near = self.near_shares()
         far = self._shares(self.far_ns, min(self.far_miss_ns, float(self.far_ns[-1])))
         taken = far - near > MIN_TAKEN_SHARE
@@ -245,7 +246,7 @@ class TakenCache:
         self._flow = chases.flow_gb_per_s()
         passed = chases.regions_bytes + self._flow * chases.reuse_ns()
         self._passed = np.log2(np.maximum.accumulate(passed))
-        # The time of a hit is part of near time, and stays there.
+        # Near time includes the time of a hit, so only the rest of a miss is added.
         self._counted = 1.0 - chases.hit_ns / float(chases.far_ns[-1])
 
     def max_lines(self) -> float:
@@ -265,8 +266,8 @@ class TakenCache:
 
 
 def fill_ns(curve: PhaseMissCurve, wall_ns: float) -> Array:
-    """Return by step of a miss curve the time a program takes to touch so many bytes, ns."""
-    # By a step's mean misses: at its end a loop's whole data may fit, and nothing comes in.
+    """Return, for each step of a miss curve, the time in which a program touches its bytes, ns."""
+    # A step counts with its mean misses: at its end, all data of a loop may fit and nothing misses.
     between = np.maximum((curve.misses[:-1] + curve.misses[1:]) / 2.0, MIN_MISSES)
     steps_ns = np.diff(curve.sizes_bytes) / LINE_BYTES * wall_ns / between
     first_ns = curve.sizes_bytes[0] / LINE_BYTES * wall_ns / max(float(curve.misses[0]), MIN_MISSES)

@@ -4,10 +4,10 @@ Two laws, both from published and measured scaling curves:
 
 - One memory: a group that would draw D alone without limit gets B = (D^-p + C^-p)^(-1/p), where C
   is the capacity and p the sharpness of the knee.
-- Several groups on the same channels: the utilisation of the channels is the sum of what each group
-  draws over its capacity. Demands add before the same law limits them, and every group then waits
-  equally long for the channels: a thread that alone takes 1/b a byte takes 1/b + w / C with all
-  running. So a thread that demands more gets more, and none gets what it would get alone.
+- Several groups on the same channels: the utilisation of the channels is the sum over groups of
+  drawn bandwidth / capacity. The sum of the groups' demands is limited by the same law, and every
+  group waits equally long for the channels: a thread that alone takes 1/b per byte takes 1/b + w/C
+  when all run. So a thread that demands more gets more, and each gets less than alone.
 
 What two memories give together is measured (`nearfar machine --measure --joint`).
 """
@@ -42,7 +42,7 @@ class Scaling:
     sharpness: float
 
     def at(self, threads: Array | float) -> Array:
-        """Return the bandwidth of so many threads, GB/s."""
+        """Return the bandwidth of `threads` threads, GB/s."""
         return limited(np.asarray(threads, dtype=float) * self.one_thread, self)
 
 
@@ -60,7 +60,7 @@ class ChannelSharing:
 
     far_shares: Array
     given: Array
-    """Bandwidth that both give over what they would give were they independent, 0..1."""
+    """Bandwidth of both together over that of independent memories, 0..1."""
 
     def at(self, far_share: Array) -> Array:
         """Return `given` at a far share of bytes."""
@@ -94,9 +94,9 @@ def shared_bandwidth(groups: Sequence[ThreadGroup]) -> list[float]:
 
 
 def mixed_scaling(first: Scaling, second: Scaling) -> Scaling:
-    """Return the scaling of work that moves half of its bytes as each of the two.
+    """Return the scaling of work that moves half of its bytes in each of two ways.
 
-    Times of a byte add, alone and at capacity, so this is the harmonic mean of both.
+    Times per byte add, alone and at capacity, so bandwidths are harmonic means.
     """
     return Scaling(
         one_thread=harmonic_mean((first.one_thread, second.one_thread)),
@@ -112,7 +112,7 @@ def channel_sharing(
     limit = joint_limit(machine, near, far)
     if limit is None or not limit.shared:
         return None
-    return _sharing_of(limit, reverse=not _is(near, limit.memories[0]))
+    return _sharing_of(limit, reverse=not _is_named(near, limit.memories[0]))
 
 
 def joint_limit(
@@ -121,18 +121,18 @@ def joint_limit(
     """Return the machine's joint limit of two memories; None: not measured."""
     for limit in machine.joint_limits if machine is not None else []:
         for first, second in ((near, far), (far, near)):
-            if _is(first, limit.memories[0]) and _is(second, limit.memories[1]):
+            if _is_named(first, limit.memories[0]) and _is_named(second, limit.memories[1]):
                 return limit
     return None
 
 
-def _is(device: DeviceProfile, name: str) -> bool:
+def _is_named(device: DeviceProfile, name: str) -> bool:
     spec = device.measured.memory_spec if device.measured is not None else None
     return name in (device.name, spec)
 
 
 def _sharing_of(limit: JointLimit, *, reverse: bool) -> ChannelSharing:
-    """Compare the limit with two memories that each give what they give alone."""
+    """Return the measured joint bandwidth over that of independent memories, by far share."""
     given = []
     for share in FAR_SHARES:
         parts = (share, 1.0 - share) if reverse else (1.0 - share, share)
@@ -153,7 +153,7 @@ def _drawn(group: ThreadGroup, waiting: float) -> float:
 
 
 def _common_waiting(groups: Sequence[ThreadGroup], utilisation: float) -> float:
-    """Return the waiting w at which the channels are so utilised; utilisation falls as w grows."""
+    """Return the waiting w that gives this utilisation, which falls as w grows."""
     low, high = 0.0, 1.0
     while sum(_drawn(group, high) / group.scaling.capacity for group in groups) > utilisation:
         high *= 2.0

@@ -49,7 +49,7 @@ class PredictionTask:
     target: TargetMachine | None
     """The machine that --on names."""
     remarks: Sequence[str]
-    """Sentences on what is known and what is assumed of it."""
+    """Sentences on what is known and what is assumed of that machine."""
 
 
 def task_of(options: PredictOptions) -> PredictionTask:
@@ -87,7 +87,7 @@ def task_of(options: PredictOptions) -> PredictionTask:
 
 
 def _target(options: PredictOptions, spec: str | MachineProfile) -> TargetMachine:
-    """Return the machine that --on names; refuse what it leaves open, and what formulas ignore."""
+    """Return the machine that --on names; refuse missing far memory and options without effect."""
     target = load_machine(spec)
     if not options.far and not target.fars:
         raise CommandError(f"{target.name} names no far memory: name it by --far")
@@ -106,7 +106,7 @@ def _target(options: PredictOptions, spec: str | MachineProfile) -> TargetMachin
 
 
 def _core(options: PredictOptions, target: TargetMachine | None) -> CoreFigures | None:
-    """Return the core that --core names, else the measured one of the profile that --on names."""
+    """Return the core that --core names, else the measured core of --on's machine profile."""
     if options.core is not None:
         return load_core(options.core)
     machine = machine_profile(options.on)

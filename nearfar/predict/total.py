@@ -61,7 +61,7 @@ def _ratios(phases: list[PhasePrediction], near_ns: float) -> list[PagesRatio]:
 
 
 def _models(phases: list[PhasePrediction], near_ns: float) -> list[ModelTime]:
-    """Return the models' sums; a model that lacks something for one phase has none."""
+    """Return the sums of the models' times; leave out models that lack the time of a phase."""
     times: dict[str, list[float]] = {}
     for phase in phases:
         for model in phase.models:

@@ -36,7 +36,7 @@ MAX_INSTRUCTIONS, MAX_ACCESSES = 100_000, 20_000
 takes 2 to 5 ms."""
 
 SHORT_SHARE = 0.25
-"""Share of them simulated where only a relative change is asked for."""
+"""Share of these that are simulated for slopes, where only relative changes matter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +66,12 @@ class PhaseMissCurve:
 
 @dataclass(frozen=True, eq=False)
 class PageTouches:
-    """How often a phase returns to a page of 4 KiB, by the pages touched since."""
+    """How often a phase touches a 4 KiB page again, by the size of the pages touched in between."""
 
     sizes_bytes: Array
-    """Distances, rising: the size of the pages touched since."""
+    """Distances, rising: the size of the pages touched in between."""
     beyond: Array
-    """Touches of pages that were not touched within that distance, never rising."""
+    """Touches from longer distances, never rising."""
 
     def farther_than(self, distances_bytes: Array) -> Array:
         """Return the touches from longer distances, interpolated on a logarithmic scale."""
@@ -89,7 +89,7 @@ class RecordedBursts:
 
     @cached_property
     def trace(self) -> BurstTrace:
-        """The bursts as arrays; made once because it takes as long as many predictions."""
+        """The bursts as arrays; cached because making them takes as long as many predictions."""
         return make_trace(self.bursts, self.number, MAX_INSTRUCTIONS, MAX_ACCESSES)
 
     @cached_property
@@ -142,17 +142,17 @@ class PhaseTraffic:
     extrapolated: tuple[float, float] = (1.0, 1.0)
     """Ends of the interval of all lines over their value, for a size that was not run."""
     other_counts: tuple[float, float] = (1.0, 1.0)
-    """Ends of the lines over their value that other counts of the profile ask for."""
+    """Smallest and largest of the profile's other counts of lines, over the count used."""
     uncounted_share: float = 0.0
     """Share of near time whose accesses nothing counted: all of it may be waiting; 1 where code
     was left out, see `counts`."""
     unseen_share: float = 0.0
-    """Share of the program's time that the profile is not about: it may wait never or always."""
+    """Share of the program's time outside the profile: it may wait never or always."""
     unsampled_lines: float = 0.0
-    """Misses that the phase may have without one of them sampled."""
+    """Misses that the phase may have although none was sampled."""
     unseen_sequences: Array | None = None
-    """Change of the traffic, shape (COLUMNS,), if as many misses again come in sequence as were
-    seen to among those of unknown class; None where there are none."""
+    """Change of the traffic, shape (COLUMNS,), if misses of unknown class have twice the sequences
+    seen; None: none were seen."""
     remarks: tuple[str, ...] = ()
     """Sentences on its counts."""
     bursts: RecordedBursts | None = None
@@ -162,7 +162,7 @@ class PhaseTraffic:
     walks_per_miss: float | None = None
     """Page walks per miss outside streams, if all pages have 4 KiB; None: not counted."""
     walks_apart: float = 1.0
-    """Share of walks that read a line of a page table which none just before has read."""
+    """Share of walks that read another line of a page table than the walks just before."""
     walked_bytes: float = inf
     """Size of the data that walks go to, see `phases`."""
     translated_bytes: float = 0.0

@@ -1,29 +1,29 @@
 """Page walks: costs for a program that walks more or less than the chase that measured them.
 
-A chase over small pages waits for a page walk at nearly every miss, and so does its chains curve. A
-search ends with several misses in one page, and a heap returns to most of its pages soon: with the
-one curve they would be predicted much too slow (a heap 1.54 times instead of the measured 1.2).
-Where a memory was measured with small and with large pages, the difference between the curves is
-the cost of walks, and a program pays it as often, and as long, as its page touches tell.
+A chase over small pages waits for a page walk at nearly every miss, which its chains curve
+includes. But a search ends with several misses in one page, and a heap soon returns to most of its
+pages: by that curve, predictions would be too slow (a heap 1.54 times instead of the measured 1.2).
+If a memory was measured with small and with large pages, the difference between the curves is the
+cost of walks. The program's page touches determine how many walks it has and how long they take.
 
 A walk is short if the program returns to the page soon: then its tables are still in a cache. The
-profile's page curve counts touches by the size of the pages touched since the last one. Those
-within the TLB's reach do not walk. How long the others walk follows from chases over regions of
-several sizes (`RegionWalks`). The touches from farthest away are those of misses, whose walks
-overlap as misses do. The others are of lines in a cache, whose walks wait as hits do: a chase over
-one cached line of each page measures them. They are shorter than a miss's from as far, because
-table lines are needed again sooner.
+profile's page curve counts touches by the size of the pages touched since the page's last touch.
+Touches within the TLB's reach do not walk. The length of the other walks follows from chases over
+regions of several sizes (`RegionWalks`). The touches from the longest distances are those of
+misses, whose walks overlap as misses do. The others hit lines in a cache, and their walks wait as
+hits do: a chase over one cached line of each page measures them. They are shorter than the walk of
+a miss from the same distance, because table lines are needed again sooner.
 
-Next to a core that takes cache, a line of a page table is gone when it is needed again, if it is
-needed late enough. A chase that waits 470 ns for each access returns to a line after 1.4 ms, and
-its walks took 230 ns; a hash table whose misses overlap returns after 0.2 ms, and with walks as
-long as the chase's it was predicted 2.1 times slower instead of the measured 1.5. So distances
-count the lines that such a core brings in meanwhile.
+Next to a core that takes cache, a line of a page table may be lost before its next use. A chase
+that waits 470 ns for each access returns to a line after 1.4 ms, and its walks took 230 ns. A hash
+table whose misses overlap returns after 0.2 ms; with walks as long as the chase's, its predicted
+slowdown was 2.1 instead of the measured 1.5. So distances include the lines that such a core
+brings in meanwhile.
 
-Curves of small near pages have the walk of a chase at each miss, however often the program walks.
-In that case far curves keep a walk of the same length, and the program's own walks count only for
-their additional time in far memory. Otherwise a program that hardly walks would be faster in any
-far memory.
+If near pages are small, near curves have the walk of a chase at each miss, however often the
+program walks. Far curves then keep a walk of the same length, and the program's own walks count
+only with their additional time in far memory. Otherwise a program that hardly walks would be faster
+in any far memory.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ def as_walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Me
     """Return the memory's costs with the phase's walks; `memory` itself if walks are unknown."""
     if memory.unwalked_costs_ns is None or phase.walks_per_miss is None:
         return memory
-    return _walked(memory, phase, near)
+    return _with_phase_walks(memory, phase, near)
 
 
 @lru_cache(maxsize=1024)
-def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> MemoryCosts:
+def _with_phase_walks(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> MemoryCosts:
     """Return the memory with the phase's walks.
 
-    The sooner a program returns to a line of the tables, the less came in meanwhile, and the faster
-    it continues: a fixed point, approached from below.
+    The sooner a program returns to a line of the tables, the fewer lines came in meanwhile, and the
+    faster it continues: a fixed point, approached from below.
     """
-    share = round(1.0 - _longer(memory, near), 6)
+    share = round(1.0 - _additional_share(memory, near), 6)
     walked = _with_walk_shares(memory, (share,) * len(memory.chain_counts))
     if phase.walks_per_miss == 0.0 or memory.walk_ns <= 0.0:
         return walked
@@ -76,8 +76,8 @@ def _walked(memory: MemoryCosts, phase: PhaseTraffic, near: MemoryCosts) -> Memo
     return walked
 
 
-def _longer(memory: MemoryCosts, near: MemoryCosts) -> float:
-    """Return the part of a far walk that near curves lack; 1 if near pages are large."""
+def _additional_share(memory: MemoryCosts, near: MemoryCosts) -> float:
+    """Return the part of a far walk that near curves do not include; 1 if near pages are large."""
     return max(1.0 - near.walk_ns / memory.walk_ns, 0.0) if memory.walk_ns > 0.0 else 1.0
 
 
@@ -103,14 +103,14 @@ class _PhaseWalks:
         else:
             self._ends, self._walks_ns = regions.by_distance(reach)
             if (hits_ns := regions.hits_by_distance(reach)) is not None:
-                # With small pages more lines of this chase miss, since page tables take cache; that
-                # is not a walk.
+                # With small pages, page tables take cache, so more lines of this chase miss. Such
+                # misses are no walks.
                 self._hits_ns = np.minimum(hits_ns, self._walks_ns)
             self._size_bytes = min(phase.walked_bytes, float(regions.region_bytes[-1]))
             self._chase_ns = float(regions.latencies_ns[-1])
         both = chases(near, memory)
         self._flow = 0.0 if both is None else both.flow_gb_per_s()
-        self._longer = _longer(memory, near)
+        self._additional_share = _additional_share(memory, near)
         own = memory.own_walks
         self._own = np.ones(len(memory.chain_counts)) if own is None else own
         self._chase_walks_ns = self._chase_walks()
@@ -122,10 +122,10 @@ class _PhaseWalks:
 
     def after(self, far_ns: float) -> MemoryCosts:
         """Return the memory with the walks of a phase that takes `far_ns`."""
-        # Threads that run at once share the caches: each returns as soon as all of them do.
+        # Threads share the caches: between two walks of one thread, the others walk too.
         each_ns = far_ns / self._phase.concurrency / self._walks
-        farther = self._farther_than(self._ends / self._sooner(each_ns))
-        # All of them walk, however soon they return.
+        farther = self._farther_than(self._ends / self._relative_distance(each_ns))
+        # The first step has all walks, however short their distances are.
         farther[0] = self._walks
         apart = self._phase.walks_apart
         misses_ns = apart * self._time_ns(np.minimum(farther, self._lines), self._walks_ns)
@@ -133,19 +133,19 @@ class _PhaseWalks:
             every_ns = apart * self._time_ns(farther, self._walks_ns)
             hits_ns = float(self._own[0]) * (every_ns - misses_ns)
         else:
-            hits_ns = apart * self._time_ns(self._at_hits(), self._hits_ns)
+            hits_ns = apart * self._time_ns(self._walks_at_hits(), self._hits_ns)
         shares = self._own * misses_ns / self._lines / self._chase_walks_ns
-        shares = 1.0 - self._longer * (1.0 - shares)
+        shares = 1.0 - self._additional_share * (1.0 - shares)
         return replace(
             _with_walk_shares(self._memory, tuple(shares.round(6).tolist())),
-            hit_walks_ns=self._longer * hits_ns / float(misses(self._phase.total)),
+            hit_walks_ns=self._additional_share * hits_ns / float(misses(self._phase.total)),
         )
 
     def _farther_than(self, distances_bytes: Array) -> Array:
-        """Return the walks from longer distances; without a page curve, of uniform touches."""
+        """Return the walks from longer distances; without a page curve, touches are uniform."""
         touches = self._phase.page_touches
         if touches is not None:
-            # Threads' touches lie between each other's.
+            # Between two touches of a page by one thread, the others touch pages too.
             reach, *farther = touches.farther_than(
                 np.append(self._ends[:1], distances_bytes) * self._phase.concurrency
             )
@@ -157,10 +157,10 @@ class _PhaseWalks:
         left = np.clip((size_bytes - distances_bytes) / (size_bytes - reach), 0.0, 1.0)
         return np.asarray(self._walks * left)
 
-    def _at_hits(self) -> Array:
-        """Return the walks at hits from longer distances: all but the farthest, which misses take.
+    def _walks_at_hits(self) -> Array:
+        """Return the walks at hits from longer distances: all but the farthest, those of misses.
 
-        Distances are not shortened as those of misses are: the chase over pages returns as soon as
+        Unlike those of misses, distances are not shortened: the chase over pages returns as soon as
         hits do.
         """
         farther = self._farther_than(self._ends)
@@ -170,7 +170,7 @@ class _PhaseWalks:
     def _chase_walks(self) -> Array:
         """Return the walk time of an access, ns, by number of concurrent chases.
 
-        The more chains, the sooner they return to a line of the tables. No walk takes less than it
+        More chains return sooner to a line of the tables. A walk takes at least the time that it
         adds to an access.
         """
         memory, regions = self._memory, self._memory.region_walks
@@ -181,31 +181,31 @@ class _PhaseWalks:
         reach, size = self._phase.translated_bytes, float(regions.region_bytes[-1])
         walks = []
         for cost_ns in memory.chain_costs_ns:
-            distances = self._ends / self._sooner(float(cost_ns))
+            distances = self._ends / self._relative_distance(float(cost_ns))
             left = np.clip((size - distances) / max(size - reach, 1.0), 0.0, 1.0)
             left[0] = 1.0
             walks.append(self._time_ns(left, self._walks_ns))
         walks_ns = memory.walk_ns * np.array(walks) / max(walks[0], MIN_WALK_NS)
         return np.maximum(walks_ns, np.maximum(added_ns, MIN_WALK_NS))
 
-    def _sooner(self, each_ns: float) -> float:
-        """Return the bytes brought in between two walks, `each_ns` apart, over a chase's, 0..1."""
+    def _relative_distance(self, each_ns: float) -> float:
+        """Return the bytes brought in between walks `each_ns` apart, relative to a chase, 0..1."""
         brought_bytes = LINES_PER_WALK * LINE_BYTES
         of_chase = brought_bytes + self._flow * self._chase_ns
         return min((brought_bytes + self._flow * each_ns) / of_chase, 1.0)
 
     def _time_ns(self, farther: Array, walks_ns: Array) -> float:
-        """Return the time of walks of these lengths, one after another."""
+        """Return the total time of walks; `farther` counts the walks beyond each step's start."""
         return float((farther - np.append(farther[1:], 0.0)) @ walks_ns)
 
 
 @lru_cache(maxsize=1024)
 def _with_walk_shares(memory: MemoryCosts, shares: tuple[float, ...]) -> MemoryCosts:
-    """Return the memory with only these shares of its walk time, one for each number of chains."""
+    """Return the memory with these shares of its walk time, one for each number of chains."""
     # Cached because `explain` caches by the memory's identity.
     assert memory.unwalked_costs_ns is not None
     costs = memory.unwalked_costs_ns
-    # Walks longer than the chase's amplify the noise of the difference; costs never rise.
+    # Shares above 1 amplify the noise of the difference; costs never rise with the chains.
     costs = np.minimum.accumulate(costs + np.array(shares) * (memory.chain_costs_ns - costs))
     return replace(
         memory,

@@ -3,8 +3,8 @@
 The figures of a core do not determine how much work lies between misses, how far misses overlap, or
 the cost of a misprediction (`core_window.CoreUnknowns`). Each unknown has a value of 0 and a
 standard deviation. Near time is one equation for all of them. The most plausible values with which
-the window takes the measured near time are the solution of a linear Gaussian model, whose slopes
-are simulated. With these values the window runs on the far memory.
+simulated near time equals the measured one are the solution of a linear Gaussian model, whose
+slopes are simulated. With these values the window runs on the far memory.
 
 The same slopes, near and far, give the variation of far time among all values that reproduce near
 time: the fit's spread. The distance, in standard deviations, that the unknowns had to move gives
@@ -38,7 +38,7 @@ from nearfar.profile.bursts.trace import BurstTrace
 NAMES = tuple(field.name for field in fields(CoreUnknowns))
 
 TOLERANCE = 0.02
-"""Logarithmic error of near time that is no evidence: bursts are a sample of the phase."""
+"""Logarithmic error of near time that the fit ignores: bursts are a sample of the phase."""
 
 MAX_DEVIATIONS = 2.5
 """Standard deviations beyond which no unknown is moved."""
@@ -58,7 +58,7 @@ REFERENCE = 3.0
 
 @dataclass(frozen=True)
 class Fit:
-    """A window that takes near time."""
+    """A window whose simulated near time is the measured one, as far as possible."""
 
     unknown: CoreUnknowns
     moved: dict[str, float]
@@ -70,10 +70,10 @@ class Fit:
     plain_ns: float
     """Simulated time per miss with the core's figures as they are."""
     distance: float
-    """Standard deviations that all unknowns, and what remains of the difference, amount to."""
+    """Standard deviations of all unknowns and of the remaining difference, in quadrature."""
     spreads: tuple[float, float]
-    """Logarithmic standard deviations of far time, among all values that reproduce near time, where
-    latency and where the time of a line is `REFERENCE` times near's."""
+    """Logarithmic standard deviations of far time, among all values that reproduce near time. The
+    first memory has `REFERENCE` times near's latency, the second such a time of a line."""
 
     @property
     def weight(self) -> float:
@@ -83,9 +83,9 @@ class Fit:
     def far_ns(self, simulated_ns: float) -> float:
         """Return time per miss in far memory; `simulated_ns` is the window's time there.
 
-        If the fitted window is still slower near than was measured, it waits too much, and the time
-        that far memory adds is reduced in proportion. If it is faster, the difference is work that
-        memory does not change.
+        If the fitted window is still slower in near memory than the measured time, it waits too
+        much, and the time that far memory adds is reduced in proportion. If it is faster, the
+        difference is work that memory does not change.
         """
         remains = max(self.near_ns / self.measured_ns, 1.0)
         return self.measured_ns + (simulated_ns - self.near_ns) / remains
@@ -116,7 +116,7 @@ class WindowSimulation:
             streams=phase.streams,
             threads=phase.concurrency,
         )
-        self.last_level = _last_level(phase, private_bytes(near.core))
+        self.last_level = _last_level_hits(phase, private_bytes(near.core))
         placed = float(self.trace.missing.sum())
         self._served = self.trace.served(min(self.last_level * placed, float(len(self.trace.hits))))
         self._all_hit = np.zeros_like(self._served)
@@ -137,8 +137,8 @@ class WindowSimulation:
         simulated = core(self.near.core, unknown, buffers, shared_ns / cycle)
         cycles, missed = self._cycles(self._served, simulated, everywhere)
         if self._unplaced > 1.0:
-            # Some lines miss again and again in one burst; the window touches them once. They wait
-            # as the others do.
+            # Some lines miss repeatedly in one burst, but only once in the window. The further
+            # misses are assumed to wait as the others do.
             work, _ = self._cycles(self._all_hit, simulated, everywhere)
             cycles = work + max(cycles - work, 0.0) * self._unplaced
             missed *= self._unplaced
@@ -212,7 +212,7 @@ class _Slopes:
 
         def left(far: MemoryCosts) -> float:
             far_slopes = self.at(far, moved, step)
-            # Along the slopes of near time, near time has decided.
+            # Near time determines the unknowns in the direction of its slopes; the rest varies.
             variance = float(far_slopes @ far_slopes) - float(far_slopes @ unit) ** 2
             return sqrt(max(variance, 0.0))
 
@@ -226,7 +226,7 @@ def _solve(
     measured_ns: float,
     plain_ns: float,
 ) -> tuple[dict[str, float], float]:
-    """Return by unknown how far it is moved, and the time per miss with it, ns."""
+    """Return the standard deviations that each unknown is moved by, and the time per miss, ns."""
     direction = near_slopes / (float(near_slopes @ near_slopes) + TOLERANCE**2)
     best = (dict.fromkeys(slopes.names, 0.0), plain_ns)
     scale, per_scale, at = 0.0, 1.0, plain_ns
@@ -243,8 +243,8 @@ def _solve(
     return best
 
 
-def _last_level(phase: PhaseTraffic, private: float) -> float:
-    """Return hits of the shared last level over misses: lines outside the private caches."""
+def _last_level_hits(phase: PhaseTraffic, private: float) -> float:
+    """Return the hits of the shared last level per miss: accesses that private caches miss."""
     if phase.curve is None:
         return float("inf")
     beyond = phase.curve.at(phase.curve.here_bytes)
