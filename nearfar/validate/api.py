@@ -45,12 +45,13 @@ from nearfar.validate.session_plan import FULL, QUICK, SessionPlan
 from nearfar.version import built_from
 
 CACHES_PER_REGION = {False: 8, True: 4}
-"""Data over the last-level cache, full and quick: at most 1/8 or 1/4 of reads hit it."""
+"""Size of a kernel's data over the last-level cache, full and quick: at most 1/8 or 1/4 of reads
+hit it."""
 
 REGIONS_IN_USE = 17
-"""Regions allocated at once: the curves' of near memory, of far, and of far with near's pages (four
-each, and a buffer for the core that loads memory, twice), and two kernels whose structures are up
-to 1.5 times the requested size."""
+"""Regions allocated at once: four each for the curves of near memory, of far memory, and of far
+memory with near's pages; two buffers for the core that loads memory; and two kernels whose
+structures are up to 1.5 times the requested size."""
 
 MIN_REGION_BYTES = 4 << 20
 
@@ -67,9 +68,9 @@ def validate(
 ) -> tuple[ValidationReport, list[str]]:
     """Predict and measure; return the report, and the slower memories that are not used.
 
-    `open_pairings` replaces --cores by other control of the CPUs; `prepared` lets several sessions
-    of the same kernels and programs build and profile them once. Raises NearfarError for what is
-    missing or fails.
+    `open_pairings` controls the CPUs in another way than --cores does; `prepared` lets several
+    sessions of the same kernels and programs build and profile them once. Raises NearfarError if
+    something is missing or fails.
     """
     if options.pool:
         return pool(options.pool, again=options.again), []
@@ -152,8 +153,8 @@ def plan_session(options: ValidateOptions) -> SessionPlan:
 def pool(paths: Sequence[Path], *, again: bool = False) -> ValidationReport:
     """Return the report of all sessions in stores and reports.
 
-    They are judged by the models that predicted them; `again`: by those of this nearfar, whose
-    constants may have been chosen with these sessions known.
+    Scores are those of the stored predictions. With `again`, the models of this nearfar predict
+    once more; their constants may have been chosen with these sessions known.
     """
     sessions, results = store.read_results(paths)
     if again:
@@ -190,7 +191,7 @@ def check_region(region_bytes: int) -> None:
 
 
 def _share_device(far: ProgramMemory, region_bytes: int) -> tuple[ProgramMemory, int]:
-    """Share a DAX device between the curves and the kernels."""
+    """Return far memory and region size; curves use the first half of a DAX device."""
     if far.spec.kind != "devdax" or far.spec.path is None:
         return far, region_bytes
     size_bytes, align_bytes = check_devdax(far.spec.path)

@@ -14,10 +14,10 @@ from nearfar.measure.paged.measure import spread_of
 def scaled_device(
     device: DeviceProfile, beside_ns: Sequence[float], *, spread: bool = True
 ) -> DeviceProfile:
-    """Return `device` with all times of pages scaled to exchanges that were measured beside.
+    """Return `device` with all times of pages scaled to exchanges measured next to a program.
 
-    Intervals reach as far as the device's, scaled; with `spread` at least to the times between
-    which nine in ten of those exchanges lie.
+    `beside_ns` are the times of these exchanges. Intervals are the device's, scaled; with `spread`
+    they also cover the middle 90 % of these exchanges.
     """
     reference = next(
         row.value_ns

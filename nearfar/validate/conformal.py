@@ -1,18 +1,18 @@
 """Conformal intervals over groups, from the errors on other kernels, with guaranteed coverage.
 
-A score is the distance of a measurement from the predicted interval; below zero, it lies inside.
-Where kernels are exchangeable (none was chosen for its error), the score of a new kernel is equally
-likely to have any rank among them: the ceil((n + 1) level)-th smallest of n covers it with
-probability `level`, whatever the distribution.
+A score is the distance of a measurement from the predicted interval, negative inside the interval.
+If kernels are exchangeable (none was chosen for its error), the score of a new kernel has any rank
+among the others with the same probability. So it is at most the ceil((n + 1) level)-th smallest of
+n scores with probability `level`, whatever the distribution.
 
 Results of one kernel, from several sessions or at several slowdowns, resemble each other and form
-one group. One result drawn from every group is exchangeable again (subsampling once: Dunn,
-Wasserman and Ramdas, JASA 2023), but the quantile would depend on the draw. This module computes
-the median of the quantiles over all draws, exactly. Where every group has one result, that is the
-ordinary quantile with its guarantee. Elsewhere the guarantee is that of a single draw; on synthetic
-groups the median covered up to 3 % more. The quantile of all scores together, each group with the
-same weight, has a guarantee too and is needlessly wide: for ten kernels it is the largest score of
-all, which covers 98 %.
+one group. If one result is drawn from every group, the drawn results are exchangeable (subsampling
+once: Dunn, Wasserman and Ramdas, JASA 2023), but the quantile depends on the draw. This module
+computes the exact median of the quantiles over all draws. If every group has one result, this is
+the ordinary quantile with its guarantee. Otherwise the guarantee is that of a single draw; on
+synthetic groups, the median covered up to 3 % more. The quantile of all scores together, with the
+same weight for each group, has a guarantee too, but is needlessly wide: for ten kernels it is the
+largest score, which covers 98 %.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def min_groups(level: float = LEVEL) -> int:
 
 
 def grouped_quantile(scores: Sequence[float], groups: Sequence[str], level: float = LEVEL) -> float:
-    """Return the score that a new group's result exceeds with probability 1 - `level`, or nearly.
+    """Return the score that a new group's result exceeds with a probability of about 1 - `level`.
 
-    Every group has the same weight. Infinite where there are too few groups.
+    Every group has the same weight. The result is infinite if there are too few groups.
     """
     of_group: dict[str, list[float]] = {}
     for score, group in zip(scores, groups, strict=True):
@@ -75,6 +75,6 @@ def leave_group_out(
 
 
 def interval_score(low: float, high: float, value: float, level: float = LEVEL) -> float:
-    """Return Winkler's score: the width plus, for a miss, its distance times 2 / (1 - level)."""
+    """Return Winkler's score: width plus, for a value outside, its distance * 2 / (1 - level)."""
     missed = max(low - value, value - high, 0.0)
     return high - low + 2.0 / (1.0 - level) * missed

@@ -1,11 +1,12 @@
-"""Core pairings: which caches two virtual CPUs share, seen by how long a line takes between them.
+"""Core pairings: the caches that two virtual CPUs share, by the transfer time of a line.
 
-A hypervisor that does not pin virtual CPUs moves them among cores, within seconds. On one machine a
-line took 27 to 50 ns from one CPU to the other (one last-level cache) or 150 to 210 ns (two), and
-next to a core that loads memory a chase took 400 and 300 ns: the load is felt most where both share
-a cache and a path to memory. A kernel measured in one pairing and predicted from curves of another
-is wrong by tens of per cent, whatever the model. So each sample lies between two probes, and only
-samples of one pairing are compared. On machines whose cores stay there is one pairing.
+A hypervisor that does not pin virtual CPUs moves them to other cores within seconds. On one
+machine, a line took 27 to 50 ns from one CPU to the other (one last-level cache) or 150 to 210 ns
+(two). A chase next to a core that loads memory took 400 ns and 300 ns: a load slows down more if
+both share a cache and a path to memory. If a kernel is measured in one pairing and predicted from
+curves of another, the prediction is wrong by tens of per cent, whatever the model. So each sample
+lies between two probes, and only samples of one pairing are compared. On machines whose virtual
+CPUs stay, there is one pairing.
 
 `benchmarks.steered_cores` extends this: it also brings the cores into a pairing before a sample.
 """
@@ -46,8 +47,8 @@ MAX_PROBE_S = 0.03
 other work keeps them from meeting."""
 
 MAX_SLOW_PROBES_S = 3.0
-"""Total time of consecutive slow probes after which probing ends: under constant load each takes
-seconds. A shorter total is a passing disturbance or a pause of the hypervisor."""
+"""Total time of consecutive slow probes after which probing ends: under constant load, each probe
+takes seconds. A shorter total is a passing disturbance or a pause of the hypervisor."""
 
 MAX_RETRIES = 4
 """Probes after a slow one, before a sample that takes seconds is given up."""
@@ -56,8 +57,8 @@ REQUIRED_PROBES = 48
 """Probes to find the pairing that `--cores` requires, with a sleep before each."""
 
 SLEEP_S = 0.05
-"""Sleep before such a probe: a hypervisor chooses a core again when a CPU wakes. It did not after 5
-ms of sleep, but did after 20 to 100 ms."""
+"""Sleep before each of these probes: a hypervisor chooses another core when a CPU wakes after 20 to
+100 ms of sleep, but not after 5 ms."""
 
 LINE_MEMORY_BYTES = 2 << 20
 """Memory that holds the transferred line: one huge page, so that its time has no page walk."""
@@ -73,9 +74,9 @@ class CorePairings:
         *,
         cores: Cores | None = None,
     ) -> None:
-        """`transfer_ns` moves a line from one CPU to the other; None: there is one CPU.
+        """`transfer_ns` measures the transfer of a line between the CPUs; None: there is one CPU.
 
-        Only pairings that are `cores` match; None: all.
+        Only pairings of kind `cores` match; None: all match.
         """
         self._transfer_ns, self._clock, self._cores = transfer_ns, clock, cores
         self._probes: list[list[float]] = []
@@ -129,7 +130,7 @@ class CorePairings:
         return result, before if after == before else None
 
     def require(self) -> None:
-        """Refuse cores that are not in a pairing that matches in any of `REQUIRED_PROBES`."""
+        """Refuse CPUs that are not in a matching pairing in any of `REQUIRED_PROBES` probes."""
         if self._cores is None:
             return
         for _ in range(REQUIRED_PROBES):
@@ -188,7 +189,10 @@ OpenPairings = Callable[[Sequence[int], Path], AbstractContextManager[CorePairin
 
 
 def transfer_between(cpus: Sequence[int]) -> Callable[[], float] | None:
-    """Return the probe of the first and the last CPU, in ns; None where there is one."""
+    """Return a function that measures a line's transfer from the first to the last CPU, ns.
+
+    None: there is only one CPU.
+    """
     if len(cpus) < 2:
         return None
     memory = _measure.Memory.anonymous(LINE_MEMORY_BYTES, "thp", None)

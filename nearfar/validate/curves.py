@@ -1,21 +1,22 @@
 """Device curves of near and far memory, sampled between the kernels' runs.
 
-Medians on one machine move by 6 % (idle) to 14 % (under load) between minutes. So a kernel is
-predicted from the samples nearest to it in time, and only from those taken in the core pairing it
-was timed in (see `core_pairing`).
+From minute to minute, medians on one machine change by 6 % (idle) to 14 % (under load). So a kernel
+is predicted from the samples nearest in time, and only from samples of the core pairing in which it
+was timed (see `core_pairing`).
 
-Where far data have smaller pages than near data, far chains are also sampled over near's pages: the
-difference between both curves is page walks. A program's walks may be rarer and shorter than the
-chase's: chases over smaller regions measure how long walks take to pages that were touched sooner
-before. Hits return to their pages sooner than misses do, and their lines are in a cache: chases
-over one line of each page measure their walks. Bandwidths are sampled over both pages as well: one
-stream of reads waits at the end of each page where several go on, and a line that is written back
-needs no walk, unlike the store that stands for it. A copy measures several streams.
+If far data have smaller pages than near data, far chains are also sampled over near's pages: the
+difference between both curves is page walks. A program may walk less often than a chase, and for a
+shorter time. Chases over smaller regions measure the walks to pages whose last touch is more
+recent. Hits return to their pages sooner than misses do, and their lines are in a cache: chases
+over one line of each page measure their walks. Bandwidths are also sampled over both pages: one
+stream of reads waits at the end of each page while several streams continue, and a line that is
+written back needs no walk, unlike the store that measures write-backs. A copy measures several
+streams.
 
-Kernels and programs are built as Debian builds its packages, so bandwidths use the instructions
-that all processors of the architecture have: next to a core that loads memory, a core that loads 64
-bytes at a time gets less than one that loads 16. Non-temporal stores are as wide as the processor
-has: they stand for write-backs of whole lines, and a line stored in parts may leave in parts.
+Kernels and programs are built as Debian builds its packages. So bandwidths use the instructions of
+all processors of the architecture: next to a core that loads memory, a core that reads 64 bytes at
+a time gets less bandwidth than with 16 bytes. Non-temporal stores have the processor's full width:
+they measure write-backs of whole lines, and a line stored in parts may leave in parts.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ MAX_TRIES = 8
 """Tries to sample a missing point while other work spoils its samples."""
 
 STALL_RATIO = 3.0
-"""Ratio to the fastest sample of a bandwidth, in any pairing, below which memory stalled: pairings
-differ by a factor of 2. In the first minute of some sessions a core read 2 to 6 GB/s from memory
-that gave 30 GB/s before and after, and wrote 25 GB/s; the reason is not known."""
+"""Fastest sample of a bandwidth, in any pairing, over a sample during which memory stalled:
+pairings differ by a factor of 2 only. In the first minute of some sessions, a core read 2 to 6 GB/s
+from memory that gave 30 GB/s before and after, and wrote 25 GB/s; the reason is not known."""
 
 SAMPLED_SURFACES = ("idle", "chains", "bandwidth")
 """The surfaces that models read."""
@@ -63,8 +64,8 @@ CHAINS = (1, 2, 4, 8, 16, 32)
 """Sampled numbers of chains: between them, costs are straight on logarithmic scales within 3 %."""
 
 REGION_DIVISORS = (16, 8, 4, 2)
-"""Parts of the region that are chased as well: walks take less over less data, and what one core
-gets of a last-level cache may end there."""
+"""Further chases cover the region divided by these: walks over less data are shorter, and the end
+of one core's share of the last-level cache may lie there."""
 
 PAGE_STRIDE_BYTES = PAGE_BYTES["4k"] + LINE_BYTES
 """Distance of the lines of a chase over pages: each in the next page, and in the next set of a
@@ -77,7 +78,7 @@ WHOLE_LINE_KERNELS = ("nt-store", "nt-store-random")
 """Kernels that stand for write-backs."""
 
 LATENCY_KERNELS = ("chase", "chase-sequential")
-"""The chase in order, of the largest region, shows whether a prefetcher helps."""
+"""Kernels of sampled latencies: the sequential chase shows whether a prefetcher helps."""
 
 BANDWIDTH_KERNELS = ("read", "read-random", "copy", "write", "write-random", *WHOLE_LINE_KERNELS)
 
@@ -93,9 +94,9 @@ class MemoryCurves:
     """Points by surface."""
     pairings: CorePairings
     co_runner: CoRunner | None = None
-    """The process that runs while it is sampled: the same one as for the kernels."""
+    """The process that runs on another core while samples are taken, as while kernels run."""
     large: MemoryCurves | None = None
-    """The same memory over near's larger pages."""
+    """Curves of this memory over near's larger pages."""
     _samples: dict[int, dict[SamplePoint, deque[Sample]]] = field(default_factory=dict)
 
     @staticmethod
@@ -109,8 +110,8 @@ class MemoryCurves:
     ) -> MemoryCurves:
         """Allocate the memory, with a largest region of `region_bytes`.
 
-        One thread is measured where the spec has a load (then `co_runner` must be set to it) or
-        where it is `alone`: by its CPU time, as the kernels are.
+        If the spec has a load (then `co_runner` must be set to it) or with `alone`, one thread is
+        measured, by its CPU time as for the kernels.
         """
         options = MemoryOptions(
             memory=str(replace(spec, load="none")),
@@ -133,7 +134,7 @@ class MemoryCurves:
     def open_far(
         spec: MemorySpec, near: MemorySpec, region_bytes: int, pairings: CorePairings
     ) -> MemoryCurves:
-        """Allocate far memory; where its pages are smaller than near's, some with near's too."""
+        """Allocate far memory; if its pages are smaller than near's, also with near's pages."""
         far = MemoryCurves.open(spec, region_bytes, pairings)
         if spec.pages == "4k" and near.pages not in (None, "4k"):
             far.large = MemoryCurves.open(replace(spec, pages=near.pages), region_bytes, pairings)
@@ -167,14 +168,14 @@ class MemoryCurves:
             curves._sample(point)
 
     def sample_missing(self, pairing: int) -> bool:
-        """Sample the points a pairing has too few samples of; False: the cores moved."""
+        """Sample the points with too few samples in a pairing; False: the cores moved."""
         for curves in self._all():
             for point in curves._missing(pairing):
                 for _ in range(MAX_TRIES):
                     if len(curves._of(pairing)[point]) >= MIN_SAMPLES:
                         break
                     seen = curves._sample(point, pairing)
-                    # None: other work disturbed the probe, and the cores may not have moved.
+                    # None: other work disturbed the probe, so it is not known whether cores moved.
                     if (self.pairings.probe_patiently() if seen is None else seen) != pairing:
                         return False
         return True
@@ -239,7 +240,7 @@ class MemoryCurves:
         return samples
 
     def _without_stalls(self, point: SamplePoint, samples: list[Sample]) -> list[Sample]:
-        """Return the samples of a bandwidth during which memory did not stall; all if all did."""
+        """Return the samples of a bandwidth during which memory did not stall, else all samples."""
         every = [s.value for by_point in self._samples.values() for s in by_point.get(point, ())]
         return [s for s in samples if s.value * STALL_RATIO > max(every)] or samples
 
@@ -258,7 +259,7 @@ class MemoryCurves:
             large = self.large._parts(pairing)
             parts.chains += large.chains
             parts.bandwidth += large.bandwidth
-            # The latency without a region is the memory's own, with the pages of far data.
+            # The latency without a region is that of the memory: it must have the far data's pages.
             parts.latency += [value for value in large.latency if value.region_bytes is not None]
         return DeviceProfile(
             producer=producer(),
@@ -301,7 +302,7 @@ class MemoryCurves:
         return parts
 
     def _joined(self, pairing: int) -> dict[SamplePoint, list[Sample]]:
-        """Return the samples; one chain and the chase over the same region share theirs."""
+        """Return the samples; one chain and a chase over the same region have both's samples."""
         samples = self.samples(pairing)
         joined = dict(samples)
         for chain in (point for point in self.points.get("chains", []) if point.chains == 1):
@@ -319,9 +320,9 @@ def _use_isa(subject: Subject, isa: str) -> None:
 
 
 def _around_cache_ends(points: list[SamplePoint], opened: OpenedMemory) -> list[SamplePoint]:
-    """Return the smallest and the largest region, and those around the ends of the caches.
+    """Return the points of the smallest and largest region, and of regions near caches' ends.
 
-    Other regions follow from their neighbours, and chases over tens of MiB take most of a round.
+    Latencies of other regions follow from these, and chases over tens of MiB take most of a round.
     """
     if not points:
         return points
@@ -344,7 +345,7 @@ def _random_chases(points: list[SamplePoint]) -> list[SamplePoint]:
 def _page_chases(points: list[SamplePoint]) -> list[SamplePoint]:
     """Return chases over one line of each small page, over the largest region and its parts.
 
-    A cache holds the lines: small pages take longer by the walk that a hit waits for.
+    A cache holds the lines, so small pages take longer only by the walks that hits wait for.
     """
     chases = _random_chases(points)
     largest = max(chase.region_bytes for chase in chases)

@@ -41,7 +41,10 @@ class RoundHalves:
         self.far += [first_far, second_far]
 
     def pairings(self) -> list[int]:
-        """Return the pairings with a near sample and far ones of both halves, most far first."""
+        """Return the pairings with near samples and with far samples of both halves.
+
+        Pairings with more far samples come first.
+        """
         near = {run.pairing for run in self.near}
         halves = [Counter(run.pairing for run in self.far[half::2]) for half in (0, 1)]
         both = [p for p in halves[0] if p is not None and p in halves[1] and p in near]
@@ -52,7 +55,7 @@ class RoundHalves:
         return sum(run.pairing == pairing for run in self.far)
 
     def pairs(self, pairing: int) -> SamplePairs:
-        """Pair each far sample of one core pairing with the nearest near sample of it."""
+        """Pair each far sample of a core pairing with the near sample nearest in time."""
         near_at = [i for i, run in enumerate(self.near) if run.pairing == pairing]
         halves: tuple[list[tuple[TimedRun, TimedRun]], list[tuple[TimedRun, TimedRun]]] = ([], [])
         for i, far in enumerate(self.far):
@@ -64,7 +67,7 @@ class RoundHalves:
 
 @dataclass
 class SamplePairs:
-    """Neighbours in time, near and far, of the first and of the second halves of rounds."""
+    """Pairs of a near and a far sample nearest in time, for the first and second round halves."""
 
     first: list[tuple[TimedRun, TimedRun]]
     second: list[tuple[TimedRun, TimedRun]]
@@ -90,21 +93,21 @@ class SamplePairs:
         return median_estimate(_ratios(self.first) + _ratios(self.second))
 
     def a_a(self) -> float:
-        """Return slowdown of the first halves over that of the second, minus 1."""
+        """Return the slowdown of first halves over the slowdown of second halves, minus 1."""
         return statistics.median(_ratios(self.first)) / statistics.median(_ratios(self.second)) - 1
 
 
 def _ratios(pairs: Sequence[tuple[TimedRun, TimedRun]]) -> list[float]:
     calm = [pair for pair in pairs if not (pair[0].disturbed or pair[1].disturbed)]
-    # Where most were disturbed, all count; see `undisturbed_ns`.
+    # If more than half were disturbed, all pairs count; see `undisturbed_ns`.
     calm = calm if len(calm) >= (len(pairs) + 1) // 2 else list(pairs)
     return [far.ns / near.ns for near, far in calm]
 
 
 def undisturbed_ns(samples: Sequence[TimedRun]) -> list[float]:
-    """Return the times of undisturbed samples; all, where more than half were disturbed.
+    """Return the times of undisturbed samples; of all, if more than half were disturbed.
 
-    CPU time leaves out other work in between, but not the caches that it emptied.
+    CPU time excludes other work on the core, but not the misses after that work used the caches.
     """
     calm = [run.ns for run in samples if not run.disturbed]
     return calm if len(calm) >= (len(samples) + 1) // 2 else [run.ns for run in samples]

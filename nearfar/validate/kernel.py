@@ -27,15 +27,16 @@ PHASE = "kernel"
 """The phase of a kernel's timed runs (harness.c)."""
 
 MAX_BURSTS = 12
-"""Bursts of a phase, out of up to 32, that are kept with a result: some 1.5 MB, from which a
-simulated window gives the same within 2 %."""
+"""Bursts of a phase, out of up to 32, that are kept with a result: about 1.5 MB. A simulated window
+over them gives the same time as over all within 2 %."""
 
 MAX_BURSTS_S = 30
 """Time of a program's run under QEMU: a few seconds of its normal time."""
 
 REGION_IN_TIME_BYTES = 512 << 20
-"""Data beyond which a run gets more time in proportion, since the setup takes most of it: of 17
-kernels, all had bursts with 544 MiB of data in 30 s, and 14 had none with 1.2 GiB."""
+"""Data size above which a run under QEMU gets more time in proportion, since setup takes most of
+the time: in 30 s, all of 17 kernels had bursts with 544 MiB of data, and 14 had none with 1.2
+GiB."""
 
 OPTIMISATION = "-O2"
 """Optimisation with which Debian builds its packages."""
@@ -82,7 +83,7 @@ def profiles(
 ) -> dict[str, WorkloadProfile]:
     """Profile kernels with data of `region_bytes` and a last-level cache of `llc_bytes`.
 
-    Several run at once: misses are simulated, and near time is measured later.
+    Several kernels run at once, because misses are simulated and near time is measured later.
     """
 
     def profile_kernel(kernel: Kernel) -> tuple[str, WorkloadProfile]:
@@ -99,8 +100,8 @@ def profile(
 ) -> WorkloadProfile:
     """Profile a program once; raises NearfarError with the message of `nearfar profile`.
 
-    Where QEMU is installed, bursts come from a second, emulated run, which takes ten times
-    as long or `bursts_s`.
+    If QEMU is installed, bursts come from a second, emulated run, which takes ten times as long,
+    but at most `bursts_s` seconds.
     """
     options = ["--quiet", "-o", str(output), "--llc", f"{llc_bytes}B", "--repetitions", "1"]
     if qemu_user.installed():
@@ -130,7 +131,7 @@ def _build(name: str, folder: Path) -> Kernel:
     sources = [FOLDER / f"{name}.c", *sorted((FOLDER / "harness").glob("*.c"))]
     options = [OPTIMISATION, "-std=gnu11", f"-I{FOLDER / 'harness'}", f"-I{include_folder()}"]
     run_tool(["cc", *options, *map(str, sources), "-o", str(program)])
-    # A folder of its own: instrumented and plain file have the same name.
+    # The plain file needs another folder, because it has the instrumented file's name.
     plain = extract_plain(program, folder / "plain")
     if plain is None:
         raise NearfarError(f"{program} contains no plain build of itself")
@@ -139,7 +140,7 @@ def _build(name: str, folder: Path) -> Kernel:
 
 def run_tool(words: Sequence[str]) -> None:
     """Run a verb of nearfar; raises NearfarError with its message."""
-    # In this process group: Ctrl-C reaches the tool too, which ends its children.
+    # The tool stays in this process group, so that Ctrl-C reaches it too; it ends its children.
     done = subprocess.run(
         [sys.executable, "-m", "nearfar", *words], stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,

@@ -1,10 +1,10 @@
-"""Validation in a paged memory: kernels and programs at limits, the model's prediction beside.
+"""Validation in a paged memory: kernels and programs at limits, compared with predictions.
 
-Each program runs without a limit, then at each limit by the kernel alone and under nearfar's plan,
-in turns. What a page costs is measured once for all its shapes, and again beside every program for
-one of them, by which the others are scaled: a shared machine's clock changes within minutes.
-Predictions are made before the runs that they are compared with; only near time and that scale are
-measured with them.
+Each program runs without a limit, then at each limit under the Linux kernel alone and under
+nearfar's plan, in turns. Times of all kinds of page moves are measured once. One of them is
+measured again next to every program and scales the others, because a shared machine's clock changes
+within minutes. Predictions are made before the runs that they are compared with; only near time and
+this scale are measured with the runs.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class PagedSubject:
         return Job([str(program), *self.command[1:]], discard_output=True)
 
     def budget_bytes(self, budget: str) -> int:
-        """Return the limit for a share of the pages that it touches."""
+        """Return the limit for a budget, in percent of the pages that the program touches."""
         pages = footprint_pages(paged_phases(self.workload))
         return int(float(budget.rstrip("%")) / 100 * pages) * PAGE_BYTES
 
@@ -141,7 +141,7 @@ def validate_paged(
 
 
 def dry_run(options: ValidateOptions) -> list[str]:
-    """Return what a session does to this machine, as commands; refuse what it cannot."""
+    """Return what a session does to this machine, as commands; refuse a memory it cannot set up."""
     spec = parse_spec(options.far, paged=True)
     room = most_bytes()
     set_up.check(spec, room)
@@ -196,7 +196,7 @@ def _profile(command: Sequence[str], output: Path) -> WorkloadProfile:
 
 
 def plan_all(subject: PagedSubject, device: DeviceProfile, left_out: dict[str, str]) -> None:
-    """Make the plan of every budget before any run; leave out those that would take too long."""
+    """Make the plan of every budget before any run; leave out budgets with too slow runs."""
     phase = subject.phase or TOTAL
     far = [FarMemory(device)]
     for budget in BUDGETS:
@@ -216,12 +216,12 @@ def locks(plan: Plan) -> bool:
 
 
 def around(subject: PagedSubject) -> list[str]:
-    """Return the limits around the predicted cliff, if it is tested."""
+    """Return the two limits around the predicted cliff; empty if the cliff is not tested."""
     inside = MIN_SHARE + CLIFF_ERROR < subject.cliff_share < 1.0 - CLIFF_ERROR
     return list(cliff_shares(subject.cliff_share)) if inside else []
 
 
-def _cliff(subject: PagedSubject, device: DeviceProfile) -> float:
+def _predicted_cliff(subject: PagedSubject, device: DeviceProfile) -> float:
     scaled = scaled_device(device, subject.exchange_ns)
     near = median_estimate(subject.near_ns)
     axis = predicted_axis(subject, scaled, subject.budget_bytes(BUDGETS[0]), near)
@@ -229,7 +229,7 @@ def _cliff(subject: PagedSubject, device: DeviceProfile) -> float:
 
 
 def cliff_of(subject: PagedSubject, left_out: Mapping[str, str]) -> PagedCliff | None:
-    """Return the slowdowns around the predicted cliff; None: not looked for, or left out."""
+    """Return the slowdowns around the predicted cliff; None: not tested, or left out."""
     limits = around(subject)
     if not limits or any(f"{subject.name} at {limit}" in left_out for limit in limits):
         return None
@@ -262,7 +262,7 @@ def run_round(
             raise NearfarError(f"{subject.name} {full.ended.status} without a limit")
         subject.near_ns.append(_judged(subject, full)[0])
         if not subject.cliff_share:
-            subject.cliff_share = _cliff(subject, device)
+            subject.cliff_share = _predicted_cliff(subject, device)
         for budget in [*subject.plans, *around(subject)]:
             run = run_limited(
                 ledger, place, subject.budget_bytes(budget), job, subject.plain,
@@ -272,7 +272,7 @@ def run_round(
                 left_out[f"{subject.name} at {budget}"] = run.ended.status
             else:
                 subject.add(budget, *_judged(subject, run))
-        # Again, so that its noise is known.
+        # A second run without a limit shows the noise of near time.
         again = run_limited(*near, environment=subject.environment)
         subject.near_ns.append(_judged(subject, again)[0])
     for budget, plan in subject.plans.items():
@@ -309,7 +309,7 @@ def cases_of(
     """Yield the results of one program."""
     near = median_estimate(subject.near_ns)
     quiet = Estimate(near.value, near.value, near.value)
-    beside_ns = statistics.median(subject.exchange_ns)
+    exchange_median_ns = statistics.median(subject.exchange_ns)
     scaled = scaled_device(device, subject.exchange_ns)
     narrow = scaled_device(device, subject.exchange_ns, spread=False)
     for budget in subject.cpu_ns:
@@ -331,7 +331,7 @@ def cases_of(
             faults=statistics.median(subject.faults[budget]),
             predicted_faults=row.faults,
             models={model.model: model.slowdown for model in row.models},
-            fault_ns=beside_ns,
+            fault_ns=exchange_median_ns,
             locked=_locked(subject, budget, cpu.value, left_out),
         )
 
@@ -356,7 +356,7 @@ def _locked(
 def predicted_axis(
     subject: PagedSubject, device: DeviceProfile, size_bytes: int, near: Estimate
 ) -> PagedAxis:
-    """Return the prediction at a limit with near time, and its noise, as measured beside."""
+    """Return the prediction at a limit, with the near time and noise measured in this session."""
     phases = subject.workload.phases
     judged = [phase for phase in phases if not subject.phase or phase.name == subject.phase]
     profiled_ns = sum(phase.near_cpu_time_ns.value for phase in judged)

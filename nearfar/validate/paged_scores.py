@@ -17,14 +17,14 @@ from nearfar.predict.paged_device import CLIFF
 from nearfar.validate.report import rank_correlation
 
 SLOWDOWNS = (1.1, 20.0)
-"""Range of measured slowdowns to which scores of time apply: below it, faults hardly matter, and
-above it nobody would run the program in this way."""
+"""Range of measured slowdowns to which scores of time apply: below the range, faults hardly matter;
+above it, nobody would run the program in this way."""
 MIN_FAULTS = 1000
 """Number of faults below which a count depends more on the process's start than on its data."""
 MIN_RANKED = 3
 """Minimum number of cases for a rank correlation."""
 GAIN = 1.2
-"""Predicted gain of plans from which their mean gain is judged."""
+"""Minimum predicted gain of the plans whose mean measured gain is reported."""
 
 
 def scored(

@@ -62,7 +62,7 @@ def slowdowns(inputs: Inputs) -> tuple[dict[str, ModelSlowdown], dict[str, str],
 
 
 def _own_bytes(inputs: Inputs) -> float:
-    """Return the size of the data read: a kernel's; for programs, the curves' largest region."""
+    """Return the size of a kernel's data; infinite, the curves' largest region, for programs."""
     if not inputs.phases:
         return inf
     return float(sum(each.peak_live_bytes for each in inputs.workload.objects))
@@ -84,8 +84,8 @@ def with_near_time(
 ) -> WorkloadProfile:
     """Return the profile with the near time measured in the session.
 
-    `near_ns` is the time of one run; the profile holds `runs` of them. The phases of a whole
-    program (`phase` None) keep their shares of its time.
+    `near_ns` is the time of one run; the profile has `runs` runs. The phases of a whole program
+    (`phase` None) keep their shares of its time.
     """
     before = {timed.name: timed.near_cpu_time_ns.value for timed in workload.phases}
     factors: Mapping[str, float]
@@ -108,7 +108,7 @@ def with_near_time(
 
 
 def misses_of(workload: WorkloadProfile, phase: str | None) -> float:
-    """Return the misses of one phase; of all for None."""
+    """Return the misses of a phase; None: of all phases."""
     return sum(
         row.traffic.misses()
         for counted in workload.phases

@@ -65,9 +65,9 @@ class Prepared:
             )
 
     def profile(self, plan: SessionPlan, llc_bytes: int, tell: Tell) -> int:
-        """Profile all with a last-level cache of `llc_bytes`, unless a similar one was used.
+        """Profile everything with a last-level cache of `llc_bytes`, unless a similar one was used.
 
-        Returns the cache of the profiles.
+        Returns the cache size of the profiles.
         """
         if self.profiles and 1 / MAX_CACHE_RATIO <= llc_bytes / self.llc_bytes <= MAX_CACHE_RATIO:
             return self.llc_bytes
@@ -96,7 +96,7 @@ def save_record(prepared: Prepared, plan: SessionPlan) -> None:
 
 
 def load_prepared(folder: Path, plan: SessionPlan) -> Prepared | None:
-    """Return what another process prepared for `plan`; None: nothing, or it is out of date."""
+    """Return what another process prepared for `plan`; None: nothing, or its sources changed."""
     file = folder / RECORD_NAME
     try:
         written = file.stat().st_mtime
@@ -106,7 +106,7 @@ def load_prepared(folder: Path, plan: SessionPlan) -> Prepared | None:
     sources = [*native_folder().glob("*profile.*"), *native_folder().glob("*pass-*")]
     sources += [path for path in KERNELS.rglob("*") if path.is_file()]
     sources += [Path(words[0]) for words in plan.programs]
-    # Profiles without bursts are made again once there is QEMU, but not the other way.
+    # Profiles without bursts are made again once QEMU is installed; with bursts they stay valid.
     bursts = record.bursts or qemu_user.installed()
     same = record == _record(plan, record.llc_bytes, bursts)
     if not same or any(path.stat().st_mtime > written for path in sources):

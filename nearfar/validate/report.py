@@ -107,7 +107,7 @@ def as_json(report: ValidationReport) -> dict[str, Any]:
 
 
 def errors_of(results: Sequence[KernelResult], model: str) -> list[float]:
-    """Return predicted / measured - 1 of far time, of every result that `model` predicted."""
+    """Return predicted / measured slowdown - 1 of every result that `model` predicted."""
     return [
         result.models[model].slowdown / result.slowdown.value - 1.0
         for result in results
@@ -186,7 +186,7 @@ def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> f
 
 
 def floor_of(results: Sequence[KernelResult]) -> float:
-    """Return the A/A floor: the mean error of predicting one half of the rounds by the other."""
+    """Return the A/A floor: the mean difference between slowdowns of both halves of rounds."""
     return statistics.fmean(abs(result.a_a) for result in results) if results else 0.0
 
 
@@ -208,7 +208,7 @@ def between_sessions(results: Sequence[KernelResult]) -> float | None:
 
 
 def calibrations(results: Sequence[KernelResult], sessions: Sequence[Session]) -> list[Calibration]:
-    """Return the margin of each model's intervals; none where there are too few kernels."""
+    """Return the margin of each model's intervals; leave out models with too few kernels."""
     made = []
     for model in dict.fromkeys(name for result in results for name in result.models):
         scored = [result for result in results if model in result.models]

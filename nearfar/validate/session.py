@@ -24,10 +24,10 @@ from nearfar.validate.timing import TimingLoop
 from nearfar.version import built_from
 
 FIRST_ROUNDS = 3
-"""Rounds of curves before the first kernel: they give the cache that profiles simulate."""
+"""Rounds of curves before the first kernel: they show the size of the cache to simulate."""
 
 MAX_FIRST_ROUNDS = 12
-"""Limit of those rounds where the cores move."""
+"""Maximum number of these rounds if the cores move."""
 
 DISTURBED = (
     "other work kept the CPUs busy, so their core pairing could not be probed, and samples of "
@@ -45,7 +45,7 @@ def run(
     progress: Progress,
     prepared: Prepared | None = None,
 ) -> SessionState:
-    """Run one session; Ctrl-C ends it early with its results so far, if there are any.
+    """Run one session; Ctrl-C ends it early and keeps its results, if there are any.
 
     `prepared` holds the kernels, programs and profiles of earlier sessions. Raises NearfarError for
     a memory, kernel or program that fails.
@@ -69,7 +69,7 @@ def run(
         state = SessionState(session, near, far, first, warnings=warnings)
         loop = TimingLoop(plan, machine, state, co_runners, clock.step, launcher)
         try:
-            _do_all(_works(loop, files), state, keep, clock)
+            _time_all(_timing_tasks(loop, files), state, keep, clock)
         except KeyboardInterrupt:
             if not state.results:
                 raise
@@ -86,8 +86,8 @@ def _open_memories(
     launcher: Path,
     stack: contextlib.ExitStack,
 ) -> tuple[MemoryCurves, MemoryCurves, SessionCoRunners]:
-    """Allocate near and far memory, and start what runs on the other CPU meanwhile."""
-    # A load leaves one core to measure far memory with: near memory must be measured so too.
+    """Allocate near and far memory, and start the co-runners on the other CPU."""
+    # A load leaves one core to measure far memory with, so near memory is measured with one too.
     alone = plan.far.spec.load != "none"
     near = MemoryCurves.open(plan.near.spec, plan.region_bytes, pairings, alone=alone)
     far = MemoryCurves.open_far(plan.far.spec, plan.near.spec, plan.region_bytes, pairings)
@@ -98,7 +98,7 @@ def _open_memories(
     return near, far, co_runners
 
 
-def _works(loop: TimingLoop, files: Prepared) -> list[tuple[str, Work]]:
+def _timing_tasks(loop: TimingLoop, files: Prepared) -> list[tuple[str, Work]]:
     works: list[tuple[str, Work]] = [
         (kernel.name, partial(loop.kernel, kernel, files.profiles[kernel.name]))
         for kernel in files.kernels.values()
@@ -110,10 +110,10 @@ def _works(loop: TimingLoop, files: Prepared) -> list[tuple[str, Work]]:
     return works
 
 
-def _do_all(
+def _time_all(
     works: Sequence[tuple[str, Work]], state: SessionState, keep: KeepResult, clock: _Clock
 ) -> None:
-    """Do all; at the end, repeat what moving cores spoiled."""
+    """Time all kernels and programs; at the end, repeat those that moving cores spoiled."""
     spoiled = []
     for name, work in works:
         result = work()
@@ -134,7 +134,7 @@ def _do_all(
 
 
 def _first_curves(near: MemoryCurves, far: MemoryCurves, clock: _Clock, warnings: list[str]) -> int:
-    """Sample curves until those of some core pairing are complete; return it."""
+    """Sample curves until those of a core pairing are complete; return this pairing."""
     pairings = near.pairings
     for number in range(MAX_FIRST_ROUNDS):
         near.sample_round()
@@ -200,7 +200,7 @@ class _Clock:
 
     def __init__(self, plan: SessionPlan, progress: Progress) -> None:
         effort, kernels, programs = plan.effort, len(plan.kernels), len(plan.programs)
-        # Measured on a server core of 2023: 1.5 s a round of both curves, 0.4 s one of a kernel.
+        # Measured on a server core of 2023: a round of both curves takes 1.5 s, of a kernel 0.4 s.
         each = 2.0 + 0.4 * effort.rounds + 1.5 * effort.curve_rounds
         self._lengths = [0.5 * kernels, 5.0 + 3.0 * FIRST_ROUNDS]
         self._lengths += [(3.0 + effort.profile_runs) * kernels + 10.0 * programs]

@@ -35,11 +35,11 @@ class SessionEffort:
 
 
 QUICK = SessionEffort(rounds=3, curve_rounds=1, profile_runs=2, program_rounds=1)
-"""About 3 minutes; one round of curves per kernel, so those of its neighbours count too."""
+"""About 3 minutes; a kernel has one round of curves, so the rounds of its neighbours count too."""
 
 FULL = SessionEffort(rounds=15, curve_rounds=8, profile_runs=4, program_rounds=5)
-"""About 15 minutes; the curves of a kernel's own minute outnumber earlier ones: next to a core that
-shares the cache, far latency went from 390 to 550 ns and back within a few minutes."""
+"""About 15 minutes; most curves used for a kernel are sampled during its rounds: next to a core
+that shares the cache, far latency went from 390 to 550 ns and back within a few minutes."""
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def _read(path: Path) -> list[tuple[Session, KernelResult]]:
         by_id = {session.id: session for session in report.sessions}
         return [(by_id[result.session], result) for result in report.results]
     results = []
-    # A line without its newline was cut off while it was written.
+    # A last line without newline was interrupted while it was written: it is skipped.
     for number, line in enumerate(data[: data.rfind(b"\n") + 1].splitlines(), start=1):
         try:
             stored = msgspec.json.decode(line, type=StoredResult)

@@ -26,10 +26,10 @@ from nearfar.validate.predictions import misses_of, slowdowns, with_near_time
 from nearfar.validate.session_plan import SessionCoRunners, SessionPlan, SessionState
 
 MIN_HUGE_SHARE = 0.9
-"""Share of near data in huge pages below which near curves are not of the program's pages."""
+"""Share of near data in huge pages below which near curves do not apply to the program's pages."""
 
 MAX_ROUNDS_RATIO = 2
-"""Limit of rounds, over those requested, where the cores move."""
+"""Maximum number of rounds over the requested number, if the cores move."""
 
 OwnRead = Literal["near_own_ns", "far_own_ns", "near_own_independent_ns", "far_own_independent_ns"]
 """A field of `Inputs`: a time of reads of a kernel's own data."""
@@ -42,13 +42,13 @@ OWN_READS: Mapping[OwnRead, tuple[int, ReadKind]] = {
     "near_own_independent_ns": (0, "independent"),
     "far_own_independent_ns": (1, "independent"),
 }
-"""Memory (near 0, far 1) and kind of each."""
+"""Memory (near 0, far 1) and kind of each read."""
 
 READS_PER_ROUND = 2
 """Reads of a kernel's data in each round: the difference between near and far is small."""
 
 MAX_STARTS = 3
-"""Starts of a program whose runs the cores' moves spoil."""
+"""Maximum number of starts of a program for one sample, if moving cores spoil runs."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +170,10 @@ class TimingLoop:
         rounds: int,
         each_round: Callable[[], None] = lambda: None,
     ) -> int | None:
-        """Take all rounds, curves spread among them, and more until one pairing has enough.
+        """Take all rounds and sample curves between them; continue until a pairing has enough.
 
-        Returns the pairing with enough samples of both memories, else that with the most; None:
-        there is none.
+        Returns the pairing with enough samples of both memories, else the pairing with most
+        samples; None: no pairing has complete curves.
         """
         parts = max(rounds // min(self.plan.effort.curve_rounds, rounds), 1)
         for number in range(MAX_ROUNDS_RATIO * rounds):
@@ -182,7 +182,7 @@ class TimingLoop:
             for curves in (self.state.near, self.state.far):
                 curves.sample_share(number % parts + 1, parts)
             self.tell(f"measuring {name}", min((number + 1) / rounds, 1.0))
-            # Half of the samples that there would be if the cores had stayed.
+            # Enough are half of the far samples that `rounds` rounds take.
             enough = [p for p in self._matching(halves) if halves.count(p) >= rounds]
             if number + 1 >= rounds and enough and self._complete(enough[0]):
                 return enough[0]
@@ -254,7 +254,7 @@ class TimingLoop:
 def kernels_read_ns(results: Sequence[KernelResult], read: OwnRead) -> float | None:
     """Return the median time of a read of the kernels' data; None: not measured.
 
-    A program allocates its data as they do, when it starts. Pages that the curves have used for
+    A program allocates its data when it starts, as kernels do. The pages that the curves use for
     the whole session may lie farther apart.
     """
     inputs = [result.inputs for result in results if result.what == "kernel" and result.inputs]
@@ -263,7 +263,7 @@ def kernels_read_ns(results: Sequence[KernelResult], read: OwnRead) -> float | N
 
 
 class KernelProcess:
-    """A kernel that prepares its data while others do, then stays on `cpu`."""
+    """A kernel that prepares its data on any CPU, at the same time as others, and runs on `cpu`."""
 
     def __init__(self, kernel: Kernel, memory: ProgramMemory, region_bytes: int, cpu: int) -> None:
         self._name, self._memory, self._cpu = kernel.name, memory, cpu
@@ -284,7 +284,7 @@ class KernelProcess:
         return min(huge / present, 1.0) if present else 0.0
 
     def run(self) -> TimedRun:
-        """Return the CPU time of one run, and whether other work had its core meanwhile."""
+        """Return the CPU time of one run, and whether other work used its core in between."""
         return self._timed("run")
 
     def read_data(self, kind: ReadKind) -> TimedRun:
@@ -302,7 +302,7 @@ class KernelProcess:
         return TimedRun(ns, switches > 0)
 
     def end(self) -> None:
-        """Kill it."""
+        """Kill the kernel's process."""
         self._process.kill()
         self._process.communicate()
 

@@ -27,17 +27,17 @@ POLL_S = 0.02
 """Time between samples of how much of a program's memory is in huge pages."""
 
 SLICE_S = 0.1
-"""Time between probes of the core pairing, during which the program stops: 3 ms, which is not CPU
-time, and touches few lines of its caches."""
+"""Time between probes of the core pairing. The program stops during a probe, which takes 3 ms (no
+CPU time of the program) and touches few lines of its caches."""
 
 MAX_WAIT_S = 30.0
-"""Total wait, in one run, for the core pairing in which it began."""
+"""Maximum total wait, in one run, for the core pairing in which the run began."""
 
 WAIT_PROBE_S = 0.02
 """Time between probes during that wait."""
 
 MAX_MOVED_SHARE = 0.1
-"""Share of a run's slices in which the cores may move. On average half of such a slice was in
+"""Maximum share of a run's slices in which the cores moved. On average half of such a slice was in
 another pairing, where programs took up to a third more or less: an error of 2 % of the run's time.
 """
 
@@ -72,7 +72,7 @@ class _Memory:
     huge: int = 0
 
     def update(self, pid: int) -> None:
-        """Keep the sample with the most memory; a process that has ended has none."""
+        """Sample the process's memory, and keep the largest sample."""
         sizes = {"Rss:": 0, "AnonHugePages:": 0}
         try:
             for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
@@ -114,11 +114,11 @@ def run(
     co_runner: CoRunner | None,
     pairings: CorePairings,
 ) -> tuple[ProgramRun | None, int | None]:
-    """Run a program in `memory` on `cpu`; return the run and the pairing it began in.
+    """Run a program in `memory` on `cpu`; return the run and the core pairing in which it began.
 
-    Its output is dropped, and it stops while the cores are in another pairing. `launcher` is the
-    plain build of any kernel: it sets its memory and executes the program. The run is None where
-    the cores did not come back or moved too often.
+    The program's output is dropped, and it stops while the cores are in another pairing. `launcher`
+    is the plain build of any kernel: it sets its own memory policy and executes the program. The
+    run is None if the cores moved too often or did not return to the first pairing.
     """
     first = pairings.settle(patiently=True)
     if first is None:
@@ -167,7 +167,7 @@ def run(
 def _run_slice(
     process: subprocess.Popen[bytes], co_runner: CoRunner | None, usage: _Memory
 ) -> tuple[int, resource.struct_rusage] | None:
-    """Let it run for a slice, then stop it; return its status and usage if it ended."""
+    """Let the process run for a slice, then stop it; return status and usage if it ended."""
     began_s = time.monotonic()
     with working(co_runner):
         while time.monotonic() - began_s < SLICE_S:
