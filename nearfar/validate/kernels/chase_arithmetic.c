@@ -35,7 +35,7 @@ void kernel_prepare(uint64_t bytes) {
 }
 
 uint64_t kernel_perform(uint64_t first, uint64_t count) {
-  (void)first; /* it goes on where it was */
+  (void)first; /* it continues where the last run ended */
   struct node* node = at;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < count; i++) {

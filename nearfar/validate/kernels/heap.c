@@ -1,4 +1,4 @@
-/* A priority queue of 4-way nodes: takes the least and puts a later one back, as simulators do. */
+/* A 4-way heap as priority queue: removes the first event and adds a later one, like simulators. */
 #include "kernel.h"
 
 const uint64_t kernel_operations = 200000;
@@ -41,8 +41,8 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
   return out_of_order;
 }
 
-/* How long the events of a queue at work have still to wait: of waits that are even from nothing
- * to the longest, what is left is the lesser of two such. */
+/* Starts with the remaining waits of a queue in steady state: if new waits are uniform between 0
+ * and the longest, a remaining wait is distributed as the smaller of two such waits. */
 void kernel_prepare(uint64_t bytes) {
   n = bytes / sizeof *heap;
   heap = kernel_take(n * sizeof *heap);

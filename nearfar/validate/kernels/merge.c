@@ -11,8 +11,8 @@ void kernel_prepare(uint64_t bytes) {
   left = kernel_take(n * sizeof *left);
   right = kernel_take(n * sizeof *right);
   merged = kernel_take(2 * n * sizeof *merged);
-  /* Each pair of places in the result has one from either side, in an order that no branch
-   * predictor knows. */
+  /* Each pair of places in the result has one number of either array, in an order that no branch
+   * predictor can know. */
   for (uint64_t i = 0; i < n; i++) {
     const uint64_t swapped = kernel_mix(i) & 1;
     left[i] = 2 * i + swapped;

@@ -16,15 +16,15 @@ struct record {
 static uint64_t n, room, filled[parts], sums[parts];
 static struct record *from, *to;
 
-/* Parts have room for what falls into each, and fill from the beginning again when full. */
+/* Each part has space for its expected records; a full part is overwritten from its beginning. */
 void kernel_prepare(uint64_t bytes) {
   n = bytes / (2 * sizeof *from);
   room = (n / parts - 1) | 1; /* odd, so that parts do not begin in one set of a cache */
   from = kernel_take(n * sizeof *from);
   to = kernel_take(room * parts * sizeof *to);
   for (uint64_t i = 0; i < n; i++) from[i] = (struct record){kernel_mix(i), i};
-  /* Parts that are written in step collide in one bank of DRAM: they begin at different places,
-   * where long work would leave them. */
+  /* Parts that advance in step would collide in one bank of DRAM. So they start at different
+   * places, as after a long run. */
   for (uint64_t part = 0; part < parts; part++)
     filled[part] = kernel_below(kernel_mix(~part), room);
 }
@@ -48,7 +48,7 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
   return 0;
 }
 
-/* Whatever is in a part belongs there; what the run moved has the sum it should have. */
+/* The last record of each part must belong to it, and the records moved must have the right sum. */
 uint64_t kernel_expected(uint64_t first, uint64_t count) {
   uint64_t wrong = 0, sum = 0;
   for (uint64_t part = 0; part < parts; part++) {

@@ -6,7 +6,7 @@
 const uint64_t kernel_operations = 30000;
 const double kernel_accesses = 15;
 
-/* 4^12 nodes are 16 M: more than there are. */
+/* enough for 4^12 nodes (16 M), more than are built */
 enum { levels = 12, node_bytes = 64 };
 
 struct node {
@@ -62,7 +62,7 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
   return sum;
 }
 
-/* The greatest odd number that is not above what was asked. */
+/* Each look-up must return the greatest odd number that is at most its key. */
 uint64_t kernel_expected(uint64_t first, uint64_t count) {
   uint64_t sum = 0;
   for (uint64_t i = first; i < first + count; i++) sum += (asked(i) - 1) | 1;

@@ -9,7 +9,7 @@ struct record {
   uint64_t other[7];
 };
 
-/* Sorted at a time: their records are 6 MiB, spread over all memory. */
+/* Number of pointers sorted at a time: their records are 6 MiB, spread over all memory. */
 enum { block = 50000 };
 
 static uint64_t n;

@@ -31,7 +31,7 @@ uint64_t kernel_perform(uint64_t first, uint64_t count) {
   return 0;
 }
 
-/* Quarters of whole numbers: exact. One point in 61 is looked at. */
+/* Quarters of whole numbers: exact. One point in 61 is checked. */
 uint64_t kernel_expected(uint64_t first, uint64_t count) {
   uint64_t wrong = 0;
   for (uint64_t row = first / width; row < (first + count) / width; row++) {

@@ -1,10 +1,10 @@
 /* Runs a kernel.
  *
- *   KERNEL BYTES            prepares, says "ready HUGE_KIB PRESENT_KIB", then does one run for each
- *                           line "run" and answers "ns NS SWITCHES" (CPU time of one run, and how
- *                           often others had the core meanwhile); to the line "dependent" or
- *                           "independent" with what such a random read of its data takes; ends with
- *                           its input.
+ *   KERNEL BYTES            prepares data and prints "ready HUGE_KIB PRESENT_KIB". Each input line
+ *                           "run" starts a run; the answer is "ns NS SWITCHES": its CPU time, and
+ *                           how often other work got the core. For a line "dependent" or
+ *                           "independent", NS is the time of such a random read of the data. Exits
+ *                           at the end of the input.
  *   KERNEL spin             keeps its core awake until it is killed; touches no memory.
  *   KERNEL place CPU PAGES NODE FILE WORDS...
  *                           becomes the program FILE on that CPU, without transparent huge pages if
@@ -13,8 +13,8 @@
  *
  * It dies with its parent. Exit code 1: a result was wrong.
  *
- * What a child needs is done here and not by the parent after a fork: a fork leaves all of the
- * parent's memory to be copied on write, and its next bandwidths would be those of page faults.
+ * The child sets its CPU and memory here, not the parent after a fork: after a fork, all memory of
+ * the parent is copied on write, and it would measure page faults instead of bandwidths.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -105,10 +105,10 @@ static void once(uint64_t runs) {
   check(found, first, count);
 }
 
-/* An idle core changes the clocks of the others, and a hypervisor moves it when it wakes. No pause
- * in the loop: many in a row are taken for a wait, and the hypervisor then runs something else. And
- * a lazily preemptive kernel makes what is runnable wait for a tick, up to 4 ms, unless the loop
- * calls it. */
+/* An idle core changes the clocks of other cores, and a hypervisor may move it when it wakes. The
+ * loop has no pause instruction: after many of them, a hypervisor assumes a spin lock and runs
+ * other work. The loop yields, because a lazily preemptive Linux kernel otherwise lets runnable
+ * threads wait for its next tick, up to 4 ms. */
 static void spin(void) {
   const int turns = 4096;
   for (;;) {

@@ -1,5 +1,5 @@
 /* Memory of the kind under test: NEARFAR_VALIDATE_MEMORY=pages=thp|4k[,node=N]|file=FOLDER|
- * device=PATH[,offset=BYTES]. Exit code 3: it cannot be had. */
+ * device=PATH[,offset=BYTES]. Exit code 3: it is not available. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ enum { line = 64, most_nodes = 1024 };
 static const uint64_t huge_page = 2ull << 20;
 /* Small requests share chunks of this size: few mappings, each of whole huge pages. */
 static const uint64_t chunk_bytes = 8ull << 20;
-/* MPOL_BIND of linux/mempolicy.h, whose package not everybody has. */
+/* MPOL_BIND of linux/mempolicy.h, which may not be installed. */
 static const int bind_policy = 2;
 
 static struct {
@@ -31,7 +31,7 @@ static struct {
 
 static char *free_from, *free_to;
 
-/* All memory taken so far, in blocks of a huge page; beyond, memory is not looked at. */
+/* The memory taken so far, in blocks of a huge page; further blocks are not read. */
 enum { most_blocks = 4096 };
 static char* blocks[most_blocks];
 static uint64_t block_count;
@@ -130,7 +130,7 @@ static double thread_ns(void) {
   return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* The address of each read depends on the previous value, though nothing of it is in the address.
+/* The address of each read depends on the previous value, of which the mask keeps no bits.
  */
 static double dependent_reads_ns(uint64_t accesses, uint64_t count, uint64_t lines) {
   static volatile uint64_t no_bits = 0;
@@ -150,7 +150,7 @@ double kernel_dependent_ns(uint64_t accesses) {
   enum { lines_of_a_page = 64 };
   dependent_reads_ns(accesses, block_count, huge_page / line);
   const double all_ns = dependent_reads_ns(accesses, block_count, huge_page / line);
-  /* Choosing the place takes as long in one page, which a first-level cache holds. */
+  /* Reads of one page, which a first-level cache holds, take only the time to choose a place. */
   const double ns = all_ns - dependent_reads_ns(accesses, 1, lines_of_a_page);
   return ns > 0 ? ns : 0;
 }

@@ -2,9 +2,9 @@
  *
  *   paged NAME BYTES
  *
- * A touch is followed by arithmetic, so that a page that comes back costs a few times what the
- * program does with it. Half of each page does not repeat, so it compresses to about half. Prints a
- * sum that depends on all touches.
+ * Arithmetic follows each touch, so that a fault takes only a few times as long as the work on the
+ * page. Half of each page does not repeat, so that it compresses to about half. Prints a sum that
+ * depends on all touches.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ __attribute__((noinline)) static word* make_small(size_t words) {
   return fill(malloc(words * sizeof(word)), words);
 }
 
-/* Arithmetic of some ns a round, which depends on what was read. */
+/* Arithmetic of a few ns per round, which depends on the value read. */
 static word work(word value, int rounds) {
   for (int i = 0; i < rounds; ++i) value = value * 6364136223846793005u + 1442695040888963407u;
   return value;
@@ -193,7 +193,7 @@ static void halves(word* data, size_t pages) {
 static const struct {
   const char* name;
   void (*run)(word* data, size_t pages);
-  size_t blocks; /* of about the same size that it uses, in quarters */
+  size_t blocks; /* all memory that it uses, in quarters of `pages` */
 } kernels[] = {
     {"chase", chase, 4},
     {"halves", halves, 4},
