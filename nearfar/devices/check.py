@@ -146,7 +146,7 @@ def _points(where: tuple[str | int, ...], curve: LoadedLatencyCurve) -> Iterator
     if len(curve.points) < 2:
         yield (*where, "points"), "a loaded-latency curve needs at least two points"
     for number, (bandwidth, latency) in enumerate(curve.points, start=1):
-        # Counters may read a bandwidth just below zero at idle: an oddity, not an error.
+        # At idle a bandwidth from counters may be just below zero: an oddity, not an error.
         if not (math.isfinite(bandwidth) and math.isfinite(latency) and latency > 0):
             yield (
                 (*where, "points"),

@@ -1,14 +1,15 @@
 """The memories of the library most similar to a measured one, and why.
 
-The distance of two memories is the root mean square of the natural logarithms of the ratios of
-the figures that both have, weighted by `WEIGHTS`: 0.1 is about 10 % apart in everything. A figure
-of the measured memory that the other lacks counts as `MISSING_DISTANCE`, so a memory with few
-published figures does not win. Stand-ins, assumed figures, names and technologies do not count.
+The distance of two memories compares the figures that both have. It is the weighted root mean
+square (`WEIGHTS`) of the natural logarithms of their ratios: 0.1 is a difference of about 10 % in
+every figure. A figure of the measured memory that the other memory lacks counts as
+`MISSING_DISTANCE`, so a memory with few published figures does not win. Assumed figures, names and
+technologies do not count.
 
 - idle latencies weigh 1 each: they belong to the memory and its interconnect;
 - bandwidths weigh 0.5: they also grow with channels and cores;
-- the shape of the curve under load weighs 1 in all: latency over idle at 25, 50, 75 and 90 % of
-  the best bandwidth, reads only;
+- the shape of the loaded-latency curve weighs 1 in total: latency over idle at 25, 50, 75 and
+  90 % of the best bandwidth, reads only;
 - granularity weighs 0.5.
 """
 
@@ -81,7 +82,7 @@ class Likeness:
 
     def why(self) -> str:
         """Return a clause with the figures that agree most and least."""
-        # Most memories have 64 B: granularity is named only where it differs.
+        # Most memories have a granularity of 64 B: name it only if the two differ.
         same = {name for name in self.shared if name == "granularity" and not self._distance(name)}
         order = sorted(set(self.shared) - same, key=lambda name: (self._distance(name), name))
         nearest = order[:2]
@@ -137,7 +138,7 @@ def compare_figures(mine: Figures, theirs: Figures, other: DeviceProfile) -> Lik
 
 
 def figures_of(device: DeviceProfile) -> Figures:
-    """Return the figures of `device` that are compared: all that are not assumed."""
+    """Return the figures of `device` to compare: all except assumed figures."""
     figures: Figures = {"granularity": (float(device.granularity_bytes), " B")}
     getters: dict[str, Callable[[], Figure | None]] = {
         "idle random read": lambda: idle_read_latency_ns(device),

@@ -1,7 +1,7 @@
-"""The best figure of a DeviceProfile for a purpose, or a refusal that says what to add.
+"""The best figure of a DeviceProfile for a purpose, or an error that names the missing figure.
 
-A figure that stands in for a missing one keeps its value and becomes `how="assumed"`; its note
-names what it stands in for.
+A figure that replaces a missing one keeps its value and becomes `how="assumed"`; its note names
+the figure that it replaces.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ devices that have only a read curve."""
 
 
 def idle_read_latency_ns(device: DeviceProfile) -> LatencyFigure:
-    """Return the idle latency of dependent random reads of the largest region, ns."""
+    """Return the idle latency in ns of dependent random reads of the largest region."""
     figures = random_reads(device)
     if not figures and (curve := loaded_curve(device, 1.0)) is not None and curve.points:
         return _lowest_load(curve)
     if not figures:
         raise lacks(device, "an idle random read latency", "[[latency]] with value_ns")
-    # Of several equally large regions, the first: files list the most trusted figure first.
+    # `max` returns the first of equally large regions: files list the most trusted figure first.
     return max(figures, key=lambda figure: _or_infinite(figure.region_bytes))
 
 
@@ -79,9 +79,9 @@ def bandwidth(
 ) -> BandwidthFigure:
     """Return the best bandwidth of `operation`, GB/s, over thread counts, pages and access sizes.
 
-    With `threads` only figures of at most that many threads count, with `page_bytes` only those of
-    such pages, if there are any. Without a figure for operation and pattern the most similar one
-    stands in, without any bandwidth the best point of a loaded-latency curve.
+    `threads` excludes figures of more threads, `page_bytes` figures of other page sizes, unless no
+    figure would be left. If operation and pattern have no figure, the most similar figure replaces
+    it; if the device has no bandwidth at all, the best point of a loaded-latency curve does.
     """
     other: Pattern = "random" if pattern == "sequential" else "sequential"
     for kind in (operation, *STAND_INS[operation]):
@@ -102,7 +102,7 @@ def bandwidth(
 def chains(device: DeviceProfile) -> list[ChainsFigure]:
     """Return ns per access by number of independent chains, fewest first.
 
-    Of several page sizes, the largest counts.
+    If a number was measured with several page sizes, the largest is used.
     """
     by_count: dict[int, ChainsFigure] = {}
     for figure in sorted(device.chains, key=lambda figure: figure.page_bytes or 0):
@@ -111,7 +111,7 @@ def chains(device: DeviceProfile) -> list[ChainsFigure]:
 
 
 def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve | None:
-    """Return the loaded latency of reads nearest to `read_share` (0..1), None if there is none."""
+    """Return the curve of read latency whose read share is nearest to `read_share` (0..1)."""
     return min(
         plain_curves(device.loaded_latency),
         key=lambda curve: abs(curve.read_share - read_share),
@@ -120,20 +120,20 @@ def loaded_curve(device: DeviceProfile, read_share: float) -> LoadedLatencyCurve
 
 
 def plain_curves(curves: Sequence[LoadedLatencyCurve]) -> list[LoadedLatencyCurve]:
-    """Return the curves of timed loads, one for each read share, in their order.
+    """Return one curve of timed loads for each read share, in the order of `curves`.
 
-    If there are several, the curve over all thread counts, else that of most threads; and that of
-    sequential traffic and ordinary stores.
+    Of several curves with one read share, sequential traffic is preferred, then ordinary stores,
+    then a curve over all thread counts, then the largest thread count.
     """
     plain: dict[float, LoadedLatencyCurve] = {}
     for curve in curves:
         if curve.instruction == "load":
             other = plain.get(curve.read_share)
-            plain[curve.read_share] = curve if other is None else min(other, curve, key=_plainness)
+            plain[curve.read_share] = curve if other is None else min(other, curve, key=_preference)
     return [curve for curve in curves if plain.get(curve.read_share) is curve]
 
 
-def _plainness(curve: LoadedLatencyCurve) -> tuple[bool, bool, bool, int]:
+def _preference(curve: LoadedLatencyCurve) -> tuple[bool, bool, bool, int]:
     return (
         curve.pattern != "sequential",
         curve.non_temporal,
@@ -170,7 +170,7 @@ def _best(
         if figure.operation == operation and figure.pattern == pattern
     ]
     if operation == "mixed" and figures:
-        # The mixture with most reads is most like reading, that with fewest like writing.
+        # The mixture with most reads is nearest to pure reads, that with fewest to pure writes.
         shares = [0.5 if figure.read_share is None else figure.read_share for figure in figures]
         nearest = max(shares) if prefer_reads else min(shares)
         figures = [f for f, share in zip(figures, shares, strict=True) if share == nearest]

@@ -19,7 +19,8 @@ slow point of the rising part: noise at idle."""
 def by_load(points: Sequence[Point]) -> list[Point]:
     """Return `points`, (bandwidth GB/s, latency ns), by rising load.
 
-    Up to the best bandwidth by bandwidth, so that dips stay visible; past it by latency.
+    Points up to saturation are sorted by bandwidth, so that dips of the latency stay visible.
+    Points past saturation are sorted by latency.
     """
     if not points:
         return []
@@ -33,13 +34,13 @@ def by_load(points: Sequence[Point]) -> list[Point]:
 
 
 def rising_load(points: Sequence[Point]) -> list[Point]:
-    """Return `points` as they are if they begin at the lower load, else by load."""
+    """Return `points` unchanged if their first point has the lower load, else sorted by load."""
     listed = list(points)
     return by_load(listed) if listed and listed[0][0] > listed[-1][0] and _falls(listed) else listed
 
 
 def _falls(points: Sequence[Point]) -> bool:
-    """Return whether the first half of `points` draws more bandwidth than the second."""
+    """Return whether the first half of `points` has more bandwidth than the second half."""
     half = len(points) // 2
     loads = [bandwidth for bandwidth, _ in points]
     return sum(loads[:half]) > sum(loads[len(loads) - half :])

@@ -21,7 +21,7 @@ def detect_oddities(points: Sequence[Point]) -> list[str]:
 
 
 def odd_indices(points: Sequence[Point]) -> set[int]:
-    """Return the indices of the points that make the oddities, which thinning must keep."""
+    """Return the indices of the points that form oddities; thinning must keep these points."""
     keep: set[int] = set()
     lowest = min(range(len(points)), key=lambda index: points[index][0], default=0)
     if points and points[lowest][0] < 0:
@@ -57,7 +57,7 @@ def _dips(points: Sequence[Point]) -> list[str]:
 
 
 def _dip_spans(points: Sequence[Point]) -> list[tuple[int, int]]:
-    """Return (index of the high before it, index of its lowest point) of each dip, by load."""
+    """Return (index of the maximum before the dip, index of its minimum) of each dip, by load."""
     spans: list[tuple[int, int]] = []
     high, low = 0, None
     for index in range(1, len(points)):
@@ -84,7 +84,7 @@ def _folds(points: Sequence[Point]) -> list[str]:
 
 
 def _fold(points: Sequence[Point]) -> tuple[int, int] | None:
-    """Return the indices of the best bandwidth and the lowest after it, if the curve folds back."""
+    """Return the indices of the maximum bandwidth and of the minimum after it; None: no fold."""
     if not points:
         return None
     best = max(range(len(points)), key=lambda index: points[index][0])

@@ -1,4 +1,4 @@
-"""Cost of a page of a paged memory, as the model and the list of devices use it."""
+"""The time to move one page of a paged memory, for the model and the list of devices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nearfar.documents.device import DeviceProfile, FaultFigure
 
 @dataclass(frozen=True)
 class PageMove:
-    """A move of a page; the defaults are a random read."""
+    """A move of one page; by default the move that a random read causes."""
 
     event: Literal["fault", "evict", "exchange"] = "fault"
     operation: Literal["read", "write"] = "read"
@@ -35,10 +35,10 @@ DEFAULT_MOVE = PageMove()
 
 
 def fault_cost(device: DeviceProfile, move: PageMove = DEFAULT_MOVE) -> FaultFigure:
-    """Return the device's figure for `move`, between two measured contents of pages if need be.
+    """Return the device's figure for `move`, interpolated between two measured page contents.
 
-    Where a figure with this operation, pattern or number of threads is missing, the nearest stands
-    in. Raises NearfarError where the device has no figure of the event.
+    If no figure has the operation, pattern or number of threads of `move`, the nearest figure
+    replaces it. Raises NearfarError if the device has no figure of the event.
     """
     every = [row for row in device.faults if row.event == move.event and not row.huge_pages]
     rows = _nearest(every, move)
@@ -48,14 +48,14 @@ def fault_cost(device: DeviceProfile, move: PageMove = DEFAULT_MOVE) -> FaultFig
             "measure one with `nearfar measure zram -o zram.json`, or name one of `nearfar device "
             "list`"
         )
-    plain = _at_content(rows, move)
+    plain = _interpolated_by_content(rows, move)
     if move.event == "exchange":
         plain = _with_content(device, plain, move)
-    return _looking_further(plain, every, move.retouches)
+    return _with_search_time(plain, every, move.retouches)
 
 
 def _nearest(every: list[FaultFigure], move: PageMove) -> list[FaultFigure]:
-    """Return the figures that differ from `move` in the content of pages only, or the nearest."""
+    """Return the figures that match `move` except for page content, or the nearest figures."""
     rows = [row for row in every if not row.retouches] or every
     rows = [row for row in rows if row.pattern == move.pattern] or rows
     rows = [row for row in rows if row.operation == move.operation] or rows
@@ -68,9 +68,10 @@ def _nearest(every: list[FaultFigure], move: PageMove) -> list[FaultFigure]:
 
 
 def _with_content(device: DeviceProfile, plain: FaultFigure, move: PageMove) -> FaultFigure:
-    """Return an exchange with the additional time of other content, of both pages.
+    """Return the exchange `plain`, corrected to the page content of `move`.
 
-    Exchanges are measured with one content, both halves of them with several.
+    Exchanges are measured with one page content only. Faults and evictions, the two halves of an
+    exchange, are measured with several, so the correction is the sum of their differences.
     """
     if move.compression_work is None or plain.compression_work in (None, move.compression_work):
         return plain
@@ -80,9 +81,12 @@ def _with_content(device: DeviceProfile, plain: FaultFigure, move: PageMove) -> 
         rows = [row for row in device.faults if row.event == event and not row.huge_pages]
         if not (rows := _nearest(rows, PageMove(event))):
             return plain
-        here = replace(move, event=event)
-        there = replace(here, compression_work=plain.compression_work)
-        added += _at_content(rows, here).value_ns - _at_content(rows, there).value_ns
+        wanted = replace(move, event=event)
+        baseline = replace(wanted, compression_work=plain.compression_work)
+        added += (
+            _interpolated_by_content(rows, wanted).value_ns
+            - _interpolated_by_content(rows, baseline).value_ns
+        )
     times = {
         key: None if (time := getattr(plain, key)) is None else max(0.0, time + added)
         for key in ("value_ns", "low_ns", "high_ns")
@@ -90,36 +94,37 @@ def _with_content(device: DeviceProfile, plain: FaultFigure, move: PageMove) -> 
     return msgspec.structs.replace(plain, compression_work=move.compression_work, **times)
 
 
-def _looking_further(
+def _with_search_time(
     plain: FaultFigure, every: Sequence[FaultFigure], retouches: float
 ) -> FaultFigure:
-    """Return `plain` with the time that the kernel's search adds to an exchange at `retouches`.
+    """Return `plain` plus the time of the kernel's search for a page to evict at `retouches`.
 
-    The added time does not depend on the data; beyond the measured curve it is that of the curve's
-    end.
+    The added time does not depend on page content. Beyond the measured curve it is constant.
     """
-    more = sorted((row for row in every if row.retouches), key=lambda row: row.retouches or 0.0)
-    if not more or not retouches:
+    with_retouches = sorted(
+        (row for row in every if row.retouches), key=lambda row: row.retouches or 0.0
+    )
+    if not with_retouches or not retouches:
         return plain
-    shape = (more[0].operation, more[0].pattern, more[0].threads)
-    none = [
+    shape = (with_retouches[0].operation, with_retouches[0].pattern, with_retouches[0].threads)
+    without_retouches = [
         row
         for row in every
         if not row.retouches and (row.operation, row.pattern, row.threads) == shape
     ]
-    curve = [*(none or [plain])[:1], *more]
-    places = [math.log1p(row.retouches or 0.0) for row in curve]
+    curve = [*(without_retouches or [plain])[:1], *with_retouches]
+    positions = [math.log1p(row.retouches or 0.0) for row in curve]
     times: dict[str, float | None] = {}
     for key in ("value_ns", "low_ns", "high_ns"):
         ends = [row.value_ns if (end := getattr(row, key)) is None else end for row in curve]
-        here = getattr(plain, key)
-        added = float(np.interp(math.log1p(retouches), places, ends)) - curve[0].value_ns
-        times[key] = None if here is None else max(0.0, here + added)
+        time_ns = getattr(plain, key)
+        added = float(np.interp(math.log1p(retouches), positions, ends)) - curve[0].value_ns
+        times[key] = None if time_ns is None else max(0.0, time_ns + added)
     return msgspec.structs.replace(plain, retouches=retouches, **times)
 
 
-def _at_content(rows: list[FaultFigure], move: PageMove) -> FaultFigure:
-    """Return the row at a page's content, on the line between its two neighbours."""
+def _interpolated_by_content(rows: list[FaultFigure], move: PageMove) -> FaultFigure:
+    """Return the figure at the page content of `move`, linear between measured contents."""
     key = "compression_work"
     if move.compression_work is None or all(row.compression_work is None for row in rows):
         key = "compressed_share"
@@ -137,12 +142,12 @@ def _at_content(rows: list[FaultFigure], move: PageMove) -> FaultFigure:
     start, end = getattr(low, key), getattr(high, key)
     part = (at - start) / (end - start)
     times = {
-        name: _between(getattr(low, name), getattr(high, name), part)
+        name: _interpolated(getattr(low, name), getattr(high, name), part)
         for name in FaultFigure.__struct_fields__
         if name.endswith("_ns")
     }
     return msgspec.structs.replace(low, **{key: at}, **times)
 
 
-def _between(low: float | None, high: float | None, part: float) -> float | None:
+def _interpolated(low: float | None, high: float | None, part: float) -> float | None:
     return None if low is None or high is None else low + part * (high - low)

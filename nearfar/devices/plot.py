@@ -66,7 +66,7 @@ def plot_devices(devices: list[DeviceProfile], path: Path, read_share: float = 1
 
 
 def caption_lines(devices: list[DeviceProfile], read_share: float) -> list[str]:
-    """Return the caption: a paragraph on the picture, then one on each curve's source."""
+    """Return the caption: a paragraph about the picture, then one for each curve's source."""
     lines = [
         "Latency of reads while other cores use bandwidth of the same memory, one colour each, "
         f"the curve nearest to {read_share:.0%} reads; lower left is better. A ring marks an "
@@ -133,7 +133,7 @@ def plot_one(
             )
         drawing = Drawing(device, drawing.records, drawing.evidence, limits)
     if not figures and not panels_of(drawing):
-        # Single figures only: drawn as in a comparison of several devices.
+        # Without any panel, the device is drawn as in a comparison of several devices.
         return plot_devices([device], path)
     titles = plot_drawing(drawing, path, figures)
     sources = [

@@ -1,10 +1,10 @@
-"""Quality of a measurement: noise floors, drift of the clock, contention, and the errors they mean.
+"""Quality of a measurement: noise floors, clock drift, contention, and the errors they cause.
 
 A figure has at least the error of the A/A floor of its kind, which is the difference of the two
-halves of one measurement. Drift is the range of the machine's speed during the measurement. A
-program's near time is measured at another moment, at any speed of that range: relative to the
-middle, an error of the root of the range. Contention alone is not an error: if it disturbs the
-measurement, floor and drift show that.
+halves of one measurement. 1 + drift is the machine's fastest over its slowest speed during the
+measurement. A program's near time is measured at another time, at some speed in this range: the
+error relative to the geometric middle is at most sqrt(1 + drift) - 1.
+Contention is not an error of its own: if it disturbs the measurement, floor and drift grow.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ def quality_of(device: DeviceProfile) -> MeasurementQuality:
 
 
 def _greatest(context: MeasuredContext, floors: dict[str, float], kinds: tuple[str, ...]) -> float:
-    """Return the greatest floor of some kinds; the floor of all points where none is known."""
+    """Return the greatest floor of `kinds`; if none is known, the floor of all points."""
     known = [floors[kind] for kind in kinds if kind in floors]
     return max(known) if known else context.noise_floor
 
 
 def _known(value: float | None, context: MeasuredContext, key: str) -> float:
-    """Return a field, or what older documents have in their environment."""
+    """Return `value`; older documents have it in their environment, under `key`."""
     return value if value is not None else _number(context.environment.get(key, ""))
 
 

@@ -36,7 +36,7 @@ def print_list(devices: list[dict[str, Any]]) -> None:
     """Print the library."""
     paged = [row for row in devices if row["fault_ns"] is not None]
     table = _table("device", "technology", "idle ns", "read GB/s", "write GB/s", "source")
-    # Names are for copying: never cut.
+    # Users copy names, so names are never cut.
     table.columns[0].no_wrap = True
     table.columns[0].min_width = max(len(row["name"]) for row in devices)
     for row in devices:

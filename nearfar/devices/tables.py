@@ -124,9 +124,9 @@ def compare(first: DeviceProfile, second: DeviceProfile) -> list[dict[str, Any]]
 
 
 def compare_all(first: DeviceProfile, others: list[DeviceProfile]) -> list[dict[str, Any]]:
-    """Return each quantity that any device has, for all devices, with ratios over the first.
+    """Return each quantity that any device has, for all devices, with its ratio to the first.
 
-    For exactly two devices a row also has the keys of `compare`.
+    For exactly two devices, each row also has the keys that `compare` returns.
     """
     tables = [rows(device) for device in (first, *others)]
     compared = []

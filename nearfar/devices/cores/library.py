@@ -43,7 +43,7 @@ def core_names() -> list[str]:
 
 
 def load_core(spec: str) -> CoreFigures:
-    """Return the core that `spec` names: of the library, a .toml file, or a MachineProfile's."""
+    """Return the core that `spec` names: a library core, a .toml file or a MachineProfile."""
     path = Path(spec)
     if path.suffix.lower() == ".json":
         measured = load(path, MachineProfile).core
@@ -77,7 +77,7 @@ def core_of_processor(cpu_model: str, cpu_id: str = "") -> CoreFigures | None:
 
 @cache
 def plausible_cores() -> CoreFigures:
-    """Return the span of the library: the median of each figure, with its least and greatest."""
+    """Return the median of each figure over the library, with minimum and maximum as interval."""
     cores = [core for core in _library() if core.plausible]
     figures = {}
     for key in _figure_keys():
@@ -153,7 +153,7 @@ def _read(path: Path) -> CoreFigures:
 
 
 def _with_defaults(figure: Any, defaults: dict[str, Any]) -> Any:
-    """Return a figure as a table; what is neither a number nor a table stays, and is refused."""
+    """Return `figure` as a table with defaults; other types stay as they are and fail later."""
     if isinstance(figure, bool) or not isinstance(figure, int | float | dict):
         return figure
     return defaults | (figure if isinstance(figure, dict) else {"value": figure})
