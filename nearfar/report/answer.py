@@ -1,4 +1,4 @@
-"""The headline in plain words: how much slower, what must stay near, what that saves."""
+"""The headline in plain words: the slowdown, the objects to keep near, the time that this saves."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def answer(
     observed: bool = True,
     whole: str = "",
 ) -> ReportAnswer:
-    """Return the headline of `phase`, on every far memory.
+    """Return the headline of `phase` for every far memory.
 
-    `observed`: whether any access of the program was, so that slowdowns are more than their ends.
-    `whole`: name of what `program` is only a part of; nothing where it is the whole.
+    `observed`: whether any access of the program was observed. If not, only the ends of the
+    slowdown's interval are known. `whole`: the name of the program of which `program` is the
+    observed part; empty if all of the program was observed.
     """
     rows: list[MemoryAnswer] = []
     for memory in memories:
@@ -66,10 +67,11 @@ def answer(
                 savings=sorted(savings, key=lambda row: row.budget_bytes),
             )
         )
-    carriers = {
-        row.memory: _carrier(effects[(row.memory, phase)], objects, row.savings) for row in rows
+    dominant_sentences = {
+        row.memory: _dominant_object_sentence(effects[(row.memory, phase)], objects, row.savings)
+        for row in rows
     }
-    sentence = _sentence(program, phase, rows, carriers)
+    sentence = _sentence(program, phase, rows, dominant_sentences)
     if not observed and rows:
         sentence = _unobserved_sentence(program, phase, rows)
     elif whole and phase == TOTAL and rows:
@@ -92,7 +94,7 @@ def _phases(memory: str, effects: dict[tuple[str, str], Effect]) -> list[PhaseEf
 
 
 def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> ReportSaving:
-    """Return the row of one budget's plan."""
+    """Return the row of the plan `choice`: its slowdown, and the added time that it avoids."""
     footprint = choice.footprint_bytes
     added = effect.far_time_ns.value - effect.near_time_ns.value
     saved = effect.far_time_ns.value - choice.plan.time_ns.value
@@ -113,7 +115,7 @@ def saving(choice: ReportChoice, effect: Effect, objects: list[ObjectFacts]) -> 
 
 
 def _most_helpful(choice: ReportChoice, effect: Effect) -> list[int]:
-    """Return the few objects that give nearly all of the plan's benefit, the best first."""
+    """Return the few objects that give nearly all of the plan's benefit, largest benefit first."""
     added = {number: effect.added_ns[number][0] for number in choice.near}
     enough = NAMED_SHARE * sum(ns for ns in added.values() if ns > 0)
     best: list[int] = []
@@ -145,14 +147,14 @@ def _range_sentence(effect: Effect) -> str:
     )
 
 
-def _ends(rows: list[MemoryAnswer]) -> tuple[float, float]:
-    """Return the smallest and the largest slowdown of all intervals."""
+def _interval_ends(rows: list[MemoryAnswer]) -> tuple[float, float]:
+    """Return the lowest and the highest end of all slowdown intervals."""
     return min(row.slowdown.low for row in rows), max(row.slowdown.high for row in rows)
 
 
 def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> str:
     where = "" if phase == TOTAL else f" in phase {phase}"
-    low, high = _ends(rows)
+    low, high = _interval_ends(rows)
     return (
         f"{program} takes between {low:.2f} and {high:.2f} times the CPU time{where} with all its "
         "data far: none of its accesses could be observed, so the range cannot be narrower."
@@ -160,13 +162,13 @@ def _unobserved_sentence(program: str, phase: str, rows: list[MemoryAnswer]) -> 
 
 
 def _slower(rows: list[MemoryAnswer]) -> list[MemoryAnswer]:
-    """Omit memories faster than near memory, which do not show the cost of a far one."""
+    """Return the rows of memories slower than near memory; all rows if there are none."""
     return [row for row in rows if not row.faster] or rows
 
 
 def _whole_sentence(whole: str, rows: list[MemoryAnswer]) -> str:
     rows = _slower(rows)
-    low, high = _ends(rows)
+    low, high = _interval_ends(rows)
     if len(rows) == 1:
         place, span = f"on {rows[0].title}", f"between {low:.2f} and {high:.2f} times its CPU time"
     else:
@@ -174,8 +176,10 @@ def _whole_sentence(whole: str, rows: list[MemoryAnswer]) -> str:
     return f"With all its data {place}, all of {whole} takes {span}."
 
 
-def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict[str, str]) -> str:
-    """Return two sentences: the range of slowdowns, and the smallest budget that saves most."""
+def _sentence(
+    program: str, phase: str, rows: list[MemoryAnswer], dominant_sentences: dict[str, str]
+) -> str:
+    """Return two sentences: the range of slowdowns, and the smallest budget that saves half."""
     where = "" if phase == TOTAL else f" in phase {phase}"
     if not rows:
         return f"Nothing was predicted for {program}{where}: its profile has no measured phase."
@@ -197,7 +201,7 @@ def _sentence(program: str, phase: str, rows: list[MemoryAnswer], carriers: dict
     head += "."
     useful = next((row for row in worst.savings if row.added_share_avoided >= 0.5), None)
     if useful is None:
-        return f"{head} {carriers[worst.memory] or _no_half(worst)}"
+        return f"{head} {dominant_sentences[worst.memory] or _no_saving_sentence(worst)}"
     several = f"{useful.near_objects} objects" if useful.near_objects != 1 else "one object"
     part = percent_text(useful.near_bytes / _footprint(useful))
     return (
@@ -210,8 +214,10 @@ def _footprint(row: ReportSaving) -> float:
     return row.budget_bytes / row.budget_share if row.budget_share else 1.0
 
 
-def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[ReportSaving]) -> str:
-    """Return a sentence on the one object that adds most time and fits no budget, or nothing."""
+def _dominant_object_sentence(
+    effect: Effect, objects: list[ObjectFacts], savings: list[ReportSaving]
+) -> str:
+    """Return a sentence about an object that adds most of the time but fits no budget, or ""."""
     added = effect.far_time_ns.value - effect.near_time_ns.value
     if added <= 0 or not savings or not objects:
         return ""
@@ -228,7 +234,7 @@ def _carrier(effect: Effect, objects: list[ObjectFacts], savings: list[ReportSav
     )
 
 
-def _no_half(worst: MemoryAnswer) -> str:
+def _no_saving_sentence(worst: MemoryAnswer) -> str:
     if not worst.savings:
         return "No plan was computed."
     last = worst.savings[-1]

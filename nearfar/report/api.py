@@ -1,4 +1,4 @@
-"""The report that options ask for: predict and plan what the page needs, prepare its data."""
+"""Make a report from options: predict, plan, then prepare the page's data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from nearfar.report.prepare import check_phase, prepare
 def report(options: ReportOptions) -> ReportData:
     """Return the report's data: every far memory, every phase, the headline's budgets.
 
-    Raises NearfarError where predict or place does.
+    Raises NearfarError if predict or place raises it.
     """
     profile, near = loaded(options.profile, WorkloadProfile), load_device(options.near)
     plans = [
@@ -108,7 +108,7 @@ def report(options: ReportOptions) -> ReportData:
 
 
 def _against(path: Path | Prediction) -> tuple[Prediction, LoadedInputs]:
-    """Return the prediction to compare with, and its inputs."""
+    """Load the prediction to compare with; return it and its inputs."""
     other = loaded(path, Prediction)
     return other, load_inputs(other, path.parent if isinstance(path, Path) else Path())
 
@@ -116,7 +116,7 @@ def _against(path: Path | Prediction) -> tuple[Prediction, LoadedInputs]:
 def _attributions(
     against: tuple[Prediction, LoadedInputs], prediction: Prediction, inputs: LoadedInputs
 ) -> list[Attribution]:
-    """Return the causes of the difference to another prediction, for far memories of both."""
+    """Return what makes `prediction` differ from another, for the far memories that both have."""
     other, its_inputs = against
     before = {device.far: device.total.slowdown for device in other.devices}
     pairs = {
@@ -139,7 +139,7 @@ def _plans(
     budgets: Mapping[int, str],
     host: HostRule,
 ) -> tuple[list[tuple[str, Plan]], dict[tuple[str, str], list[SliderStop]]]:
-    """Return the plans of all budgets with their origin, and the slider's by memory and phase."""
+    """Return (origin, plan) for each budget, and slider stops by (far memory, phase)."""
     phases = [TOTAL, *(p.name for p in profile.phases)] if profile.objects else []
     sizes = sorted(budgets.items())
     options = PlaceOptions(profile=[profile], near=near, far=fars, host=host, details=False)
@@ -157,9 +157,10 @@ def _plans(
 def distinct(
     near: DeviceProfile, fars: Sequence[DeviceProfile], beside: Sequence[DeviceProfile]
 ) -> tuple[list[DeviceProfile], list[DeviceProfile]]:
-    """Return the memories with distinct names: a second ``dram`` becomes ``dram-2``.
+    """Return `fars` and `beside` with distinct names: a second ``dram`` becomes ``dram-2``.
 
-    Two measurements of one kind of memory have one name, and near may be compared with itself.
+    Two measurements of one kind of memory have the same name, and a far memory may be the near
+    memory itself.
     """
     seen = {near.name: 1}
 
@@ -204,7 +205,7 @@ def check_plans(
 def how_predicted(model: str) -> list[str]:
     """Return paragraphs on `model` and on intervals; a list item starts with ``- ``.
 
-    They are the docstrings of the modules that compute, so the page cannot say otherwise.
+    The paragraphs are the docstrings of the modules that compute, so page and code agree.
     """
     module = sys.modules[MODELS.get(model).__module__]
     return [*paragraphs(module.__doc__ or ""), *paragraphs(interval.__doc__ or "")]

@@ -1,8 +1,8 @@
 """The content of a report as plain data: the page embeds it, `--json` prints it.
 
-Times ns, sizes bytes, bandwidths GB/s (1e9 B/s). Lists called *columns* run parallel to
-`ReportData.objects`. Counts are rounded to six digits (sampling is right to three at best);
-everything on a frontier equals `nearfar place --json`.
+Times are in ns, sizes in bytes, bandwidths in GB/s (1e9 B/s). A list called a *column* has one
+element for each of `ReportData.objects`. Counts are rounded to six digits, because sampling gives
+three correct digits at most. Values on a frontier are not rounded: they equal `place --json`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Data(msgspec.Struct):
 
 
 class ObjectFacts(Data, kw_only=True):
-    """One object; its index in the list identifies it everywhere in the data."""
+    """One object; its index in `ReportData.objects` identifies it everywhere in the data."""
 
     id: int
     """ID as in the profile."""
@@ -51,7 +51,7 @@ class ObjectFacts(Data, kw_only=True):
 
 
 class PhaseFacts(Data, kw_only=True):
-    """One phase, or the whole run, as it was measured near; columns per object."""
+    """One phase, or the whole run, measured near; with columns."""
 
     name: str
     near_cpu_time_ns: Estimate
@@ -79,7 +79,7 @@ class ReportCurve(Data, kw_only=True):
 
 
 class MemoryFacts(Data, kw_only=True):
-    """One memory: near, far, or one that is drawn for comparison."""
+    """One memory: near, far, or drawn for comparison only."""
 
     name: str
     title: str
@@ -127,7 +127,7 @@ class WorkingPoint(Data, kw_only=True):
 
 
 class Effect(Data, kw_only=True):
-    """One phase on one far memory, everything far."""
+    """One phase on one far memory, with all data far."""
 
     memory: str
     phase: str
@@ -145,7 +145,7 @@ class Effect(Data, kw_only=True):
 
 
 class ReportBreakdown(Data, kw_only=True):
-    """How the time of a phase, or the time that an object adds, is composed on one far memory."""
+    """The components of a phase's time, or of the time that an object adds, on one far memory."""
 
     memory: str
     object: int | None
@@ -156,9 +156,9 @@ class ReportBreakdown(Data, kw_only=True):
 class ReportFrontier(Data, kw_only=True):
     """The best plan known for every budget, for one far memory and phase.
 
-    From a budget of `budget_bytes[i]` on, the objects `order[a:b]` for each (a, b) of `near[i]`
-    and the parts that `shares[i]` names stay near and take `near_bytes[i]`; the phase runs
-    `time_ns[i]`.
+    Plan i is for budgets of `budget_bytes[i]` and more. It keeps near the objects `order[a:b]` for
+    each (a, b) of `near[i]`, and the parts of objects in `shares[i]`; together they have
+    `near_bytes[i]` bytes. The phase then takes `time_ns[i]`.
     """
 
     memory: str
@@ -345,7 +345,7 @@ class Method(Data, kw_only=True):
 
 
 class PagedMeasured(Data, kw_only=True):
-    """A run of the program at a limit on this machine, next to its prediction."""
+    """A run of the program at a memory limit on this machine, next to its prediction."""
 
     memory: str = ""
     """Memory spec of the run."""

@@ -1,9 +1,10 @@
 """The best plan known for every budget, for the page's slider and its chart.
 
-Three kinds of plan compete, all timed by `nearfar place`: its frontier (the greedy order, one
-object more each step), the greedy plan of many budgets (which skips what does not fit), and the
-plans computed for single budgets, which may keep parts of objects near. A larger budget never does
-worse: the best so far stays.
+Three kinds of plans compete, all timed by `nearfar place`: the plans of its frontier (objects in
+greedy order, each step with one more near), the greedy plans of many budgets (which skip objects
+that do not fit), and the plans computed for single budgets, which may keep parts of objects near.
+If the plan of a larger budget is slower than that of a smaller one, the smaller budget's plan is
+kept.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class SliderStop(msgspec.Struct, frozen=True):
 def frontier(
     plan: Plan, position: dict[int, int], choices: list[ReportChoice], stops: list[SliderStop]
 ) -> ReportFrontier:
-    """Return the best plans for every budget; `position` maps an object's id to its number.
+    """Return the best plan for every budget; `position` maps an object's id to its index.
 
-    `choices` and `stops` are those of the plan's memory and phase.
+    `choices` and `stops` are of the same memory and phase as `plan`.
     """
     points = plan.frontier
     order = [position[p.object_added] for p in points if p.object_added is not None]
@@ -124,7 +125,7 @@ def _best_so_far(plans: list[_BudgetPlan]) -> list[_BudgetPlan]:
 
 
 def runs(ranks: list[int]) -> list[tuple[int, int]]:
-    """Return sorted numbers as half-open stretches: 0, 1, 2, 5 is (0, 3), (5, 6)."""
+    """Return sorted numbers as half-open intervals: 0, 1, 2, 5 gives (0, 3), (5, 6)."""
     if not ranks:
         return []
     breaks = [a for a, b in pairwise(ranks) if b != a + 1]
@@ -137,7 +138,7 @@ def _triple(estimate: Estimate) -> Triple:
 
 
 def _thinned(points: list[FrontierPoint]) -> list[tuple[int, int]]:
-    """Return the kept points' indices, each with how many objects are near there."""
+    """Return (index, number of near objects) of each point that thinning keeps."""
     near, steps = 0, []
     for point in points:
         near += point.object_added is not None
@@ -146,10 +147,10 @@ def _thinned(points: list[FrontierPoint]) -> list[tuple[int, int]]:
 
 
 def thin(points: list[FrontierPoint], most: int) -> list[int]:
-    """Return the indices of at most `most` + 2 points that keep the curve's shape; ends included.
+    """Return the indices of at most `most` + 2 points that keep the curve's shape and ends.
 
-    Half of them evenly along bytes, half evenly along time, so that neither a flat tail nor a
-    steep start loses its steps. Points are kept or dropped, never averaged: each is exact.
+    Half of the points are evenly spaced in bytes and half in time, so that both a flat tail and a
+    steep start keep their steps. Points are never averaged, so each is exact.
     """
     if len(points) <= most:
         return list(range(len(points)))

@@ -16,7 +16,7 @@ MAX_OBJECTS = 8
 
 
 def object_ranges(profile: WorkloadProfile, position: Mapping[int, int]) -> list[ObjectRanges]:
-    """Return the traffic by range of the largest objects that have any, largest first."""
+    """Return the traffic by range of the largest objects with ranges, largest first."""
     lines: dict[int, dict[str, list[float]]] = {}
     for phase in profile.phases:
         for row in phase.objects:
@@ -39,7 +39,7 @@ def object_ranges(profile: WorkloadProfile, position: Mapping[int, int]) -> list
 
 
 def placed_ranges(plan: Plan, position: Mapping[int, int]) -> list[PlacedRanges]:
-    """Return the ranges that the plan keeps near, of each object that it splits by range."""
+    """Return the ranges that `plan` keeps near, for each object that it splits by range."""
     return [
         PlacedRanges(
             object=position[placement.object],

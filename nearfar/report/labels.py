@@ -20,8 +20,8 @@ _KEPT_WORDS = frozenset(["new", "delete", "new[]", "delete[]", "operator"])
 def label(name: str) -> str:
     """Shorten ``R ns::f<A, B>(C) file.cc:12 < g h.cc:3`` to ``ns::f<…> file.cc:12 ← g``.
 
-    Anything that does not read as a demangled C++ name, unbalanced brackets above all, is
-    returned as it is.
+    Text that cannot be a demangled C++ name, such as text with unbalanced brackets, is returned
+    unchanged.
     """
     site, *callers = name.split(_CALLER)
     shorter = [_shorten(site), *(_without_place(_shorten(caller)) for caller in callers)]
@@ -29,7 +29,7 @@ def label(name: str) -> str:
 
 
 def short_label(name: str) -> str:
-    """Return the label with only the outermost caller, where there are callers: ``f ← g``."""
+    """Return the label with only the outermost caller, if there are any: ``f ← g``."""
     site, *callers = label(name).split(_CALLED_BY)
     return f"{_without_place(site)}{_CALLED_BY}{callers[-1]}" if callers else site
 
@@ -48,7 +48,7 @@ def _shorten(part: str) -> str:
     place = match["place"] or ""
     function = match["function"].replace("(anonymous namespace)::", "")
     function = function.removesuffix(" const")
-    # Operators contain brackets that open nothing.
+    # Names of operators, such as ``operator<``, contain brackets without a partner.
     hidden: list[str] = []
 
     def hide(match: re.Match[str]) -> str:
@@ -72,7 +72,7 @@ def _shorten(part: str) -> str:
 def _collapse(text: str) -> str | None:
     """Replace outermost ``<...>`` by ``<…>`` and drop ``(...)``.
 
-    None if brackets do not pair, or if ``<`` follows no name: that is no template.
+    None: brackets do not pair, or a ``<`` follows no name and so begins no template.
     """
     out: list[str] = []
     stack: list[str] = []

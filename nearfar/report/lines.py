@@ -1,4 +1,4 @@
-"""The source lines that miss most, with their text where it can be read now."""
+"""The source lines with most misses, with their text if the file can be read now."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Key = tuple[str, int, str, str, str]
 def source_lines(
     profile: WorkloadProfile, position: dict[int, int], folders: list[Path]
 ) -> list[SourceLine]:
-    """Return the lines of each phase and of the whole run that miss most, most first."""
+    """Return the lines with most misses of each phase and of the whole run, most first."""
     texts = SourceTexts(folders, profile.producer.time_utc)
     rows: list[SourceLine] = []
     groups = [(TOTAL, profile.phases), *((phase.name, [phase]) for phase in profile.phases)]
@@ -80,7 +80,7 @@ def _rows(
 
 
 class SourceTexts:
-    """Source files, each read once; looked for as named and in `folders`."""
+    """Source files, each read once, from the named path or from `folders`."""
 
     def __init__(self, folders: list[Path], profiled_utc: str) -> None:
         self._folders = folders
@@ -91,7 +91,7 @@ class SourceTexts:
             self._profiled = float("inf")
 
     def around(self, file: str, line: int) -> tuple[list[tuple[int, str]], str]:
-        """Return numbered text around `line`, and a note if it is missing or may not match."""
+        """Return numbered lines around `line`, and a note if text is missing or may not match."""
         if file not in self._files:
             self._files[file] = self._read(file)
         lines, note = self._files[file]
@@ -110,7 +110,7 @@ class SourceTexts:
             return [], "compiled without debug information (-g): no file is known"
         if Path(file).suffix.lower() not in SOURCE_SUFFIXES:
             return [], "not shown: the name does not end like a source file's"
-        for path in self._places(file):
+        for path in self._candidate_paths(file):
             try:
                 if not path.is_file() or path.stat().st_size > MAX_SOURCE_BYTES:
                     continue
@@ -122,10 +122,11 @@ class SourceTexts:
             return text.splitlines(), note
         return [], "the file was not found: name its folder with --sources"
 
-    def _places(self, file: str) -> list[Path]:
-        """Return where a file may be: as named, then below each folder with fewer leading parts.
+    def _candidate_paths(self, file: str) -> list[Path]:
+        """Return the paths where `file` may be, in the order to try.
 
-        `patch -p` looks in the same places.
+        Each folder is joined with `file` without 0, 1, 2, ... of its leading parts, as `patch -p`
+        does. The path as named is last.
         """
         path = Path(file)
         parts = path.parts[1:] if path.is_absolute() else path.parts
@@ -143,7 +144,7 @@ MAX_SERIES = 7
 
 
 def live(profile: WorkloadProfile, position: dict[int, int]) -> Live:
-    """Return the profile's samples as stacked series, largest peak first, "other" last."""
+    """Return live bytes over time by object, largest peak first, the other objects' sum last."""
     samples = sorted(profile.live, key=lambda sample: sample.time_ns)
     peaks: dict[str, int] = {}
     for sample in samples:

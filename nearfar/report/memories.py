@@ -38,7 +38,7 @@ def memory_facts(device: DeviceProfile, role: str) -> MemoryFacts:
 
 
 def far_facts(devices: list[DeviceProfile], prediction: Prediction) -> list[MemoryFacts]:
-    """Return the far memories' facts, those that are faster than near memory last."""
+    """Return the far memories' facts; memories faster than near memory are last."""
     predicted = {device.far: device for device in prediction.devices}
     facts = []
     for device in devices:
@@ -99,12 +99,12 @@ def _measured(device: DeviceProfile) -> str:
 
 
 def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> WorkingPoint:
-    """Return the program's working point on near memory, from its misses and near wall time."""
+    """Return the program's bandwidth and latency on near memory, from misses and wall time."""
     chosen = [p for p in profile.phases if phase in (p.name, "total")]
     line_bytes = profile.cache.line_bytes
     read = sum(o.traffic.misses() for p in chosen for o in p.objects) * line_bytes
     written = sum(o.traffic.write_backs for p in chosen for o in p.objects) * line_bytes
-    # Bandwidth is what all threads draw together: by the wall clock, not by CPU time.
+    # All threads share the bandwidth, so bytes are divided by wall time, not by CPU time.
     time_ns = sum(p.near_wall_time_ns or p.near_cpu_time_ns.value for p in chosen)
     # Bytes per ns are GB/s.
     scale = 1.0 / time_ns if time_ns > 0 else 0.0
@@ -112,7 +112,7 @@ def near_point(profile: WorkloadProfile, near: DeviceProfile, phase: str) -> Wor
 
 
 def far_points(device: DeviceProfile, prediction: DevicePrediction) -> list[WorkingPoint]:
-    """Return the program's working point on a far memory, per phase."""
+    """Return the program's bandwidth and latency on a far memory, for each phase."""
     phases: list[PhasePrediction] = [prediction.total, *prediction.phases]
     return [_point(device, p.phase, p.far_read_gb_per_s, p.far_write_gb_per_s) for p in phases]
 
@@ -135,9 +135,9 @@ def _point(device: DeviceProfile, phase: str, read: float, written: float) -> Wo
 
 
 def latency_at(curve: LoadedLatencyCurve, traffic_gb_per_s: float) -> tuple[float | None, bool]:
-    """Return the latency at this traffic, and whether the rising part of the curve ends before.
+    """Return the latency at this traffic, and whether the traffic is beyond the curve's rise.
 
-    Below the first point its latency is used: a memory is never faster than idle.
+    Traffic below the first point gets the first point's latency: no memory is faster than idle.
     """
     if not curve.points:
         return None, False
@@ -158,7 +158,7 @@ is within noise."""
 
 
 def latency_origin(prediction: Prediction, far: DevicePrediction) -> str:
-    """Return ``174 + 69 ns: near here plus ...``; empty where the prediction does not say."""
+    """Return ``174 + 69 ns: near here plus ...``; empty if the prediction lacks the parts."""
     near_ns, far_ns = prediction.near_latency_ns, far.latency_ns
     if far_ns is None or far.latency_from is None:
         return ""
@@ -168,7 +168,7 @@ def latency_origin(prediction: Prediction, far: DevicePrediction) -> str:
         added = f"{near_ns:.0f} + {far_ns - near_ns:.0f} ns"
         return f"{added}: near here plus what it added over its own host's DRAM"
     if far.latency_from in ("added", "ratio") and near_ns:
-        # A memory faster than its host's DRAM adds nothing: its ratio is used.
+        # A memory faster than its host's DRAM adds no latency, so the ratio is shown instead.
         share = f"{near_ns:.0f} × {far_ns / near_ns:.2f} ns"
         return f"{share}: near here times its ratio to its own host's DRAM"
     return f"{far_ns:.0f} ns, as published: its host's DRAM is not known or is this machine's"

@@ -16,7 +16,7 @@ BUDGETS = ("90%", "75%", "60%", "50%", "40%", "25%")
 
 
 def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], list[DeviceProfile]]:
-    """Return the far memories that serve each access directly, and the paged ones."""
+    """Return (far memories that serve each access directly, paged memories)."""
     paged = [far for far in fars if far.technology == "paged"]
     others = [far for far in fars if far.technology != "paged"]
     if paged and not others:
@@ -31,7 +31,7 @@ def without_paged(fars: Sequence[DeviceProfile]) -> tuple[list[DeviceProfile], l
 def paged_facts(
     profile: WorkloadProfile, paged: Sequence[DeviceProfile], records: Sequence[RunRecord] = ()
 ) -> list[PagedFacts]:
-    """Return slowdowns by near budget of each memory; the records are shown with the first."""
+    """Return each memory's slowdowns by near budget; `records` are shown with the first memory."""
     if records and not paged:
         raise NearfarError(
             "--record has runs in a paged memory, which the page does not have: name it by --far, "
@@ -58,7 +58,7 @@ def paged_facts(
 
 
 def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord) -> PagedMeasured:
-    """Return a run at a limit with its prediction, for the phases that both have."""
+    """Return a run at a memory limit with its prediction, for the phases that both have."""
     if record.paged is None:
         raise NearfarError("--record has a run without a limit of memory: use `nearfar run --far`")
     _check_program(profile, record)
@@ -78,7 +78,7 @@ def measured(profile: WorkloadProfile, device: DeviceProfile, record: RunRecord)
     try:
         prediction = paged_device(profile, device, [size], names, 1, cliff=False)
     except NearfarError as error:
-        # All else was checked by the table's own budgets.
+        # The budgets of the table have checked everything else before.
         limit = format_bytes(record.paged.budget_bytes)
         raise NearfarError(
             f"--record: its limit of {limit} is below what can be predicted: run it with a larger "

@@ -1,4 +1,4 @@
-"""Turn documents into `ReportData`; reads no file but source text."""
+"""Convert documents to `ReportData`; the only files it reads are the program's sources."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def prepare(
 ) -> ReportData:
     """Return all the page's data.
 
-    `plans` come with their origin (``25 %``, ``--budget 2GiB``); the first of each far memory
-    and phase gives the frontier, and each gives the bars of its budget. `stops` are more
-    plans by far memory and phase, for the slider. `how` explains the model and its intervals.
+    `plans` are (origin, plan), where the origin is ``25 %`` or ``--budget 2GiB``. The first plan
+    of each (far memory, phase) gives the frontier; every plan gives the bars of its budget.
+    `stops` are more plans for the slider. `how` explains the model and its intervals.
     """
     check_phase(profile, first_phase)
     position = {owner.id: number for number, owner in enumerate(profile.objects)}
@@ -248,7 +248,7 @@ def _phase(phase: Phase, position: dict[int, int]) -> PhaseFacts:
 def _total(profile: WorkloadProfile, position: dict[int, int]) -> PhaseFacts:
     rows = [row for phase in profile.phases for row in phase.objects]
     times = [phase.near_cpu_time_ns for phase in profile.phases]
-    # The ends are added too: a slow clock or neighbours slow all phases alike.
+    # Lows and highs are summed too: a slow clock or other programs slow all phases together.
     near = Estimate(
         sum(t.value for t in times), sum(t.low for t in times), sum(t.high for t in times)
     )
@@ -321,8 +321,8 @@ def _choice(origin: str, plan: Plan, position: dict[int, int], general: set[str]
         (p for p in plan.placements if _near_share(p)), key=lambda p: -p.added_ns_if_far.value
     )
     near_bytes = sum(p.size_bytes * _near_share(p) for p in near)
-    # A plan has its own bar, or it is the bar with as much near memory as its placements; of two,
-    # the faster.
+    # The plan's own bar has its name. Without it, the plan is the bar whose near memory is closest
+    # to that of the placements; the faster bar wins a tie.
     named = "per-phase" if plan.phases else "plan"
     rivals = [bar for bar in plan.alternatives if bar.name == named] or [
         bar for bar in plan.alternatives if bar.name not in NO_PLACEMENTS

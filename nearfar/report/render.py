@@ -24,8 +24,8 @@ VENDOR_ORDER = ("array", "color", "interpolate", "format", "scale", "path", "sha
 MOST_OPEN = 4
 """Far memories whose answer is open at once: with the headline, about one screen."""
 
-# What would end the script element or a JavaScript line, as JSON escapes: the same JSON after
-# parsing. U+2028 and U+2029 end lines in scripts of old browsers.
+# Characters that could end the script element or a JavaScript line, with their JSON escapes, which
+# parse to the same text. U+2028 and U+2029 end lines in scripts of old browsers.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
@@ -46,8 +46,8 @@ def render(data: ReportData) -> str:
         "count": count_text,
     }
     script = _script()
-    # The page may run exactly this script and fetch nothing: text that slipped through escaping
-    # could still not act.
+    # The policy allows exactly this script and no fetches: even text that escaping missed cannot
+    # run.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
@@ -80,5 +80,5 @@ def _script() -> str:
     ours = [HERE / f"figures/{figure.name}.js" for figure in FIGURES]
     own = [HERE / "page/base.js", *(file for file in ours if file.exists()), HERE / "page/start.js"]
     body = "\n".join(file.read_text() for file in own)
-    # In a function, so that no name of ours meets one of the browser's or of an element's id.
+    # A function scope prevents clashes with names of the browser and with ids of elements.
     return "\n".join(file.read_text() for file in vendor) + f"\n(() => {{\n{body}\n}})();\n"
