@@ -87,7 +87,7 @@ def column(compared: ComparisonTable, name: str = "ours") -> NDArray[np.float64]
 
 
 def covered(compared: ComparisonTable) -> tuple[int, int]:
-    """Return how many judged figures the intervals of ours contain, and how many are judged."""
+    """Return the number of judged figures inside our intervals, and the number judged."""
     with_interval = [
         r for r in compared.rows if r.judged and r.published is not None and r.low is not None
     ]

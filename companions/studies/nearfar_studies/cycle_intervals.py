@@ -22,8 +22,7 @@ class IntervalQuality:
     """Quality of one model's intervals of slowdowns."""
 
     margin: float
-    """Logarithm of the ratio by which all kernels together require each end to be moved
-    outwards."""
+    """Logarithm of the ratio by which each end moves outwards, calibrated on all kernels."""
     coverage: float
     width: float
     """Mean width."""
@@ -41,7 +40,7 @@ def calibrated(
 ) -> IntervalQuality | None:
     """Return the quality of intervals calibrated on the other kernels; None: too few kernels.
 
-    `model`: around the values of this model; None: around the default model's own intervals.
+    The intervals lie around the values of `model`; None: they widen those of the default model.
     """
     uncalibrated = [
         case.interval if model is None else Estimate(*[case.predicted[model]] * 3) for case in cases

@@ -1,4 +1,4 @@
-"""Predictions against the cycle-level core: slowdowns that no ordinary machine can have.
+"""Predictions against a cycle-level simulator, which can slow memory more than any machine.
 
 The reference runs (ChampSim; the same instruction window with increasingly slow memory) are in
 `reference/`. A prediction uses nearfar's own profile of each kernel with its own counts, the base
@@ -51,11 +51,11 @@ CORE = "champsim-reference"
 """The simulated core in the library."""
 
 PREFETCHED_GB_PER_S = 10.75
-"""Bandwidth of a prefetched stream at base level: the middle of 10-11.5. At the other levels it has
-as many lines in flight as the chains curve's last point."""
+"""Bandwidth of a prefetched stream at base level: the middle of 10-11.5. At the other levels the
+stream has as many lines in flight as the last point of the chains curve."""
 UNPREFETCHED_LINES = 10.0
-"""Lines in flight of a sequential read without prefetchers: the README's window of 320 instructions
-holds as many of a loop with four instructions per 8 bytes."""
+"""Lines in flight of a sequential read without prefetchers: a loop with four instructions per 8
+bytes has 32 per line, and the README's window holds 320."""
 
 SEEN = (
     "the form of the rules and the constants of the intervals were chosen with all ten kernels of "
@@ -64,7 +64,7 @@ SEEN = (
 """The status of these kernels, which the study and its docs state."""
 
 DEVICE_KERNELS = re.compile(r"w?chain\d+")
-"""The runs from which the devices' curves and their read-write probe come: they are not judged."""
+"""Runs that give the devices' curves and their read-write probe: they are not judged."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +124,15 @@ def counts(
     field = {name: place for place, name in enumerate(reference["run_fields"])}
     compared = []
     for name in kernels(reference):
-        true = reference["runs"]["nopf"][name]["base"]
+        simulated = reference["runs"]["nopf"][name]["base"]
         (region,) = phases_of(profiled[name], [REGION])
         compared.append(
             CountComparison(
                 kernel=name,
                 misses=float(misses(region.total)),
-                true_misses=true[field["llc_load_miss"]] + true[field["llc_rfo_miss"]],
+                true_misses=simulated[field["llc_load_miss"]] + simulated[field["llc_rfo_miss"]],
                 write_backs=float(write_backs(region.total)),
-                true_write_backs=true[field["dram_wr"]],
+                true_write_backs=simulated[field["dram_wr"]],
             )
         )
     return compared
@@ -199,12 +199,12 @@ def device(reference: dict[str, Any], config: str, level: str) -> DeviceProfile:
 def _stream_gb_per_s(curve: dict[str, dict[str, float]], config: str, level: str) -> float:
     """Return the bandwidth of one core's sequential read, from the chains and the README alone."""
     if config != "nopf":
-        most = curve[max(curve, key=int)]["ns_per_miss"]
-        return PREFETCHED_GB_PER_S if level == "base" else LINE_BYTES / most
+        last_point_ns = curve[max(curve, key=int)]["ns_per_miss"]
+        return PREFETCHED_GB_PER_S if level == "base" else LINE_BYTES / last_point_ns
     chains = sorted(int(k) for k in curve)
-    costs = [math.log(curve[str(k)]["ns_per_miss"]) for k in chains]
+    log_ns = [math.log(curve[str(k)]["ns_per_miss"]) for k in chains]
     return LINE_BYTES / math.exp(
-        np.interp(math.log(UNPREFETCHED_LINES), [math.log(k) for k in chains], costs)
+        np.interp(math.log(UNPREFETCHED_LINES), [math.log(k) for k in chains], log_ns)
     )
 
 

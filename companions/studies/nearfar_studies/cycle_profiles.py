@@ -1,14 +1,14 @@
-"""Profiles of the cycle-level reference's kernels: the truth's compiler, nearfar's own counts.
+"""Profiles of the cycle-level reference's kernels: the reference's compiler, nearfar's counts.
 
-`reference/kernels.c` is built as the runs' programs were (`gcc -O2`), with its marks of the
-simulator turned into nearfar's; functions between the marks have the same instructions. It is not
-linked statically, because nearfar's marks and allocations come from a preloaded library. Each
-program then runs unmodified under QEMU, every line is counted with the simulated machine's
+`reference/kernels.c` is built as the runs' programs were (`gcc -O2`), with the
+simulator's marks replaced by nearfar's; functions between the marks have the same instructions. It
+is not linked statically, because nearfar's marks and allocations come from a preloaded library.
+Each program then runs unmodified under QEMU, every line is counted with the simulated machine's
 last-level cache, and bursts are recorded.
 
 A run of the reference simulates a number of instructions from MARK(2) on, not all up to MARK(3).
 The profile ends there too (`--sample-instructions`). The reference counts an instruction that loads
-and computes as two, so a first short profile tells how many of those the kernel has.
+and computes as two, so a first short profile gives the share of such instructions.
 """
 
 from __future__ import annotations

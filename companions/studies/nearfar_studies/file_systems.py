@@ -65,20 +65,20 @@ class FileSystemCost:
 def find_places(
     mounts: str, folders: Iterable[Path], devices: Iterable[Path] = ()
 ) -> dict[str, FilePlace]:
-    """Return a writable place of every kind there is, from the text of /proc/mounts.
+    """Return a writable place on each available kind, from the text of /proc/mounts.
 
-    `folders` are tried first, each on the mount that holds it; then the mount points themselves,
-    for file systems mounted with DAX. `devices` are character devices of persistent memory.
+    `folders` are tried first; a folder has the kind of the mount that contains it. Then the mount
+    points of file systems with DAX are tried. `devices` are character devices of persistent memory.
     """
     table = [line.split() for line in mounts.splitlines() if len(line.split()) >= 4]
     kinds = {_unescaped(mount): _kind(kind, options) for _, mount, kind, options, *_ in table}
     places = {ANONYMOUS: FilePlace(ANONYMOUS, None)}
     for folder in [*folders, *(Path(m) for m, kind in kinds.items() if kind.endswith("-dax"))]:
         resolved = folder.resolve()
-        holders = [m for m in kinds if resolved.is_relative_to(m)]
-        if not holders or not os.access(resolved, os.W_OK):
+        containing = [m for m in kinds if resolved.is_relative_to(m)]
+        if not containing or not os.access(resolved, os.W_OK):
             continue
-        kind = kinds[max(holders, key=len)]
+        kind = kinds[max(containing, key=len)]
         if kind in KINDS:
             places.setdefault(kind, FilePlace(kind, resolved))
     for device in devices:

@@ -92,9 +92,9 @@ def _possible(n: Column, dram_ns: float) -> tuple[Column, Column]:
 
 
 def its_counters_model_s(n: Column, *, with_cpu: bool) -> Column:
-    """Return its counters model as figure 5.7 prints it, with absolute values; for 1-byte elements.
+    """Return the thesis' counters model (figure 5.7) with absolute values, for 1-byte elements.
 
-    `with_cpu` adds its processor time, which the appendix' code computes and omits.
+    `with_cpu` adds the processor time, which the appendix' code computes but does not add.
     """
     v = THESIS.value
     load_misses = np.abs(loads(n)) * np.abs(
@@ -107,14 +107,14 @@ def its_counters_model_s(n: Column, *, with_cpu: bool) -> Column:
 
 
 def its_cpu_ns(n: Column) -> Column:
-    """Return its processor time: cycles over clock times instructions per cycle."""
+    """Return the thesis' processor time: cycles over clock times instructions per cycle."""
     v = THESIS.value
     per_cycle = v("instructions_per_get") / v("cycles_per_get")
     return np.asarray(v("cycles_per_get") * n / v("clock_ghz") * per_cycle)
 
 
 def its_code_model_s(n: Column) -> Column:
-    """Return its code model, figure 5.10: 4 1/3 reads per get and 1 byte."""
+    """Return the thesis' code model, figure 5.10: a get takes 4 1/3 reads and transfers 1 byte."""
     reads = 4.0 + 1.0 / 3.0
     per_get_ns = reads * THESIS.value("pmem_read_ns") + 1.0 / THESIS.value("pmem_read_gb_per_s")
     return np.asarray(per_get_ns * n * 1e-9)

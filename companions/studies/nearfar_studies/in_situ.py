@@ -20,9 +20,9 @@ THREADS = 16
 DOUBLE, INT = 8, 4
 
 GENERATE_BYTES = NODES * (3 * DOUBLE + INT) + EDGES * (DOUBLE + INT)
-"""On the channels, a set: of every node x read for ownership and written back, x of the step before
-read, one row pointer; of every edge its value and its column. Its own count has 2.5 doubles a node:
-it leaves the read for ownership out."""
+"""Bytes on the channels per set. For each node, the new x is read for ownership and written back,
+and the old x and a row pointer are read; for each edge, its value and its column. The thesis counts
+2.5 doubles per node, because it leaves out the read for ownership."""
 
 TRANSFER_BYTES = NODES * DOUBLE * 3
 """Bytes on the channels per set of a transfer: read, read for ownership, written back."""
@@ -35,9 +35,9 @@ GIGA = 1e9
 def generate_scaling() -> Scaling:
     """Return how generation scales on DRAM, in GB/s on the channels.
 
-    One thread adds every edge's product to one sum, as STREAM's added sum does every element: it
-    can go no faster than one dependent addition after the other, whose time that kernel's one
-    thread gives. All threads: what copy's lines show of the channels.
+    One thread is limited by dependent additions, one per edge; their time comes from one thread of
+    the sum kernel that the thesis added to STREAM. All threads are limited by the channels'
+    capacity, which comes from the lines that STREAM's copy moves.
     """
     copy, total = scaling("DRAM"), scaling("DRAM", "sum")
     addition_ns = DOUBLE / total.one_thread
@@ -58,7 +58,7 @@ def transfer_scaling() -> Scaling:
 
 
 def analyse_scaling(memory: str) -> Scaling:
-    """Return how the analysis scales, which is STREAM's added sum."""
+    """Return how the analysis scales: as the sum kernel that the thesis added to STREAM."""
     return scaling(memory, "sum")
 
 
@@ -68,7 +68,7 @@ def alone_s(byte_count: float, law: Scaling, threads: float) -> float:
 
 
 def pipeline(consumers: int, *, joint: bool = True) -> PipelineTimes:
-    """Return the pipeline's times if this many of the threads transfer and analyse.
+    """Return the pipeline's times if `consumers` of the threads transfer and analyse.
 
     If `joint` is False, the memories are assumed to be independent of each other.
     """

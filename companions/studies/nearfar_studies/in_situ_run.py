@@ -50,12 +50,11 @@ def far_here() -> str:
 def run_pipeline_here(
     far: str, *, nodes: int = NODES, sets: int = SETS, program: Path | None = None
 ) -> PipelineRun:
-    """Build it, unless `program` was built before, and run it with the consumer's memory in `far`.
+    """Compile the pipeline and run it with the consumer's memory in `far`.
 
-    `far` is such as ``node:1`` or ``file:/mnt/pmem0``.
-
-    Its sums are compared with those found without threads; raises NearfarError where they differ,
-    where `far` is not available, and where there is no C compiler.
+    `far` is a memory spec such as ``node:1`` or ``file:/mnt/pmem0``; `program` is the pipeline if
+    it was compiled before. The sums are compared with those of a run without threads. Raises
+    NearfarError if they differ, if `far` is not available, or if there is no C compiler.
     """
     place = program_memory(far, topology.detect())
     with tempfile.TemporaryDirectory(prefix="nearfar-in-situ-") as folder:

@@ -17,7 +17,7 @@ from nearfar_bench.slowdowns import slowdown
 from nearfar_studies.intset_runs import DRAM, SYNCED, SetCase, SetRuns
 
 OPERATIONS = 1e6
-"""Number of operations in a profile: its values are those of one operation times this."""
+"""Number of operations in a profile; its counts are those of one operation times this number."""
 
 
 def flushed(counts: dict[str, float]) -> Traffic:
@@ -45,10 +45,10 @@ def predicted(runs: SetRuns, case: SetCase, device: str) -> Estimate:
     counts = runs.counts[SetCase(case.structure, runs.plan.sizes[0], DRAM, case.safety)]
     here = SetCase(case.structure, case.size, SYNCED if on_disk else DRAM, case.safety)
     traffic = synced(counts) if on_disk else flushed(counts)
-    # Of mean throughput, as slowdowns are.
+    # 1e9 over the mean throughput: slowdowns use that mean too.
     ns = slowdown([1e9, 1e9], runs.throughput[here])
     profile = profile_of(ns, traffic)
-    # Nothing misses, so near memory counts only as what flushes take beside the published ones.
+    # Nothing misses: of near memory, only the cost of flushes counts.
     near = host_dram(far)
     if near is None:
         raise ValueError(f"{device} names no DRAM next to it")

@@ -50,8 +50,8 @@ class SetRuns:
     changes: dict[SetCase, float] = field(default_factory=dict)
     """Share of operations that changed something."""
     sync_ns: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """One line made durable by msync, by memory: in the page last synced, and in one drawn at
-    random. On `SYNCED` it is the kernel's own time."""
+    """Time to make one line durable by msync, by memory: in the page synced last, and in a random
+    page. On `SYNCED` this is the Linux kernel's own time."""
     lacking: str = ""
     """Why there is no disk here; empty: there is one."""
 
@@ -142,7 +142,7 @@ def _time(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
 
 
 def _count(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
-    # Counts depend on the operations alone: this many make them precise to a few per mille.
+    # Counts depend on the operations alone: 20,000 make them precise to a few per mille.
     arguments = {**_arguments(case, runs.plan), "operations": "20000"}
     line = run("intset", arguments, memory, "count")
     runs.counts[case] = {name: n / line.operations for name, n in line.counts.items()}
@@ -150,14 +150,14 @@ def _count(runs: SetRuns, case: SetCase, memory: BenchMemory) -> None:
 
 
 def _sync_ns(memory: BenchMemory, seconds: float) -> tuple[float, float]:
-    # A record of 8 bytes committed by its sum is one line copied and one sync; so is a block.
-    log = {"record": "8", "commit": "checksum", "pool_bytes": "1MiB"}
-    drawn = {"block": "4KiB", "blocks": "1024"}
-    again, elsewhere = (
+    # An operation of either kind copies one line and syncs once.
+    log_arguments = {"record": "8", "commit": "checksum", "pool_bytes": "1MiB"}
+    block_arguments = {"block": "4KiB", "blocks": "1024"}
+    same_page, random_page = (
         run(kind, {**arguments, "seconds": str(seconds)}, memory, "time")
-        for kind, arguments in (("log", log), ("blocks", drawn))
+        for kind, arguments in (("log", log_arguments), ("blocks", block_arguments))
     )
     return (
-        again.wall_ns / max(again.operations, 1),
-        elsewhere.wall_ns / max(elsewhere.operations, 1),
+        same_page.wall_ns / max(same_page.operations, 1),
+        random_page.wall_ns / max(random_page.operations, 1),
     )

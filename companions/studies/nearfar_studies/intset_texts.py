@@ -35,7 +35,7 @@ def left_out() -> TextTable:
 
 
 def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
-    """Return times without the steps for safety, relative to the safe set, with the reasons."""
+    """Return times without the steps for safety over the safe set's, and counts to explain them."""
     size = runs.plan.sizes[0]
     memories = [DRAM, *([DISK] if with_disk else [])]
     rows = []
@@ -76,7 +76,7 @@ def hidden(runs: SetRuns, with_disk: bool) -> TextTable:
 
 
 def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
-    """Check the rule for the SSD's prediction on this machine's own disk."""
+    """Test on this machine's disk the rule that predicts times on the SSD."""
     if not with_disk:
         return []
     rows = []
@@ -84,7 +84,7 @@ def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
         case = SetCase(structure, runs.plan.sizes[0], DRAM)
         syncs = runs.counts[case]["flush_calls"]
         here = mean(runs.ns(SetCase(structure, case.size, SYNCED)))
-        ends = [
+        predicted_ns = [
             here + syncs * (on_disk - kernel)
             for on_disk, kernel in zip(runs.sync_ns[DISK], runs.sync_ns[SYNCED], strict=True)
         ]
@@ -93,16 +93,16 @@ def sync_rule(runs: SetRuns, with_disk: bool) -> list[TextTable]:
             [
                 NAMES[structure],
                 f"{syncs:.2f}",
-                " to ".join(f"{end / 1e3:.0f}" for end in sorted(ends)),
+                " to ".join(f"{end / 1e3:.0f}" for end in sorted(predicted_ns)),
                 f"{measured / 1e3:.0f}",
-                f"{measured / geometric_mean(ends) - 1:+.0%}",
+                f"{measured / geometric_mean(predicted_ns) - 1:+.0%}",
             ]
         )
-    again, elsewhere = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])
+    last, other = (f"{ns / 1e3:.0f}" for ns in runs.sync_ns[DISK])
     return [
         TextTable(
-            title=f"test of the SSD's rule on this disk, whose msync takes {again} us for the page "
-            f"last synced and {elsewhere} us for another",
+            title=f"test of the SSD's rule on this disk, whose msync takes {last} us for the page "
+            f"last synced and {other} us for another",
             columns=["set", "syncs per operation", "predicted, us", "measured, us", "error"],
             rows=rows,
         )

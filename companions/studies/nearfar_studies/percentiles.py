@@ -77,11 +77,14 @@ def percentiles_ns(
 
     The time that the other machine's near memory adds or saves is distributed in the same way.
     """
-    ends = [
-        _moved(histogram, times[kind] if times else None, distribution)
+    bucket_ns = [
+        _in_far_memory(histogram, times[kind] if times else None, distribution)
         for kind, histogram in latencies.items()
     ]
-    values, counts = np.concatenate(ends), np.concatenate([h.counts for h in latencies.values()])
+    values, counts = (
+        np.concatenate(bucket_ns),
+        np.concatenate([h.counts for h in latencies.values()]),
+    )
     order = np.argsort(values, kind="stable")
     seen = np.cumsum(counts[order])
     places = np.searchsorted(seen, np.asarray(shares) * seen[-1])
@@ -95,7 +98,7 @@ def slowdowns(
 ) -> list[tuple[float, float]]:
     """Return low and high of each percentile's slowdown in far memory, by both distributions.
 
-    They include one bucket on either side.
+    The range is widened by one bucket on either side.
     """
     ways: list[Distribution] = ["evenly", "in proportion"]
     ratios = [
@@ -117,11 +120,14 @@ def near_ns(
     return percentiles_ns(latencies, shares, near, distribution)
 
 
-def _moved(histogram: Histogram, times: MeanTimes | None, distribution: Distribution) -> Array:
+def _in_far_memory(
+    histogram: Histogram, times: MeanTimes | None, distribution: Distribution
+) -> Array:
+    """Return the buckets' ends in far memory, ns; without `times`, as they were measured."""
     if times is None:
         return histogram.up_to_ns
     if distribution == "in proportion":
         return histogram.up_to_ns * (times.far / times.here)
-    # A quicker memory cannot make a request take no time.
+    # A faster memory shortens a request at most by the ratio of the mean times.
     least = histogram.up_to_ns * min(1.0, times.far / times.here)
     return np.maximum(histogram.up_to_ns + times.far - times.here, least)

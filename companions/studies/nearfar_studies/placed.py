@@ -36,7 +36,7 @@ class PlacedApplication:
 
     @cached_property
     def requests(self) -> Problem:
-        """The phases that are kinds of request."""
+        """The placement problem of the phases that are kinds of request."""
         workload = only(self.measured.there, self.application.requests)
         return make_problem(workload, self.near, self.far)
 
@@ -53,11 +53,11 @@ class PlacedApplication:
     def gain(self, near_share: float) -> Estimate:
         """Return the time with everything far divided by that with a share near."""
         far, some = self.slowdown(0.0), self.slowdown(near_share)
-        # Both ends of one doubt: where far memory adds most, it does in both.
+        # Both slowdowns err in the same direction, so low goes with low and high with high.
         return Estimate(far.value / some.value, *sorted((far.low / some.low, far.high / some.high)))
 
     def times(self, near_share: float) -> dict[str, MeanTimes]:
-        """Return a request's mean times by kind."""
+        """Return the mean times of requests, by kind."""
         moved = self.shares(near_share)[:, 1]
         here = {phase.name: phase for phase in self.measured.here.phases}
         times = {}

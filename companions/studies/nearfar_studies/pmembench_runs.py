@@ -39,7 +39,7 @@ class PmembenchRuns:
         self._folder.cleanup()
 
     def profile(self, operation: str, n: int, element_bytes: int) -> WorkloadProfile:
-        """Return the profile of `n` operations on hash-atomic, its elements apart from it."""
+        """Profile `n` operations on hash-atomic, which stores its elements separately."""
         output = self._here / "profile.json"
         with tempfile.TemporaryDirectory(prefix="nearfar-pmembench-", dir=TMPFS) as pool:
             words = [f"operation={operation}", f"n={n}", f"element={element_bytes}"]

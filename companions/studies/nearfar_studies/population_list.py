@@ -110,7 +110,7 @@ def _value(field: str, number: int, draw: Random) -> str:
     match field[0]:
         case "i":
             return str(number)
-        case "w":  # by Zipf's law the logarithm of a rank is even
+        case "w":  # Zipf's law: the logarithm of a rank is uniform
             return _words()[int(VOCABULARY ** draw.random()) - 1]
         case "f":
             return f"{draw.random():.6f}"

@@ -28,8 +28,8 @@ PACE = 25e6
 value."""
 
 SLOWEST_PACE = PACE / 20
-"""Pace at which --sample just holds the instructions that are observed: a program that needs five
-times as long is taken to hang."""
+"""Instructions per second at which the observed instructions just fit in --sample. A program that
+takes five times as long is considered to hang."""
 
 ENVIRONMENT = {"LC_ALL": "C", "OMP_NUM_THREADS": "1"}
 
@@ -100,7 +100,7 @@ def minutes(waiting: Sequence[PopulationProgram], finished: Iterable[FinishedPro
 
 def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> FinishedProgram:
     """Profile a program; a failure is part of the result."""
-    begun, failure, most = time.monotonic(), "", INSTRUCTIONS[program.duration]
+    begun, failure, max_instructions = time.monotonic(), "", INSTRUCTIONS[program.duration]
     path = folder / f"{program.name}.json"
     path.unlink(missing_ok=True)
     paths = {
@@ -108,7 +108,12 @@ def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> Fi
         for name, recipe in listed.inputs_of(program).items()
     }
     options = ["--source", "qemu", "--llc", f"{listed.llc_bytes}B", "--ways", "16", "--quiet"]
-    options += ["--sample-instructions", f"{most:.0f}", "--sample", f"{most / SLOWEST_PACE}s"]
+    options += [
+        "--sample-instructions",
+        f"{max_instructions:.0f}",
+        "--sample",
+        f"{max_instructions / SLOWEST_PACE}s",
+    ]
     with tempfile.TemporaryDirectory(prefix="nearfar-population-") as scratch:
         command, driver = program.words({**paths, "scratch": Path(scratch)})
         options += ["--driver", driver] if driver else []
@@ -124,4 +129,6 @@ def _run(program: PopulationProgram, listed: PopulationList, folder: Path) -> Fi
         elif failure or "see --sample" in status:
             failure = f"the program {status}"
             path.unlink()
-    return FinishedProgram(listed.digest(program), most, time.monotonic() - begun, failure)
+    return FinishedProgram(
+        listed.digest(program), max_instructions, time.monotonic() - begun, failure
+    )

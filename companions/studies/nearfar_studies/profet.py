@@ -44,23 +44,23 @@ def cases(figures: dict[str, Any], platform: str) -> dict[str, list[CyclePredict
     devices = [load_device(f"{memory}-{platform}") for memory in memories]
     by_direction: dict[str, list[CyclePrediction]] = {name: [] for name in DIRECTIONS}
     for program, runs in figures["runs"][platform].items():
-        for at, near in enumerate(memories):
+        for near_place, near in enumerate(memories):
             profile = profile_of_counters(counters(program, runs[near], ghz))
-            fars = [number for number in range(len(memories)) if number != at]
+            far_places = [place for place in range(len(memories)) if place != near_place]
             predicted = predict(
                 profile=profile,
-                near=devices[at],
-                far=[devices[far] for far in fars],
+                near=devices[near_place],
+                far=[devices[far_place] for far_place in far_places],
                 model=MODEL,
                 models=["traffic"],
             )
-            for far, entry in zip(fars, predicted.devices, strict=True):
+            for far_place, entry in zip(far_places, predicted.devices, strict=True):
                 slowdowns = {model.model: model.slowdown for model in entry.total.models}
-                truth = runs[memories[far]]["measured_cpi"] / runs[near]["measured_cpi"]
-                by_direction[DIRECTIONS[far < at]].append(
+                truth = runs[memories[far_place]]["measured_cpi"] / runs[near]["measured_cpi"]
+                by_direction[DIRECTIONS[far_place < near_place]].append(
                     CyclePrediction(
                         kernel=program,
-                        level=f"{near} to {memories[far]}",
+                        level=f"{near} to {memories[far_place]}",
                         truth=truth,
                         predicted={MODEL: entry.total.slowdown.value, **slowdowns},
                         interval=entry.total.slowdown,
@@ -70,7 +70,7 @@ def cases(figures: dict[str, Any], platform: str) -> dict[str, list[CyclePredict
 
 
 def counters(program: str, run: dict[str, Any], ghz: float) -> CounterProfile:
-    """Return the counters of one run; each interval is s, 1e9 cycles, 1e6 misses, MB, MB."""
+    """Return a run's counters; an interval is s, 1e9 cycles, 1e6 misses, MB read, MB written."""
     intervals = list(_intervals(run["intervals"], ghz))
     return CounterProfile(
         producer=producer(),

@@ -52,7 +52,7 @@ class ReproduceOptions(Options):
     interrupted run goes on from them."""
 
     def check_options(self) -> None:
-        """Refuse no study, and two ways to name them."""
+        """Refuse a command that names no study, and options that contradict each other."""
         if self.score is not None:
             if self.names or self.all_ or self.list_ or self.blind is not None:
                 raise CommandError("--score runs no study: leave the other options out")

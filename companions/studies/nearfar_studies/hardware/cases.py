@@ -1,4 +1,4 @@
-"""Cases: a program, its input, a machine and two memories, in the words of a measurement."""
+"""Cases: programs, inputs, machines and memories, as the source of a measurement names them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class MemoryCase:
 
     @property
     def thread_count(self) -> int | None:
-        """Return the number of threads, 1 if the source has none; None: it is not stated."""
+        """Return the number of threads, 1 if `threads` is empty; None: `threads` is no number."""
         first = self.threads.split()[0] if self.threads else "1"
         return int(first) if first.isdigit() else None
 
@@ -134,6 +134,7 @@ def write_predictions(predictions: Iterable[CasePrediction], path: Path) -> None
 
 
 def _read(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
+    """Return the rows of a CSV file; refuse a missing column and a repeated id."""
     try:
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
@@ -147,9 +148,11 @@ def _read(path: Path, needed: Sequence[str]) -> list[dict[str, str]]:
             f"{path} has no column {missing[0]!r}: expected CSV with {', '.join(needed)}"
         )
     ids = [row["id"] for row in rows]
-    twice = next((id for id in ids if ids.count(id) > 1), None)
-    if twice is not None:
-        raise NearfarError(f"{path} has two rows with the id {twice!r}: give each row its own")
+    repeated_id = next((id for id in ids if ids.count(id) > 1), None)
+    if repeated_id is not None:
+        raise NearfarError(
+            f"{path} has two rows with the id {repeated_id!r}: give each row its own"
+        )
     return rows
 
 

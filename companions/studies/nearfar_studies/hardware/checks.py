@@ -29,13 +29,13 @@ class SourceFigure:
     objects: tuple[str, ...]
     value: float
     tolerance: float
-    """Relative difference up to which ours agrees."""
+    """Largest relative difference at which the stand-in program agrees with the source."""
     source: str
 
 
 @dataclass(frozen=True)
 class FigureCheck:
-    """A source's figure next to that of a stand-in program."""
+    """A figure that a source states, and the same figure of a stand-in program's profile."""
 
     figure: SourceFigure
     ours: float
@@ -69,7 +69,7 @@ def read_figures(entries: list[dict[str, Any]], where: str) -> tuple[SourceFigur
 def checked(
     figures: tuple[SourceFigure, ...], text: str, profile: WorkloadProfile, phase: str
 ) -> list[FigureCheck]:
-    """Return the checks of the input `text` ("PROGRAM: INPUT") with this profile."""
+    """Compare `profile` with the figures that hold for the input `text` ("PROGRAM: INPUT")."""
     (counted,) = (entry for entry in profile.phases if entry.name == phase)
     return [
         FigureCheck(figure, QUANTITIES[figure.quantity](_Counted(profile, counted, figure.objects)))
@@ -121,5 +121,5 @@ QUANTITIES: dict[str, Callable[[_Counted], float]] = {
     "data_bytes": _Counted.data_bytes,
     "data_bytes_per_operation": lambda c: c.data_bytes() / (c.phase.operations or 1.0),
 }
-"""Quantities by name; all except `data_bytes` are per operation. Lines read include those that
-stores read."""
+"""Quantities by name; all except `data_bytes` are per operation. Bytes read include the
+lines that stores read first (reads for ownership)."""

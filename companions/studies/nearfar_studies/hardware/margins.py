@@ -1,18 +1,18 @@
 """Widths of the intervals of stand-in programs, and their coverage of groups that are left out.
 
-The models' intervals include unknown programs, cores and assumed figures. Sources state some of
-these, so with data directly in far memory the intervals are wider than these cases need: their ends
-keep a share of their distance (a logarithm) from the value. In Memory Mode an interval spans states
-of which one applies (pages in one piece or scattered, lines in order or one by one), so it keeps
-its width, and both ends move outwards by a margin for the cost of a hit in near memory, which the
-model leaves out.
+The models' intervals allow for unknown programs, cores and assumed figures. The sources state some
+of these, so for data directly in far memory the intervals are too wide: each end keeps only a share
+of its distance (a logarithm) from the value. In Memory Mode an interval spans several states, of
+which a case has one (pages contiguous or scattered, lines in order or one by one). This interval
+keeps its width, and both ends move outwards by a margin, because the model leaves out the cost of a
+hit in near memory.
 
-The need of a group of cases is the least share or margin with which its intervals contain 90 % of
-them. Cases of one source share a machine, a program or both and say little about each other, so
-groups are sources, and programs within the one source of Memory Mode. Share and margin are the
-greatest need of any group, rounded up: the need of all cases together is that of the largest
-source, and with it the intervals contained 1 of 4 cases of another source that was left out. The
-table shows the share or margin that the rule gives each group without its own cases.
+The *need* of a group of cases is the smallest share or margin whose intervals contain 90 % of the
+group. Cases of one source share a machine or a program, so they are no independent evidence: a
+group is a source, or in Memory Mode, which has one source, a program. The share and the margin in
+use are the greatest need of any group, rounded up. The need of all cases together would be that of
+the largest source: with it, the intervals contained 1 of 4 cases of another source that was left
+out. The table shows for each group the share or margin that the other groups need.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MEMORY_MODE_MARGIN = 0.09
 greatest need, needs 0.083."""
 
 SHARE, MARGIN = "share of the width", "margin in Memory Mode"
-"""The two figures that set widths."""
+"""Names, in the table, of the two figures that set widths."""
 
 MIN_DISTANCE = 1e-9
 """Minimum distance of an end from the value."""
@@ -51,7 +51,7 @@ def in_memory_mode(case: MemoryCase) -> bool:
 
 
 def interval_of(case: MemoryCase, slowdown: Estimate) -> tuple[float, float]:
-    """Return the ends of a case's interval; `slowdown` has those of the model."""
+    """Return low and high of a case's interval; `slowdown` has the model's interval."""
     if in_memory_mode(case):
         return slowdown.low * exp(-MEMORY_MODE_MARGIN), slowdown.high * exp(MEMORY_MODE_MARGIN)
     low, high = (
@@ -62,7 +62,10 @@ def interval_of(case: MemoryCase, slowdown: Estimate) -> tuple[float, float]:
 
 
 def needed(each: CasePrediction, case: MemoryCase) -> float | None:
-    """Return the need of a case: a share, or in Memory Mode a margin; None: it is not judged."""
+    """Return the smallest share, or in Memory Mode margin, whose interval contains the measurement.
+
+    Return None for a case that is not judged.
+    """
     if each.low is None or each.high is None or not each.slowdown:
         return None
     if not case.slowdown or case.suspect:
@@ -89,7 +92,7 @@ class _Group:
 
     @property
     def held(self) -> float | None:
-        """Return the share of its cases that is held with what the others give."""
+        """Return the coverage of its cases with the need of the other groups."""
         if self.given is None:
             return None
         return float(np.mean([need <= self.given for need in self.needs]))
@@ -100,22 +103,22 @@ def _groups(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) 
     for each, case in zip(predictions, cases, strict=True):
         value = needed(each, case)
         if value is not None:
-            mode = in_memory_mode(case)
-            key = (MARGIN, case.program) if mode else (SHARE, case.source)
+            is_memory_mode = in_memory_mode(case)
+            key = (MARGIN, case.program) if is_memory_mode else (SHARE, case.source)
             needs.setdefault(key, []).append(value)
-    made = []
+    groups = []
     for (kind, name), values in needs.items():
         others = [
-            _quantile(theirs)
-            for (other_kind, other), theirs in needs.items()
+            _quantile(other_needs)
+            for (other_kind, other), other_needs in needs.items()
             if other_kind == kind and other != name
         ]
-        made.append(_Group(kind, name, values, max(others, default=None)))
-    return made
+        groups.append(_Group(kind, name, values, max(others, default=None)))
+    return groups
 
 
 def margins_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]) -> TextTable:
-    """Return each group's need, the rule that the other groups give, and its coverage."""
+    """Return each group's need, the largest need of other groups, and the coverage with that."""
     used = {SHARE: WIDTH_SHARE, MARGIN: MEMORY_MODE_MARGIN}
     rows = [
         [
@@ -140,7 +143,7 @@ def margins_table(predictions: Sequence[CasePrediction], cases: Sequence[MemoryC
 def left_out_sentence(
     predictions: Sequence[CasePrediction], cases: Sequence[MemoryCase]
 ) -> str | None:
-    """Return the coverage where each group's widths come from the others; None: unknown."""
+    """State the coverage if each group's widths come from the other groups; None: unknown."""
     held = [
         (group.held, len(group.needs))
         for group in _groups(predictions, cases)

@@ -74,11 +74,12 @@ class CaseMachine:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _PreparedCase:
     """One case, ready for a model."""
 
     traffic: PhaseTraffic
     moved: Array
+    """The traffic that the placement moves to far memory, shape (COLUMNS,)."""
     machine: CaseMachine
     model: str
     moved_share: float
@@ -171,50 +172,65 @@ class CasePredictor:
         program = program_of(case)
         if program is None:
             raise NearfarError(f"there is no stand-in program for {case.program!r}")
-        kind = _input_of(case, program, case.input)
-        parts = self._parts(case, program, kind)
-        slowdown = _slowdown(parts)
+        stand_in_input = _input_of(case, program, case.input)
+        prepared = self._prepare(case, program, stand_in_input)
+        slowdown = _slowdown(prepared)
         size = SMALLER.fullmatch(case.near_memory)
-        if size is not None:  # near is a smaller input, in Memory Mode as well
-            smaller = self._parts(case, program, _input_of(case, program, size[1]))
-            near = near_memory(parts.machine.near, core=_core(parts))
-            added = added_share(parts.traffic, smaller.traffic, near)
-            slowdown = _over(_plus(slowdown, added), _slowdown(smaller))
-        self.checks[case.program, case.input] = parts.checks
-        assumed = [f"stand-in program {program.name}", kind.assumed, parts.machine.assumed]
+        if size is not None:  # the near run has a smaller input, also in Memory Mode
+            smaller = self._prepare(case, program, _input_of(case, program, size[1]))
+            near = near_memory(prepared.machine.near, core=_core(prepared))
+            added = added_share(prepared.traffic, smaller.traffic, near)
+            slowdown = _divided(_plus(slowdown, added), _slowdown(smaller))
+        self.checks[case.program, case.input] = prepared.checks
+        assumed = [
+            f"stand-in program {program.name}",
+            stand_in_input.assumed,
+            prepared.machine.assumed,
+        ]
         assumed += [
             f"differs from its source: {check.figure.what} is {check.ours:.3g}, published "
             f"{check.figure.value:.3g}"
-            for check in parts.checks
+            for check in prepared.checks
             if not check.agrees
         ]
-        if case.near_seconds is None and case.near_rate is None and not kind.near_ns_per_operation:
+        if (
+            case.near_seconds is None
+            and case.near_rate is None
+            and not stand_in_input.near_ns_per_operation
+        ):
             assumed.append("near time is that of the stand-in program here")
-        return slowdown, parts.model, "; ".join(filter(None, assumed))
+        return slowdown, prepared.model, "; ".join(filter(None, assumed))
 
-    def _parts(self, case: MemoryCase, program: StandIn, kind: StandInInput) -> _Parts:
+    def _prepare(
+        self, case: MemoryCase, program: StandIn, stand_in_input: StandInInput
+    ) -> _PreparedCase:
         machine = machine_of(case)
         in_memory_mode = case.placement == "Memory Mode"
         bursts = not in_memory_mode or SMALLER.fullmatch(case.near_memory) is not None
-        profile = self.profiler.profile(program, kind, machine.llc_bytes, bursts=bursts)
+        profile = self.profiler.profile(program, stand_in_input, machine.llc_bytes, bursts=bursts)
         (phase,) = phases_of(profile, [PHASE])
-        threads = float((case.thread_count is None and kind.threads) or machine.threads)
-        unmoved = kind.unmoved_seconds / (case.near_seconds or math.inf)
-        near_ns = _near_ns(case, kind, phase, threads * (1.0 - unmoved))
+        threads = float((case.thread_count is None and stand_in_input.threads) or machine.threads)
+        unmoved = stand_in_input.unmoved_seconds / (case.near_seconds or math.inf)
+        near_ns = _near_ns(case, stand_in_input, phase, threads * (1.0 - unmoved))
         traffic = replace(phase, near_time_ns=near_ns, concurrency=threads)
         model = DEFAULT_MODEL
         if in_memory_mode:
             model = MEMORY_MODE
-            # Data without page walks are as small as the TLB's reach: they fit as they are.
-            used = phase.walked_bytes / (kind.data_bytes or math.inf) if phase.walked_bytes else 1.0
+            # Near memory shrinks as the stand-in's data do. Data without page walks are within
+            # the TLB's reach and fit, so near memory keeps its size.
+            used = (
+                phase.walked_bytes / (stand_in_input.data_bytes or math.inf)
+                if phase.walked_bytes
+                else 1.0
+            )
             size = max(round(machine.cache_bytes * used), LINE_BYTES)
             cached = msgspec.structs.replace(machine.near, capacity_bytes=size)
             machine = replace(machine, near=cached)
         names = [entry.name for entry in profile.objects]
         moved = _moved(case, program, traffic, names)
-        stored = stored_share(case, program, kind, machine)
+        stored = stored_share(case, program, stand_in_input, machine)
         checks = checked(program.figures, f"{case.program}: {case.input}", profile, PHASE)
-        return _Parts(traffic, moved, machine, model, 1.0 - unmoved, stored, checks)
+        return _PreparedCase(traffic, moved, machine, model, 1.0 - unmoved, stored, checks)
 
 
 def _input_of(case: MemoryCase, program: StandIn, text: str) -> StandInInput:
@@ -224,17 +240,19 @@ def _input_of(case: MemoryCase, program: StandIn, text: str) -> StandInInput:
     return kind
 
 
-def _near_ns(case: MemoryCase, kind: StandInInput, phase: PhaseTraffic, threads: float) -> Estimate:
-    """Return CPU time of the phase that follows from the source's near run, ns."""
-    here = phase.operations or 1.0
-    if case.near_seconds is not None and kind.operations:
-        value = case.near_seconds * 1e9 * threads * here / kind.operations
-    elif case.near_rate is not None and kind.rate_per_operation:
-        # One process does an operation; threads share the rate of all.
+def _near_ns(
+    case: MemoryCase, stand_in_input: StandInInput, phase: PhaseTraffic, threads: float
+) -> Estimate:
+    """Return the phase's CPU time in ns, from the time or rate of the source's near run."""
+    operations = phase.operations or 1.0
+    if case.near_seconds is not None and stand_in_input.operations:
+        value = case.near_seconds * 1e9 * threads * operations / stand_in_input.operations
+    elif case.near_rate is not None and stand_in_input.rate_per_operation:
+        # A rate per process is one thread's; any other rate is that of all threads.
         shared = 1.0 if "process" in case.rate_unit else threads
-        value = kind.rate_per_operation / case.near_rate * 1e9 * shared * here
-    elif kind.near_ns_per_operation:
-        value = kind.near_ns_per_operation * here
+        value = stand_in_input.rate_per_operation / case.near_rate * 1e9 * shared * operations
+    elif stand_in_input.near_ns_per_operation:
+        value = stand_in_input.near_ns_per_operation * operations
         return Estimate(value, value / ASSUMED_TIME_FACTOR, value * ASSUMED_TIME_FACTOR)
     else:
         return phase.near_time_ns
@@ -244,12 +262,12 @@ def _near_ns(case: MemoryCase, kind: StandInInput, phase: PhaseTraffic, threads:
 def _moved(
     case: MemoryCase, program: StandIn, traffic: PhaseTraffic, names: Sequence[str]
 ) -> Array:
-    """Return the traffic that a placement moves, shape (COLUMNS,)."""
+    """Return the traffic that a placement moves to far memory, shape (COLUMNS,)."""
     if case.placement in ("all-far", "Memory Mode") or case.placement.startswith("all-far"):
         return traffic.total
-    rule = _rule(case, program)
-    if rule is not None:
-        ends = tuple(f", {name}" for name in rule["objects"])
+    entry = _placement_entry(case, program)
+    if entry is not None:
+        ends = tuple(f", {name}" for name in entry["objects"])
         chosen = [i for i, name in enumerate(names) if name.endswith(ends)]
         return np.asarray(traffic.objects[chosen].sum(axis=0))
     if "1:1" in case.placement:
@@ -257,72 +275,80 @@ def _moved(
     raise NearfarError(f"{program.name}: the placement {case.placement!r} is not known: add it")
 
 
-def _rule(case: MemoryCase, program: StandIn) -> dict[str, Any] | None:
-    """Return the data that the case's placement moves; None if the program does not define it."""
-    rules = program.placements.items()
-    return next((rule for words, rule in rules if re.search(words, case.placement)), None)
+def _placement_entry(case: MemoryCase, program: StandIn) -> dict[str, Any] | None:
+    """Return the program's entry for the case's placement; None if it has no such entry."""
+    entries = program.placements.items()
+    return next((entry for words, entry in entries if re.search(words, case.placement)), None)
 
 
 def stored_share(
     case: MemoryCase, program: StandIn, kind: StandInInput, machine: CaseMachine
 ) -> Estimate:
-    """Return the time, relative to near time, of data that only the far run copies and stores far.
+    """Return the time of copies that only the far run makes, divided by near time.
 
-    In that run one thread copies the data within near memory, and from there to far memory past the
-    caches.
+    In the far run one thread copies data within near memory, then to far memory by non-temporal
+    stores.
     """
-    each = (_rule(case, program) or {}).get("stored_bytes", 0)
-    if not each or not kind.operations or case.near_seconds is None:
+    bytes_per_operation = (_placement_entry(case, program) or {}).get("stored_bytes", 0)
+    if not bytes_per_operation or not kind.operations or case.near_seconds is None:
         return Estimate(0.0, 0.0, 0.0)
-    read = curves.bandwidth(machine.near, "read", threads=1).value_gb_per_s
-    write, far = (
+    near_read = curves.bandwidth(machine.near, "read", threads=1).value_gb_per_s
+    near_write, far_write = (
         curves.bandwidth(device, "nt-store", threads=1).value_gb_per_s
         for device in (machine.near, machine.far)
     )
-    ns = each * kind.operations * (2.0 / read + 1.0 / write + 1.0 / far)
+    ns = (
+        bytes_per_operation
+        * kind.operations
+        * (2.0 / near_read + 1.0 / near_write + 1.0 / far_write)
+    )
     value = ns * 1e-9 / case.near_seconds
     return Estimate(value, value / ASSUMED_TIME_FACTOR, value * ASSUMED_TIME_FACTOR)
 
 
-def _slowdown(parts: _Parts) -> Estimate:
+def _slowdown(prepared: _PreparedCase) -> Estimate:
     """Return the slowdown with its interval."""
-    ends = _slowdown_of_moved(parts)
+    ends = _slowdown_of_moved(prepared)
     low, value, high = (
-        1.0 + (each - 1.0) * parts.moved_share for each in (ends.low, ends.value, ends.high)
+        1.0 + (each - 1.0) * prepared.moved_share for each in (ends.low, ends.value, ends.high)
     )
-    return _plus(Estimate(value, low, high), parts.stored)
+    return _plus(Estimate(value, low, high), prepared.stored)
 
 
-def _slowdown_of_moved(parts: _Parts) -> Estimate:
-    """Return the slowdown of the time that memory changes; for a part of it, in proportion."""
-    near = near_memory(parts.machine.near, core=_core(parts))
-    far = far_memory(parts.machine.far, near)
-    kind = MODELS.get(parts.model)
-    model: Model = kind(parts.traffic, near, far)
-    near_ns = parts.traffic.near_time_ns.value
-    whole = far_estimate(kind, parts.traffic, near, far, model).slowdown
-    value = float(model.times_ns(parts.moved)) / near_ns
-    if parts.moved is parts.traffic.total or whole.value == 1.0:
-        low = min(max(whole.low, MIN_SLOWDOWN), whole.value)
-        return Estimate(whole.value, low, whole.high)
-    # Errors of a part are no larger than those of all.
-    scale = min(max((value - 1.0) / (whole.value - 1.0), 0.0), 1.0)
+def _slowdown_of_moved(prepared: _PreparedCase) -> Estimate:
+    """Return the slowdown of the part of near time that memory may change.
+
+    If the placement moves only some traffic, the interval is narrower in proportion.
+    """
+    near = near_memory(prepared.machine.near, core=_core(prepared))
+    far = far_memory(prepared.machine.far, near)
+    kind = MODELS.get(prepared.model)
+    model: Model = kind(prepared.traffic, near, far)
+    near_ns = prepared.traffic.near_time_ns.value
+    all_far = far_estimate(kind, prepared.traffic, near, far, model).slowdown
+    value = float(model.times_ns(prepared.moved)) / near_ns
+    if prepared.moved is prepared.traffic.total or all_far.value == 1.0:
+        low = min(max(all_far.low, MIN_SLOWDOWN), all_far.value)
+        return Estimate(all_far.value, low, all_far.high)
+    # Moving some traffic causes no larger error than moving all of it.
+    scale = min(max((value - 1.0) / (all_far.value - 1.0), 0.0), 1.0)
     return Estimate(
         value,
-        min(max(value - scale * (whole.value - whole.low), MIN_SLOWDOWN), value),
-        value + scale * (whole.high - whole.value),
+        min(max(value - scale * (all_far.value - all_far.low), MIN_SLOWDOWN), value),
+        value + scale * (all_far.high - all_far.value),
     )
 
 
-def _core(parts: _Parts) -> CoreFigures:
-    return core_behind(parts.machine.near, parts.machine.core)
+def _core(prepared: _PreparedCase) -> CoreFigures:
+    return core_behind(prepared.machine.near, prepared.machine.core)
 
 
 def _plus(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(first.value + second.value, first.low + second.low, first.high + second.high)
 
 
-def _over(slowdown: Estimate, base: Estimate) -> Estimate:
+def _divided(slowdown: Estimate, base: Estimate) -> Estimate:
+    """Return `slowdown` divided by the value of `base`, whose interval is not used."""
     return Estimate(
         slowdown.value / base.value,
         slowdown.low / base.value,

@@ -27,7 +27,7 @@ MIN_ROWS = 3
 """Minimum number of rows for a correlation."""
 
 LatencyRatio = Callable[[MemoryCase], float | None]
-"""Function from a case to the far over the near idle latency; None where one is not known."""
+"""Function that returns a case's far idle latency divided by its near one; None: unknown."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,21 @@ def scored(
     by_id = {case.id: case for case in truths if case.slowdown}
     unknown = [each.id for each in predictions if each.id not in by_id]
     pairs = [(each, by_id[each.id]) for each in predictions if each.id in by_id]
-    shown = [(each, case) for each, case in pairs if each.slowdown is not None]
-    made = [(each, case) for each, case in shown if not case.suspect]
-    if not made:
+    predicted = [(each, case) for each, case in pairs if each.slowdown is not None]
+    judged = [(each, case) for each, case in predicted if not case.suspect]
+    if not judged:
         raise NearfarError(
             "no prediction has a measured slowdown of the same id: compare the files' ids"
         )
-    rivals = _rivals([case for _, case in made], latency_ratio)
-    compared = _compared(shown, rivals)
-    groups = {"all": made}
-    for each, case in made:
+    rivals = _rivals([case for _, case in judged], latency_ratio)
+    compared = _compared(predicted, rivals)
+    groups = {"all": judged}
+    for each, case in judged:
         groups.setdefault(f"source: {case.source.split('@')[0] or 'not stated'}", []).append(
             (each, case)
         )
         groups.setdefault(f"memory: {case.memory_kind}", []).append((each, case))
-    commits = sorted({each.commit for each, _ in made})
+    commits = sorted({each.commit for each, _ in judged})
     return StudyResult(
         name=name,
         title="predicted slowdowns against measured ones",
@@ -99,7 +99,7 @@ def scored(
         inputs=f"predictions of commit {', '.join(commits)}",
         tables=[compared],
         texts=[_table(groups, rivals), *_left_out(pairs, unknown, set(by_id))],
-        verdict=_verdict(made, rivals),
+        verdict=_verdict(judged, rivals),
     )
 
 
@@ -120,15 +120,17 @@ def _rivals(cases: Sequence[MemoryCase], latency_ratio: LatencyRatio) -> Rivals:
 
 
 def _stall_shares(cases: Sequence[MemoryCase], ratios: Mapping[str, float]) -> dict[str, float]:
-    """Return slowdowns proportional to latency, from the program's loss on remote memory."""
-    lost: dict[tuple[str, ...], float] = {}
+    """Return slowdowns that grow with latency as the program's slowdown on remote DRAM does."""
+    loss_per_latency: dict[tuple[str, ...], float] = {}
     for case in cases:
         if case.memory_kind == "remote dram" and ratios.get(case.id, 0.0) > 1.0 and case.slowdown:
-            lost[_program(case)] = (case.slowdown - 1.0) / (ratios[case.id] - 1.0)
+            loss_per_latency[_program(case)] = (case.slowdown - 1.0) / (ratios[case.id] - 1.0)
     return {
-        case.id: 1.0 + lost[_program(case)] * (ratios[case.id] - 1.0)
+        case.id: 1.0 + loss_per_latency[_program(case)] * (ratios[case.id] - 1.0)
         for case in cases
-        if case.memory_kind != "remote dram" and case.id in ratios and _program(case) in lost
+        if case.memory_kind != "remote dram"
+        and case.id in ratios
+        and _program(case) in loss_per_latency
     }
 
 
@@ -136,7 +138,7 @@ def _program(case: MemoryCase) -> tuple[str, ...]:
     return (case.program, case.input, case.threads, case.machine, case.placement)
 
 
-def _compared(made: Pairs, rivals: Rivals) -> ComparisonTable:
+def _compared(predicted: Pairs, rivals: Rivals) -> ComparisonTable:
     return table(
         "slowdown of every case",
         "the file of measured slowdowns",
@@ -151,7 +153,7 @@ def _compared(made: Pairs, rivals: Rivals) -> ComparisonTable:
                 judged=not case.suspect,
                 note=case.suspect,
             )
-            for each, case in made
+            for each, case in predicted
         ],
     )
 
@@ -169,10 +171,12 @@ def _score_of(pairs: Pairs) -> Score:
 
 
 def _rival_score(cases: Sequence[MemoryCase], rival: Mapping[str, float]) -> Score | None:
-    able = [case for case in cases if case.id in rival]
-    if not able:
+    with_rival = [case for case in cases if case.id in rival]
+    if not with_rival:
         return None
-    return score([case.slowdown or 1.0 for case in able], [rival[case.id] for case in able])
+    return score(
+        [case.slowdown or 1.0 for case in with_rival], [rival[case.id] for case in with_rival]
+    )
 
 
 def _table(groups: Mapping[str, Pairs], rivals: Rivals) -> TextTable:
@@ -225,8 +229,8 @@ def _left_out(pairs: Pairs, unknown: Sequence[str], known: set[str]) -> list[Tex
     return [TextTable(title="not scored", columns=["id", "why"], rows=rows)] if rows else []
 
 
-def _verdict(made: Pairs, rivals: Rivals) -> list[str]:
-    ours = _score_of(made)
+def _verdict(judged: Pairs, rivals: Rivals) -> list[str]:
+    ours = _score_of(judged)
     sentences = [
         f"{count_of_cases(ours.cases)}: Pearson {_number(ours.pearson, '.2f')}, rank "
         f"{_number(ours.rank, '.2f')}; "
@@ -238,12 +242,12 @@ def _verdict(made: Pairs, rivals: Rivals) -> list[str]:
         f"{_number(ours.coverage, '.0%')} inside the intervals"
     ]
     for name, by_id in rivals.items():
-        shared = [(each, case) for each, case in made if case.id in by_id]
-        rival, same = _rival_score([case for _, case in shared], by_id), _score_of(shared)
+        shared = [(each, case) for each, case in judged if case.id in by_id]
+        rival, ours_on_shared = _rival_score([case for _, case in shared], by_id), _score_of(shared)
         if rival is not None:
-            word = "smaller" if same.mean < rival.mean else "not smaller"
+            word = "smaller" if ours_on_shared.mean < rival.mean else "not smaller"
             sentences.append(
                 f"on {count_of_cases(rival.cases)}, the mean error of nearfar is {word} than that "
-                f"of {name}: {same.mean:.1%} against {rival.mean:.1%}"
+                f"of {name}: {ours_on_shared.mean:.1%} against {rival.mean:.1%}"
             )
     return sentences

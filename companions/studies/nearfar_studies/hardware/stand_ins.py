@@ -29,7 +29,7 @@ MIN_PLANES = 8
 """Minimum number of rows or planes in a part of a grid: a stencil must reach its neighbours."""
 
 GB = 1.0465e9
-"""Bytes of "1 GB" in the study of NPB and PolyBench: 16 N^2 divided by its sizes of jacobi-2d."""
+"""Bytes of "1 GB" in the study of NPB and PolyBench: 16 N^2 over its GB of jacobi-2d."""
 
 MIN_LLC_BYTES = 256 << 10
 """Smallest last-level cache that is simulated: in a smaller one a program's few hot lines would
@@ -140,7 +140,10 @@ def _input(entry: dict[str, Any], match: re.Match[str]) -> StandInInput:
 
 
 def _part(size: int, divided_by: list[int], points: int) -> list[int]:
-    """Return a process's part of a grid with sides of `size` points; its last side has `points`."""
+    """Return the sides of one process's part of a grid whose sides have `size` points.
+
+    The last side is shortened until the part has about `points` points.
+    """
     *sides, last = (max(round(size / by), 2) for by in divided_by)
     return [*sides, min(last, max(round(points / math.prod(sides)), MIN_PLANES))]
 

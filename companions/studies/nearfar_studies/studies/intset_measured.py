@@ -216,6 +216,7 @@ def _between(memory: SetComparison, disk: SetComparison, runs: SetRuns) -> list[
 
 
 def _ratio(elsewhere: Estimate, runs: SetRuns, structure: str, size: int) -> Estimate:
+    """Return ns per operation `elsewhere` over those of the volatile set here."""
     base = runs.throughput[SetCase(structure, size, VOLATILE)]
     per_ns = sum(base) / len(base) / 1e9
     return Estimate(*(end * per_ns for end in (elsewhere.value, elsewhere.low, elsewhere.high)))

@@ -255,25 +255,27 @@ def _verdict(
         if ITS_MODEL in t.errors and t.errors[ITS_MODEL].mean < t.errors["ours"].mean
     ]
     totals = by_title["total"]
-    published, best = column(totals, "published"), min(t.total for t in ours)
-    alone = in_situ.alone_s(
+    published, best_s = column(totals, "published"), min(t.total for t in ours)
+    dram_alone_s = in_situ.alone_s(
         in_situ.GENERATE_BYTES, in_situ.generate_scaling(), in_situ.THREADS
     ) + in_situ.alone_s(in_situ.ANALYSE_BYTES, in_situ.analyse_scaling("DRAM"), in_situ.THREADS)
-    independent = min(t.total for t in apart)
+    independent_s = min(t.total for t in apart)
     verdict.append(
         f"the pipeline at its best split takes {published.min():.2f} s and DRAM alone "
-        f"{_dram_only_s():.2f} s (published), {best:.0f} s and {alone:.0f} s (predicted): "
-        + _agreement(published.min() < _dram_only_s(), best < alone)
-        + f". With independent memories it would take {independent:.0f} s and "
-        + ("win" if independent < alone else "lose")
+        f"{_dram_only_s():.2f} s (published), {best_s:.0f} s and {dram_alone_s:.0f} s (predicted): "
+        + _agreement(published.min() < _dram_only_s(), best_s < dram_alone_s)
+        + f". With independent memories it would take {independent_s:.0f} s and "
+        + ("win" if independent_s < dram_alone_s else "lose")
         + ". The transfer adds "
         f"{in_situ.TRANSFER_BYTES / (in_situ.GENERATE_BYTES + in_situ.ANALYSE_BYTES):.0%} of "
         "traffic to the channels; all of it at the channels' capacity takes "
-        f"{_bound_s():.0f} s, " + ("more" if _bound_s() > alone else "less") + " than DRAM alone"
+        f"{_bound_s():.0f} s, "
+        + ("more" if _bound_s() > dram_alone_s else "less")
+        + " than DRAM alone"
     )
     verdict.append(
         "error of the best split's predicted time: "
-        f"{percent(best / published.min() - 1, signed=True)}; the source's model is closer than "
+        f"{percent(best_s / published.min() - 1, signed=True)}; the source's model is closer than "
         "ours in: " + (", ".join(closer) or "no table")
     )
     return verdict

@@ -113,7 +113,7 @@ def _chase_ns(subject: ModelSubject, region_bytes: int) -> float:
 
 
 def _write_ns(subject: ModelSubject, region_bytes: int, fence_every: int = 1024) -> float:
-    """Return ns per line of nt-stores; by default with so few fences that these do not matter."""
+    """Return ns per line of nt-stores; by default, fences are too rare to matter."""
     point = SamplePoint("persist", "persist-nt-store", HUGE_BYTES, region_bytes)
     return subject.sample(replace(point, fence_every=fence_every)).value
 
@@ -142,7 +142,7 @@ def _plateaus() -> ComparisonTable:
 
 
 def _writes() -> ComparisonTable:
-    """Return writes next to the device fitted to them; too few are published to leave one out."""
+    """Compare writes with the device fitted to them; too few are published to leave one out."""
     device = load_device(ONE)
     subject = _subject(device)
     rows = []
@@ -171,7 +171,7 @@ def _by_region(device: DeviceProfile, operation: str) -> list[LatencyFigure]:
 
 
 def _nearest(rest: list[LatencyFigure], figure: LatencyFigure) -> LatencyFigure:
-    """Return the figure of the nearest region."""
+    """Return the figure of the same operation whose region is nearest in size."""
     alike = [f for f in rest if f.operation == figure.operation and f.region_bytes]
     wanted = np.log2(figure.region_bytes or 1)
     return min(alike, key=lambda f: abs(np.log2(f.region_bytes or 1) - wanted))
@@ -228,7 +228,7 @@ def _best_gb_per_s(subject: ModelSubject, figure: BandwidthFigure) -> float:
 
 
 def _amplification() -> ComparisonTable:
-    """Bytes moved per requested byte: the gain of 256 B accesses over 64 B ones."""
+    """Compare bytes moved per requested byte: the gain of 256 B accesses over 64 B ones."""
     rows = []
     for name in (ONE, SIX):
         device = load_device(name)

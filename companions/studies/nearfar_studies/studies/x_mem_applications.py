@@ -39,7 +39,7 @@ FARS = (
     "xmem-far-600ns-10gb",
     "xmem-far-600ns-5gb",
 )
-"""Its emulated memories, from the mildest to the harshest."""
+"""X-Mem's emulated memories, from the mildest to the harshest."""
 
 SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
@@ -54,7 +54,7 @@ ByMemory = Mapping[str, Sequence[PlacedApplication]]
 
 @dataclass(frozen=True)
 class PublishedRange:
-    """A range over its memories: a slowdown, or a gain over everything far."""
+    """A published range over X-Mem's memories: a slowdown, or a gain over everything far."""
 
     application: Application
     near_share: float
@@ -71,16 +71,16 @@ class PublishedRange:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Least and most over its memories."""
+        """Smallest and largest figure over X-Mem's memories."""
         figures = published("x-mem")
         return figures.value(f"{self.key}_least"), figures.value(f"{self.key}_most")
 
     def ours(self, placed: PlacedApplication) -> Estimate:
-        """Return the same of our result on one memory."""
+        """Return our slowdown, or gain, on one memory."""
         return placed.gain(self.near_share) if self.gain else placed.slowdown(self.near_share)
 
     def unguided(self, placed: PlacedApplication) -> float:
-        """Return the same with pages interleaved."""
+        """Return our slowdown, or gain, with pages interleaved."""
         slowed = placed.slowdown(self.near_share, UNGUIDED).value
         return placed.slowdown(0.0).value / slowed if self.gain else slowed
 
@@ -145,8 +145,8 @@ def result_of(
         ]
         for application in APPLICATIONS
     }
-    ends = _ends(placed)
-    tried = _tried(applications)
+    range_ends = _range_ends(placed)
+    rule_test = _rule_test(applications)
     return StudyResult(
         name=name,
         title=XMemApplications.title,
@@ -154,7 +154,7 @@ def result_of(
         inputs="examples/applications (350 to 750 MB), built, run and profiled here; near time "
         "converted to X-Mem's machine (150 ns, 40 GB/s) by the model, with this machine's caches "
         "and clock; its six emulated memories as published; none of its results",
-        tables=[ends, tried],
+        tables=[range_ends, rule_test],
         texts=[
             _by_share(placed),
             _percentiles(placed),
@@ -168,7 +168,7 @@ def result_of(
         ],
         verdict=[
             *(_verdict(published_range, placed) for published_range in PUBLISHED),
-            *_about(tried),
+            *_rule_verdict(rule_test),
         ],
     )
 
@@ -178,24 +178,24 @@ def share_name(share: float) -> str:
     return f"1/{1 / share:.0f}" if share else "none"
 
 
-def _ends(placed: ByMemory) -> ComparisonTable:
+def _range_ends(placed: ByMemory) -> ComparisonTable:
     rows = []
     for published_range in PUBLISHED:
-        of = placed[published_range.application.name]
-        for which, figure, on in zip(
+        by_memory = placed[published_range.application.name]
+        for which, figure, placed_application in zip(
             ("mildest memory", "harshest memory"),
             published_range.ends,
-            (of[0], of[-1]),
+            (by_memory[0], by_memory[-1]),
             strict=True,
         ):
-            ours = published_range.ours(on)
+            ours = published_range.ours(placed_application)
             rows.append(
                 row(
                     f"{published_range.what}, {which}",
                     figure,
                     ours.value,
                     interval=(ours.low, ours.high),
-                    rivals={"unguided": published_range.unguided(on)},
+                    rivals={"unguided": published_range.unguided(placed_application)},
                 )
             )
     return table(
@@ -211,14 +211,18 @@ def _ends(placed: ByMemory) -> ComparisonTable:
 
 def _by_share(placed: ByMemory) -> TextTable:
     rows = []
-    for of in placed.values():
+    for by_memory in placed.values():
         for share in SHARES:
             cells = []
-            for on in (of[0], of[-1]):
-                slowed = on.slowdown(share)
-                other = f"; {on.slowdown(share, UNGUIDED).value:.2f}" if share else ""
-                cells.append(f"{slowed.value:.2f} ({slowed.low:.2f}-{slowed.high:.2f}){other}")
-            rows.append([of[0].application.kind, share_name(share), *cells])
+            for placed_application in (by_memory[0], by_memory[-1]):
+                slowed = placed_application.slowdown(share)
+                interleaved = (
+                    f"; {placed_application.slowdown(share, UNGUIDED).value:.2f}" if share else ""
+                )
+                cells.append(
+                    f"{slowed.value:.2f} ({slowed.low:.2f}-{slowed.high:.2f}){interleaved}"
+                )
+            rows.append([by_memory[0].application.kind, share_name(share), *cells])
     return TextTable(
         title="slowdown of the mean by share near (90 % interval; pages interleaved)",
         columns=["program", "near", "mildest memory", "harshest memory"],
@@ -228,17 +232,17 @@ def _by_share(placed: ByMemory) -> TextTable:
 
 def _percentiles(placed: ByMemory) -> TextTable:
     rows = []
-    for of in placed.values():
-        on = of[-1]
-        requests = _requests(on.application, on.measured.latencies)
-        times = on.times(0.0)
+    for by_memory in placed.values():
+        harshest = by_memory[-1]
+        requests = _requests(harshest.application, harshest.measured.latencies)
+        times = harshest.times(0.0)
         near = near_ns(requests, list(PERCENTILES.values()), times, "evenly")
         cells = [f"{ns / 1e3:.1f} us" for ns in near]
-        rows.append([on.application.kind, "all", *cells])
+        rows.append([harshest.application.kind, "all", *cells])
         for share in reversed(SHARES):
-            ends = slowdowns(requests, list(PERCENTILES.values()), on.times(share))
+            ends = slowdowns(requests, list(PERCENTILES.values()), harshest.times(share))
             cells = [f"{low:.2f}-{high:.2f}" for low, high in ends]
-            rows.append([on.application.kind, share_name(share), *cells])
+            rows.append([harshest.application.kind, share_name(share), *cells])
     return TextTable(
         title="latency of a request, harshest memory: everything near, then slowdowns by share "
         "near (modelled: the mean added time of each kind, spread evenly and in proportion; plans "
@@ -252,14 +256,14 @@ def _requests(application: Application, latencies: Mapping[str, Histogram]) -> d
     return {kind: latencies[kind] for kind in application.requests if kind in latencies}
 
 
-def _tried(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
-    """Test the rule on this machine: pages of 4 KiB are slower than those of 2 MiB."""
+def _rule_test(applications: Mapping[str, MeasuredApplication]) -> ComparisonTable:
+    """Test the rule here: pages of 2 MiB act as near memory, the slower ones of 4 KiB as far."""
     rows: list[ComparisonRow] = []
     shares = list(PERCENTILES.values())
     for application in APPLICATIONS:
         quick = _requests(application, applications[application.name].in_huge_pages)
         slow = _requests(application, applications[application.name].latencies)
-        # Interrupts and neighbours are not the memory's: means are of what lies below the p99.
+        # Means leave out latencies above the p99: interrupts and neighbours cause those.
         times = {}
         for kind, before in quick.items():
             near = _trimmed_ns(before)
@@ -309,13 +313,13 @@ def _traffic(placed: ByMemory) -> TextTable:
         f"{source.value('cache_large_read_gb_per_s'):g} (8 KiB) read, all threads",
     }
     rows = []
-    for name, of in placed.items():
-        problem = of[0].problem
+    for name, by_memory in placed.items():
+        problem = by_memory[0].problem
         near = problem.near_time_ns.value
         read = sum(float(misses(phase.total)) for phase in problem.phases) * LINE_BYTES / near
         written = sum(float(write_backs(phase.total)) for phase in problem.phases)
         ours = f"{read:.2f} read, {written * LINE_BYTES / near:.2f} written"
-        rows.append([of[0].application.kind, ours, theirs[name]])
+        rows.append([by_memory[0].application.kind, ours, theirs[name]])
     return TextTable(
         title="memory traffic with everything near, GB/s",
         columns=["program", "ours, one thread", "published"],
@@ -325,8 +329,12 @@ def _traffic(placed: ByMemory) -> TextTable:
 
 def _objects(placed: ByMemory) -> TextTable:
     rows = [
-        [of[0].application.kind, share_name(share), ", ".join(of[-1].kept(share)) or "nothing"]
-        for of in placed.values()
+        [
+            by_memory[0].application.kind,
+            share_name(share),
+            ", ".join(by_memory[-1].kept(share)) or "nothing",
+        ]
+        for by_memory in placed.values()
         for share in SHARES[1:]
     ]
     return TextTable(
@@ -356,7 +364,10 @@ def _effective(near: DeviceProfile, fars: Sequence[DeviceProfile]) -> TextTable:
 
 
 def _verdict(published_range: PublishedRange, placed: ByMemory) -> str:
-    values = [published_range.ours(on).value for on in placed[published_range.application.name]]
+    values = [
+        published_range.ours(placed_application).value
+        for placed_application in placed[published_range.application.name]
+    ]
     low, high = min(values), max(values)
     least, most = published_range.ends
     meet = "the ranges meet" if low <= most and high >= least else "they do not meet"
@@ -366,10 +377,10 @@ def _verdict(published_range: PublishedRange, placed: ByMemory) -> str:
     )
 
 
-def _about(tried: ComparisonTable) -> list[str]:
-    judged = [row for row in tried.rows if row.judged and row.published]
+def _rule_verdict(rule_test: ComparisonTable) -> list[str]:
+    judged = [row for row in rule_test.rows if row.judged and row.published]
     inside = sum((row.low or 0.0) <= (row.published or 0.0) <= (row.high or 0.0) for row in judged)
-    errors = tried.errors
+    errors = rule_test.errors
     return [
         f"percentiles, tested on pages of 4 KiB: mean error {errors['ours'].mean:.1%} (predicting "
         f"no slowdown, {errors['no slowdown'].mean:.1%}); {inside} of {len(judged)} are between "
