@@ -31,7 +31,7 @@ Tell = Callable[[int, int, float | None], None]
 
 @dataclass(frozen=True)
 class SweepExecution:
-    """Workers of a sweep, and how to report progress."""
+    """The workers of a sweep, and how to report progress."""
 
     scheduler: str | None = None
     """Address of a Dask scheduler; None: start workers on this machine."""
@@ -47,7 +47,7 @@ class SweepExecution:
 
 
 def sweep(planned: PlannedSweep, folder: Path, how: SweepExecution) -> Sweep:
-    """Compute what is not finished; the dataset in `folder` is whole at any moment."""
+    """Compute all unfinished points; the dataset in `folder` is complete at any moment."""
     if how.workers is not None and how.workers < 1:
         raise CommandError(f"--workers must be 1 or more, not {how.workers}")
     if how.scheduler is not None and how.workers is not None:

@@ -1,9 +1,9 @@
 """Compute the points of a batch that are not finished yet, in a worker.
 
-The machine is locked for any number of computed points, or for one that measures: there are two
-locked files. A measurement holds both; a computation shares the second, and passes the first, the
-gate, on the way. So a measurement waits for running points, and no new one starts meanwhile. The
-kernel frees the locks of a process that is killed.
+A machine runs either any number of computed points or one measured point. Two lock files, GATE and
+USE, ensure this. A measured point holds exclusive locks on both. A computed point shares USE; to
+get it, it holds a shared lock on GATE for a moment. So a measured point waits for running points,
+and no new point starts meanwhile. The kernel releases the locks of a killed process.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class BatchResult(msgspec.Struct, kw_only=True):
 
 
 def versions_here() -> dict[str, str]:
-    """Return the version of every kind of point as this process would compute it.
+    """Return the version of this process's code for every kind of point.
 
-    Workers run it before the first batch, and so import everything that a batch needs.
+    Workers call this before the first batch, and so import everything that a batch needs.
     """
     return {name: version_of(POINT_KINDS.get(name).CODE) for name in POINT_KINDS.names()}
 
@@ -85,7 +85,7 @@ def run_batch(order_bytes: bytes, contents: dict[str, bytes]) -> bytes:
     inputs = PointInputs(contents, order.digests)
     folder = Path(order.folder)
     answer = BatchResult()
-    if _sees(folder, order.token):
+    if _can_use_folder(folder, order.token):
         with BatchJournal(folder, order.batch) as journal:
             for entry in _computed(order, inputs, journal.done, answer, folder):
                 journal.add(entry)
@@ -106,8 +106,8 @@ def _encoded(answer: BatchResult) -> bytes:
     return msgspec.msgpack.encode(answer)
 
 
-def _sees(folder: Path, token: str) -> bool:
-    """Say whether this host sees the dataset's folder."""
+def _can_use_folder(folder: Path, token: str) -> bool:
+    """Return whether this host can read and write the dataset's folder."""
     try:
         return (folder / TOKEN).read_text() == token and os.access(folder / DOCUMENTS, os.W_OK)
     except OSError:
@@ -176,7 +176,7 @@ def _point(
 
 
 FOLDERS = (Path("/run/lock"), Path("/tmp"))
-"""The same for all users of a machine; /run/lock of the file system hierarchy is not everywhere."""
+"""Folders that all users of a machine share; not every system has /run/lock."""
 
 GATE, USE = "nearfar-machine-gate", "nearfar-machine-use"
 

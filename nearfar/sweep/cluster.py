@@ -40,7 +40,7 @@ QUIET_WORKERS = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
-    # A dashboard would show others what runs.
+    # A dashboard would show running tasks to other users.
     "distributed.worker.http.routes": [],
     "distributed.scheduler.http.routes": [],
 }
@@ -49,9 +49,9 @@ QUIET_WORKERS = {
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Any]:
-    """Start `workers` processes here and yield a client of them; they end with this process.
+    """Start `workers` processes here and yield their Dask client; they end with this process.
 
-    Other users of the machine reach their ports too, so only who has this sweep's key is let in.
+    Other users of the machine can reach the workers' ports, so connections need this sweep's key.
     """
     _quiet()
     secured = {"protocol": "tls://", "host": "127.0.0.1", "security": temporary_security()}
@@ -70,7 +70,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
         specification = {
             number: {
                 "cls": Nanny,
-                # One worker measures: a host has one machine.
+                # Only the first worker measures: measured points need the whole machine.
                 "options": {**options, "resources": {MACHINE: 1} if number == 0 else {}},
             }
             for number in range(workers)
@@ -80,7 +80,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
                 workers=specification,
                 scheduler={
                     "cls": Scheduler,
-                    # Dask opens a port for pages in any case; there are none, and none is 8787.
+                    # Dask opens this port even without a dashboard: any free port instead of 8787.
                     "options": {
                         **secured,
                         "dashboard": False,
@@ -96,7 +96,7 @@ def local_cluster(workers: int) -> Iterator[Any]:
             client.wait_for_workers(workers, timeout=60)
             yield client
         finally:
-            # A second Ctrl-C would leave half of them behind, and Dask's tracebacks of it.
+            # A second Ctrl-C would leave some processes alive and print Dask's tracebacks.
             with interrupts.signals_held_back(then=False):
                 _close(client, cluster)
 
@@ -109,7 +109,7 @@ def _close(client: Any, cluster: Any) -> None:
             client.close()
     with contextlib.suppress(Exception):
         cluster.close()
-    # A worker that waits for a program it measures does not end when it is asked to.
+    # A worker that waits for a measured program ignores the request to end.
     for process in processes:
         _kill(process)
 
@@ -136,7 +136,7 @@ def existing_cluster(scheduler: str, files: TlsFiles | None = None) -> Iterator[
 
 
 def check_workers(client: Any, versions: dict[str, str], *, measured: bool) -> None:
-    """Refuse a cluster without workers, with another nearfar, or with none that may measure."""
+    """Refuse a cluster with no workers, with another nearfar, or with no worker that measures."""
     workers = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise NearfarError(
@@ -180,7 +180,7 @@ def processors() -> int:
 
 
 def _quiet() -> None:
-    """Silence Dask: this verb reports failures itself. Dask sets levels for each of its loggers."""
+    """Silence all of Dask's loggers, each with its own level: `sweep` reports failures itself."""
     for name in ["distributed", "tornado", "asyncio", *logging.root.manager.loggerDict]:
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)

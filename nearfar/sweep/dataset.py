@@ -1,11 +1,11 @@
-"""The folder a sweep writes: a Parquet dataset, and the files that let it be continued.
+"""The folder that a sweep writes: a Parquet dataset, and the files to continue the sweep.
 
-results/part-*.parquet   finished points, each once; read it with anything
-plan.parquet             the points of the file as it is now: a semi join leaves out older ones
-documents/*.json         profiles that points made
+results/part-*.parquet   finished points, each once; any Parquet reader can read them
+plan.parquet             points of the current sweep file; a semi join omits older points
+documents/*.json         profiles that points produced
 journal/*.jsonl          batches under way
 errors/*.json            points of the last run that failed
-sweep.json               what ran: the document Sweep
+sweep.json               summary of the run: the document Sweep
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Dataset:
                 f"{self.folder} exists and is not a sweep's folder: name another one with -o"
             )
         try:
-            # Not its parents: a mistyped path would create a tree of folders.
+            # Parents are not created: a mistyped path would create a tree of folders.
             self.folder.mkdir(exist_ok=True)
             for name in (RESULTS, DOCUMENTS, JOURNAL, ERRORS):
                 (self.folder / name).mkdir(exist_ok=True)
@@ -70,7 +70,7 @@ class Dataset:
             path.unlink()
 
     def _is_ours(self) -> bool:
-        """Return whether the folder is empty, or left by a sweep that was killed at its start."""
+        """Return whether the folder is empty, or was left by a sweep killed during its start."""
         names = {RESULTS, DOCUMENTS, JOURNAL, ERRORS, PLAN, LOCK, TOKEN}
         return self.folder.is_dir() and {path.name for path in self.folder.iterdir()} <= names
 

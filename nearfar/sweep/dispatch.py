@@ -1,8 +1,8 @@
-"""Keep workers busy until no point is left, whatever happens to them.
+"""Keep workers busy until no point is left, even if workers die.
 
-Batches hold few points at first and at the end, about two seconds' worth between. Points of a kind
-take about as long as each other; of two batches that end a sweep, the longer one keeps a worker
-busy while the others idle, so batches shrink with the remaining points.
+A batch takes about two seconds; points of one kind take similar times. The first batch of each kind
+has one point, whose time is measured. Batches shrink with the number of remaining points, so that
+at the end no worker computes a long batch while the others are idle.
 """
 
 from __future__ import annotations
@@ -45,36 +45,36 @@ class Queue:
     def __init__(self, points: Iterable[SweepPoint], finished: set[str], threads: int) -> None:
         self._ready: dict[str, deque[SweepPoint]] = {}
         self._waiting: dict[str, list[SweepPoint]] = {}
-        self._alone: deque[SweepPoint] = deque()
-        self._spent: dict[str, tuple[float, int]] = {}
+        self._suspects: deque[SweepPoint] = deque()
+        self._time_by_kind: dict[str, tuple[float, int]] = {}
         self.threads = threads
         self.finished = finished
         for point in points:
             if point.id not in finished:
-                self._put(point)
+                self._enqueue(point)
 
-    def _put(self, point: SweepPoint) -> None:
-        asked = [name.removeprefix(POINT) for name in point.needs if name.startswith(POINT)]
-        missing = next((name for name in asked if name not in self.finished), None)
+    def _enqueue(self, point: SweepPoint) -> None:
+        needed = [name.removeprefix(POINT) for name in point.needs if name.startswith(POINT)]
+        missing = next((name for name in needed if name not in self.finished), None)
         if missing is not None:
             self._waiting.setdefault(missing, []).append(point)
         else:
             self._ready.setdefault(point.kind, deque()).append(point)
 
     def suspect(self, point: SweepPoint) -> None:
-        """Add a point that was lost with its worker, and may be the reason."""
-        self._alone.append(point)
+        """Add a point that was lost with its worker and may have killed it."""
+        self._suspects.append(point)
 
     def suspects(self) -> int:
-        """Return how many points are to run alone."""
-        return len(self._alone)
+        """Return the number of points that must run alone."""
+        return len(self._suspects)
 
     def next_suspect(self) -> SweepPoint:
-        """Return one of them."""
-        return self._alone.popleft()
+        """Remove and return the next point that must run alone."""
+        return self._suspects.popleft()
 
     def next(self, *, measured: bool) -> list[SweepPoint]:
-        """Return the next batch, of measured points or of others; empty: there is none now."""
+        """Return the next batch, of measured or of computed points; empty: no point is ready."""
         for kind, points in self._ready.items():
             if not points or points[0].measured != measured:
                 continue
@@ -83,7 +83,7 @@ class Queue:
         return []
 
     def _size(self, kind: str, left: int) -> int:
-        seconds, computed = self._spent.get(kind, (0.0, 0))
+        seconds, computed = self._time_by_kind.get(kind, (0.0, 0))
         if not computed:
             return 1
         wanted = BATCH_S / max(seconds / computed, 1e-6)
@@ -93,27 +93,27 @@ class Queue:
 
     def learn(self, kind: str, seconds: float, computed: int) -> None:
         """Record the time of a batch of this kind."""
-        before = self._spent.get(kind, (0.0, 0))
-        self._spent[kind] = (before[0] + seconds, before[1] + computed)
+        before = self._time_by_kind.get(kind, (0.0, 0))
+        self._time_by_kind[kind] = (before[0] + seconds, before[1] + computed)
 
     def finish(self, points: Iterable[str]) -> None:
         """Record finished points; points that waited for them are ready."""
         for name in points:
             self.finished.add(name)
             for waiting in self._waiting.pop(name, []):
-                self._put(waiting)
+                self._enqueue(waiting)
 
     def never(self, point: str) -> list[SweepPoint]:
         """Remove and return the points that wait for a failed point."""
         return self._waiting.pop(point, [])
 
     def seconds_left(self, machines: int) -> float | None:
-        """Return the time of the points that are ready; None: unknown for a kind."""
+        """Return the expected time of all ready points, s; None: a kind's time is unknown."""
         total = 0.0
         for kind, points in self._ready.items():
             if not points:
                 continue
-            seconds, computed = self._spent.get(kind, (0.0, 0))
+            seconds, computed = self._time_by_kind.get(kind, (0.0, 0))
             if not computed:
                 return None
             at_once = machines if points[0].measured else self.threads
@@ -122,7 +122,7 @@ class Queue:
 
 
 def batch_id(points: Iterable[SweepPoint]) -> str:
-    """Return the name of a batch: of the same points, the same."""
+    """Return the name of a batch, which depends on its points only."""
     return digest_of("".join(point.id for point in points).encode())
 
 
@@ -130,7 +130,7 @@ BATCHES_PER_THREAD = 2
 """Batches given to each worker thread: one that it computes, one that waits."""
 
 POLL_S = 1.0
-"""Time between checks that the scheduler is there."""
+"""Time between checks that the scheduler answers."""
 
 COUNT_S = 5.0
 """Time between counts of the workers."""
@@ -140,7 +140,7 @@ MAX_ALONE_S = 120.0
 none for a while."""
 
 MAX_SILENCE_S = 15.0
-"""Silence after which the scheduler counts as gone: Dask's clients give up after 10 s."""
+"""Time without an answer after which the scheduler counts as gone; Dask's own limit is 10 s."""
 
 
 DASK: Any = distributed
@@ -174,25 +174,25 @@ class Dispatcher:
     ) -> None:
         self._client, self._dataset, self._matrix, self._inputs = client, dataset, matrix, inputs
         self._running: dict[str, _RunningBatch] = {}
-        self._held: dict[str, Any] = {}
+        self._input_futures: dict[str, Any] = {}
         self._digests: dict[str, str] = {}
         self.outcome = SweepOutcome(finished)
         self._machines = 1
         self._queue = Queue(matrix.points.values(), finished, 1)
         self._silent_s = 0.0
         self._orders = 0
-        self._alone: set[str] = set()
+        self._ran_alone: set[str] = set()
         self._counted = 0.0
-        self._seen = 0.0
+        self._last_worker_s = 0.0
 
     def run(self, tell: Callable[[int, int, float | None], None]) -> None:
-        """Compute everything; raise NearfarError if the scheduler is gone.
+        """Compute all points; raise NearfarError if the scheduler is gone.
 
-        `tell` receives the finished points, the failed points, and the remaining seconds.
+        `tell` receives the numbers of finished and of failed points, and the remaining seconds.
         """
-        self._seen = time.monotonic()
+        self._last_worker_s = time.monotonic()
         try:
-            while self._order_and_wait():
+            while self._submit_and_wait():
                 done = self.outcome
                 left = self._queue.seconds_left(self._machines)
                 tell(len(done.finished), len(done.failed), left)
@@ -200,20 +200,20 @@ class Dispatcher:
             raise
         except Exception as error:  # a closed connection raises errors of several libraries
             if isinstance(error, CLOSED) or self._client.status != "running":
-                self._check_there(error)
+                self._raise_if_gone(error)
             raise
 
-    def _order_and_wait(self) -> bool:
-        """Give workers what they can take and wait for some of it; False: nothing is left."""
+    def _submit_and_wait(self) -> bool:
+        """Submit batches to free workers and wait for a result; False: no batch is left."""
         self._count_workers()
-        self._fill()
+        self._submit_batches()
         if self._running:
             self._wait()
             return True
         return False
 
     def _count_workers(self) -> None:
-        """Count the workers now and then: those of a cluster come and go."""
+        """Count the workers every `COUNT_S`: a cluster may start or end workers meanwhile."""
         now = time.monotonic()
         if now - self._counted < COUNT_S:
             return
@@ -221,26 +221,26 @@ class Dispatcher:
         try:
             info = self._client.scheduler_info(n_workers=-1)["workers"].values()
         except Exception as error:  # a closed connection raises errors of several libraries
-            self._check_there(error)
+            self._raise_if_gone(error)
             return
-        if not info and now - self._seen > MAX_ALONE_S:
+        if not info and now - self._last_worker_s > MAX_ALONE_S:
             raise NearfarError(
                 f"the scheduler has had no worker for {MAX_ALONE_S:g} s; finished points are "
                 "kept, and the same command continues",
                 ExitCode.MACHINE_LACKS,
             )
         if info:
-            self._seen = now
+            self._last_worker_s = now
             self._queue.threads = sum(worker["nthreads"] for worker in info)
             self._machines = sum(MACHINE in worker.get("resources", {}) for worker in info) or 1
 
-    def _fill(self) -> None:
+    def _submit_batches(self) -> None:
         if self._queue.suspects():
-            # Dask suspects all tasks of a dead worker: only a task that runs alone is certain.
+            # Dask blames all tasks of a dead worker: only a point that ran alone is the cause.
             if not self._running:
                 point = self._queue.next_suspect()
-                self._alone.add(point.id)
-                self._order([point], measured=point.measured)
+                self._ran_alone.add(point.id)
+                self._submit_batch([point], measured=point.measured)
             return
         under = {True: 0, False: 0}
         for running in self._running.values():
@@ -254,12 +254,12 @@ class Dispatcher:
                 points = self._queue.next(measured=measured)
                 if not points:
                     break
-                self._order(points, measured=measured)
+                self._submit_batch(points, measured=measured)
                 under[measured] += 1
 
-    def _order(self, points: list[SweepPoint], *, measured: bool) -> None:
+    def _submit_batch(self, points: list[SweepPoint], *, measured: bool) -> None:
         names = sorted({name for point in points for name in point.needs})
-        contents = {name: self._hold(name) for name in names}
+        contents = {name: self._input_future(name) for name in names}
         batch = batch_id(points)
         order = BatchOrder(
             batch=batch,
@@ -275,7 +275,7 @@ class Dispatcher:
             run_batch,
             msgspec.msgpack.encode(order),
             contents,
-            # A key of its own for every try: Dask would answer with what the last point came to.
+            # Each try needs a new key: for a known key, Dask would return the old result.
             key=f"nearfar-{batch}-{self._dataset.token}-{self._orders}",
             pure=False,
             priority=1 if measured else 0,
@@ -283,17 +283,19 @@ class Dispatcher:
         )
         self._running[batch] = _RunningBatch(points, future)
 
-    def _hold(self, name: str) -> Any:
-        """Return the future of an input: a task that returns it, so no worker's death loses it."""
-        if name not in self._held:
+    def _input_future(self, name: str) -> Any:
+        """Return the future of a task that returns the input, which survives a worker's death."""
+        if name not in self._input_futures:
             if name.startswith(POINT):
                 content = self._dataset.document(name.removeprefix(POINT)).read_bytes()
                 digest = digest_of(content)
             else:
                 content, digest = self._inputs.text(name), self._inputs.digest(name)
             self._digests[name] = digest
-            self._held[name] = self._client.submit(bytes, content, key=f"nearfar-input-{digest}")
-        return self._held[name]
+            self._input_futures[name] = self._client.submit(
+                bytes, content, key=f"nearfar-input-{digest}"
+            )
+        return self._input_futures[name]
 
     def _wait(self) -> None:
         futures = [running.future for running in self._running.values()]
@@ -302,20 +304,20 @@ class Dispatcher:
         except TimeoutError:
             pass
         except Exception as error:  # CancelledError and what a closed client raises
-            self._check_there(error)
+            self._raise_if_gone(error)
         for batch, running in list(self._running.items()):
             if running.future.status in ("finished", "error"):
                 del self._running[batch]
-                self._take(batch, running)
+                self._collect(batch, running)
             elif running.future.status in ("cancelled", "lost"):
-                self._check_there(None)
+                self._raise_if_gone(None)
         if self._client.status == "running":
             self._silent_s = 0.0
         else:
             self._silent_s += POLL_S
-            self._check_there(None, patient=True)
+            self._raise_if_gone(None, patient=True)
 
-    def _check_there(self, error: BaseException | None, *, patient: bool = False) -> None:
+    def _raise_if_gone(self, error: BaseException | None, *, patient: bool = False) -> None:
         if patient and self._silent_s < MAX_SILENCE_S:
             return
         raise NearfarError(
@@ -323,9 +325,9 @@ class Dispatcher:
             ExitCode.MACHINE_LACKS,
         ) from error
 
-    def _take(self, batch: str, running: _RunningBatch) -> None:
+    def _collect(self, batch: str, running: _RunningBatch) -> None:
         if running.future.status == "error":
-            self._lost(batch, running, running.future.exception())
+            self._handle_failed_task(batch, running, running.future.exception())
             return
         answer = msgspec.msgpack.decode(running.future.result(), type=BatchResult)
         if answer.refused:
@@ -346,8 +348,12 @@ class Dispatcher:
         self.outcome.failed[point] = text
         self.outcome.not_tried += len(self._queue.never(point))
 
-    def _lost(self, batch: str, running: _RunningBatch, error: BaseException) -> None:
-        """Handle a batch whose task failed: usually its worker died several times."""
+    def _handle_failed_task(self, batch: str, running: _RunningBatch, error: BaseException) -> None:
+        """Handle a batch whose task failed, usually because its workers died.
+
+        Stored points are finished. If no worker died, the other points fail. Otherwise each runs
+        again alone, or fails if it ran alone before.
+        """
         stored = kept(self._dataset.folder, batch)
         self._queue.finish(point.id for point in running.points if point.id in stored)
         left = [point for point in running.points if point.id not in stored]
@@ -356,7 +362,7 @@ class Dispatcher:
                 self._fail(point.id, f"{type(error).__name__}: {error}")
             return
         for point in left:
-            if point.id in self._alone:
+            if point.id in self._ran_alone:
                 self._fail(
                     point.id, "its worker was killed each time, perhaps because memory ran out"
                 )

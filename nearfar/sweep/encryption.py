@@ -1,9 +1,8 @@
-"""Rules of who may command a sweep's workers: Dask runs any code that a client sends.
+"""Restricts who may use a sweep's workers, since Dask runs any code that a client sends.
 
-Workers of this machine get a certificate of their own, which ends with them. For a scheduler that
-exists already, the user gives the certificate files, and a first connection says what is wrong
-with them, or that no scheduler is there: Dask itself tries again until its time is over, or waits
-forever for a greeting.
+Workers on this machine get a temporary certificate. For an existing scheduler, the user names the
+certificate files. nearfar connects once before Dask does, to report wrong files or a missing
+scheduler: Dask would retry until its timeout, or wait forever for a greeting.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class TlsFiles:
     key: Path
 
     def context(self) -> ssl.SSLContext:
-        """Return what a connection needs; CommandError names the file that is wrong."""
+        """Return the SSL context of these files; CommandError names an invalid file."""
         for flag, path in (
             ("--tls-ca-file", self.authority),
             ("--tls-cert", self.certificate),
@@ -67,7 +66,7 @@ class TlsFiles:
             except OSError as error:
                 raise CommandError(f"cannot read {path} of {flag}: {error.strerror}") from error
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        # As Dask does: certificates name a sweep, not hosts.
+        # Dask does the same: certificates name a sweep, not hosts.
         context.check_hostname = False
         try:
             context.load_verify_locations(self.authority)
@@ -85,7 +84,7 @@ class TlsFiles:
         return context
 
     def security(self) -> Any:
-        """Return these files as Dask takes them."""
+        """Return these files as Dask's Security."""
         return DASK.Security(
             require_encryption=True,
             tls_ca_file=str(self.authority),
@@ -95,7 +94,7 @@ class TlsFiles:
 
 
 def temporary_security() -> Any:
-    """Make a key that this process and its workers alone have; it is never left in a file."""
+    """Return Dask's Security with a new key that only this process and its workers have."""
     tool = shutil.which("openssl")
     if tool is None:
         raise NearfarError(
@@ -103,7 +102,7 @@ def temporary_security() -> Any:
             "install it (apt-get install openssl)",
             ExitCode.MACHINE_LACKS,
         )
-    # A new folder that only its owner may enter.
+    # Only the owner may enter a new temporary folder.
     with tempfile.TemporaryDirectory(prefix="nearfar-sweep-") as folder:
         key, certificate = Path(folder, "key.pem"), Path(folder, "certificate.pem")
         request = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
@@ -132,7 +131,7 @@ def temporary_security() -> Any:
 
 
 def security_of(scheduler: str, files: TlsFiles | None) -> Any:
-    """Return Dask's Security for `scheduler`, None without TLS; NearfarError if both do not fit."""
+    """Return Dask's Security for `scheduler`, None without TLS; NearfarError if they do not fit."""
     protocol = _protocol(scheduler)
     if files is None:
         if protocol == "tcp":
@@ -156,7 +155,7 @@ def security_of(scheduler: str, files: TlsFiles | None) -> Any:
 
 
 def _connect(scheduler: str, context: ssl.SSLContext | None) -> None:
-    """Connect once; NearfarError says what answers, or which side does not know the other."""
+    """Connect once; NearfarError says what is wrong: the server, or which side's certificate."""
     name = scheduler.rpartition("/")[2]
     try:
         if _greets(scheduler, context):
@@ -191,7 +190,7 @@ def _connect(scheduler: str, context: ssl.SSLContext | None) -> None:
 
 
 def _greets(scheduler: str, context: ssl.SSLContext | None) -> bool:
-    """Tell whether what answers there speaks first as Dask does; OSError where nothing answers."""
+    """Return whether the server sends a greeting first, as Dask does; OSError: no answer."""
     with contextlib.ExitStack() as opened:
         connection: socket.socket = opened.enter_context(
             socket.create_connection(_host_port(scheduler), timeout=CONNECT_S)
@@ -199,7 +198,7 @@ def _greets(scheduler: str, context: ssl.SSLContext | None) -> bool:
         if context is not None:
             connection = opened.enter_context(context.wrap_socket(connection))
         first_words = b""
-        # A reset of an encrypted connection is an answer: the certificate was refused.
+        # A reset of an encrypted connection means that the server refused the certificate.
         silent = (ConnectionError, TimeoutError) if context is None else (TimeoutError,)
         with contextlib.suppress(*silent):
             # What refuses a certificate and closes would not be heard after words of this side.
@@ -215,7 +214,7 @@ def _greets(scheduler: str, context: ssl.SSLContext | None) -> bool:
 
 
 def _speaks_tls(scheduler: str) -> bool:
-    """Tell whether what answers there speaks TLS."""
+    """Return whether the server speaks TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -239,7 +238,7 @@ def no_answer(scheduler: str, reason: str) -> NearfarError:
 
 
 def open_to_all(scheduler: str) -> str | None:
-    """Return a warning about a scheduler that lets everybody in, or None."""
+    """Return a warning if the scheduler accepts any client, else None."""
     if _protocol(scheduler) == "tls":
         return None
     return (

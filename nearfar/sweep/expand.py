@@ -1,4 +1,4 @@
-"""From a sweep file to points: lists multiply, programs bring their sizes, profiles come first."""
+"""Expand a sweep file to points: combine lists, add programs' sizes, put profiles first."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class SweepPoint:
 
 @dataclass
 class Matrix:
-    """All points of a sweep, each once, those that others read first."""
+    """All points of a sweep, each once; a point comes after the points that it reads."""
 
     points: dict[str, SweepPoint] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
 
 
 def expand(file: SweepFile, reader: InputReader) -> Matrix:
-    """Return the points; raises NearfarError, before anything runs, for one that cannot exist."""
+    """Return all points; raises NearfarError for an invalid point, before anything runs."""
     matrix = Matrix()
     total = sum(_count(block, file) for block in file.blocks)
     if total > MOST_POINTS:
@@ -69,7 +69,7 @@ def _axes(block: SweepBlock, file: SweepFile, program: str | None) -> dict[str, 
         axes["program"] = [program]
         program_text = file.programs.get(program)
         if program_text is not None and program_text.command is not None:
-            # A program's own axes hold where the block says none.
+            # A program's own sizes and seeds apply unless the block gives some.
             if program_text.size and "size" not in block.values:
                 axes["size"] = _tables(program_text.size)
             if program_text.seed is not None and "seed" not in block.values:
@@ -114,13 +114,13 @@ def _listed(block: SweepBlock, key: str, value: Any) -> list[Any]:
 
 
 def _tables(table: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return every combination of a table's lists."""
+    """Return a table for every combination of values from the lists of `table`."""
     values = [value if isinstance(value, list) else [value] for value in table.values()]
     return [dict(zip(table, item, strict=True)) for item in itertools.product(*values)]
 
 
 class _PointMaker:
-    """Makes points and adds them once."""
+    """Makes points and adds each of them to the matrix once."""
 
     def __init__(self, file: SweepFile, reader: InputReader, matrix: Matrix) -> None:
         self._file, self._reader, self._matrix = file, reader, matrix
@@ -232,7 +232,7 @@ every sweep would take longer than many points."""
 def command_of(
     text: str, program: str, size: Mapping[str, float | str], seed: int | None
 ) -> list[str]:
-    """Return the words of the command; raises where a name is missing or not used."""
+    """Return the words of the command; raises if a name is missing or unused."""
     names = dict(size) if seed is None else {**size, "seed": seed}
     try:
         asked = {name for _, name, _, _ in Formatter().parse(text) if name is not None}

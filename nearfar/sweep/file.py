@@ -1,6 +1,6 @@
 """Read a sweep file: programs, blocks, and keys for all blocks.
 
-A key that no block can have is refused with the nearest one that it could be.
+An unknown key is refused; the error names the most similar valid key.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Ctrl-C of a terminal goes to a whole group of processes: only the verb itself must react.
+"""Signals to a sweep: only the verb's own process may react, not its workers.
 
-So does the SIGTERM of a batch system that ends a job.
+Ctrl-C in a terminal and the SIGTERM of a batch system go to the whole process group.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def signals_held_back(*, then: bool = True) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread is interrupted by Ctrl-C.
         return
-    # It unblocks SIGINT in the thread that starts it first, so let it be started by now.
+    # The first start of the resource tracker unblocks SIGINT in this thread: start it before.
     resource_tracker.ensure_running()
     seen: list[int] = []
     before = [signal.signal(ending, lambda number, _: seen.append(number)) for ending in ENDING]

@@ -1,7 +1,7 @@
 """The finished points of a batch, in a journal that survives the process that writes it.
 
-A line is one finished point or one error. The journal is locked while a process writes it, so that
-a batch that Dask starts again elsewhere waits for a worker that it only believes dead.
+A line is one finished point or one error. The journal is locked while a process writes it: if Dask
+restarts a batch because it wrongly believes a worker dead, the second worker waits for the first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FinishedPoints:
         return point in self.rows or point in self.errors or point in self.stored
 
     def take(self, entry: JournalEntry) -> None:
-        """Add what a line of the journal holds: a point's row, or its error."""
+        """Add the content of a journal line: a point's row or its error."""
         if entry.row is not None:
             self.rows[entry.row.point] = entry.row
         else:
@@ -49,7 +49,7 @@ class FinishedPoints:
 
 
 class BatchJournal:
-    """One batch's journal, locked as long as it is open; JournalInUseError if it is in use."""
+    """A batch's journal, locked while it is open; JournalInUseError if another process has it."""
 
     def __init__(self, folder: Path, batch: str, *, wait: bool = True) -> None:
         self._folder, self._batch = folder, batch
@@ -72,19 +72,19 @@ class BatchJournal:
         self._journal.close()
 
     def add(self, entry: JournalEntry) -> None:
-        """Add a finished point, or an error: once this returns, it is kept whatever happens."""
+        """Add a finished point or an error; once this returns, it survives the process."""
         self._journal.append(entry)
         self.done.take(entry)
 
     def finish(self) -> None:
-        """Turn it into a part, and remove it."""
+        """Convert the journal to a part and remove it."""
         if self.done.errors:
             path = self._folder / ERRORS / f"{self._batch}.json"
             write_atomically(path, msgspec.json.encode(self.done.errors))
         if self.done.rows:
             path = part_path(self._folder, self._batch)
             if path.exists():
-                # Points beyond those of the part: another name keeps parts as they were written.
+                # The part exists and lacks points: write a second part, since parts never change.
                 path = part_path(self._folder, f"{self._batch}-{next(iter(self.done.rows))[:8]}")
             write_part(path, list(self.done.rows.values()))
             self.done.stored |= set(self.done.rows)
@@ -92,9 +92,9 @@ class BatchJournal:
 
 
 def recover(folder: Path, waiting: Callable[[int], None] = lambda _: None) -> None:
-    """Turn the journals of a killed sweep into parts.
+    """Convert the journals of a killed sweep to parts.
 
-    Journals that its workers still write are waited for; `waiting` receives their number.
+    Waits for journals that workers still write; `waiting` receives their number.
     """
     in_use: list[str] = []
     for path in sorted((folder / JOURNAL).glob("*.jsonl")):
@@ -109,7 +109,7 @@ def recover(folder: Path, waiting: Callable[[int], None] = lambda _: None) -> No
 
 
 def kept(folder: Path, batch: str, *, wait: bool = True) -> set[str]:
-    """Turn a batch's journal into a part, if there is one; return the stored points."""
+    """Convert a batch's journal, if any, to a part; return the ids of its stored points."""
     with BatchJournal(folder, batch, wait=wait) as journal:
         # Failed points are tried again.
         journal.done.errors.clear()

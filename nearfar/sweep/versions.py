@@ -1,4 +1,4 @@
-"""The version of a kind of point: that of nearfar and a digest of the code it runs."""
+"""The version of a kind of point: nearfar's version and a digest of the code that it runs."""
 
 from __future__ import annotations
 
