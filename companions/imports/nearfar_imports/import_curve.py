@@ -75,9 +75,9 @@ def read_curves(
 ) -> ImportedFigures:
     """Read the family of curves in `path`; figures refer to `source`.
 
-    For each of `shares` the curve of the nearest read share is kept; without any, all of up to five
-    curves, else those nearest to 1, 0.75 and 0.5. Rows may be in any order: a column pause or delay
-    tells the load, else `by_load` does.
+    For each of `shares`, the curve of the nearest read share is kept. Without `shares`, up to five
+    curves are all kept; of more, those nearest to 1, 0.75 and 0.5. Rows may be in any order: a
+    column pause or delay gives the order of load; without one, `by_load` finds it.
     """
     bad = BadRows()
     families, shares_stated = _families(path, units, bad)
@@ -139,7 +139,7 @@ def _families(path: Path, units: Units, bad: BadRows) -> tuple[dict[float, list[
     latency, ns = quantity_column(header, "latency", units.latency, missing)
     if missing:
         raise NearfarError(f"{path}:{number}: {', and '.join(missing)}")
-    shares, delay = share_column(header), delay_column(header)
+    share_place, delay_place = share_column(header), delay_column(header)
     families: dict[float, list[tuple[float, Point]]] = {}
     for number, row in rows:
         with bad.row():
@@ -149,8 +149,8 @@ def _families(path: Path, units: Units, bad: BadRows) -> tuple[dict[float, list[
                     f"{len(header)} columns"
                 )
             share = 1.0 if units.read_share is None else units.read_share
-            if shares is not None:
-                index, scale = shares
+            if share_place is not None:
+                index, scale = share_place
                 share = round(finite(path, number, header[index], row[index]) * scale, 4)
             if not 0 <= share <= 1:
                 raise NearfarError(f"{path}:{number}: a read share of {share:g} is not in 0..1")
@@ -159,16 +159,20 @@ def _families(path: Path, units: Units, bad: BadRows) -> tuple[dict[float, list[
                 finite(path, number, header[latency], row[latency]) * ns,
             )
             check_point(f"{path}:{number}", point)
-            wait = 0.0 if delay is None else finite(path, number, header[delay], row[delay])
-            families.setdefault(share, []).append((wait, rounded(point)))
+            delay = (
+                0.0
+                if delay_place is None
+                else finite(path, number, header[delay_place], row[delay_place])
+            )
+            families.setdefault(share, []).append((delay, rounded(point)))
     ordered = {
         share: by_load([point for _, point in points])
-        if delay is None
+        if delay_place is None
         else [point for _, point in sorted(points, key=lambda row: (-row[0], row[1]))]
         for share, points in families.items()
     }
     usable = usable_families(path, ordered, bad)
-    return usable, shares is not None or units.read_share is not None
+    return usable, share_place is not None or units.read_share is not None
 
 
 def usable_families(
@@ -189,6 +193,7 @@ def usable_families(
 
 
 def _not_negative(path: Path, points: list[Point], bad: BadRows) -> list[Point]:
+    """Return `points` without bandwidths far below zero, which `bad` counts."""
     best = max((bandwidth for bandwidth, _ in points), default=0.0)
     kept = []
     for point in points:
@@ -232,6 +237,7 @@ def rounded(point: Point) -> Point:
 
 
 def _choose(available: list[float], shares: tuple[float, ...]) -> list[float]:
+    """Return the read shares whose curves are kept, largest first."""
     if not shares and len(available) <= 5:
         return available[::-1]
     nearest = {min(available, key=lambda s: abs(s - share)) for share in shares or DEFAULT_SHARES}
@@ -243,6 +249,7 @@ def _thinned(before: int, after: int) -> str:
 
 
 def _idle(curves: list[LoadedLatencyCurve], source: str) -> list[LatencyFigure]:
+    """Return the latency at the lowest load of the curve with most reads."""
     curve = max(curves, key=lambda curve: curve.read_share)
     bandwidth, latency = min(curve.points)
     return [

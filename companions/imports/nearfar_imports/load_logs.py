@@ -27,20 +27,22 @@ MIN_MEMORY_NS = 40.0
 """Latency below which a run measured a cache: DRAM takes 60 ns or more."""
 
 MIN_IDLE_SHARE = 0.75
-"""Lowest latency of a run over the median of all, below which part of its buffer was cached."""
+"""Lowest latency of a run over the median idle latency; below it, part of the buffer was cached."""
 
 MIN_UNCACHED = 0.75
-"""Share of the runs that must be uncached for the others to be left out as partly cached."""
+"""Share of uncached runs above which the other runs count as partly cached, not as another
+machine's."""
 
 MAX_IDLE_RATIO = 2.0
-"""Ratio of idle latencies of two memories or machines: runs on one memory are within 1.8."""
+"""Ratio of idle latencies above which runs are of two memories or machines: one memory's runs are
+within 1.8."""
 
 SAME_RUN_RATIO = 1.3
-"""Ratio of best bandwidths of one command's runs, from which they are of two machines."""
+"""Ratio of best bandwidths above which runs of one command are of two machines."""
 
 OTHER_PATH_NS, OTHER_PATH_GB_PER_S = 1.15, 0.75
-"""Idle latency over the lowest, and bandwidth over the best, from which cores reach the memory over
-another path, such as another socket."""
+"""Idle latency over the lowest, and bandwidth over the best, beyond which cores reach the memory
+over another path, such as another socket."""
 
 MAX_NAMED = 3
 """Runs named in a sentence; others are counted."""
@@ -51,7 +53,7 @@ Traffic = tuple[float, bool, Pattern]
 
 @dataclass(frozen=True)
 class LoadLog:
-    """One run: latency of a chase while cores draw bandwidth, with one delay a row."""
+    """One run: latency of a chase while other cores draw bandwidth, at several delays."""
 
     name: str
     traffic: Traffic
@@ -60,7 +62,7 @@ class LoadLog:
     cores: int | None = None
     """Cores that make the load; None: not stated."""
     path: str = ""
-    """Cores that load and cores that time, as far as they distinguish paths to the memory."""
+    """Cores that load and core that times: they identify the path to the memory."""
     memory: str = ""
     """The memory: a node; empty: not stated."""
     settings: str = ""
@@ -116,15 +118,15 @@ def figures_of_logs(
 ) -> ImportedFigures:
     """Return the figures of the memory that `logs` measured over the shortest path.
 
-    `memory` chooses one of several memories. `shares` keeps the nearest read shares. Raises
-    NearfarError for runs of several memories or machines.
+    `memory` chooses one of several memories. Of the read shares, those nearest to `shares`
+    are kept. Raises NearfarError for runs of several memories or machines.
     """
     left_out = _LeftOut()
     logs = _of_one_memory(logs, memory)
     logs = _measurements(logs, left_out)
     logs = _shortest_path(logs, left_out)
     uncached = _not_cached(logs, left_out)
-    # Many low ones are another machine's.
+    # Many runs with low latency are another machine's, not partly cached.
     _check_one_machine(uncached if len(uncached) > MIN_UNCACHED * len(logs) else logs)
     logs = _with_shares(uncached, shares)
     imported = ImportedFigures(latency=[_idle(logs, source)], notes=left_out.notes())
@@ -166,18 +168,18 @@ def _of_one_memory(logs: Sequence[LoadLog], memory: str | None) -> list[LoadLog]
 
 
 def _measurements(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
-    """Return the logs that are whole and of memory."""
+    """Return the logs that are complete and measured memory, not a cache."""
     if not logs:
         raise NearfarError("there are no runs with loaded latencies: are the files cut short?")
-    (rows, _), *_ = Counter(len(log.points) for log in logs).most_common(1)
+    (usual_points, _), *_ = Counter(len(log.points) for log in logs).most_common(1)
     kept = left_out.take(logs, [len(log.points) > 1 for log in logs], "gave fewer than two points")
     if len(kept) > 2:
-        kept = left_out.take(kept, [len(log.points) >= rows for log in kept], "ended early")
+        kept = left_out.take(kept, [len(log.points) >= usual_points for log in kept], "ended early")
     kept = left_out.take(kept, [log.best_gb_per_s > 0.0 for log in kept], "drew no bandwidth")
-    slowest = [min(ns for _, ns in log.points) for log in kept]
+    lowest_ns = [min(ns for _, ns in log.points) for log in kept]
     kept = left_out.take(
         kept,
-        [ns >= MIN_MEMORY_NS for ns in slowest],
+        [ns >= MIN_MEMORY_NS for ns in lowest_ns],
         f"measured a cache (below {MIN_MEMORY_NS:g} ns)",
     )
     if not kept:
@@ -187,19 +189,19 @@ def _measurements(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
 
 def _check_one_machine(logs: Sequence[LoadLog]) -> None:
     """Raise NearfarError if the logs cannot belong to one memory of one machine."""
-    fastest, slowest = (end(logs, key=lambda log: log.idle_ns) for end in (min, max))
-    far_apart = slowest.idle_ns > MAX_IDLE_RATIO * fastest.idle_ns
-    apart = (fastest, slowest) if far_apart else None
+    fastest, slowest = (extreme(logs, key=lambda log: log.idle_ns) for extreme in (min, max))
+    idle_differs = slowest.idle_ns > MAX_IDLE_RATIO * fastest.idle_ns
+    conflicting = (fastest, slowest) if idle_differs else None
     by_run: dict[str, list[LoadLog]] = defaultdict(list)
     for log in logs:
         if log.run:
             by_run[log.run].append(log)
     for rows in by_run.values():
-        low, high = (end(rows, key=lambda log: log.best_gb_per_s) for end in (min, max))
+        low, high = (extreme(rows, key=lambda log: log.best_gb_per_s) for extreme in (min, max))
         if high.best_gb_per_s > SAME_RUN_RATIO * low.best_gb_per_s:
-            apart = low, high
-    if apart is not None:
-        first, second = apart
+            conflicting = low, high
+    if conflicting is not None:
+        first, second = conflicting
         shown = [
             f"{log.name} ({log.idle_ns:.0f} ns idle, {log.best_gb_per_s:.1f} GB/s)"
             for log in (first, second)
@@ -210,31 +212,31 @@ def _check_one_machine(logs: Sequence[LoadLog]) -> None:
 
 
 def _shortest_path(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
-    """Return the logs whose cores are nearest to the memory; figures distinguish the paths."""
+    """Return the logs of the cores nearest to the memory, by idle latency and bandwidth."""
     paths: dict[str, list[LoadLog]] = defaultdict(list)
     for log in logs:
         paths[log.path].append(log)
     idle_ns = {path: median(log.idle_ns for log in rows) for path, rows in paths.items()}
-    best: dict[tuple[Traffic, int | None], float] = defaultdict(float)
+    best_by_load: dict[tuple[Traffic, int | None], float] = defaultdict(float)
     for log in logs:
         key = log.traffic, log.cores
-        best[key] = max(best[key], log.best_gb_per_s)
-    others: dict[str, list[LoadLog]] = {}
+        best_by_load[key] = max(best_by_load[key], log.best_gb_per_s)
+    other_paths: dict[str, list[LoadLog]] = {}
     for path, rows in paths.items():
-        most = max(log.cores or 0 for log in rows)
+        max_cores = max(log.cores or 0 for log in rows)
         ratios = [
-            log.best_gb_per_s / best[log.traffic, log.cores]
+            log.best_gb_per_s / best_by_load[log.traffic, log.cores]
             for log in rows
-            if (log.cores or 0) == most
+            if (log.cores or 0) == max_cores
         ]
         slow = float(np.quantile(ratios, 0.25)) < OTHER_PATH_GB_PER_S
         if slow or idle_ns[path] > OTHER_PATH_NS * min(idle_ns.values()):
-            others[path] = rows
-    near = [log for log in logs if log.path not in others] or list(logs)
+            other_paths[path] = rows
+    near = [log for log in logs if log.path not in other_paths] or list(logs)
     if len(near) < len(logs):
-        told = "; ".join(f"{path}, {idle_ns[path]:.0f} ns idle" for path in others)
-        reason = f"reached the memory over another path ({told})"
-        left_out.names[reason] = [log.name for rows in others.values() for log in rows]
+        described = "; ".join(f"{path}, {idle_ns[path]:.0f} ns idle" for path in other_paths)
+        reason = f"reached the memory over another path ({described})"
+        left_out.names[reason] = [log.name for rows in other_paths.values() for log in rows]
     return near
 
 
@@ -249,6 +251,7 @@ def _not_cached(logs: Sequence[LoadLog], left_out: _LeftOut) -> list[LoadLog]:
 
 
 def _with_shares(logs: list[LoadLog], shares: tuple[float, ...]) -> list[LoadLog]:
+    """Return the logs with the read shares nearest to `shares`; all logs without `shares`."""
     available = sorted({log.traffic[0] for log in logs})
     chosen = {min(available, key=lambda s: abs(s - share)) for share in shares}
     return [log for log in logs if not chosen or log.traffic[0] in chosen]
@@ -256,7 +259,7 @@ def _with_shares(logs: list[LoadLog], shares: tuple[float, ...]) -> list[LoadLog
 
 @dataclass(frozen=True)
 class _FigureOrigin:
-    """How figures are made."""
+    """Source of the figures, and the number of points that a curve keeps."""
 
     source: str
     how: How
@@ -264,6 +267,7 @@ class _FigureOrigin:
 
 
 def _idle(logs: Sequence[LoadLog], source: str) -> LatencyFigure:
+    """Return the median idle latency of the runs with the fewest loading cores."""
     fewest = min(log.cores or 0 for log in logs)
     chosen = [log.idle_ns for log in logs if (log.cores or 0) == fewest]
     cores = f" with {fewest} {'core' if fewest == 1 else 'cores'} loading" if fewest else ""
@@ -276,7 +280,7 @@ def _idle(logs: Sequence[LoadLog], source: str) -> LatencyFigure:
 
 
 def _add(
-    imported: ImportedFigures, traffic: Traffic, logs: Sequence[LoadLog], made: _FigureOrigin
+    imported: ImportedFigures, traffic: Traffic, logs: Sequence[LoadLog], origin: _FigureOrigin
 ) -> None:
     """Add the curves and best bandwidths of one kind of traffic: of all cores, then by cores."""
     by_cores: dict[int | None, list[LoadLog]] = {None: list(logs)}
@@ -284,15 +288,15 @@ def _add(
     if len(counts) > 1:
         by_cores |= {n: [log for log in logs if log.cores == n] for n in counts}
     for cores, rows in by_cores.items():
-        imported.loaded_latency.append(_curve(traffic, cores, rows, made))
-        imported.bandwidth.append(_best(traffic, cores, rows, made))
+        imported.loaded_latency.append(_curve(traffic, cores, rows, origin))
+        imported.bandwidth.append(_best(traffic, cores, rows, origin))
 
 
 def _curve(
-    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _FigureOrigin
+    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], origin: _FigureOrigin
 ) -> LoadedLatencyCurve:
     share, non_temporal, pattern = traffic
-    points = thin(pooled([log.points for log in logs]), made.max_points)
+    points = thin(pooled([log.points for log in logs]), origin.max_points)
     return LoadedLatencyCurve(
         read_share=share,
         non_temporal=non_temporal,
@@ -300,14 +304,14 @@ def _curve(
         threads=cores,
         points=points,
         oddities=detect_oddities(points),
-        how="fitted" if len(logs) > 1 else made.how,
-        source=made.source,
+        how="fitted" if len(logs) > 1 else origin.how,
+        source=origin.source,
         note=f"median of {_runs(len(logs))}" if len(logs) > 1 else "",
     )
 
 
 def _best(
-    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], made: _FigureOrigin
+    traffic: Traffic, cores: int | None, logs: Sequence[LoadLog], origin: _FigureOrigin
 ) -> BandwidthFigure:
     share, non_temporal, pattern = traffic
     operation: Operation = "read" if share == 1 else "mixed" if share else "nt-store"
@@ -317,8 +321,8 @@ def _best(
         pattern=pattern,
         threads=cores,
         value_gb_per_s=round(max(log.best_gb_per_s for log in logs), 4),
-        how=made.how,
-        source=made.source,
+        how=origin.how,
+        source=origin.source,
         note="stores are non-temporal" if non_temporal and share else "",
     )
 
@@ -328,20 +332,21 @@ def _runs(count: int) -> str:
 
 
 def pooled(curves: Sequence[Sequence[Point]]) -> list[Point]:
-    """Return one curve, (GB/s, ns) by load: the median of `curves` that reach a bandwidth.
+    """Return the median of `curves`, points (GB/s, ns) in order of load.
 
-    Curves are cut at their best bandwidth; a single one stays whole.
+    The median at a bandwidth is over the curves that reach this bandwidth. Curves end at their best
+    bandwidth; a single curve stays complete.
     """
     if len(curves) == 1:
         return list(curves[0])
     rising = []
     for points in curves:
-        listed = np.array(by_load(points))
-        listed = listed[: int(listed[:, 0].argmax()) + 1]
-        rising.append((listed[:, 0], np.maximum.accumulate(listed[:, 1])))
+        ordered = np.array(by_load(points))
+        ordered = ordered[: int(ordered[:, 0].argmax()) + 1]
+        rising.append((ordered[:, 0], np.maximum.accumulate(ordered[:, 1])))
     loads = np.unique(np.concatenate([bandwidths for bandwidths, _ in rising]))
-    table = np.array(
+    latencies = np.array(
         [np.where(loads <= xs[-1], np.interp(loads, xs, ys), np.nan) for xs, ys in rising]
     )
-    medians = np.maximum.accumulate(np.nanmedian(table, axis=0))
+    medians = np.maximum.accumulate(np.nanmedian(latencies, axis=0))
     return [(round(float(x), 4), round(float(y), 3)) for x, y in zip(loads, medians, strict=True)]

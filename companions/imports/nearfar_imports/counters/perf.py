@@ -16,7 +16,7 @@ _UNCOUNTED = ("<not counted>", "<not supported>")
 
 
 def read(path: Path, text: str) -> CounterProfile:
-    """Read perf's lines; places (CPUs, sockets) are added up."""
+    """Read perf's lines and add up the counts of all CPUs or sockets."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if lines and lines[0].lstrip().startswith("{"):
         raise CommandError(f"{path} is JSON of perf stat -j: write it with -x, instead")
@@ -37,13 +37,13 @@ def read(path: Path, text: str) -> CounterProfile:
             )
         before_s = end_s or before_s
         if fields and _CPU_OR_SOCKET.match(fields[0]):
-            # -A gives the place alone, the others how many CPUs were added up too.
+            # -A writes only the place; the other options also the number of CPUs added up.
             fields = fields[1:] if fields[0].startswith("CPU") else fields[2:]
         if len(fields) < 3 or not fields[0]:
             continue  # a metric that perf computed
         value, unit, event = fields[:3]
         if len(fields) > 3 and re.fullmatch(r"[\d.]+%", fields[3]):
-            del fields[3]  # -r: how far the repetitions were apart; counts and time are means
+            del fields[3]  # -r: spread of the repetitions; counts and time are means
         share = _number(fields[4]) if len(fields) > 4 else None
         known = quantity(event, unit)
         if value == "<not supported>":
@@ -81,7 +81,10 @@ def _separator(lines: list[str]) -> str:
 
 
 def _time(fields: list[str], path: Path, number: int) -> tuple[float | None, list[str]]:
-    """Split the time that -I writes first from the rest: it has nine decimals, counts have not."""
+    """Return the time that -I writes first (None without -I) and the other fields.
+
+    A time has six to nine decimals; no count has so many.
+    """
     first = fields[0] if fields else ""
     if re.fullmatch(r"\d+\.\d{6,9}", first):
         return float(first), fields[1:]

@@ -33,7 +33,7 @@ class CounterSums:
     counts: dict[float, dict[str, float]] = field(default_factory=dict)
     """Counts by quantity, by the interval's end in s."""
     incomplete: set[tuple[float, str]] = field(default_factory=set)
-    """Ends of intervals and quantities of which a part was not counted, so the sum is unknown."""
+    """Ends of intervals, and quantities whose sum is unknown, as a part was not counted."""
     uncounted: list[tuple[float, str, str]] = field(default_factory=list)
     """Ends of intervals, quantities and events that were off before the quantity's first count."""
     unsupported: set[str] = field(default_factory=set)
@@ -43,12 +43,12 @@ class CounterSums:
     """Events that count a quantity again and are left out, by quantity."""
 
     def belongs(self, name: str, event: str) -> bool:
-        """Return whether an event is part of the sum of quantity `name`, not a second count of it.
+        """Return whether an event is part of the sum of quantity `name`.
 
-        The first event of a quantity is; a second count is noted in `duplicates`.
-
-        Boxes, kinds of cores, user and kernel are parts of one sum. LLC-load-misses and
-        mem_load_retired.l3_miss, or LIKWID's events and the metrics derived from them, are not.
+        Parts are the first event of a quantity, the same event of other boxes or kinds of cores,
+        and its user and kernel counts. Any other event is a second count of the quantity, such as
+        mem_load_retired.l3_miss after LLC-load-misses, or a metric that LIKWID derives from the
+        event; it is noted in `duplicates`.
         """
         source = base(event)
         sources = self.sources.setdefault(name, {source})
@@ -89,7 +89,7 @@ class CounterSums:
         """Note that a counter was off in an interval."""
         self.counts.setdefault(end_s, {})
         if name not in self.sources:
-            # Another event may count the quantity: this one must not exclude it.
+            # Another event may count the quantity: the missing event must not exclude that one.
             self.uncounted.append((end_s, name, event))
             return
         if not self.belongs(name, event):

@@ -37,7 +37,7 @@ def read_all(
     forms = {form if form is not None else detect(path): path for path in paths}
     others = [name for name in forms if name != FALLBACK]
     if len(others) == 1 and IMPORTERS.get(others[0]).read_many is not None:
-        # Empty and cut files are of no format: the reader of runs counts them.
+        # Empty and truncated files match no format; `read_many` reports them.
         forms = {others[0]: paths[0]}
     if len(forms) > 1:
         (first, of_first), (second, of_second), *_ = forms.items()

@@ -1,4 +1,4 @@
-"""ImportOptions and result of an importer, and its checks."""
+"""Options and result of an importer, and checks of the numbers that it reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOURCE = "import"
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """ImportOptions of the command line for an import."""
+    """Options of the command line for an import."""
 
     units: Units = field(default_factory=Units)
     shares: tuple[float, ...] = ()
@@ -107,7 +107,8 @@ def add_curves(
 ) -> None:
     """Add the usable points of `families`, their idle latency and best bandwidths to `imported`.
 
-    `bad` has counted the rows. `by_delay`: the points are in order of load, else they get ordered.
+    `bad` has counted the rows. The points are put in order of load, unless `by_delay` states that
+    they are in it.
     """
     bad = BadRows() if bad is None else bad
     bad.rows = max(bad.rows, sum(map(len, families.values())))

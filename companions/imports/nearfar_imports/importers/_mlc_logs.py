@@ -42,12 +42,12 @@ DELAYS = (*LOW_DELAYS, 1000, 1300, 1700, 2500, 3500, 5000, 9000, 20000)
 """Delays of a run that is given no list of its own, in its order; since version 3.5 at least."""
 
 MAX_CPUS = 65536
-"""Number of CPUs beyond which a number is no CPU's."""
+"""Numbers from this one on are not numbers of CPUs."""
 
 
 @dataclass(frozen=True)
 class MlcCommand:
-    """The options of a run that say what it measured."""
+    """Settings of a run of MLC."""
 
     traffic: Traffic
     cores: int | None
@@ -58,9 +58,9 @@ class MlcCommand:
 
 
 def command_of(text: str) -> MlcCommand | None:
-    """Return what the command line in MLC's output says; None without one.
+    """Return the run's settings from the command line in MLC's output; None: it has no such line.
 
-    Raises NearfarError for a traffic type that is no read share, and for CPUs that are no range.
+    Raises NearfarError for a traffic type without a read share and for an invalid range of CPUs.
     """
     match = COMMAND.search(text)
     if match is None:
@@ -88,7 +88,7 @@ def _value(options: list[str], name: str) -> str | None:
 
 
 def _cpus(options: list[str]) -> list[int]:
-    """Return the CPUs that -k or the mask -m names; raise NearfarError for what is no range."""
+    """Return the CPUs that -k or the mask -m names; raise NearfarError for an invalid range."""
     for option in options:
         if option.startswith("-k") and re.fullmatch(r"[\d,-]+", option[2:]):
             return [cpu for span in option[2:].split(",") if span for cpu in _span(span, option)]
@@ -106,8 +106,8 @@ def _span(span: str, option: str) -> range:
     return range(first, last + 1)
 
 
-def _named(path: Path) -> MlcCommand | None:
-    """Return what the file's name says, such as log_d0_c16_w5_r1."""
+def _command_of_name(path: Path) -> MlcCommand | None:
+    """Return the run's settings from a file's name such as log_d0_c16_w5_r1; None: another name."""
     named = {letter: int(number) for letter, number in NAMED.findall(path.name)}
     if named.get("w", -1) not in (0, *WRITES):
         return None
@@ -123,7 +123,7 @@ def _named(path: Path) -> MlcCommand | None:
 
 
 def missing_delays(delays: Sequence[int]) -> str:
-    """Return a sentence's end where delays are the first of MLC's list alone; else nothing."""
+    """Return the end of a sentence if `delays` are only the first of MLC's list; else ""."""
     given = tuple(sorted(delays))
     if given == DELAYS or given != DELAYS[: len(given)]:
         return ""
@@ -147,7 +147,7 @@ def log_of(path: Path) -> LoadLog:
     if missing := missing_delays([delay for delay, _ in points]):
         raise NearfarError(f"{path} is {missing}: copy the whole output, or run MLC again")
     try:
-        command = command_of(text) or _named(path)
+        command = command_of(text) or _command_of_name(path)
     except NearfarError as error:
         raise NearfarError(f"{path}: {error}") from error
     if command is None:

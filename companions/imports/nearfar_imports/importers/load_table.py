@@ -1,8 +1,8 @@
 """A table of loaded-latency runs as CSV: a row for each run and delay.
 
-Columns: inject_delay, latency_ns, gb_per_s, and what tells runs apart: read_share or mlc_w, cores,
-random, nontemporal_writes, node (whose cores load), latency_cpu, memory_node; suspect rows are left
-out.
+Columns: inject_delay, latency_ns, gb_per_s, and those that distinguish runs: read_share or mlc_w,
+cores, random, nontemporal_writes, node (whose cores load), latency_cpu, memory_node. Suspect rows
+are left out.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RUN_COLUMNS = (
     *("memory_node", "node", "cores", "mlc_w", "read_share", "nontemporal_writes", "random"),
     "latency_cpu",
 )
-"""Columns whose values tell runs apart."""
+"""Columns whose values distinguish runs."""
 
 
 def _detects(_path: Path, text: str) -> bool:

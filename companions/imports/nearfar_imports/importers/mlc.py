@@ -94,7 +94,7 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
             f"{path} contains none of MLC's tables (latency matrix, peak injection, bandwidth "
             "matrix, loaded latency, idle latency); it may be truncated"
         )
-    _stand_in(imported)
+    _add_random_latency(imported)
     return imported
 
 
@@ -119,7 +119,7 @@ def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
     """Return the number of nodes that load their local memory at once, 1 if unknown."""
     command = re.search(r"Command line parameters:(.*)", text)
     if command is not None and re.search(r"\s-[kmo]", command[1]):
-        return 1  # chosen CPUs: not all nodes alike
+        return 1  # with chosen CPUs, nodes differ in load
     rows = [
         sum(1 for _, row in lines[1:] if row.split()[:1] and row.split()[0].isdigit())
         for name, lines in sections
@@ -130,7 +130,7 @@ def _loaded_nodes(text: str, sections: list[tuple[str, Lines]]) -> int:
 
 
 def _latency(path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures) -> None:
-    value = _cell(path, lines, options, imported, "latency")
+    value = _matrix_entry(path, lines, options, imported, "latency")
     pattern: Pattern = "random" if "random" in lines[0][1] or _fell_back(path) else "sequential"
     cpu, memory = options.nodes or (0, 0)
     where = f"CPU node {cpu}, memory node {memory}"
@@ -161,8 +161,8 @@ def _latency_figure(
     )
 
 
-def _stand_in(imported: ImportedFigures) -> None:
-    """Let MLC's sequential chase stand in for a missing random one."""
+def _add_random_latency(imported: ImportedFigures) -> None:
+    """Add MLC's sequential latency as random latency too if no random chase was measured."""
     if imported.latency and not any(figure.pattern == "random" for figure in imported.latency):
         first = imported.latency[0]
         imported.latency.append(
@@ -177,7 +177,7 @@ def _stand_in(imported: ImportedFigures) -> None:
         imported.notes.append("MLC chased sequentially: random reads are assumed to take as long")
 
 
-def _cell(
+def _matrix_entry(
     path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures, name: str
 ) -> float:
     """Return the matrix entry of the chosen nodes."""
@@ -230,7 +230,7 @@ def _peak(
                 value_gb_per_s=round(number(path, line, match[1], match[2]) / 1e3 / nodes, 4),
                 how="fitted" if nodes > 1 else options.how,
                 source=SOURCE,
-                note="; ".join(part for part in (note, _divided(nodes)) if part),
+                note="; ".join(part for part in (note, _nodes_note(nodes)) if part),
             )
         )
     if len(imported.bandwidth) == before:
@@ -239,7 +239,7 @@ def _peak(
         )
 
 
-def _divided(nodes: int) -> str:
+def _nodes_note(nodes: int) -> str:
     return f"MLC, all {nodes} nodes at once, divided by {nodes}" if nodes > 1 else "MLC"
 
 
@@ -260,7 +260,7 @@ def _mixture(name: str) -> tuple[Operation, float | None, str] | None:
 
 
 def _matrix(path: Path, lines: Lines, options: ImportOptions, imported: ImportedFigures) -> None:
-    value = _cell(path, lines, options, imported, "bandwidth")
+    value = _matrix_entry(path, lines, options, imported, "bandwidth")
     operation, share, _ = _traffic(lines)
     imported.bandwidth.append(
         BandwidthFigure(
@@ -323,7 +323,7 @@ def _loaded(
         imported.notes.append(f"the table of loaded latencies is {missing}")
     # MLC begins without delay, which is the highest load.
     family = {1.0 if read_share is None else read_share: points[::-1]}
-    add_curves(imported, path, family, options, _divided(nodes), by_delay=True)
+    add_curves(imported, path, family, options, _nodes_note(nodes), by_delay=True)
 
 
 IMPORTERS.register("mlc")(

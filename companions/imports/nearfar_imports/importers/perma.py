@@ -53,15 +53,15 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     ]
     if not runs:
         raise NearfarError(f"{path} has no 'benchmarks' as PerMA-Bench writes them")
-    kinds = {run["config"].get("memory_type") for _, run in runs if _plain(run)}
+    kinds = {run["config"].get("memory_type") for _, run in runs if _is_single(run)}
     if len(kinds - {None}) > 1:
         raise NearfarError(
             f"{path} has benchmarks of {' and '.join(sorted(kinds - {None}))}: a device is one "
             "memory; split the file by memory_type"
         )
-    near = any(_plain(run) and run["config"].get("numa_pattern") == "near" for _, run in runs)
+    near = any(_is_single(run) and run["config"].get("numa_pattern") == "near" for _, run in runs)
     for name, run in runs:
-        usable = _plain(run) and not (near and run["config"].get("numa_pattern") == "far")
+        usable = _is_single(run) and not (near and run["config"].get("numa_pattern") == "far")
         if not usable or not _add(imported, path, name, run, options):
             left_out += 1
     if left_out:
@@ -72,7 +72,8 @@ def _read(path: Path, options: ImportOptions) -> ImportedFigures:
     return imported
 
 
-def _plain(run: Any) -> bool:
+def _is_single(run: Any) -> bool:
+    """Return whether `run` has one configuration and one result, unlike parallel benchmarks."""
     return (
         isinstance(run, dict)
         and isinstance(run.get("config"), dict)
