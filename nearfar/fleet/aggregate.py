@@ -1,4 +1,4 @@
-"""Sums over the fleet, in DuckDB: out of core, within a fixed memory."""
+"""Sums over the fleet in DuckDB, which spills to disk above a fixed amount of memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Sums:
         return self.connection.execute(query, values or []).fetchall()
 
     def check(self, *, leave_out_bad: bool) -> None:
-        """Refuse, or leave out and count, unusable files; warn of copies."""
+        """Refuse unusable files, or leave them out and count them; warn of copies."""
         bad = self.rows("select uri, problem from files where problem != '' order by uri")
         if bad and not leave_out_bad:
             more = f" (and {len(bad) - 1:,} more)" if len(bad) > 1 else ""
@@ -109,9 +109,9 @@ class Sums:
     def set_types(
         self, types: Mapping[tuple[str, str], str], costs: Mapping[str, LineCosts]
     ) -> None:
-        """Give every profile its host type, and compute the cost of each object in far memory.
+        """Set every profile's host type, and compute the cost of each object in far memory.
 
-        Without costs, only the types are set.
+        If `costs` is empty, only the types are set.
         """
         connection = self.connection
         hosts = pa.table(
@@ -140,7 +140,7 @@ class Sums:
         if not costs:
             return
         last = max(len(cost.independent_ns) for cost in costs.values()) - 1
-        # Parallelism follows from the near time left for independent loads, at least 1 % of it.
+        # Parallelism is computed from the near time left for independent loads, at least 1 % of it.
         connection.execute(
             f"""
             create table placed as
@@ -165,14 +165,14 @@ class Sums:
         )
 
     def quick_slowdown(self, profile: str) -> float:
-        """Return a profile's slowdown with everything far, from summed costs, without `predict`."""
+        """Return a profile's slowdown with all data far, from summed costs, not from `predict`."""
         added, near = self.rows(
             "select sum(added), any_value(near_ns) from placed where profile = ?", [profile]
         )[0]
         return 1.0 + float(added) / float(near)
 
     def sample(self, count: int) -> list[tuple[str, str, str]]:
-        """Return profile, uri and type of some profiles: pseudo-random, and always the same."""
+        """Return (profile, uri, type) of `count` profiles in a fixed pseudo-random order."""
         return [
             (str(a), str(b), str(c))
             for a, b, c in self.rows(
@@ -182,7 +182,7 @@ class Sums:
         ]
 
     def drawn(self, most: int) -> list[tuple[str, str, str]]:
-        """Return profile, uri and type of at most `most` profiles of each type."""
+        """Return (profile, uri, type) of at most `most` profiles of each type."""
         return [
             (str(a), str(b), str(c))
             for a, b, c in self.rows(
@@ -208,14 +208,14 @@ class Sums:
         )
 
     def forget(self) -> None:
-        """Drop what depends on the far memory and on types, before another far memory."""
+        """Drop the tables that depend on far memory and types, before the next far memory."""
         for name in ("host_types", "costs", "chains", "placed", "slowdowns"):
             self.connection.execute(f"drop table if exists {name}")
 
     def spread(self, factor: float) -> None:
-        """Compute every profile's slowdown for every share of its memory that is far.
+        """Compute every profile's slowdown for each far share of its memory.
 
-        Objects with the least cost per byte go first, the last one in part.
+        Objects move to far memory by cost per byte, cheapest first; the last one moves in part.
         """
         ways = ", ".join(
             f"1 + {factor} * sum(added * greatest(0, least(1, ({share} * whole - before) / "
@@ -253,7 +253,7 @@ class Sums:
         ]
 
     def tolerating(self, name: str, limit: float) -> list[float]:
-        """Return, by share, the part of a type's memory whose programs keep the limit."""
+        """Return, for each share, the part of a type's memory whose programs keep the limit."""
         asked = ", ".join(
             f"sum(case when s{i} <= {limit!r} + 1e-9 then whole else 0 end) / sum(whole)"
             for i in range(len(SHARES))
@@ -262,7 +262,7 @@ class Sums:
         return [float(value) for value in row]
 
     def cheapest(self, factor: float, most: int) -> list[CheapObject]:
-        """Return objects of one name and program, least cost per byte first, large ones only."""
+        """Return large objects, summed by name and program, lowest cost per byte first."""
         return [
             CheapObject(
                 program=program,

@@ -50,7 +50,7 @@ LIMITS = ("1.02", "1.05", "1.10", "1.20")
 
 
 def fleet(options: FleetOptions, tell: Callable[[int, int], None] = lambda *_: None) -> Fleet:
-    """Sum a fleet; raises NearfarError for an empty one, and for unusable files."""
+    """Sum a fleet; raises NearfarError for an empty fleet and for unusable files."""
     hosts, limits = read_hosts(options.hosts), parse_limits(list(options.slo) or LIMITS)
     far = load_device(options.far)
     load_device(options.near)
@@ -132,7 +132,7 @@ def _beside(
     text: str,
     types: dict[tuple[str, str], str],
 ) -> BesideSaving:
-    """Return the savings of another far memory; the sums are of that one afterwards."""
+    """Return the savings of the far memory `text`; `sums` then holds the sums of this memory."""
     far = load_device(text)
     sums.forget()
     seen = _far_sums(options, hosts, sums, far, types)
@@ -150,7 +150,7 @@ def _rooms(sums: Sums, hosts: HostsFile, seen: _FarSums, limit: float) -> list[T
     rooms = []
     for kind in seen.host_types:
         room = _room(sums, hosts, kind, 1.0 + (limit - 1.0) / seen.more)
-        # Paged memory takes no slots, whose capacity `most_far` is.
+        # `most_far` is the capacity of memory slots, which paged memory does not need.
         rooms.append(replace(room, most_far=1.0) if seen.is_paged else room)
     return rooms
 
@@ -183,14 +183,14 @@ def _far_sums(
         )
         quick = QuickForm(profiles=0, factor=1.0, low=1.0, high=1.0)
         price = price_per_gib(rows, far, prices.near_per_gib, prices.far_per_gib)
-        # Swap and compressed memory take no cards, and nothing of far memory's stock.
+        # Swap and compressed memory need no adapter cards and no stock of far memory.
         more, adapter, objects = 1.0, 0.0, []
         stock_bytes = adapters = math.inf
     else:
         sums.set_types(types, {name: costs_of(near, far) for name, near in nears.items()})
         quick = _quick_form(sums, nears, far, leave_out_bad=options.leave_out_bad)
         sums.spread(quick.factor)
-        # High ends add so much more than values.
+        # Ratio of the added time at the high ends of intervals to that at the values.
         more = quick.high_end_factor / quick.factor if options.slo_by == "high" else 1.0
         price, adapter = prices.far_per_gib, prices.adapter
         objects = sums.cheapest(quick.factor, MAX_OBJECTS)
@@ -202,7 +202,7 @@ def _far_sums(
 
 
 def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
-    """Return every host's type; raises NearfarError for a host without one."""
+    """Return every host's type; raises NearfarError for a host that has no type."""
     types = {}
     for host, cpu in sums.rows("select distinct host, cpu_model from profiles order by 1, 2"):
         name = hosts.type_of(host, cpu)
@@ -216,7 +216,7 @@ def _types(sums: Sums, hosts: HostsFile) -> dict[tuple[str, str], str]:
 
 
 def _host_type(sums: Sums, hosts: HostsFile, name: str, near: str) -> HostType:
-    """Return the sums of the profiles of a host type, with its data in the file of hosts."""
+    """Return a host type: sums of its profiles, and its entry in the hosts file."""
     text = hosts.text_of(name)
     seen, profiles, whole, near_ns = sums.rows(
         "select count(distinct (host, cpu_model)), count(*), sum(bytes)::bigint, sum(near_ns) "
@@ -251,7 +251,7 @@ def _room(sums: Sums, hosts: HostsFile, host_type: HostType, limit: float) -> Ty
 def _quick_form(
     sums: Sums, nears: dict[str, DeviceProfile], far: DeviceProfile, *, leave_out_bad: bool
 ) -> QuickForm:
-    """Predict some profiles in full and compare them with the sums."""
+    """Compare the slowdowns from sums with full predictions of some profiles."""
     ratios, high_ratios = [], []
     for profile, uri, name in sums.sample(PREDICTED_PROFILES):
         summed = sums.quick_slowdown(profile) - 1.0

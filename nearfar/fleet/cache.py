@@ -1,10 +1,10 @@
 """A cache of condensed rows: a profile is read again only if its file changed.
 
-A file's name determines its bucket, so a new file changes only its own bucket. A bucket's rows are
-named by the hash of its files' names, sizes and times of change.
+A file's name determines its bucket, so a new file changes one bucket only. The name of a bucket's
+rows is the hash of its files' names, sizes and times of change.
 
-A row has a few numbers for each of a profile's objects: all that a fleet needs of it. Each profile
-passes the same gate as for any other verb, so that none fails later.
+A row holds the few numbers of an object that a fleet needs. Each profile is checked as every other
+verb checks it, so that no profile fails later.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MIN_PARALLEL_FILES = 400
 def condensed(
     sources: Sequence[FleetProfileSource], folder: Path, tell: Callable[[int, int], None]
 ) -> list[str]:
-    """Return the names of the buckets in `folder`; `tell` receives files read and all files."""
+    """Return the names of the buckets in `folder`; `tell` receives (files read, all files)."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -51,7 +51,7 @@ def condensed(
             condense(named[name], folder, name)
         return list(named)
     processes = min(len(missing), len(os.sched_getaffinity(0)))
-    # Not by fork: the parent may have threads by now.
+    # Spawn, not fork: the parent may have threads.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         futures = {pool.submit(condense, named[name], folder, name): name for name in missing}
@@ -156,7 +156,7 @@ def _take(
             independent = read.indirect - followed.indirect + read.opaque - followed.opaque
             into[0] += chase
             into[1] += independent
-            # What a prefetcher follows, and stores, which wait in their buffer: lines that move.
+            # Loads that a prefetcher follows and stores that wait in a buffer cost bandwidth only.
             into[2] += read.chase + read.indirect + read.stream + read.opaque - chase - independent
             into[2] += write.chase + write.indirect + write.stream + write.opaque
             into[3] += traffic.write_backs

@@ -1,8 +1,8 @@
 """The added cost of a line in far memory: the few numbers that a sum over a fleet needs.
 
-As in `nearfar predict`: chains of loads wait a latency each; independent loads as long as the
-chains curve says at the parallelism that near time implies; what a prefetcher follows, stores and
-write-backs take their lines' time on one core.
+The costs are those of `nearfar predict`. Each load of a chain waits for one latency. Independent
+loads cost the time of the chains curve, at the parallelism that near time implies. Prefetched
+loads, stores and write-backs cost the time in which one core moves a line.
 """
 
 from __future__ import annotations

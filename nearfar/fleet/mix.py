@@ -1,9 +1,9 @@
 """The cheapest mix of hosts: how many of each type get how much far memory.
 
-A host with a share s of far memory can run programs that keep the limit with s; programs are
-assumed to run where they fit. So hosts with s or more are at most the part of the type's demand
-that tolerates s. The rest is a small mixed-integer program, solved by HiGHS. A binary variable for
-each mix limits how many mixes of a type are bought.
+A host with a far share s can run the programs that keep the limit at s; each program is assumed to
+run on a host that suits it. So the share of hosts with s or more is at most the part of the type's
+demand that tolerates s. HiGHS solves the resulting small mixed-integer program. A binary variable
+for each mix limits the number of different mixes of a type.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MAX_GAP = 1e-3
 
 
 def cheapest_mix(rooms: Sequence[TypeRoom], market: Market, most_slowdown: float) -> Saving:
-    """Return the cheapest mix and what it saves against all near."""
+    """Return the cheapest mix and its saving compared with all memory near."""
     cells = [(t, s) for t in range(len(rooms)) for s in range(len(SHARES))]
     cost = np.array([_cost(rooms[t], SHARES[s], market) for t, s in cells])
     upper = np.array(
@@ -89,7 +89,7 @@ def cheapest_mix(rooms: Sequence[TypeRoom], market: Market, most_slowdown: float
 def _constraints(
     rooms: Sequence[TypeRoom], market: Market, cells: Sequence[tuple[int, int]]
 ) -> list[LinearConstraint]:
-    """Return the limits on hosts per type and share, then those on bought mixes."""
+    """Return the constraints on hosts per type and share, then those on bought mixes."""
     rows: list[list[float]] = []
     low: list[float] = []
     high: list[float] = []
@@ -128,9 +128,9 @@ def _cost(room: TypeRoom, share: float, market: Market) -> float:
 
 
 def break_even(rooms: Sequence[TypeRoom], market: Market) -> float:
-    """Return the price of far over near memory above which no host is converted; 0: at no price.
+    """Return the ratio of far to near price above which far memory saves nothing; 0: at no price.
 
-    Found by bisection to a hundredth, because savings fall as far memory gets more expensive.
+    Bisection finds it to 0.01, because savings fall as far memory gets more expensive.
     """
     dearest = max(room.near_price_per_gib for room in rooms)
     low, high = 0.0, 1.0

@@ -1,7 +1,7 @@
-"""Fleets with memory that is moved in pages: slowdowns of each profile by share that is offloaded.
+"""Fleets with paged memory: slowdowns of each profile by offloaded share.
 
-The sums of a fleet are of lines; faults follow from page curves, which only the profiles have. So
-profiles are read again, at most `MAX_PROFILES` of a type, drawn by their names' order.
+The sums of a fleet count lines, but faults depend on page curves, which only the profiles have. So
+profiles are read again, at most `MAX_PROFILES` of a type, the first in the order of their hashes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def paged_rows(
 ) -> Iterator[PagedRow]:
     """Yield the slowdowns of the fleet's profiles in `device`; refuse those without page curves.
 
-    Files that are left out are counted for each memory: other memories may have use for them.
+    Files that are left out are counted for each memory, since other memories may use them.
     """
     for profile, uri, name in sums.drawn(MAX_PROFILES):
         try:
@@ -89,7 +89,7 @@ def _row(
 def price_per_gib(
     rows: list[PagedRow], device: DeviceProfile, near_per_gib: float, far_per_gib: float
 ) -> float:
-    """Return the price of a GiB of offloaded data; compressed pages still take near memory."""
+    """Return the price of 1 GiB of offloaded data, which uses near memory if compressed."""
     if device.paged is None or not device.paged.in_dram:
         return far_per_gib
     whole = sum(row.whole_bytes for row in rows)
