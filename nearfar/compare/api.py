@@ -1,8 +1,8 @@
-"""Compare: two paths in, a `Comparison` out, with p values, their correction, the verdict.
+"""Compare the documents at two paths: p values, their correction, and the verdict.
 
-A difference counts if it passes both: its p value, corrected for all that is compared, is below
-5 %, and its 95 % interval excludes no change. Without any difference, less than 5 % of comparisons
-then report one, however many values they have.
+A difference counts if its p value, corrected for the number of compared values, is below 5 %, and
+if its 95 % interval excludes zero. Then less than 5 % of comparisons of equal things report a
+difference, whatever the number of values.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _side(path: Path, documents: list[Any]) -> Side:
 
 
 BENCHMARKS = "benchmarks"
-"""Kind of the files of `make benchmarks`, which name none."""
+"""Kind of the files of `make benchmarks`, which have no key `kind`."""
 
 
 def kind_of(path: Path) -> str:
@@ -122,7 +122,7 @@ def kind_of(path: Path) -> str:
 
 
 def kind_for(a: Path, b: Path) -> ComparableKind[Any]:
-    """Return the kind of two documents; refuse two kinds."""
+    """Return the kind that both documents have; refuse documents of different kinds."""
     kinds = (kind_of(a), kind_of(b))
     if kinds[0] != kinds[1]:
         raise NearfarError(
@@ -143,7 +143,7 @@ Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 
 def corrected(values: Sequence[float], correction: Correction) -> list[float]:
-    """Return p values corrected for their number."""
+    """Return the p values `values`, corrected for the number of comparisons."""
     if not values or correction == "none":
         return list(values)
     if correction == "benjamini-hochberg":
@@ -151,8 +151,7 @@ def corrected(values: Sequence[float], correction: Correction) -> list[float]:
     p_values = [0.0] * len(values)
     largest = 0.0
     for rank, i in enumerate(sorted(range(len(values)), key=values.__getitem__)):
-        # Holm: the k-th smallest p value is multiplied by the number of those that may still be
-        # chance.
+        # Holm: the k-th smallest of n p values (k from 0) is multiplied by n - k.
         largest = max(largest, min(1.0, (len(values) - rank) * values[i]))
         p_values[i] = largest
     return p_values
@@ -161,7 +160,7 @@ def corrected(values: Sequence[float], correction: Correction) -> list[float]:
 def judge(
     pairs: Sequence[Pair], *, limit: float | None, correction: Correction, same_machine: bool
 ) -> list[Change]:
-    """Return every pair's change. Families share the 5 %, so that it holds for all together."""
+    """Return every pair's change; n families get 5 % / n each, so that all together get 5 %."""
     by_family: dict[str, list[Pair]] = {}
     for pair in pairs:
         by_family.setdefault(_either(pair).family, []).append(pair)
@@ -190,7 +189,7 @@ def _either(pair: Pair) -> ComparedValue:
 
 
 def _is_judged(pair: Pair, *, same_machine: bool) -> bool:
-    """Return whether the pair will have a p value, which the correction counts."""
+    """Return whether the pair gets a p value, which counts in the correction."""
     a, b = pair
     if a is None or b is None or (a.timed and not same_machine):
         return False
@@ -246,7 +245,7 @@ def _change(
 
 
 def _blind_note(judged: ValueDifference, verdict: Verdict, limit: float | None) -> str:
-    """Return a note if a change as large as the limit is likely to be missed."""
+    """Return a note if a change as large as the limit would probably be missed."""
     if verdict != "same" or limit is None:
         return ""
     if judged.undetectable is None or judged.undetectable <= limit:
@@ -268,7 +267,7 @@ def _verdict(
 
 
 def _loss(a: ComparedValue, b: ComparedValue, judged: ValueDifference) -> float:
-    """Return how much worse B is than A, relatively; --fail-over limits this."""
+    """Return by what share B is worse than A; --fail-over limits this share."""
     if a.worse == "less":
         return a.value / b.value - 1.0 if b.value > 0 else math.inf
     return math.inf if judged.change is None else judged.change

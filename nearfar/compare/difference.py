@@ -56,13 +56,13 @@ def difference(a: ComparedValue, b: ComparedValue, together: int = 1) -> ValueDi
     scale = a.value if a.total is None else a.total
     change = (b.value - a.value) / abs(scale) if scale else None
     if a.samples and b.samples:
-        return _of_samples(a, b, change, together)
+        return _difference_of_samples(a, b, change, together)
     if a.sigma is None or b.sigma is None:
         return ValueDifference(change, None, None, None, a.note or "its spread is unknown")
-    return _of_errors(a, b, change, scale)
+    return _difference_of_errors(a, b, change, scale)
 
 
-def _of_samples(
+def _difference_of_samples(
     a: ComparedValue, b: ComparedValue, change: float | None, together: int
 ) -> ValueDifference:
     first, second = np.asarray(a.samples, dtype=float), np.asarray(b.samples, dtype=float)
@@ -79,14 +79,17 @@ def _of_samples(
     if change is None or np.median(first) <= 0:
         return ValueDifference(None, None, None, p)
     low, high = ratio_interval(first, second)
-    undetectable = _undetectable(first, second, together)
+    undetectable = _half_detectable_change(first, second, together)
     return ValueDifference(
         change, low - 1.0, high - 1.0, p, _drift_note(first, second), undetectable
     )
 
 
-def _undetectable(first: Array, second: Array, together: int) -> float | None:
-    """Return the change that Welch's test finds in half the cases; ranks agree within some 5 %."""
+def _half_detectable_change(first: Array, second: Array, together: int) -> float | None:
+    """Return the change that Welch's test misses in half of all cases.
+
+    The rank test misses about the same change, within some 5 %.
+    """
     if min(first.min(), second.min()) <= 0.0:
         return None
     logs = np.log(first), np.log(second)
@@ -97,13 +100,13 @@ def _undetectable(first: Array, second: Array, together: int) -> float | None:
 
 
 def p_value(first: Array, second: Array, together: int) -> float:
-    """Return the p value of the rank test, or of Welch's where ranks can never be significant.
+    """Return the p value of the rank test, or of Welch's test if ranks can never be significant.
 
-    `together` is the number of p values that are corrected together. Ranks assume least. But with 5
-    and 5 repetitions their smallest p is 2 of 252, whatever the difference: corrected for 7 values
-    or more, it is never below 5 %. Only the counts choose the test, never the values, so each test
-    keeps its error rate. Welch's test uses logarithms, which shorten a long tail of slow runs,
-    because disturbances of a machine multiply times.
+    `together` is the number of p values that are corrected together. The rank test needs the fewest
+    assumptions. But with 5 and 5 repetitions its smallest p value is 2/252: corrected for 7 or more
+    values, it is never below 5 %. Only the numbers of repetitions choose the test, never the
+    values, so each test keeps its error rate. Welch's test uses logarithms, because disturbances
+    multiply times; logarithms also shorten a long tail of slow runs.
     """
     if min_rank_p(len(first), len(second)) * together < ALPHA:
         return float(stats.mannwhitneyu(first, second, alternative="two-sided").pvalue)
@@ -114,12 +117,12 @@ def p_value(first: Array, second: Array, together: int) -> float:
 
 
 def min_rank_p(first: int, second: int) -> float:
-    """Return the smallest two-sided p of so many ranks: that of one order and its reverse."""
+    """Return the smallest two-sided p value of the rank test: 2 of all possible orders."""
     return 2.0 / math.comb(first + second, first)
 
 
 def _drift_note(first: Array, second: Array) -> str:
-    """Name the sides whose runs drifted, which may explain the difference."""
+    """Return a note that names the sides whose runs drifted: drift may explain the difference."""
     drifted = []
     for name, samples in (("A", first), ("B", second)):
         half = len(samples) // 2
@@ -156,10 +159,10 @@ def ratio_interval(first: Array, second: Array) -> tuple[float, float]:
     return value, value
 
 
-def _of_errors(
+def _difference_of_errors(
     a: ComparedValue, b: ComparedValue, change: float | None, scale: float
 ) -> ValueDifference:
-    """Return the difference of values with known errors: normal, or Student's for few runs."""
+    """Return the difference of two values with known errors, by z test or, for few runs, t test."""
     assert a.sigma is not None and b.sigma is not None
     sigma = math.hypot(a.sigma, b.sigma)
     distance = b.value - a.value
@@ -179,9 +182,9 @@ def _of_errors(
 
 
 def _degrees(a: ComparedValue, b: ComparedValue) -> float | None:
-    """Return the degrees of freedom of the side with fewest runs; None: both errors are known well.
+    """Return the degrees of freedom of the side with fewer runs; None: neither counts its runs.
 
-    Welch's formula gives more, but relies on the error of a median of three.
+    Welch's formula gives more degrees, but depends on the error of a median of three runs.
     """
     runs = [value.repetitions for value in (a, b) if value.repetitions is not None]
     return float(max(min(runs) - 1, 1)) if runs else None

@@ -9,7 +9,7 @@ from nearfar.documents.comparison import Change, Comparison
 
 
 def to_junit(comparison: Comparison) -> bytes:
-    """Return the XML; a value over the limit fails, a value that is not judged is skipped."""
+    """Return the XML; a value over the limit fails, a value without a verdict is skipped."""
     root = ET.Element(
         "testsuites",
         name=f"{comparison.a.file} against {comparison.b.file}",

@@ -34,7 +34,7 @@ Z95, Z90 = 1.959964, 1.644854
 
 @dataclass(frozen=True)
 class ComparedValue:
-    """A number that both documents have under the same family and name."""
+    """A number of a document, which the other document has under the same family and name."""
 
     family: str
     name: str
@@ -61,7 +61,7 @@ class ComparedValue:
 
 
 def from_interval(estimate: Estimate, z: float) -> float:
-    """Return the standard error of an interval of `z` standard deviations to each side."""
+    """Return the standard error of an estimate whose interval is +-`z` standard errors."""
     return (estimate.high - estimate.low) / (2.0 * z)
 
 
@@ -98,13 +98,13 @@ class ComparableKind(ABC, Generic[D]):
         """Return the values of one side."""
 
     def warnings(self, a: Sequence[D], b: Sequence[D], names: SideNames) -> list[str]:
-        """Return warnings where the two sides are not alike."""
+        """Return warnings about differences in how the two sides were made."""
         return []
 
     def attributions(
         self, a: Sequence[D], b: Sequence[D], names: SideNames
     ) -> tuple[list[Attribution], list[str]]:
-        """Return which inputs make the sides differ, and warnings where that is not known."""
+        """Return which inputs make the sides differ, and warnings if the causes are unknown."""
         return [], []
 
     def paired(
@@ -120,7 +120,7 @@ KINDS: Registry[type[ComparableKind[Any]]] = Registry(
 
 
 def match(a: Sequence[ComparedValue], b: Sequence[ComparedValue]) -> list[Pair]:
-    """Return pairs of values with the same name, in the order of A; None: only one side has it."""
+    """Return pairs of values with one name, in the order of A; None: this side lacks the value."""
     others = {figure.key: figure for figure in b}
     pairs: list[Pair] = [(figure, others.pop(figure.key, None)) for figure in a]
     return pairs + [(None, figure) for figure in others.values()]

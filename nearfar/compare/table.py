@@ -26,7 +26,7 @@ MARKS = {
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print tables by family, then the verdict; one line where nothing differs at all."""
+    """Print tables by family, then the verdict; only one line if all figures are equal."""
     if equal(comparison):
         a, b, count = comparison.a.file, comparison.b.file, len(comparison.changes)
         warnings = [f"warning: {warning}" for warning in comparison.warnings if a != b]
@@ -133,9 +133,9 @@ def percent(value: float | None) -> str:
 
 
 def changed(change: Change) -> str:
-    """Return the change; for a part, its relative change and that change's share of the total.
+    """Return the relative change; for a part, also the change as a share of the total.
 
-    Globals of a large program may shrink by a quarter, which is little of the program's memory.
+    Example: the globals of a large program shrink by 25 %, which is 0.1 % of its memory.
     """
     if not change.part or change.change is None:
         return percent(change.change)
@@ -144,7 +144,7 @@ def changed(change: Change) -> str:
 
 
 def interval(change: Change) -> str:
-    """Return the interval of a change; for a part, of its share of the total."""
+    """Return the interval of a change; for a part, relative to the total."""
     if change.low is None or change.high is None:
         return ""
     if change.low == change.high:

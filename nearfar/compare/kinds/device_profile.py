@@ -98,7 +98,7 @@ def _figure(
         return ComparedValue(
             family, name, unit, middle, worse, timed=True, note="it has no interval"
         )
-    # Two sessions differ at least as much as two halves of one.
+    # Two sessions differ at least as much as the two halves of a session.
     floor = measured.noise_floors.get(kind or family, measured.noise_floor)
     drift = floor * middle / Z95
     sigma = math.hypot((high - low) / (2.0 * Z95), drift)

@@ -18,8 +18,8 @@ from nearfar.predict.inputs import load_inputs
 class Predictions(ComparableKind[Prediction]):
     """Predictions of one program with another build, memory or model.
 
-    A prediction's interval is the model's error, which is the same both times. The random error of
-    the difference of two is that of the near times they were made from.
+    A prediction's interval is the error of the model, which both predictions share. So only the
+    near times, from which predictions are made, give their difference a random error.
     """
 
     document = Prediction
@@ -58,7 +58,7 @@ class Predictions(ComparableKind[Prediction]):
     def attributions(
         self, a: Sequence[Prediction], b: Sequence[Prediction], names: SideNames
     ) -> tuple[list[Attribution], list[str]]:
-        """Return which inputs make the slowdowns differ, by predicting with each side's in turn."""
+        """Return which inputs make the slowdowns differ, by exchanging the inputs in turn."""
         totals = [
             {device.far: device.total.slowdown for device in side[0].devices} for side in (a, b)
         ]
@@ -82,7 +82,7 @@ def _of(far: str, phase: PhasePrediction) -> list[ComparedValue]:
     return [
         ComparedValue(
             *("slowdown", name, "x", phase.slowdown.value),
-            # Added time over near time: it is as uncertain as the near time is.
+            # Slowdown - 1 is added time over near time: near time determines its relative error.
             sigma=relative * abs(phase.slowdown.value - 1.0),
         ),
         ComparedValue(

@@ -74,8 +74,8 @@ def _value(row: dict[str, Any]) -> ComparedValue | None:
         samples = tuple(float(ns) for ns in json.loads(row["more"])["wall_times_ns"])
         return ComparedValue("measure", name, "ns", row["time_ns"], samples=samples, timed=True)
     if kind in ("predict", "place"):
-        # A program that the sweep profiled was measured again: its values have a random error, and
-        # the row does not contain it.
+        # A program that the sweep itself profiled was measured in each sweep: its values have a
+        # random error, which the row does not contain.
         profiled = str(parameters["source"]).startswith(POINT)
         return ComparedValue(
             *(kind, name, "x", row["slowdown"]),

@@ -94,7 +94,7 @@ def _objects(same: MatchedObject, both: Sequence[WorkloadProfile], phases: Seque
         wanted = set(members)
         count = sum(_misses(_named(profile, name), wanted) for name in phases)
         sigma = _sigma(profile, count)
-        # Whether a run has an object may be chance, which no count of one run shows.
+        # Sampling may miss an object by chance, so one that a run lacks counts as 0 misses.
         value = ComparedValue(OBJECTS, same.name, "misses", count, sigma=sigma, total=total)
         values.append(value if wanted or sigma else None)
     return values[0], values[1]
@@ -111,7 +111,7 @@ def _sizes(same: MatchedObject, both: Sequence[WorkloadProfile]) -> Pair:
 
 
 def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValue]:
-    """Return misses by line of the source; lines that moved are other lines."""
+    """Return misses by source line; a line whose number changed counts as a different line."""
     counts: dict[str, float] = {}
     for name in phases:
         for row in _named(profile, name).instructions:
@@ -127,7 +127,10 @@ def _lines(profile: WorkloadProfile, phases: Sequence[str]) -> list[ComparedValu
 
 
 def _sigma(profile: WorkloadProfile, misses: float) -> float:
-    """Return the standard error of so many of a profile's misses: as of the total, by the root."""
+    """Return the standard error of a count of sampled misses.
+
+    It is the error of the total, scaled by the square root of the share, plus a constant.
+    """
     rate = profile.sampling.rate
     if rate == 1:
         return 0.0
